@@ -1,0 +1,55 @@
+/**
+ * Everything outside the program that a decision may depend on: time, ids, randomness, waiting.
+ * Core code is given an Env and calls nothing else, so a test can freeze time and seed chance.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+
+export interface Env {
+  /** Wall-clock time in milliseconds. */
+  now(): number;
+  /** A monotonic clock in milliseconds, for measuring and for deadlines. */
+  elapsed(): number;
+  uuid(): string;
+  /** A time-ordered id (RFC 9562 version 7). */
+  uuidv7(): string;
+  bytes(length: number): Uint8Array;
+  /** A number in [0, 1), for jitter. */
+  random(): number;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export function uuidv7From(now: number, random: Uint8Array): string {
+  const bytes = new Uint8Array(16);
+  bytes.set(random.subarray(0, 16));
+  let rest = now;
+  for (let i = 5; i >= 0; i--) {
+    bytes[i] = rest % 256;
+    rest = Math.floor(rest / 256);
+  }
+  bytes[6] = (bytes[6]! & 0x0f) | 0x70;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = Buffer.from(bytes).toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+export const systemEnv: Env = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  uuid: () => randomUUID(),
+  uuidv7: () => uuidv7From(Date.now(), randomBytes(16)),
+  bytes: (length) => randomBytes(length),
+  random: () => Math.random(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const onAbort = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      }, ms);
+      signal?.addEventListener("abort", onAbort, { once: true });
+    }),
+};

@@ -1,0 +1,53 @@
+/**
+ * Every expected failure of the service is one SvcError with a code of this table.
+ * The table alone maps a code to an HTTP status, an exit code and a JSON-RPC code.
+ */
+export const ERRORS = {
+  invalid: { http: 400, exit: 1, rpc: -32602 },
+  unauthenticated: { http: 401, exit: 1, rpc: -32001 },
+  forbidden: { http: 403, exit: 1, rpc: -32003 },
+  not_found: { http: 404, exit: 1, rpc: -32004 },
+  not_enabled: { http: 404, exit: 1, rpc: -32004 },
+  conflict: { http: 409, exit: 1, rpc: -32009 },
+  too_large: { http: 413, exit: 1, rpc: -32013 },
+  unsupported_media: { http: 415, exit: 1, rpc: -32015 },
+  too_many: { http: 429, exit: 1, rpc: -32029 },
+  delivery_failed: { http: 502, exit: 1, rpc: -32052 },
+  unavailable: { http: 503, exit: 1, rpc: -32053 },
+  corrupt: { http: 503, exit: 1, rpc: -32053 },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export class SvcError extends Error {
+  readonly code: ErrorCode;
+  /** Further facts for the error body, beside `error` (for example the sinks of a failed anchor). */
+  readonly extra: Record<string, unknown> | undefined;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; extra?: Record<string, unknown> }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "SvcError";
+    this.code = code;
+    this.extra = options?.extra;
+  }
+}
+
+export const invalid = (message: string): SvcError => new SvcError("invalid", message);
+export const notFound = (message: string): SvcError => new SvcError("not_found", message);
+export const conflict = (message: string): SvcError => new SvcError("conflict", message);
+export const forbidden = (message: string): SvcError => new SvcError("forbidden", message);
+
+/** Several problems of one document, all told at once; the message is one problem a line. */
+export class ProblemsError extends SvcError {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super("invalid", problems.join("\n"));
+    this.name = "ProblemsError";
+    this.problems = problems;
+  }
+}
+
+/** The message of anything thrown, for logs and reports; never a stack trace. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
