@@ -1,0 +1,43 @@
+/**
+ * Every event that may stand on the ledger. Metrics, spans, labels and searches are typed over this
+ * table, so a new event does not compile until each of them knows it.
+ */
+export const EVENTS = {
+  blocked: "call refused",
+  would_block: "call would be refused",
+  approved: "approved",
+  denied: "denied",
+  intended: "call accepted",
+  succeeded: "call succeeded",
+  failed: "call failed",
+  uncertain: "outcome unknown",
+  compensating: "undo begun",
+  compensated: "undone",
+  compensation_failed: "undo failed",
+  verified: "undo read back",
+  verification_failed: "read-back did not match",
+  unverified: "undo not read back",
+  purged: "working data deleted",
+  approval_expired: "approval expired",
+  approval_escalated: "approval escalated",
+  delegated: "authority lent",
+  delegation_revoked: "authority taken back",
+  halted: "halted",
+  resumed: "resumed",
+  key_created: "key created",
+  key_changed: "key changed",
+  key_deleted: "key deleted",
+  manifest_published: "manifest published",
+  manifest_approved: "manifest approved",
+  manifest_deprecated: "manifest deprecated",
+  policy_activated: "policy activated",
+  reloaded: "configuration reloaded",
+} as const;
+
+export type LedgerEvent = keyof typeof EVENTS;
+
+export const EVENT_NAMES = Object.keys(EVENTS) as LedgerEvent[];
+
+export function isLedgerEvent(name: string): name is LedgerEvent {
+  return Object.hasOwn(EVENTS, name);
+}

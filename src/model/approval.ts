@@ -1,0 +1,75 @@
+/** Approval requests, delegations and halts. */
+
+export const APPROVAL_STATUSES = ["pending", "escalated", "approved", "denied", "expired", "consumed"] as const;
+export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
+/** Requests that a person can still decide. */
+export const OPEN_APPROVAL: ReadonlySet<ApprovalStatus> = new Set(["pending", "escalated"]);
+
+export interface Vote {
+  by: string;
+  decision: "approve" | "deny";
+  note: string | null;
+  at_ms: number;
+  /** The principal whose lent authority was used, or null. */
+  for: string | null;
+}
+
+export interface ApprovalDoc {
+  id: string;
+  run_id: string;
+  tool: string;
+  actor: string;
+  tenant: string | null;
+  args_hash: string;
+  arg_names: string[];
+  reason: string;
+  rule: string | null;
+  status: ApprovalStatus;
+  requested_ms: number;
+  expires_ms: number;
+  approvers: { groups: string[]; quorum: number };
+  votes: Vote[];
+  decided_by: string | null;
+  decided_ms: number | null;
+  note: string | null;
+  kind: "call" | "compensation";
+  step: number | null;
+  escalated_ms: number | null;
+  break_glass: boolean;
+  /** Working facts that listings leave out. */
+  internal: {
+    principal: string;
+    escalate_after_ms: number | null;
+    escalate_to: string[];
+    risk_score: number;
+  };
+}
+
+export type ApprovalView = Omit<ApprovalDoc, "internal">;
+
+export function approvalView(doc: ApprovalDoc): ApprovalView {
+  const { internal: _internal, ...view } = doc;
+  return view;
+}
+
+export interface Delegation {
+  id: string;
+  from: string;
+  to: string;
+  tools: string;
+  reason: string;
+  created_ms: number;
+  expires_ms: number;
+  revoked_ms: number | null;
+}
+
+export const HALT_FIELDS = ["tool", "actor", "tenant", "environment"] as const;
+export type HaltScope = { [field in (typeof HALT_FIELDS)[number]]?: string | null };
+
+export interface Halt {
+  id: string;
+  reason: string;
+  scope: { tool: string | null; actor: string | null; tenant: string | null; environment: string | null };
+  by: string;
+  created_ms: number;
+}

@@ -1,0 +1,117 @@
+/** Runs and steps: what the interface shows, and what is kept beside it as working data. */
+import { valueHash } from "../kernel/hash.ts";
+
+export const MODES = ["enforce", "observe", "advise"] as const;
+export type Mode = (typeof MODES)[number];
+
+export const OUTCOMES = ["succeeded", "failed", "uncertain"] as const;
+export type OutcomeStatus = (typeof OUTCOMES)[number];
+
+export const STEP_STATUSES = [
+  "intended",
+  "succeeded",
+  "failed",
+  "uncertain",
+  "compensating",
+  "compensated",
+  "compensation_failed",
+] as const;
+export type StepStatus = (typeof STEP_STATUSES)[number];
+
+/** Steps that have, or may have, an effect in the world that nobody has taken back. */
+export const STANDING: ReadonlySet<StepStatus> = new Set(["succeeded", "compensating", "compensation_failed"]);
+/** Steps whose outcome nobody knows. */
+export const UNKNOWN: ReadonlySet<StepStatus> = new Set(["intended", "uncertain"]);
+
+export interface Scope {
+  permissions: string[];
+  seal: string;
+}
+
+export interface SealedFacts {
+  run_id: string;
+  actor: string;
+  mode: Mode;
+  tenant: string | null;
+  permissions: readonly string[];
+}
+
+/** Binds a run's identity to its permissions: an edit of the stored scope no longer matches its seal. */
+export function scopeSeal(facts: SealedFacts): string {
+  return valueHash({
+    run_id: facts.run_id,
+    actor: facts.actor,
+    mode: facts.mode,
+    tenant: facts.tenant,
+    permissions: [...facts.permissions].sort(),
+  });
+}
+
+/** The run as stored. Steps are rows of their own, so that a run's cost does not grow with them. */
+export interface RunDoc {
+  run_id: string;
+  /** Who opened it, with kind and issuer, so that equal names of different kinds stay apart. */
+  principal: string;
+  actor: string;
+  mode: Mode;
+  tenant: string | null;
+  environment: string | null;
+  reason: string | null;
+  scope: Scope;
+  created_ms: number;
+  /** Keys the hashes of this run's values; gone with the run, and then nobody can guess them. */
+  salt: string;
+  next_step: number;
+  next_run_seq: number;
+  /** How many steps are in each state that a person may have to look at. */
+  open: number;
+  uncertain: number;
+  compensation_failed: number;
+  awaiting: number;
+  /** How many of the run's approval requests are open, against the cap. */
+  open_approvals: number;
+}
+
+export interface StepDoc {
+  run_id: string;
+  step: number;
+  tool: string;
+  reason: string;
+  effect: string | null;
+  status: StepStatus;
+  /** Steps the caller named. Those that follow from `requires` are derived from the positions below. */
+  depends_on: number[];
+  requires: string[];
+  compensation_tool: string | null;
+  handle: string | null;
+  error: string | null;
+  manifest_version: string | null;
+  /** Content address of the manifest as it was when the step was accepted. */
+  manifest_hash: string | null;
+  risk_score: number;
+  args_hash: string;
+  result_hash: string | null;
+  intended_ms: number;
+  finished_ms: number | null;
+  /** Ledger positions that order this step against others. */
+  intended_seq: number;
+  succeeded_seq: number | null;
+  compensated_seq: number | null;
+  /** The store-wide key of the logical call, where the manifest declares one. */
+  idempotency: string | null;
+}
+
+/** The values an undo of the step needs, by the path that names them; nothing else of a call is kept. */
+export interface PayloadDoc {
+  refs: Record<string, import("../kernel/json.ts").Json>;
+}
+
+/** How often a tool was called in a run, and how many of those steps stand. */
+export interface RunToolDoc {
+  run_id: string;
+  tool: string;
+  calls: number;
+  standing: number;
+}
+
+export const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

@@ -1,0 +1,67 @@
+/** Documents that belong to the running of the service rather than to its vocabulary. */
+import type { Json } from "../kernel/json.ts";
+
+/** A sliding window of counted calls or summed amounts. */
+export interface CounterDoc {
+  buckets: [number, number][];
+}
+
+export interface ReplyDoc {
+  run_id: string;
+  request_hash: string;
+  body: Json;
+  at_ms: number;
+}
+
+/** Who is rolling a run back. `epoch` fences: a holder whose epoch is no longer stored may not write. */
+export interface LeaseDoc {
+  holder: string;
+  epoch: number;
+  expires_ms: number;
+}
+
+export interface JobDoc {
+  run_id: string;
+  state: "running" | "done" | "failed";
+  started_ms: number;
+  finished_ms: number | null;
+  by: string;
+  current_step: number | null;
+  report: Json;
+  error: string | null;
+  options: { retries: number; approve_compensations: boolean };
+}
+
+export interface CaptureDoc {
+  run_id: string;
+  step: number | null;
+  tool: string;
+  actor: string;
+  tenant: string | null;
+  environment: string | null;
+  args: Json;
+  result: Json;
+  /** Whether a result was reported (a result may itself be null). */
+  has_result: boolean;
+  decision: "allow" | "would_block" | "block";
+  reasons: string[];
+  outcome: string | null;
+  manifest_version: string | null;
+  risk_score: number;
+  captured_ms: number;
+  expires_ms: number;
+  redacted: boolean;
+  /** `allow`, `needs_approval` or `block`: what simulation compares with. */
+  verdict: "allow" | "needs_approval" | "block";
+  depends_on: number[];
+  /** Whether the call was already the use of an approval. */
+  mode: string;
+}
+
+export interface PinDoc {
+  tool: string;
+  hash: string;
+  first_seen_ms: number;
+  changed_ms: number | null;
+  changed_hash: string | null;
+}

@@ -1,0 +1,110 @@
+/**
+ * What the service asks of a store. Share the record format and the tests between stores, not the
+ * locking: each implementation is native to its engine. Every sentence here has a test in the store
+ * contract suite.
+ */
+import type { Head, LedgerRecord, RecordDraft } from "../ledger/record.ts";
+import type { TableName, Tables } from "./tables.ts";
+
+/** A document's address. */
+export type Key = readonly [table: TableName, key: string];
+
+/**
+ * One atomic piece of work over the state and the ledger. `run` is synchronous and reads only through
+ * its `tx`; it may be run more than once before it counts (a store that must fetch over a network
+ * fetches what `needs` names, and runs `run` again when it reads something that was not named), so it
+ * must have no other effects. One that throws leaves nothing behind.
+ */
+export interface Unit<T> {
+  /** A hint that saves round trips; correctness never depends on it. */
+  needs?: readonly Key[];
+  run(tx: Tx): T;
+}
+
+export interface Tx {
+  /** The document as earlier units of the batch, and this one, left it. Do not change it in place. */
+  get<N extends TableName>(table: N, key: string): Tables[N] | undefined;
+  put<N extends TableName>(table: N, key: string, doc: Tables[N]): void;
+  delete(table: TableName, key: string): void;
+  /** Adds a record to the chain, in the order of calls. */
+  append(draft: RecordDraft): LedgerRecord;
+  /** Where the chain stands, this unit's own records included. */
+  readonly head: Head;
+}
+
+export interface ListQuery {
+  owner?: string | undefined;
+  /** One state, or any of several. */
+  tag?: string | readonly string[] | undefined;
+  /** Bounds on `sort`, both inclusive. */
+  from?: number | undefined;
+  to?: number | undefined;
+  /** Continue behind this row; it need not exist any more. */
+  after?: { sort: number; key: string } | undefined;
+  order?: "asc" | "desc" | undefined;
+  limit: number;
+}
+
+export interface Row<N extends TableName> {
+  key: string;
+  sort: number;
+  doc: Tables[N];
+}
+
+export interface RecordQuery {
+  /** Bounds on `seq`, both inclusive. */
+  from?: number | undefined;
+  to?: number | undefined;
+  run_id?: string | undefined;
+  event?: string | readonly string[] | undefined;
+  actor?: string | undefined;
+  tool?: string | undefined;
+  since_ms?: number | undefined;
+  until_ms?: number | undefined;
+  /** Plain text that the record's line must contain, in any case. */
+  q?: string | undefined;
+  order?: "asc" | "desc" | undefined;
+  limit: number;
+}
+
+export interface LedgerState extends Head {
+  /** How many records of each event the ledger holds. */
+  events: Record<string, number>;
+}
+
+export interface Store {
+  readonly kind: "memory" | "files" | "sqlite" | "postgres";
+
+  /**
+   * Runs the unit and answers once its records and documents are durable. Units of one process and of
+   * several see each other's effects as if run one after the other. Rejects with `unavailable` when
+   * nothing could be made durable in time; then no part of the unit is visible to later units, unless
+   * the medium failed after the bytes had left this process, in which case they may be found there.
+   */
+  transact<T>(unit: Unit<T>): Promise<T>;
+
+  /** A committed document as this process or any other last left it. */
+  get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined>;
+  /** Documents in (`sort`, key) order. */
+  list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]>;
+  count(table: TableName, query?: { owner?: string; tag?: string }): Promise<number>;
+
+  /** Committed ledger lines (canonical JSON, no line break), in `seq` order. */
+  records(query: RecordQuery): Promise<string[]>;
+  head(): Promise<LedgerState>;
+
+  /**
+   * Resolves when anything may have changed, in this process or another, or when the signal aborts.
+   * A wake-up without a change is allowed; a change without a wake-up is not.
+   */
+  changed(signal: AbortSignal): Promise<void>;
+
+  /** Throws `unavailable` or `corrupt`, with what is wrong, when decisions cannot be recorded now. */
+  ready(): Promise<void>;
+
+  /** Drops deleted documents from the medium itself as far as the engine can (after a purge). */
+  scrub(): Promise<void>;
+
+  /** Finishes what is under way and lets go of everything. Further calls reject. */
+  close(): Promise<void>;
+}

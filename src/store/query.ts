@@ -1,0 +1,52 @@
+/** What a list or record query means, for stores that answer it by looking at each candidate. */
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { ListQuery, RecordQuery } from "./port.ts";
+import type { IndexEntry } from "./tables.ts";
+
+export function matchesList(query: ListQuery, entry: IndexEntry, key: string): boolean {
+  if (query.owner !== undefined && entry.owner !== query.owner) return false;
+  if (query.tag !== undefined) {
+    if (typeof query.tag === "string" ? entry.tag !== query.tag : !query.tag.includes(entry.tag)) return false;
+  }
+  if (query.from !== undefined && entry.sort < query.from) return false;
+  if (query.to !== undefined && entry.sort > query.to) return false;
+  if (query.after === undefined) return true;
+  const order = compareKeys(entry.sort, key, query.after.sort, query.after.key);
+  return query.order === "desc" ? order < 0 : order > 0;
+}
+
+function compareKeys(sortA: number, keyA: string, sortB: number, keyB: string): number {
+  if (sortA !== sortB) return sortA - sortB;
+  return keyA < keyB ? -1 : keyA > keyB ? 1 : 0;
+}
+
+export function compareRows(order: "asc" | "desc" | undefined) {
+  const sign = order === "desc" ? -1 : 1;
+  return (a: { sort: number; key: string }, b: { sort: number; key: string }): number =>
+    sign * compareKeys(a.sort, a.key, b.sort, b.key);
+}
+
+/** Whether a ledger line answers the query, apart from its bounds on `seq`. */
+export function matchesRecord(query: RecordQuery, line: string): boolean {
+  if (query.q !== undefined && !line.toLowerCase().includes(query.q.toLowerCase())) return false;
+  if (!hasFieldFilter(query)) return true;
+  const record = JSON.parse(line) as LedgerRecord;
+  if (query.run_id !== undefined && record.run_id !== query.run_id) return false;
+  if (query.actor !== undefined && record.actor !== query.actor) return false;
+  if (query.tool !== undefined && record.tool !== query.tool) return false;
+  if (query.since_ms !== undefined && record.ts_ms < query.since_ms) return false;
+  if (query.until_ms !== undefined && record.ts_ms > query.until_ms) return false;
+  if (query.event === undefined) return true;
+  return typeof query.event === "string" ? record.event === query.event : query.event.includes(record.event);
+}
+
+function hasFieldFilter(query: RecordQuery): boolean {
+  return (
+    query.run_id !== undefined ||
+    query.actor !== undefined ||
+    query.tool !== undefined ||
+    query.event !== undefined ||
+    query.since_ms !== undefined ||
+    query.until_ms !== undefined
+  );
+}

@@ -1,0 +1,78 @@
+/**
+ * The working data, table by table: what a document is, and the three things it can be found by.
+ * `owner` groups documents (a run's steps), `sort` orders them, `tag` marks a state one searches for.
+ * Every store keeps all tables the same way; none knows what is in a document.
+ */
+import type { Json } from "../kernel/json.ts";
+import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
+import type { Hold } from "../model/hold.ts";
+import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
+import type { CaptureDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
+
+export interface Tables {
+  /** Small facts of the store itself: its secret key, alert states, cursors of background work. */
+  meta: Json;
+  runs: RunDoc;
+  steps: StepDoc;
+  payloads: PayloadDoc;
+  run_tools: RunToolDoc;
+  /** Manifests by content, so that a step keeps the one it was accepted under. */
+  manifests: Json;
+  approvals: ApprovalDoc;
+  /** The request that speaks for (run, tool, arguments) now: open or approved. */
+  approval_slots: { id: string };
+  /** One document, `active`: every halt in force, read by each intent. */
+  halts: { active: Halt[] };
+  delegations: Delegation;
+  holds: Hold;
+  counters: CounterDoc;
+  /** Which step stands for a logical call. */
+  idempotency: { run_id: string; step: number };
+  /** Answers already given under an Idempotency-Key. */
+  replies: ReplyDoc;
+  leases: LeaseDoc;
+  jobs: JobDoc;
+  captures: CaptureDoc;
+  /** Tool definitions of upstreams as first seen. */
+  pins: PinDoc;
+}
+
+export type TableName = keyof Tables;
+
+export interface IndexEntry {
+  owner: string;
+  sort: number;
+  tag: string;
+}
+
+type Indexer<T> = (doc: T) => IndexEntry;
+const plain = (): IndexEntry => ({ owner: "", sort: 0, tag: "" });
+
+export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
+  meta: plain,
+  runs: (doc) => ({ owner: doc.principal, sort: doc.created_ms, tag: runTag(doc) }),
+  steps: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: doc.status }),
+  payloads: plain,
+  run_tools: (doc) => ({ owner: doc.run_id, sort: 0, tag: doc.tool }),
+  manifests: plain,
+  approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
+  approval_slots: plain,
+  halts: plain,
+  delegations: (doc) => ({ owner: doc.from, sort: doc.created_ms, tag: doc.revoked_ms === null ? "active" : "ended" }),
+  holds: (doc) => ({ owner: "", sort: doc.created_ms, tag: doc.released_ms === null ? "active" : "released" }),
+  counters: plain,
+  idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
+  replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
+  leases: plain,
+  jobs: (doc) => ({ owner: doc.run_id, sort: doc.started_ms, tag: doc.state }),
+  captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
+  pins: plain,
+};
+
+export const TABLE_NAMES = Object.keys(INDEX) as TableName[];
+
+/** `attention` at once, `open` when a step may grow old, else nothing. */
+function runTag(doc: RunDoc): string {
+  if (doc.uncertain > 0 || doc.compensation_failed > 0 || doc.awaiting > 0) return "attention";
+  return doc.open > 0 ? "open" : "";
+}
