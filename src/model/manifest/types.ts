@@ -1,0 +1,60 @@
+/** What a tool declares about itself, as the engine reads it: normalised, with every default filled in. */
+import type { Json } from "../../kernel/json.ts";
+
+export const EFFECTS = ["read", "idempotent", "reversible", "compensable", "irreversible"] as const;
+export type Effect = (typeof EFFECTS)[number];
+
+export const LIFECYCLES = ["draft", "approved", "deprecated"] as const;
+export type Lifecycle = (typeof LIFECYCLES)[number];
+
+export const BLAST_RADII = ["none", "single", "team", "org", "external"] as const;
+export type BlastRadius = (typeof BLAST_RADII)[number];
+
+export interface Compensation {
+  tool: string;
+  /** A template whose strings may be paths into the original call. */
+  args: { [name: string]: Json };
+  kind: "inverse" | "compensation";
+  residue: string[];
+  requires_approval: boolean;
+}
+
+export interface Verification {
+  tool: string;
+  args: { [name: string]: Json };
+  expect: Json;
+  /** Further reads after the first. */
+  retries: number;
+  backoff_ms: number;
+}
+
+export interface Manifest {
+  tool: string;
+  version: string;
+  lifecycle: Lifecycle;
+  effect: Effect;
+  permission: string;
+  owner: string | null;
+  requires: string[];
+  /** Paths whose values name one logical call; empty where repeats are fine. */
+  idempotency: string[];
+  risk: { data_class: string | null; blast_radius: BlastRadius | null; [label: string]: Json };
+  compensation: Compensation | null;
+  verification: Verification | null;
+  audit: { redaction: string[]; retention_days: number | null; evidence_export: "required" | null };
+}
+
+/** The manifests in force: for each tool the newest approved version, or what stands in for it. */
+export interface ManifestSet {
+  /**
+   * The manifest that speaks for the tool. A draft is answered only where no approved or deprecated
+   * version exists; the engine decides whether a draft counts in the run's mode.
+   */
+  active(tool: string): Manifest | undefined;
+  /** Content address of a manifest of this set. */
+  hashOf(manifest: Manifest): string;
+  /** Every entry, in file order, superseded versions and drafts included. */
+  readonly all: readonly Manifest[];
+  /** Every permission that any manifest declares, sorted. */
+  readonly permissions: readonly string[];
+}
