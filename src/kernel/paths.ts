@@ -98,3 +98,10 @@ export function fillTemplate(template: Json, values: CallValues): Json | undefin
   }
   return template;
 }
+
+/** Every path that a template names. */
+export function templatePaths(template: Json): string[] {
+  if (typeof template === "string") return tryPath(template) === undefined ? [] : [template];
+  if (template === null || typeof template !== "object") return [];
+  return Object.values(template).flatMap(templatePaths);
+}

@@ -42,6 +42,8 @@ export interface ApprovalDoc {
     escalate_after_ms: number | null;
     escalate_to: string[];
     risk_score: number;
+    /** Groups of those who approved, so that a stricter rule can ask for them later. */
+    voter_groups: string[];
   };
 }
 
@@ -61,10 +63,19 @@ export interface Delegation {
   created_ms: number;
   expires_ms: number;
   revoked_ms: number | null;
+  /** What was lent, as it was when lent; listings leave it out. */
+  authority: { principal: string; groups: string[] };
+}
+
+export type DelegationView = Omit<Delegation, "authority">;
+
+export function delegationView(doc: Delegation): DelegationView {
+  const { authority: _authority, ...view } = doc;
+  return view;
 }
 
 export const HALT_FIELDS = ["tool", "actor", "tenant", "environment"] as const;
-export type HaltScope = { [field in (typeof HALT_FIELDS)[number]]?: string | null };
+export type HaltScope = { [field in (typeof HALT_FIELDS)[number]]?: string | null | undefined };
 
 export interface Halt {
   id: string;

@@ -1,5 +1,6 @@
 /** Runs and steps: what the interface shows, and what is kept beside it as working data. */
 import { valueHash } from "../kernel/hash.ts";
+import type { Json } from "../kernel/json.ts";
 
 export const MODES = ["enforce", "observe", "advise"] as const;
 export type Mode = (typeof MODES)[number];
@@ -101,9 +102,13 @@ export interface StepDoc {
   idempotency: string | null;
 }
 
-/** The values an undo of the step needs, by the path that names them; nothing else of a call is kept. */
+/**
+ * The values of a call. `args` stays only while the outcome is open; afterwards `refs` keeps the values
+ * that an undo needs, by the path that names them, and nothing else of the call.
+ */
 export interface PayloadDoc {
-  refs: Record<string, import("../kernel/json.ts").Json>;
+  args?: Json | undefined;
+  refs: { [path: string]: Json };
 }
 
 /** How often a tool was called in a run, and how many of those steps stand. */

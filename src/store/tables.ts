@@ -6,6 +6,7 @@
 import type { Json } from "../kernel/json.ts";
 import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
 import type { Hold } from "../model/hold.ts";
+import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
 import type { CaptureDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
 
@@ -17,7 +18,7 @@ export interface Tables {
   payloads: PayloadDoc;
   run_tools: RunToolDoc;
   /** Manifests by content, so that a step keeps the one it was accepted under. */
-  manifests: Json;
+  manifests: Manifest;
   approvals: ApprovalDoc;
   /** The request that speaks for (run, tool, arguments) now: open or approved. */
   approval_slots: { id: string };
@@ -58,7 +59,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
   approval_slots: plain,
   halts: plain,
-  delegations: (doc) => ({ owner: doc.from, sort: doc.created_ms, tag: doc.revoked_ms === null ? "active" : "ended" }),
+  delegations: (doc) => ({ owner: doc.to, sort: doc.created_ms, tag: doc.revoked_ms === null ? "active" : "ended" }),
   holds: (doc) => ({ owner: "", sort: doc.created_ms, tag: doc.released_ms === null ? "active" : "released" }),
   counters: plain,
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),

@@ -1,0 +1,78 @@
+/**
+ * `npm test`: installs what is missing, builds, finds a Chromium when a test wants one, runs vitest
+ * with the arguments given, and closes with one plain line that says how many passed and failed.
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensureChromium } from "./chromium.mjs";
+import { build, ensureInstalled, ROOT, StepFailed } from "./ensure.mjs";
+
+const NOTHING_RAN = { passed: 0, failed: 1, skipped: 0 };
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args) {
+  try {
+    ensureInstalled();
+    build();
+    if (someTestImportsTheBrowser()) process.env.CHROME_PATH = ensureChromium();
+  } catch (error) {
+    console.error(`svc: ${error instanceof Error ? error.message : error}`);
+    close(NOTHING_RAN);
+    return error instanceof StepFailed ? error.exitCode : 1;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "svc-count-"));
+  const file = join(folder, "counts.json");
+  try {
+    const code = await vitest(args, file);
+    const counts = readCounts(file);
+    close(counts);
+    // A count that tells of failures must never go with a good exit code, whatever vitest says.
+    return code === 0 && counts.failed > 0 ? 1 : code;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function vitest(args, countsFile) {
+  const bin = join(ROOT, "node_modules", "vitest", "vitest.mjs");
+  const reporters = ["--reporter=default", `--reporter=${join(ROOT, "scripts", "count-reporter.mjs")}`];
+  const child = spawn(process.execPath, [bin, "run", ...reporters, ...args], {
+    cwd: ROOT,
+    stdio: ["ignore", "inherit", "inherit"],
+    env: { ...process.env, SVC_TEST_COUNTS: countsFile },
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    // A terminal tells the whole group of Ctrl-C; vitest takes a second one as an order to drop everything.
+    process.on(signal, () => (signal === "SIGINT" && process.stdout.isTTY ? undefined : child.kill(signal)));
+  }
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => resolve(code ?? 128 + (constants.signals[signal] ?? 0)));
+  });
+}
+
+function readCounts(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    // vitest ended before it could count.
+    return NOTHING_RAN;
+  }
+}
+
+function close({ passed, failed, skipped }) {
+  const rest = skipped > 0 ? `, ${skipped} skipped` : "";
+  process.stdout.write(`\n${passed} passed, ${failed} failed${rest}\n`);
+}
+
+/** Chromium is large; a run without browser tests does not fetch it. */
+function someTestImportsTheBrowser() {
+  return ["src", "test"].some((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".test.ts"))
+      .some((name) => /support\/browser\.ts["']/.test(readFileSync(join(ROOT, folder, name), "utf8"))),
+  );
+}

@@ -1,0 +1,158 @@
+"""The command line: `python -m reversi_sdk verify | verify-bundle | verify-anchors`.
+
+Exit 0 means that everything checked held; exit 1 is anything else, in one line. `INVALID` is printed only
+for evidence that was read and does not hold. What was not checked is always said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Callable, List, NoReturn, Optional, Sequence
+
+from . import __version__
+from .anchors import moment, read_anchors, verify_anchors
+from .bundle import Report, verify_bundle
+from .chain import verify_ledger
+from .errors import InputError, Invalid, show
+from .files import open_input
+from .keys import load_trusted
+
+UNTRUSTED = (
+    "the key was not checked against a trusted key (--pub <file>): the signature shows only that nothing "
+    "changed since somebody signed it, not who did"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # Exit 2 means "a result that needs attention" in this product, so bad usage is plainly 1.
+        self.exit(1, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m reversi_sdk", description="Verify svc evidence with nothing but Python.")
+    parser.add_argument("--version", action="version", version=f"reversi_sdk {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="<command>", required=True)
+    pub = {"action": "append", "default": [], "metavar": "<file>", "help": "a public key you trust; repeatable"}
+
+    verify = commands.add_parser("verify", help="check the hash chain of a ledger.jsonl")
+    verify.add_argument("files", nargs="+", metavar="<ledger.jsonl>", help="- reads standard input")
+    verify.set_defaults(run=_verify)
+
+    bundle = commands.add_parser("verify-bundle", help="check a signed bundle")
+    bundle.add_argument("files", nargs="+", metavar="<bundle.json>", help="- reads standard input")
+    bundle.add_argument("--pub", **pub)
+    bundle.set_defaults(run=_verify_bundle)
+
+    anchors = commands.add_parser("verify-anchors", help="check a ledger against its published anchors")
+    anchors.add_argument("anchors", metavar="<anchors file>")
+    anchors.add_argument("ledger", metavar="<ledger.jsonl>")
+    anchors.add_argument("--pub", **pub)
+    anchors.set_defaults(run=_verify_anchors)
+    return parser
+
+
+def _each(files: Sequence[str], check: Callable[[str], List[str]]) -> bool:
+    """Run one check over each file. With several files every line is headed by the file's name."""
+    good = True
+    for path in files:
+        head = f"{show(path, 200)}: " if len(files) > 1 else ""
+        try:
+            found = check(path)
+        except Invalid as finding:
+            good, found = False, [f"INVALID: {finding}"]
+        except InputError as error:
+            good = False
+            print(f"{head}{error}", file=sys.stderr)
+            continue
+        for line in found:
+            print(head + line)
+    return good
+
+
+def _verify(options: argparse.Namespace) -> bool:
+    def check(path: str) -> List[str]:
+        with open_input(path) as source:
+            records, head = verify_ledger(source)
+        if records == 0:
+            raise InputError(f"{path} is empty: there is nothing to verify")
+        return [f"ok: {records} records, head {head}"]
+
+    return _each(options.files, check)
+
+
+def _verify_bundle(options: argparse.Namespace) -> bool:
+    trusted = load_trusted(options.pub)
+
+    def check(path: str) -> List[str]:
+        with open_input(path) as source:
+            return _describe(verify_bundle(source, trusted))
+
+    return _each(options.files, check)
+
+
+def _describe(report: Report) -> List[str]:
+    span = f", seq {report.first_seq} to {report.last_seq}" if report.count else ""
+    whole = report.kind == "ledger"
+    what = "whole ledger" if whole else f"run {show(report.run_id)}"
+    found = [f"ok: bundle of {what}: {report.count} records{span}, ledger head {report.head}"]
+    if whole:
+        found.append("  checked: every record's hash, the chain from genesis to the head, the tree root, the signed count")
+    else:
+        found.append("  checked: every record's hash, links between neighbours, an inclusion proof for each record,")
+        found.append("           no gap in the run's own numbering, the signed count")
+    found.append(f"  checked: the signature of key {report.key_id}{', a key you trust' if report.trusted else ''}")
+    if not whole and not report.head_tied:
+        found.append("  not checked: that the head is the ledger's last record, which is not one of this run's")
+    if report.count == 0:
+        found.append("  note: it holds no records")
+    if not report.trusted:
+        found.append(f"  not checked: {UNTRUSTED}")
+    return found
+
+
+def _verify_anchors(options: argparse.Namespace) -> bool:
+    trusted = load_trusted(options.pub)
+    with open_input(options.anchors) as source:
+        anchors = read_anchors(source)
+    with open_input(options.ledger) as source:
+        summary, findings = verify_anchors(anchors, source, trusted)
+    for finding in findings:
+        count = "? records" if finding.records is None else f"{finding.records} records"
+        verdict = "ok" if finding.problem is None else f"INVALID: {finding.problem}"
+        print(f"{moment(finding.ts_ms)}  {count}  {verdict}")
+    bad = sum(finding.problem is not None for finding in findings)
+    if bad:
+        print(f"INVALID: {bad} of {len(findings)} anchors do not hold")
+        return False
+    print(f"ok: {len(findings)} anchors hold for the ledger of {summary.records} records, head {summary.head}")
+    kinds = {finding.signature for finding in findings}
+    if "none" in kinds:
+        print("  note: an anchor without a signature shows nothing about who made it")
+    if "unchecked" in kinds:
+        print("  not checked: the signatures, for want of a trusted key (--pub <file>)")
+    if "self-consistent" in kinds:
+        print(f"  not checked: {UNTRUSTED}")
+    return True
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    try:
+        options = _parser().parse_args(arguments)
+        good = options.run(options)
+        sys.stdout.flush()
+        return 0 if good else 1
+    except Invalid as finding:
+        print(f"INVALID: {finding}")
+    except InputError as error:
+        print(error, file=sys.stderr)
+    except BrokenPipeError:
+        # The reader left (as in `| head`); what could not be said cannot be called good.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"reading failed: {error.strerror or error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped before the end: nothing was shown", file=sys.stderr)
+    return 1

@@ -1,0 +1,302 @@
+"""A small client for agents: open a run, ask before each call, report what came of it.
+
+    client = Client("http://127.0.0.1:8787", key)
+    run = client.run(permissions=["payments.refund"])
+    refund = run.call("payments.refund", {"id": 7}, "duplicate charge", lambda: do_refund(7))
+
+Every intent and outcome carries an idempotency key, so a lost answer is asked for again and never counted
+twice. The tool runs only after the service said `allow` or `would_block`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+import uuid
+import warnings
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, TypeVar
+from urllib.parse import quote
+
+from .transport import ServiceError, Transport, encode_body
+
+T = TypeVar("T")
+
+# The service takes 1 MB; what is left is for the other fields.
+MAX_RESULT_BYTES = 1_000_000 - 16_384
+_APPROVAL_ID = re.compile(r"\bapr_[0-9A-Za-z-]+")
+_LONGEST_WAIT_S = 30.0
+# Before Python 3.10 a socket's timeout was no TimeoutError.
+_OPEN_ENDED = (TimeoutError, socket.timeout)
+
+
+class Blocked(Exception):
+    """The service refused the call, so it did not run. `approval_id` names the request that could free it."""
+
+    def __init__(self, tool: str, reasons: Sequence[str], approval_id: Optional[str]) -> None:
+        super().__init__(f"{tool} is blocked: {'; '.join(reasons) or 'no reason given'}")
+        self.tool = tool
+        self.reasons = list(reasons)
+        self.approval_id = approval_id
+
+
+class Uncertain(Exception):
+    """Raise this in a tool function when it cannot be known whether the tool took effect."""
+
+
+class OutcomeNotRecorded(Exception):
+    """The tool ran, but its outcome could not be reported; the step stays unresolved until it is.
+
+    `report` is what should have been sent: `run.outcome(error.step, **error.report)` tries again.
+    """
+
+    def __init__(self, step: int, report: Dict[str, Any], result: Any, cause: ServiceError) -> None:
+        super().__init__(f"step {step} ended as {report['status']} but that could not be recorded: {cause}")
+        self.step = step
+        self.report = report
+        self.result = result
+
+
+class Decision(NamedTuple):
+    decision: str
+    step: Optional[int]
+    reasons: List[str]
+    approval_id: Optional[str]
+
+    @property
+    def may_run(self) -> bool:
+        # Anything but the two known words is a no: an answer that is not understood never runs a tool.
+        return self.decision in ("allow", "would_block") and self.step is not None
+
+
+def new_run_id() -> str:
+    """`run_<uuidv7>`, as the service makes them: ids made later sort later."""
+    stamp = time.time_ns() // 1_000_000
+    value = stamp << 80 | 0x7 << 76 | int.from_bytes(os.urandom(10), "big") & ((1 << 76) - 1)
+    return f"run_{uuid.UUID(int=value & ~(0x3 << 62) | 0x2 << 62)}"
+
+
+class Client:
+    """One service and one key. `timeout` is in seconds and covers each request, not each call of a tool."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        timeout: float = 15.0,
+        attempts: int = 4,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._transport = Transport(url, key, timeout, attempts, sleep)
+        self._timeout = timeout
+        self._sleep = sleep
+
+    def run(
+        self,
+        permissions: Sequence[str],
+        run_id: Optional[str] = None,
+        mode: Optional[str] = None,
+        reason: Optional[str] = None,
+    ) -> "Run":
+        """Open a run with a scope that is fixed from here on."""
+        # The id is chosen here so that a lost answer can be told from a second run: a repeat is a 409.
+        body: Dict[str, Any] = {"permissions": list(permissions), "run_id": run_id or new_run_id()}
+        if mode is not None:
+            body["mode"] = mode
+        if reason is not None:
+            body["reason"] = reason
+        try:
+            opened = self._transport.request("POST", "/v1/runs", body)
+        except ServiceError as error:
+            if error.status != 0 or run_id is not None:
+                raise
+            opened = self._opened_after_all(body, error)
+        return Run(self, opened["run_id"], opened.get("mode"), opened.get("scope_seal"))
+
+    def resume(self, run_id: str) -> "Run":
+        """Continue a run that this key opened earlier, with its own mode and scope."""
+        found = self.get_run(run_id)
+        return Run(self, found["run_id"], found.get("mode"), (found.get("scope") or {}).get("seal"))
+
+    def runs(self) -> List[str]:
+        return list(self._transport.request("GET", "/v1/runs")["runs"])
+
+    def get_run(self, run_id: str) -> Dict[str, Any]:
+        return self._transport.request("GET", f"/v1/runs/{quote(run_id, safe='')}")
+
+    def approval(self, approval_id: str, wait: float = 0) -> Dict[str, Any]:
+        """An approval request; with `wait`, answered when it is decided or after that many seconds."""
+        path = f"/v1/approvals/{quote(approval_id, safe='')}"
+        if wait <= 0:
+            return self._transport.request("GET", path)
+        return self._transport.request("GET", f"{path}?wait={int(wait)}", timeout=self._timeout + wait)
+
+    def _opened_after_all(self, body: Dict[str, Any], error: ServiceError) -> Dict[str, Any]:
+        """No answer came to opening a run. An id made here that now exists can only be ours."""
+        try:
+            found = self.get_run(body["run_id"])
+        except ServiceError as missing:
+            if missing.status != 404:
+                raise error from None
+            return self._transport.request("POST", "/v1/runs", body)
+        return {"run_id": found["run_id"], "mode": found.get("mode"), "scope_seal": (found.get("scope") or {}).get("seal")}
+
+
+class Run:
+    """An open run. Steps are numbered by the service in the order it accepted their intents."""
+
+    def __init__(self, client: Client, run_id: str, mode: Optional[str], scope_seal: Optional[str]) -> None:
+        self.run_id = run_id
+        self.mode = mode
+        self.scope_seal = scope_seal
+        self._client = client
+        self._path = f"/v1/runs/{quote(run_id, safe='')}"
+
+    def intent(
+        self,
+        tool: str,
+        args: Any,
+        reason: str,
+        depends_on: Optional[Sequence[int]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Decision:
+        """Ask for a call. A refusal is a value here; `call` turns it into an exception."""
+        body: Dict[str, Any] = {"tool": tool, "args": args, "reason": reason}
+        if depends_on is not None:
+            body["depends_on"] = list(depends_on)
+        answer = self._post(f"{self._path}/intents", body, idempotency_key)
+        reasons = [str(text) for text in answer.get("reasons") or []]
+        return Decision(str(answer.get("decision")), answer.get("step"), reasons, _approval_id(answer, reasons))
+
+    def outcome(
+        self,
+        step: int,
+        status: str,
+        result: Any = None,
+        error: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Dict[str, Any]:
+        """Report how a step ended: `succeeded`, `failed` or `uncertain`."""
+        body: Dict[str, Any] = {"status": status}
+        if result is not None:
+            body["result"] = result
+        if error is not None:
+            body["error"] = error
+        return self._post(f"{self._path}/steps/{int(step)}/outcome", body, idempotency_key)
+
+    def plan(self) -> Dict[str, Any]:
+        """The rollback plan. The service shows it to auditors and above, so a plain agent key gets a 403."""
+        return self._client._transport.request("GET", f"{self._path}/plan")
+
+    def state(self) -> Dict[str, Any]:
+        return self._client.get_run(self.run_id)
+
+    def call(
+        self,
+        tool: str,
+        args: Any,
+        reason: str,
+        fn: Callable[[], T],
+        depends_on: Optional[Sequence[int]] = None,
+        wait_for_approval: float = 0,
+    ) -> T:
+        """Ask, run `fn` only if it may run, and report the outcome. Returns what `fn` returned.
+
+        Raises Blocked where the service refused. An exception from `fn` is reported as `failed`, or as
+        `uncertain` where it is Uncertain or a timeout, and then raised as it is. With `wait_for_approval`
+        the call waits up to that many seconds for a person to decide.
+        """
+        decision = self._decide(tool, args, reason, depends_on, wait_for_approval)
+        step = decision.step
+        if not decision.may_run or step is None:
+            raise Blocked(tool, decision.reasons, decision.approval_id)
+        try:
+            result = fn()
+        except BaseException as error:
+            # A timeout or an interrupt leaves open whether the tool took effect; anything else is a failure.
+            unknown = isinstance(error, (Uncertain, *_OPEN_ENDED)) or not isinstance(error, Exception)
+            report = {"status": "uncertain" if unknown else "failed", "error": _brief(error)}
+            try:
+                self.outcome(step, **report)
+            except ServiceError as lost:
+                raise OutcomeNotRecorded(step, report, None, lost) from error
+            raise
+        report = {"status": "succeeded", "result": _reportable(result)}
+        try:
+            self.outcome(step, **report)
+        except ServiceError as lost:
+            raise OutcomeNotRecorded(step, report, result, lost) from lost
+        return result
+
+    def _decide(
+        self, tool: str, args: Any, reason: str, depends_on: Optional[Sequence[int]], wait_s: float
+    ) -> Decision:
+        """The decision, asked for again while a request for approval is open and time is left.
+
+        Asking again writes a `blocked` record each time, so the service is asked to say when the request is
+        decided; only where this key may not read approvals does the pause between intents grow instead.
+        """
+        deadline = time.monotonic() + wait_s
+        decision = self.intent(tool, args, reason, depends_on)
+        awaited, pause = decision.approval_id, 2.0
+        while not decision.may_run and awaited is not None and decision.approval_id == awaited:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            status = self._await_decision(awaited, min(left, _LONGEST_WAIT_S))
+            if status in ("pending", "escalated"):
+                continue
+            if status in ("denied", "expired"):
+                return decision._replace(reasons=[f"approval request {awaited} was {status}"])
+            if status is None:
+                self._client._sleep(min(left, pause))
+                pause = min(pause * 1.5, 15.0)
+            # A new idempotency key, since the old one would bring back the old answer.
+            decision = self.intent(tool, args, reason, depends_on)
+        return decision
+
+    def _await_decision(self, approval_id: str, wait_s: float) -> Optional[str]:
+        """The status of a request once decided or after the wait; None where this key may not see it."""
+        started = time.monotonic()
+        try:
+            status = self._client.approval(approval_id, wait=max(1.0, wait_s)).get("status")
+        except ServiceError as error:
+            if error.status in (400, 403, 404, 405):
+                return None
+            raise
+        # A service that answers at once instead of waiting must not be asked in a tight loop.
+        if status in ("pending", "escalated") and time.monotonic() - started < 1.0:
+            self._client._sleep(min(wait_s, 2.0))
+        return status
+
+    def _post(self, path: str, body: Dict[str, Any], idempotency_key: Optional[str]) -> Dict[str, Any]:
+        key = idempotency_key or uuid.uuid4().hex
+        answer = self._client._transport.request("POST", path, body, idempotency_key=key)
+        return answer if isinstance(answer, dict) else {}
+
+
+def _approval_id(answer: Dict[str, Any], reasons: Sequence[str]) -> Optional[str]:
+    if isinstance(answer.get("approval_id"), str):
+        return answer["approval_id"]
+    for reason in reasons:
+        found = _APPROVAL_ID.search(reason)
+        if found is not None and reason.startswith("approval required"):
+            return found.group()
+    return None
+
+
+def _brief(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:2000]
+
+
+def _reportable(result: Any) -> Any:
+    """The result if it can be reported. The tool already ran, so a result that is no JSON must not fail it."""
+    try:
+        if len(encode_body(result)) <= MAX_RESULT_BYTES:
+            return result
+        problem = "is too large to report"
+    except (TypeError, ValueError, RecursionError):
+        problem = "is not JSON"
+    warnings.warn(f"the tool's result {problem}; without it an undo that needs it cannot be built", stacklevel=4)
+    return None

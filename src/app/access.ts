@@ -1,0 +1,53 @@
+/**
+ * Who may touch which run. To an agent another's run is a 404 whatever the route; auditors and above may
+ * read any run; only the principal that opened a run journals on it.
+ */
+import { forbidden } from "../kernel/errors.ts";
+import { assertSealed, unknownRun } from "../engine/load-run.ts";
+import type { RunFacts } from "../engine/gather.ts";
+import { hasRole, type Principal, type Role, ROLE_MESSAGES } from "../model/roles.ts";
+import type { RunDoc } from "../model/run.ts";
+import type { App } from "./app.ts";
+
+export function requireRole(principal: Principal, role: Role): void {
+  if (!hasRole(principal, role)) throw forbidden(ROLE_MESSAGES[role]);
+}
+
+/** The unchanging facts of a run, or undefined where there is none. */
+export async function runFacts(app: App, run_id: string): Promise<RunFacts | undefined> {
+  const known = app.runFacts.get(run_id);
+  if (known !== undefined) return known;
+  const run = await app.core.store.get("runs", run_id);
+  if (run === undefined) return undefined;
+  const { principal, actor, tenant, environment, salt } = run;
+  const facts: RunFacts = { run_id, principal, actor, tenant, environment, salt };
+  app.runFacts.set(run_id, facts);
+  return facts;
+}
+
+/** Hides other agents' runs from a principal that may read only its own. Needs no I/O for a known run. */
+export async function hideForeignRun(app: App, principal: Principal, run_id: string): Promise<void> {
+  if (hasRole(principal, "auditor")) return;
+  const facts = await runFacts(app, run_id);
+  if (facts === undefined || facts.principal !== principal.id) throw unknownRun(run_id);
+}
+
+/** The run as it is stored now, for reading. */
+export async function readRun(app: App, run_id: string): Promise<RunDoc> {
+  const run = await app.core.store.get("runs", run_id);
+  if (run === undefined) throw unknownRun(run_id);
+  assertSealed(run);
+  return run;
+}
+
+/** The facts of a run that this principal opened. */
+export async function ownRun(app: App, principal: Principal, run_id: string): Promise<RunFacts> {
+  const facts = await runFacts(app, run_id);
+  if (facts === undefined) throw unknownRun(run_id);
+  if (facts.principal !== principal.id) {
+    throw hasRole(principal, "auditor")
+      ? forbidden("only the principal that opened this run may journal on it")
+      : unknownRun(run_id);
+  }
+  return facts;
+}

@@ -1,0 +1,78 @@
+/** Delegations: lending and taking back the authority to approve. */
+import { z } from "zod";
+import { tryTimestamp } from "../../kernel/duration.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { delegateUnit, revokeUnit } from "../../engine/approvals/delegations.ts";
+import { delegationView } from "../../model/approval.ts";
+import { announce } from "../app.ts";
+import { operation } from "../operation.ts";
+import { emptyQuery, noParams, text } from "../schemas.ts";
+
+const delegationShape = z.strictObject({
+  id: z.string(),
+  from: z.string(),
+  to: z.string(),
+  tools: z.string(),
+  reason: z.string(),
+  created_ms: z.int(),
+  expires_ms: z.int(),
+  revoked_ms: z.union([z.int(), z.null()]),
+});
+
+export const listDelegations = operation({
+  id: "list_delegations",
+  summary: "List delegations, newest first",
+  method: "GET",
+  path: "/v1/delegations",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({ delegations: z.array(delegationShape) }),
+  status: 200,
+  async run({ app }) {
+    const rows = await app.core.store.list("delegations", { order: "desc", limit: LIMITS.page_max });
+    return { delegations: rows.map((row) => delegationView(row.doc)) };
+  },
+});
+
+export const createDelegation = operation({
+  id: "create_delegation",
+  summary: "Lend your authority to approve",
+  method: "POST",
+  path: "/v1/delegations",
+  role: "approver",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({
+    to: text(256),
+    tools: text(256).optional(),
+    expires_at: z.string().refine((value) => tryTimestamp(value) !== undefined, "must be an ISO 8601 timestamp"),
+    reason: text(LIMITS.reason_chars),
+  }),
+  output: delegationShape,
+  status: 201,
+  async run({ app, principal }, { body }) {
+    const input = { to: body.to, tools: body.tools ?? "*", reason: body.reason, expires_ms: tryTimestamp(body.expires_at)! };
+    const { delegation, records } = await app.core.store.transact(delegateUnit(app.core, principal, input));
+    announce(app.core.listeners, records);
+    return delegationView(delegation);
+  },
+});
+
+export const revokeDelegation = operation({
+  id: "revoke_delegation",
+  summary: "Take lent authority back",
+  method: "DELETE",
+  path: "/v1/delegations/{id}",
+  role: "approver",
+  params: z.strictObject({ id: z.string().regex(/^dlg_[0-9a-f-]{36}$/, "must be a delegation id such as dlg_<uuid>") }),
+  query: emptyQuery,
+  output: delegationShape,
+  status: 200,
+  errors: { 404: "unknown delegation", 409: "already revoked" },
+  async run({ app, principal }, { params }) {
+    const { delegation, records } = await app.core.store.transact(revokeUnit(app.core, principal, params.id));
+    announce(app.core.listeners, records);
+    return delegationView(delegation);
+  },
+});

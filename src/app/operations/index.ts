@@ -1,0 +1,34 @@
+/** Every operation of the service, in the order of the reference. */
+import type { Operation } from "../operation.ts";
+import { approve, breakGlass, deny, getApproval, listApprovals, preApprove } from "./approvals.ts";
+import { createDelegation, listDelegations, revokeDelegation } from "./delegations.ts";
+import { exportRun } from "./export.ts";
+import { halt, listHalts, resume } from "./halts.ts";
+import { intent, outcome, resolve } from "./journal.ts";
+import { reload } from "./reload.ts";
+import { getRun, listRuns, openRun } from "./runs.ts";
+import { status } from "./status.ts";
+
+export const OPERATIONS: readonly Operation[] = [
+  openRun,
+  listRuns,
+  getRun,
+  intent,
+  outcome,
+  exportRun,
+  resolve,
+  listApprovals,
+  getApproval,
+  approve,
+  deny,
+  breakGlass,
+  preApprove,
+  listDelegations,
+  createDelegation,
+  revokeDelegation,
+  status,
+  listHalts,
+  halt,
+  resume,
+  reload,
+];

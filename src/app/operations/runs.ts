@@ -1,0 +1,86 @@
+/** Runs: opening, listing and reading them. */
+import { z } from "zod";
+import { invalid } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { newRun, openRunUnit } from "../../engine/open-run.ts";
+import { hasRole } from "../../model/roles.ts";
+import { MODES } from "../../model/run.ts";
+import { readRun } from "../access.ts";
+import { decodeCursor, encodeCursor } from "../cursor.ts";
+import { operation } from "../operation.ts";
+import { emptyQuery, noParams, pageLimit, runId, runParams, runView, text } from "../schemas.ts";
+import { allSteps, runBody } from "../views.ts";
+
+export const openRun = operation({
+  id: "open_run",
+  summary: "Open a run with a fixed scope of permissions",
+  method: "POST",
+  path: "/v1/runs",
+  role: "agent",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({
+    permissions: z
+      .array(text(LIMITS.permission_chars))
+      .max(LIMITS.permissions, `at most ${LIMITS.permissions} permissions`),
+    run_id: runId.optional(),
+    mode: z.enum(MODES).optional(),
+    reason: z.string().max(LIMITS.reason_chars).optional(),
+  }),
+  output: z.strictObject({ run_id: z.string(), mode: z.enum(MODES), scope_seal: z.string() }),
+  status: 201,
+  errors: { 409: "the run id exists" },
+  async run({ app, principal }, { body }) {
+    const run = newRun(app.core, principal, body);
+    await app.core.store.transact(openRunUnit(run));
+    return { run_id: run.run_id, mode: run.mode, scope_seal: run.scope.seal };
+  },
+});
+
+export const listRuns = operation({
+  id: "list_runs",
+  summary: "List run ids, oldest first; an agent sees its own",
+  method: "GET",
+  path: "/v1/runs",
+  role: "agent",
+  any_role: true,
+  params: noParams,
+  query: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
+  output: z.strictObject({ runs: z.array(z.string()), next_cursor: z.union([z.string(), z.null()]).optional() }),
+  status: 200,
+  async run({ app, principal }, { query }) {
+    const all = hasRole(principal, "auditor");
+    const limit = query.limit ?? LIMITS.page_max;
+    const rows = await app.core.store.list("runs", {
+      owner: all ? undefined : principal.id,
+      limit,
+      after: query.cursor === undefined ? undefined : decodeCursor(query.cursor),
+    });
+    const last = rows[rows.length - 1];
+    const more = rows.length === limit && last !== undefined;
+    const runs = rows.map((row) => row.key);
+    return more ? { runs, next_cursor: encodeCursor(last) } : { runs };
+  },
+});
+
+export const getRun = operation({
+  id: "get_run",
+  summary: "Read a run with its steps",
+  method: "GET",
+  path: "/v1/runs/{id}",
+  role: "agent",
+  any_role: true,
+  params: runParams,
+  query: emptyQuery,
+  output: runView,
+  status: 200,
+  errors: { 404: "unknown run, or another agent's" },
+  async run({ app }, { params }) {
+    const run = await readRun(app, params.id);
+    return runBody(run, await allSteps(app.core.store, run.run_id));
+  },
+});
+
+export function assertUnique(numbers: readonly number[], what: string): void {
+  if (new Set(numbers).size !== numbers.length) throw invalid(`${what}: a step is named twice`);
+}

@@ -1,0 +1,67 @@
+/** What the service is doing, at a glance. */
+import { z } from "zod";
+import { APPROVAL_STATUSES } from "../../model/approval.ts";
+import type { App } from "../app.ts";
+import { operation } from "../operation.ts";
+import { emptyQuery, haltView, noParams } from "../schemas.ts";
+import { activeHalts } from "./halts.ts";
+
+export async function approvalCounts(app: App): Promise<Record<string, number>> {
+  const counts = await Promise.all(APPROVAL_STATUSES.map((tag) => app.core.store.count("approvals", { tag })));
+  return Object.fromEntries(APPROVAL_STATUSES.map((status, i) => [status, counts[i]!]));
+}
+
+export const status = operation({
+  id: "status",
+  summary: "Status of the service",
+  method: "GET",
+  path: "/v1/status",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({
+    version: z.string(),
+    store: z.string(),
+    environment: z.union([z.string(), z.null()]),
+    uptime_ms: z.int(),
+    records: z.int(),
+    head: z.string(),
+    runs: z.int(),
+    approvals: z.record(z.string(), z.int()),
+    halted: z.boolean(),
+    halts: z.array(haltView),
+    manifests: z.int(),
+    policy: z.strictObject({ version: z.int(), hash: z.string(), rules: z.int() }),
+    capture: z.boolean(),
+    signing: z.boolean(),
+    egress: z.boolean(),
+  }),
+  status: 200,
+  async run({ app }) {
+    const { core, settings } = app;
+    const { manifests, policy } = core.rules();
+    const [head, runs, approvals, halts] = await Promise.all([
+      core.store.head(),
+      core.store.count("runs"),
+      approvalCounts(app),
+      activeHalts(app),
+    ]);
+    return {
+      version: app.version,
+      store: core.store.kind,
+      environment: core.environment,
+      uptime_ms: Math.max(0, Math.round(core.env.now() - app.started_ms)),
+      records: head.records,
+      head: head.hash,
+      runs,
+      approvals,
+      halted: halts.length > 0 || core.killSwitch() !== null,
+      halts,
+      manifests: manifests.all.length,
+      policy: { version: policy.doc.version, hash: policy.hash, rules: policy.doc.rules.length },
+      capture: settings.capture.enabled,
+      signing: settings.signing_key !== null,
+      egress: settings.egress.allow !== null || settings.egress.block_private,
+    };
+  },
+});

@@ -1,0 +1,119 @@
+/** The shapes of requests and answers that several operations share. */
+import { z } from "zod";
+import { LIMITS } from "../kernel/limits.ts";
+import { APPROVAL_STATUSES } from "../model/approval.ts";
+import { MODES, OUTCOMES, RUN_ID, STEP_STATUSES } from "../model/run.ts";
+
+export const text = (max: number) => z.string().min(1, "must not be empty").max(max, `at most ${max} characters`);
+export const tool = text(LIMITS.tool_chars).meta({ description: "the tool's name as its manifest has it" });
+export const anyJson = z.unknown().refine((value) => value !== undefined, "is required");
+export const note = z.string().max(LIMITS.note_chars, `at most ${LIMITS.note_chars} characters`);
+
+export const runId = z
+  .string()
+  .regex(RUN_ID, "up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
+export const runParams = z.strictObject({ id: runId });
+
+/** A step number as it stands in a path: digits only, no leading zero, no sign. */
+const stepNumber = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,14})$/, "must be a step number")
+  .transform(Number);
+export const stepParams = z.strictObject({ id: runId, n: stepNumber });
+
+export const approvalParams = z.strictObject({ id: z.string().regex(/^apr_[0-9a-f-]{36}$/, "must be an approval id such as apr_<uuid>") });
+
+export const pageLimit = z
+  .string()
+  .regex(/^[1-9]\d{0,3}$/, `must be a whole number from 1 to ${LIMITS.page_max}`)
+  .transform(Number)
+  .refine((n) => n <= LIMITS.page_max, `at most ${LIMITS.page_max}`);
+
+export const emptyQuery = z.strictObject({});
+export const noParams = z.strictObject({});
+
+const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+
+export const stepView = z.strictObject({
+  step: z.int(),
+  tool: z.string(),
+  reason: z.string(),
+  effect: nullable(z.string()),
+  status: z.enum(STEP_STATUSES),
+  depends_on: z.array(z.int()),
+  compensation_tool: nullable(z.string()),
+  handle: nullable(z.string()),
+  error: nullable(z.string()),
+  manifest_version: nullable(z.string()),
+  risk_score: z.int(),
+  args_hash: z.string(),
+  result_hash: nullable(z.string()),
+  intended_ms: z.int(),
+  finished_ms: nullable(z.int()),
+});
+
+export const runView = z.strictObject({
+  run_id: z.string(),
+  actor: z.string(),
+  mode: z.enum(MODES),
+  tenant: nullable(z.string()),
+  environment: nullable(z.string()),
+  reason: nullable(z.string()),
+  scope: z.strictObject({ permissions: z.array(z.string()), seal: z.string() }),
+  created_ms: z.int(),
+  steps: z.array(stepView),
+  unresolved: z.array(z.int()),
+});
+
+export const decisionView = z.union([
+  z.strictObject({ decision: z.literal("allow"), step: z.int() }),
+  z.strictObject({ decision: z.literal("would_block"), step: z.int(), reasons: z.array(z.string()) }),
+  z.strictObject({ decision: z.literal("block"), reasons: z.array(z.string()) }),
+]);
+
+export const outcomeView = z.strictObject({ step: z.int(), status: z.enum(OUTCOMES) });
+
+export const approvalViewShape = z.strictObject({
+  id: z.string(),
+  run_id: z.string(),
+  tool: z.string(),
+  actor: z.string(),
+  tenant: nullable(z.string()),
+  args_hash: z.string(),
+  arg_names: z.array(z.string()),
+  reason: z.string(),
+  rule: nullable(z.string()),
+  status: z.enum(APPROVAL_STATUSES),
+  requested_ms: z.int(),
+  expires_ms: z.int(),
+  approvers: z.strictObject({ groups: z.array(z.string()), quorum: z.int() }),
+  votes: z.array(
+    z.strictObject({
+      by: z.string(),
+      decision: z.enum(["approve", "deny"]),
+      note: nullable(z.string()),
+      at_ms: z.int(),
+      for: nullable(z.string()),
+    }),
+  ),
+  decided_by: nullable(z.string()),
+  decided_ms: nullable(z.int()),
+  note: nullable(z.string()),
+  kind: z.enum(["call", "compensation"]),
+  step: nullable(z.int()),
+  escalated_ms: nullable(z.int()),
+  break_glass: z.boolean(),
+});
+
+export const haltView = z.strictObject({
+  id: z.string(),
+  reason: z.string(),
+  scope: z.strictObject({
+    tool: nullable(z.string()),
+    actor: nullable(z.string()),
+    tenant: nullable(z.string()),
+    environment: nullable(z.string()),
+  }),
+  by: z.string(),
+  created_ms: z.int(),
+});

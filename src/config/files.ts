@@ -1,0 +1,151 @@
+/**
+ * Careful reading and writing of the operator's files. Only regular files are read, so that a pipe or a
+ * device cannot hang the process; a write is whole or not there at all.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { constants, fstatSync, openSync, closeSync, readFileSync, type Stats } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { SvcError } from "../kernel/errors.ts";
+
+/** More than any file that a person edits; a larger one is a mistake or an attack. */
+export const MAX_FILE_BYTES = 64 * 1_048_576;
+/** Without O_NONBLOCK, opening a pipe waits for its writer. */
+const READ = constants.O_RDONLY | constants.O_NONBLOCK;
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "does not exist",
+  EACCES: "cannot be read: permission denied",
+  EPERM: "cannot be read: permission denied",
+  EISDIR: "is a folder, not a file",
+  ENOTDIR: "does not exist: a part of its path is a file",
+  ELOOP: "is a symbolic link that leads in a circle",
+  ENXIO: "is a socket, not a file",
+  ENAMETOOLONG: "is a name too long for this disk",
+  EMFILE: "cannot be read: too many open files",
+  EIO: "cannot be read: the disk reports an error",
+  ENOSPC: "cannot be written: the disk is full",
+  EROFS: "cannot be written: the disk is read-only",
+};
+
+/** What a failed file operation means, in words, without the path. */
+export function fileProblem(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (typeof code === "string" && Object.hasOwn(REASONS, code)) return REASONS[code]!;
+  return `cannot be used: ${typeof code === "string" ? code : (error as Error).message}`;
+}
+
+export function fileError(path: string, error: unknown): SvcError {
+  return error instanceof SvcError ? error : new SvcError("invalid", `${path}: ${fileProblem(error)}`, { cause: error });
+}
+
+/** Why the path cannot be read as a text file, judged by what it is; undefined when it can. */
+export function unreadable(stats: Stats, maxBytes = MAX_FILE_BYTES): string | undefined {
+  if (stats.isDirectory()) return "is a folder, not a file";
+  if (stats.isFIFO()) return "is a named pipe, not a file";
+  if (stats.isSocket()) return "is a socket, not a file";
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) return "is a device, not a file";
+  if (!stats.isFile()) return "is not a regular file";
+  if (stats.size > maxBytes) return `is larger than ${maxBytes} bytes`;
+  return undefined;
+}
+
+export function decodeText(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new SvcError("invalid", `${path}: is not UTF-8 text`);
+  }
+}
+
+/** The text of a regular UTF-8 file; any failure is a SvcError that names the path. */
+export async function readTextFile(path: string, maxBytes = MAX_FILE_BYTES): Promise<string> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(path, READ);
+    const problem = unreadable(await handle.stat(), maxBytes);
+    if (problem !== undefined) throw new SvcError("invalid", `${path}: ${problem}`);
+    return decodeText(path, await handle.readFile());
+  } catch (error) {
+    throw fileError(path, error);
+  } finally {
+    await handle?.close();
+  }
+}
+
+export function readTextFileSync(path: string, maxBytes = MAX_FILE_BYTES): string {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, READ);
+    const problem = unreadable(fstatSync(fd), maxBytes);
+    if (problem !== undefined) throw new SvcError("invalid", `${path}: ${problem}`);
+    return decodeText(path, readFileSync(fd));
+  } catch (error) {
+    throw fileError(path, error);
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/**
+ * Replaces a file in one step: readers see the old text or the new one, also after a power cut. A
+ * symbolic link is followed, so that the file it leads to is replaced and not the link.
+ */
+export async function writeFileAtomic(path: string, text: string, mode = 0o600): Promise<void> {
+  const target = await realpath(path).catch(() => path);
+  const folder = dirname(target);
+  const temporary = join(folder, `.${randomBytes(8).toString("hex")}.tmp`);
+  try {
+    await mkdir(folder, { recursive: true });
+    const handle = await open(temporary, "wx", mode);
+    try {
+      await handle.chmod(mode);
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, target);
+    await syncFolder(folder);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw fileError(path, error);
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Changes whenever a file's content can have changed; `missing` where there is no file. */
+export function stamp(stats: Stats | undefined): string {
+  if (stats === undefined) return "missing";
+  return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
+}
+
+/** The stamp of a file, or of everything that a folder of YAML files holds; for noticing edits. */
+export async function pathStamp(path: string): Promise<string> {
+  const stats = await stat(path).catch(() => undefined);
+  if (!stats?.isDirectory()) return stamp(stats);
+  const hash = createHash("sha256");
+  const seen = new Set<string>();
+  const waiting = [path];
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    const real = await realpath(folder).catch(() => folder as string);
+    if (seen.has(real)) continue;
+    seen.add(real);
+    for (const name of (await readdir(folder).catch(() => [] as string[])).sort()) {
+      if (name.startsWith(".")) continue;
+      const at = join(folder, name);
+      const entry = await stat(at).catch(() => undefined);
+      if (entry?.isDirectory()) waiting.push(at);
+      else if (/\.ya?ml$/.test(name)) hash.update(`${at}\0${stamp(entry)}\n`);
+    }
+  }
+  return hash.digest("hex");
+}

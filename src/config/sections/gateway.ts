@@ -1,0 +1,124 @@
+/** The rows of the gateway: whom it speaks for and which tool servers stand behind it. */
+import { z } from "zod";
+import { LIMITS } from "../../kernel/limits.ts";
+import { RESERVED_NAMES } from "../../model/roles.ts";
+import { maskNamed, maskValues } from "../mask.ts";
+import { choiceRow, durationSchema, locatePath, pathSchema, readList, row, textRow, textSchema, urlSchema } from "../row.ts";
+
+/** Methods beside tools that an upstream may be allowed, though nothing governs them. */
+export const PASSTHROUGH = ["resources", "prompts", "completions", "sampling", "elicitation", "roots"] as const;
+
+interface UpstreamBase {
+  name: string;
+  /** Tools are shown as `<name>.<tool>`. */
+  namespace: boolean;
+  timeout_ms: number;
+  passthrough: readonly (typeof PASSTHROUGH)[number][];
+}
+export interface CommandUpstream extends UpstreamBase {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  cwd: string | null;
+}
+export interface UrlUpstream extends UpstreamBase {
+  url: string;
+  headers: Record<string, string>;
+}
+export type Upstream = CommandUpstream | UrlUpstream;
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const headers = z
+  .record(z.string(), textSchema.refine((text) => !/[\r\n]/.test(text), "must not hold a line break"))
+  .superRefine((map, context) => {
+    for (const name of Object.keys(map)) {
+      if (!HEADER_NAME.test(name)) context.addIssue({ code: "custom", path: [name], message: "is not a header name" });
+    }
+  });
+
+const upstreamSchema = z
+  .strictObject({
+    name: z.string().refine((name) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name) && name !== "svc", {
+      message: 'must be letters, digits, "-" and "_" (at most 64), and not "svc"',
+    }),
+    command: textSchema.optional(),
+    args: z.array(z.string().refine((text) => !text.includes("\0"), "must not hold a NUL character")).optional(),
+    env: z.record(z.string().min(1), z.string().refine((text) => !text.includes("\0"), "must not hold a NUL character")).optional(),
+    cwd: pathSchema.optional(),
+    url: urlSchema.optional(),
+    headers: headers.optional(),
+    namespace: z.boolean().default(false),
+    timeout: durationSchema(1).default(LIMITS.upstream_timeout_ms),
+    passthrough: z.array(z.enum(PASSTHROUGH)).default([]),
+  })
+  .superRefine((upstream, context) => {
+    const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+    const given = (["args", "env", "cwd"] as const).filter((key) => upstream[key] !== undefined);
+    if (upstream.command === undefined && upstream.url === undefined) refuse([], "needs a command to start or a url to reach");
+    if (upstream.command !== undefined && upstream.url !== undefined) refuse(["url"], "cannot stand beside command; keep one of the two");
+    else if (upstream.url !== undefined) for (const key of given) refuse([key], "belongs to an upstream with a command");
+    if (upstream.command !== undefined && upstream.headers !== undefined) refuse(["headers"], "belongs to an upstream with a url");
+  });
+
+export const upstreamsSchema = z
+  .array(upstreamSchema)
+  .max(256)
+  .superRefine((list, context) => {
+    const seen = new Set<string>();
+    for (const [i, { name }] of list.entries()) {
+      if (seen.has(name)) context.addIssue({ code: "custom", path: [i, "name"], message: "another upstream has this name" });
+      seen.add(name);
+    }
+  })
+  .transform((list) => list.map(toUpstream));
+
+function toUpstream(given: z.infer<typeof upstreamSchema>): Upstream {
+  const base = {
+    name: given.name,
+    namespace: given.namespace,
+    timeout_ms: given.timeout,
+    passthrough: given.passthrough,
+  };
+  if (given.url !== undefined) return { ...base, url: given.url, headers: given.headers ?? {} };
+  return { ...base, command: given.command!, args: given.args ?? [], env: given.env ?? {}, cwd: given.cwd ?? null };
+}
+
+export const GATEWAY_ROWS = {
+  mode: choiceRow(["enforce", "observe"], "enforce", {
+    flag: "mode",
+    about: "The mode of the runs that the gateway opens.",
+  }),
+  actor: row<string>({
+    type: "text",
+    schema: textSchema.max(256).refine((name) => !RESERVED_NAMES.has(name), "is a name of the service itself; choose another"),
+    default: "gateway-agent",
+    flag: "actor",
+    about: "The actor of a stdio session, which has no key.",
+  }),
+  tenant: textRow({ about: "The tenant of a stdio session." }),
+  permissions: row<string[] | null>({
+    type: "list of permissions",
+    schema: z.array(textSchema.max(LIMITS.permission_chars)).max(LIMITS.permissions),
+    default: null,
+    shown_default: "every permission that the manifests declare and the key allows",
+    fromText: readList,
+    about: "The scope of the runs that the gateway opens.",
+  }),
+  upstreams: row<Upstream[]>({
+    type: "list of upstreams",
+    schema: upstreamsSchema,
+    default: [],
+    about:
+      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`, and `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots).",
+    locate: (list, base) =>
+      list.map((upstream) =>
+        "command" in upstream && upstream.cwd !== null ? { ...upstream, cwd: locatePath(upstream.cwd, base) } : upstream,
+      ),
+    mask: (list) =>
+      list.map((upstream) =>
+        "url" in upstream
+          ? { ...(maskNamed(upstream) as object), headers: maskValues(upstream.headers) }
+          : { ...upstream, env: maskValues(upstream.env) },
+      ),
+  }),
+} as const;

@@ -1,0 +1,109 @@
+/** The rows of the server itself: its files, its store, where it listens. */
+import { isIP } from "node:net";
+import { z } from "zod";
+import { STORE_KINDS } from "../../store/open.ts";
+import { maskConnection } from "../mask.ts";
+import { choiceRow, numberRow, pathRow, readList, row, section, switchRow, textRow, textSchema, urlSchema } from "../row.ts";
+
+const hostSchema = z
+  .string()
+  .transform((text) => text.replace(/^\[(.*)\]$/, "$1"))
+  .refine((host) => isIP(host) !== 0 || /^(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host), {
+    message: "is not a host name or an IP address; write it without a scheme or a port",
+  });
+
+const namesSchema = z.array(textSchema).max(1_000);
+
+export const SERVER_ROWS = {
+  manifests: pathRow({
+    type: "path or URL",
+    env: "SVC_MANIFESTS",
+    flag: "manifests",
+    about: "The tool manifests: a file, a folder of .yaml files, or an http(s) URL.",
+  }),
+  policy: pathRow({ env: "SVC_POLICY", flag: "policy", about: "The policy file." }),
+  keys: pathRow({ env: "SVC_KEYS", flag: "keys", about: "The API key file (JSON)." }),
+  data: row<string>({
+    ...pathRow({ about: "" }),
+    schema: pathRow({ about: "" }).schema as z.ZodType<string>,
+    default: "data",
+    shown_default: "`data` in the working directory",
+    env: "SVC_DATA",
+    flag: "data",
+    about: "The data folder: ledger, run state, captures and copies of remote manifests.",
+    locate: (path, base) => pathRow({ about: "" }).locate!(path, base) as string,
+  }),
+  store: choiceRow(STORE_KINDS, "files", {
+    env: "SVC_STORE",
+    flag: "store",
+    about: "Where ledger and state are kept.",
+  }),
+  database_url: row<string | null>({
+    type: "connection URL",
+    schema: textSchema.refine((text) => /^postgres(?:ql)?:\/\//.test(text), "is not a URL that begins with postgres://"),
+    default: null,
+    env: "SVC_DATABASE_URL",
+    flag: "database-url",
+    secret: true,
+    about: "The PostgreSQL database of the postgres store.",
+    mask: (url) => (url === null ? null : maskConnection(url)),
+  }),
+  listen: section("Where the server or the gateway listens. A gateway without it serves one stdio session.", {
+    host: row<string>({
+      type: "host name or IP address",
+      schema: hostSchema,
+      default: "127.0.0.1",
+      env: "SVC_HOST",
+      flag: "host",
+      about: "The address to bind.",
+    }),
+    port: numberRow(z.number().int().min(0).max(65_535), 8787, {
+      type: "0 to 65535",
+      env: "PORT",
+      flag: "port",
+      about: "The port; 0 takes any free one and prints it.",
+    }),
+    allowed_hosts: row<string[]>({
+      type: "list of host names",
+      schema: namesSchema,
+      default: [],
+      fromText: readList,
+      about: "Names, beside the bound address and localhost, that a request's Host header may carry at the gateway.",
+    }),
+    allowed_origins: row<string[]>({
+      type: "list of origins",
+      schema: z.array(urlSchema).max(1_000),
+      default: [],
+      fromText: readList,
+      about: "Browser origins that may talk to the gateway, such as https://app.example.com.",
+    }),
+  }),
+  environment: textRow({
+    env: "SVC_ENVIRONMENT",
+    flag: "environment",
+    about: "The name of this deployment (prod, staging); policies, halts, risk and traces use it.",
+  }),
+  signing_key: pathRow({
+    env: "SVC_SIGNING_KEY",
+    about: "The private Ed25519 key (svc keygen) that signs bundles, anchors and archives.",
+  }),
+  kill_file: pathRow({
+    env: "SVC_KILL_FILE",
+    about: "While this file exists, every new call is blocked.",
+  }),
+  archive_root: pathRow({
+    about: "Retention archives may be written only below this folder.",
+  }),
+  registry: section("Folders of the registry; without them its routes answer 404.", {
+    manifests: pathRow({ env: "SVC_REGISTRY_MANIFESTS", about: "Drafts and published manifests." }),
+    policies: pathRow({ env: "SVC_REGISTRY_POLICIES", about: "The versions of the policy." }),
+  }),
+  metrics_public: switchRow({
+    env: "SVC_METRICS_PUBLIC",
+    about: "Serves /metrics without a credential.",
+  }),
+  secure_cookies: switchRow({
+    env: "SVC_SECURE_COOKIES",
+    about: "Marks console cookies as HTTPS-only.",
+  }),
+} as const;

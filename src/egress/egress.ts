@@ -1,0 +1,233 @@
+/**
+ * The one door through which every outgoing request leaves: notifications, anchors, traces, remote
+ * manifests, OIDC and gateway upstreams. Each hop is judged before anything is sent, the socket connects
+ * to the very address that was judged, and proxy variables of the environment are not looked at.
+ */
+import { Agent, type BodyInit, Headers, type RequestInit, fetch as send } from "undici";
+import { SvcError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { readBody, toInit } from "./body.ts";
+import { codeOf, Guard, type Lookup, type ResolvedAddress } from "./guard.ts";
+import { parseHost, plainHost } from "./host.ts";
+import { type Hop, isRedirect, nextHop } from "./redirect.ts";
+import { EgressRefused, type Refusal } from "./refusal.ts";
+import { describeEgress, type EgressDescription, type EgressSettings } from "./settings.ts";
+
+export interface EgressRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** For the whole exchange, redirects and body included. */
+  readonly timeout_ms?: number;
+  /** Never sent on to another host, even where the header's name looks harmless. */
+  readonly secret_headers?: readonly string[];
+  readonly max_bytes?: number;
+  /** Keep the first `max_bytes` of a longer answer instead of failing. */
+  readonly cut?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface EgressResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** A checked place for a connection that is not HTTP: connect to `address`, verify the name `servername`. */
+export interface CheckedHost extends ResolvedAddress {
+  readonly servername: string | undefined;
+  readonly port: number;
+}
+
+export interface Egress {
+  request(url: string, options?: EgressRequest): Promise<EgressResponse>;
+  /** `fetch` with the same checks, for libraries that take one; its body may stream for ever. */
+  readonly fetch: typeof globalThis.fetch;
+  /** What would be refused, without sending anything. */
+  check(url: string): Promise<Refusal | null>;
+  checkHost(host: string, port: number): Promise<CheckedHost>;
+  describe(): EgressDescription;
+  close(): Promise<void>;
+}
+
+export interface EgressDeps {
+  readonly lookup?: Lookup;
+  readonly log?: { debug(msg: string, fields?: Record<string, unknown>): void };
+}
+
+interface Outgoing {
+  readonly init: RequestInit;
+  readonly body: BodyInit | null;
+  readonly secret_headers: readonly string[];
+  readonly follow_redirects: boolean;
+}
+
+export function createEgress(settings: EgressSettings, deps: EgressDeps = {}): Egress {
+  return new GuardedEgress(settings, deps);
+}
+
+class GuardedEgress implements Egress {
+  private readonly settings: EgressSettings;
+  private readonly log: EgressDeps["log"];
+  private readonly guard: Guard;
+  private readonly agent: Agent;
+
+  constructor(settings: EgressSettings, deps: EgressDeps) {
+    this.settings = settings;
+    this.log = deps.log;
+    this.guard = new Guard(settings, deps.lookup);
+    this.agent = new Agent({
+      // Set here so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch verification off.
+      connect: {
+        lookup: this.guard.connectLookup,
+        timeout: LIMITS.egress_timeout_ms,
+        rejectUnauthorized: true,
+      },
+      // A tool server may hold an event stream open in silence; `request` has its own deadline.
+      bodyTimeout: 0,
+    });
+  }
+
+  async request(url: string, options: EgressRequest = {}): Promise<EgressResponse> {
+    const body = options.body ?? null;
+    const hop = this.firstHop(url, options.method ?? "GET", new Headers(options.headers), body, true);
+    const timeoutMs = options.timeout_ms ?? LIMITS.egress_timeout_ms;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
+    try {
+      const response = await this.follow(hop, {
+        init: { signal },
+        body,
+        secret_headers: options.secret_headers ?? [],
+        follow_redirects: true,
+      });
+      const read = await readBody(
+        response.body,
+        options.max_bytes ?? LIMITS.body_bytes,
+        options.cut ?? false,
+      );
+      return { status: response.status, headers: Object.fromEntries(response.headers), body: read };
+    } catch (error) {
+      if (error instanceof SvcError) throw error;
+      const host = hop.url.host;
+      const what = deadline.aborted
+        ? `no answer from ${host} within ${timeoutMs} ms`
+        : `cannot reach ${host}: ${codeOf(error)}`;
+      throw new SvcError("delivery_failed", what, { cause: error });
+    }
+  }
+
+  readonly fetch = (async (input: unknown, given?: unknown) => {
+    const { url, init, body, replayable } = toInit(input, given);
+    const method = (init.method ?? "GET").toUpperCase();
+    const hop = this.firstHop(url, method, new Headers(init.headers), body, replayable);
+    const follow_redirects = (init.redirect ?? "follow") === "follow";
+    const response = await this.follow(hop, { init, body, secret_headers: [], follow_redirects });
+    if (init.redirect === "error" && isRedirect(response.status, response.headers.get("location"))) {
+      await response.body?.cancel();
+      throw new TypeError("unexpected redirect");
+    }
+    return response;
+  }) as unknown as typeof globalThis.fetch;
+
+  async check(url: string): Promise<Refusal | null> {
+    const read = this.guard.readUrl(url);
+    if ("refused" in read) return read.refused;
+    try {
+      await withDeadline(this.guard.resolve(read.url.hostname));
+      return null;
+    } catch (error) {
+      if (error instanceof EgressRefused) return error.refusal;
+      return this.guard.refuse("unresolved", plainHost(read.url.hostname));
+    }
+  }
+
+  async checkHost(host: string, port: number): Promise<CheckedHost> {
+    const plain = parseHost(host);
+    if (plain === undefined) throw new EgressRefused(this.guard.refuse("url", "the destination"));
+    const refused = this.guard.judgeHost(plain);
+    if (refused !== null) throw new EgressRefused(refused);
+    const found = await withDeadline(this.guard.resolve(plain));
+    const { address, family } = found[0]!;
+    return { address, family, port, servername: address === plain ? undefined : plain };
+  }
+
+  describe(): EgressDescription {
+    return describeEgress(this.settings);
+  }
+
+  close(): Promise<void> {
+    return this.agent.destroy();
+  }
+
+  private firstHop(
+    url: string | URL,
+    method: string,
+    headers: Headers,
+    body: unknown,
+    replayable: boolean,
+  ): Hop {
+    const read = this.guard.readUrl(url);
+    if ("refused" in read) throw new EgressRefused(read.refused);
+    return {
+      url: read.url,
+      method,
+      headers: Object.fromEntries(headers),
+      has_body: body !== null,
+      replayable,
+    };
+  }
+
+  /** Sends a request and what redirects make of it, judging every hop. */
+  private async follow(first: Hop, out: Outgoing) {
+    const { guard } = this;
+    let hop = first;
+    for (let redirects = 0; ; redirects++) {
+      const read = guard.readUrl(hop.url);
+      if ("refused" in read) throw new EgressRefused(read.refused);
+      const response = await send(hop.url, {
+        ...out.init,
+        method: hop.method,
+        headers: { "user-agent": "svc", ...hop.headers },
+        body: hop.has_body ? out.body : null,
+        redirect: "manual",
+        dispatcher: this.agent,
+      }).catch((error: unknown) => {
+        throw unwrap(error);
+      });
+      const location = response.headers.get("location");
+      if (!out.follow_redirects || !isRedirect(response.status, location)) return response;
+      await response.body?.cancel().catch(() => undefined);
+      if (redirects >= LIMITS.egress_redirects) {
+        throw new EgressRefused(guard.refuse("redirects", plainHost(first.url.hostname)));
+      }
+      const next = nextHop(hop, response.status, location, out.secret_headers);
+      if ("rule" in next) throw new EgressRefused(guard.refuse(next.rule, plainHost(hop.url.hostname)));
+      this.log?.debug("egress redirect", { from: hop.url.hostname, to: next.hop.url.hostname });
+      hop = next.hop;
+    }
+  }
+}
+
+/** `fetch` hides what went wrong one level down; a refusal must come out as itself. */
+function unwrap(error: unknown): unknown {
+  const cause = error instanceof TypeError ? error.cause : undefined;
+  return cause instanceof Error ? cause : error;
+}
+
+/** A name server that never answers must not hold up its caller. */
+async function withDeadline<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(
+        new SvcError("delivery_failed", `the name did not resolve within ${LIMITS.egress_timeout_ms} ms`),
+      );
+    }, LIMITS.egress_timeout_ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Decides where the service may connect. A URL is judged by its text first, so that a refused host is
+ * not even looked up; then by every address its name resolves to, at the moment of connecting, so that
+ * a name server that changes its answer changes nothing.
+ */
+import { lookup as systemLookup } from "node:dns/promises";
+import { isIP, type LookupFunction } from "node:net";
+import { messageOf, SvcError } from "../kernel/errors.ts";
+import { classifyAddress } from "./address.ts";
+import { compileAllow, type HostMatcher, isLoopbackName, isMetadataName, plainHost } from "./host.ts";
+import { EgressRefused, type Refusal, type RuleName, refusal } from "./refusal.ts";
+import type { EgressSettings } from "./settings.ts";
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
+
+const defaultLookup: Lookup = (hostname) => systemLookup(hostname, { all: true, verbatim: true });
+
+export class Guard {
+  private readonly allows: HostMatcher | null;
+  private readonly blockPrivate: boolean;
+  private readonly region: string | null;
+  private readonly lookup: Lookup;
+
+  constructor(settings: EgressSettings, lookup: Lookup = defaultLookup) {
+    this.allows = settings.allow === undefined ? null : compileAllow(settings.allow);
+    this.blockPrivate = settings.block_private;
+    this.region = settings.region ?? null;
+    this.lookup = lookup;
+  }
+
+  refuse(rule: RuleName, host: string, detail?: string): Refusal {
+    return refusal(rule, host, this.region, detail);
+  }
+
+  /** Reads an address and judges all that its text shows. */
+  readUrl(text: string | URL): { url: URL } | { refused: Refusal } {
+    let url: URL;
+    try {
+      url = new URL(text);
+    } catch {
+      return { refused: this.refuse("url", "the destination") };
+    }
+    if (url.protocol !== "http:" && url.protocol !== "https:") {
+      return { refused: this.refuse("scheme", plainHost(url.hostname) || url.protocol) };
+    }
+    const host = plainHost(url.hostname);
+    if (url.username !== "" || url.password !== "") return { refused: this.refuse("userinfo", host) };
+    const refused = this.judgeHost(host);
+    return refused === null ? { url } : { refused };
+  }
+
+  /** Judges a host in its plain spelling, without looking it up. */
+  judgeHost(host: string): Refusal | null {
+    if (host === "") return this.refuse("url", "the destination");
+    if (isMetadataName(host)) return this.refuse("metadata", host);
+    if (isIP(host) !== 0) {
+      const refused = this.judgeAddress(host, host);
+      // The metadata rule speaks first: it holds whatever the allow list says.
+      if (refused?.rule === "metadata") return refused;
+      return this.judgeAllowed(host) ?? refused;
+    }
+    const notAllowed = this.judgeAllowed(host);
+    if (notAllowed !== null) return notAllowed;
+    return this.blockPrivate && isLoopbackName(host) ? this.refuse("private", host, "loopback") : null;
+  }
+
+  private judgeAllowed(host: string): Refusal | null {
+    return this.allows === null || this.allows(host) ? null : this.refuse("allow", host);
+  }
+
+  private judgeAddress(host: string, address: string): Refusal | null {
+    const { kind, range } = classifyAddress(address);
+    if (kind === "metadata") return this.refuse("metadata", host);
+    return kind === "private" && this.blockPrivate ? this.refuse("private", host, range) : null;
+  }
+
+  /** Every address of a host, all of them judged: one bad address refuses the whole answer. */
+  async resolve(hostname: string): Promise<readonly ResolvedAddress[]> {
+    const host = plainHost(hostname);
+    const family = isIP(host);
+    if (family !== 0) return [{ address: host, family }];
+    let found: readonly ResolvedAddress[];
+    try {
+      found = await this.lookup(hostname);
+    } catch (error) {
+      throw new SvcError("delivery_failed", `cannot resolve ${host}: ${codeOf(error)}`, { cause: error });
+    }
+    if (found.length === 0) throw new SvcError("delivery_failed", `cannot resolve ${host}: no addresses`);
+    for (const { address } of found) {
+      const refused = this.judgeAddress(host, address);
+      if (refused !== null) throw new EgressRefused(refused);
+    }
+    return found;
+  }
+
+  /** For `net.connect`: hands the socket the very addresses that were judged. */
+  readonly connectLookup: LookupFunction = (hostname, options, callback) => {
+    this.resolve(hostname).then(
+      (found) => {
+        const wanted = options.family === 4 || options.family === 6 ? options.family : 0;
+        const usable = found.filter((entry) => wanted === 0 || entry.family === wanted);
+        const first = usable[0];
+        if (first === undefined) {
+          callback(Object.assign(new Error(`no IPv${wanted} address`), { code: "ENOTFOUND" }), "");
+        } else if (options.all) {
+          callback(
+            null,
+            usable.map(({ address, family }) => ({ address, family })),
+          );
+        } else callback(null, first.address, first.family);
+      },
+      (error: unknown) => callback(error as NodeJS.ErrnoException, ""),
+    );
+  };
+}
+
+/** A system error's code says enough and, unlike its message, repeats nothing of the request. */
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : messageOf(error);
+}

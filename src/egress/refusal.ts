@@ -1,0 +1,47 @@
+/**
+ * The egress rules by name, and what a refusal says. A message names the rule and the host and never
+ * the path or query, because a webhook's path is often its password.
+ */
+
+import { SvcError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+
+export const RULES = {
+  url: "the address is not a URL",
+  scheme: "only http and https are allowed",
+  userinfo: "the address holds a user name or password; use a header instead",
+  allow: "the host is not on the allow list (egress.allow)",
+  private: "it leads to a private address (egress.block_private)",
+  metadata: "it leads to a cloud metadata address",
+  unresolved: "the host name does not resolve",
+  redirects: `more than ${LIMITS.egress_redirects} redirects`,
+  redirect_target: "the redirect names no usable address",
+  redirect_downgrade: "the redirect leads from https to http",
+  redirect_body: "the redirect would send the request's body to another host",
+} as const;
+
+export type RuleName = keyof typeof RULES;
+
+export interface Refusal {
+  readonly rule: RuleName;
+  readonly host: string;
+  readonly message: string;
+}
+
+/** `detail` says more than the rule's own sentence, such as the kind of address. */
+export function refusal(rule: RuleName, host: string, region: string | null, detail?: string): Refusal {
+  const why = detail === undefined ? RULES[rule] : `${RULES[rule]}: ${detail}`;
+  const where = region === null ? "" : ` (region ${region})`;
+  return { rule, host, message: `egress rule "${rule}" refuses ${host}${where}: ${why}` };
+}
+
+/** Thrown where a destination is refused. Sending it again cannot help, so nobody retries it. */
+export class EgressRefused extends SvcError {
+  readonly refusal: Refusal;
+
+  constructor(refused: Refusal) {
+    super("delivery_failed", refused.message);
+    this.name = "EgressRefused";
+    this.refusal = refused;
+  }
+}

@@ -1,0 +1,47 @@
+/** The `egress:` section of the configuration, and how the Settings page puts it in words. */
+import { z } from "zod";
+
+export const egressSchema = z.strictObject({
+  allow: z.array(z.string().min(1)).optional(),
+  block_private: z.boolean().default(false),
+  region: z.string().min(1).max(64).nullish(),
+});
+
+export interface EgressSettings {
+  /** Host patterns; undefined lets any host out, an empty list none. */
+  readonly allow?: readonly string[] | undefined;
+  readonly block_private: boolean;
+  readonly region?: string | null | undefined;
+}
+
+export interface EgressDescription {
+  /** Whether the configuration restricts anything beyond the rules that always hold. */
+  readonly in_force: boolean;
+  readonly allow: readonly string[] | null;
+  readonly block_private: boolean;
+  readonly region: string | null;
+  readonly sentences: readonly string[];
+}
+
+export function describeEgress(settings: EgressSettings): EgressDescription {
+  const allow = settings.allow ?? null;
+  const sentences = [
+    allow === null
+      ? "Any host may be reached."
+      : allow.length === 0
+        ? "No host may be reached: the allow list is empty."
+        : `Only these hosts may be reached: ${allow.join(", ")}.`,
+    settings.block_private
+      ? "Loopback, private and link-local addresses are refused."
+      : "Private addresses may be reached.",
+    "Cloud metadata addresses are always refused.",
+  ];
+  if (settings.region) sentences.push(`Region: ${settings.region}.`);
+  return {
+    in_force: allow !== null || settings.block_private,
+    allow,
+    block_private: settings.block_private,
+    region: settings.region ?? null,
+    sentences,
+  };
+}

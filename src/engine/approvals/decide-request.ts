@@ -1,0 +1,167 @@
+/**
+ * Deciding a request: approve, deny, break glass. Of several deciders exactly one ends the request; the
+ * others are told that it was already decided.
+ */
+import { conflict, notFound, SvcError } from "../../kernel/errors.ts";
+import type { LedgerEvent } from "../../ledger/events.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import { type ApprovalDoc, type Delegation, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
+
+import type { Principal } from "../../model/roles.ts";
+import type { RunDoc } from "../../model/run.ts";
+import type { Tx, Unit } from "../../store/port.ts";
+import { type Core, ENGINE } from "../core.ts";
+import { loadRun } from "../load-run.ts";
+import { appendRunRecord } from "../records.ts";
+import { authorityOver } from "./authority.ts";
+import { moveApproval } from "./requests.ts";
+
+export interface DecideInput {
+  decision: "approve" | "deny";
+  note: string | null;
+}
+
+export type DecideResult = { approval: ApprovalDoc; records: LedgerRecord[]; refused: SvcError | null };
+
+/** `delegations` are those to the principal; they are read before the unit and checked inside it again. */
+export function decideUnit(
+  core: Core,
+  principal: Principal,
+  id: string,
+  input: DecideInput,
+  delegations: readonly Delegation[],
+): Unit<DecideResult> {
+  return {
+    needs: [["approvals", id], ...delegations.map(({ id }) => ["delegations", id] as const)],
+    run(tx) {
+      const now = core.env.now();
+      const { approval, run, ended } = openRequest(core, tx, id);
+      if (ended !== null) return ended;
+      const current = delegations.flatMap(({ id }) => tx.get("delegations", id) ?? []);
+      const four_eyes = core.rules().policy.approvals.four_eyes;
+      const authority = authorityOver(approval, principal, { four_eyes, now, delegations: current });
+      if (authority instanceof SvcError) throw authority;
+      if (approval.votes.some((vote) => vote.by === principal.name && vote.for === authority.for)) {
+        throw conflict("you have already approved this request; it waits for somebody else");
+      }
+      const note = input.note === null ? null : core.redact(input.note);
+      const vote: Vote = { by: principal.name, decision: input.decision, note, at_ms: now, for: authority.for };
+      const voted: ApprovalDoc = {
+        ...approval,
+        votes: [...approval.votes, vote],
+        internal: { ...approval.internal, voter_groups: [...approval.internal.voter_groups, ...authority.groups] },
+      };
+      return settle(core, tx, run, voted, vote);
+    },
+  };
+}
+
+function settle(core: Core, tx: Tx, run: RunDoc, voted: ApprovalDoc, vote: Vote): DecideResult {
+  const approvals = voted.votes.filter((one) => one.decision === "approve").length;
+  const { quorum } = voted.approvers;
+  const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`;
+  if (vote.decision === "approve" && approvals < quorum) {
+    tx.put("approvals", voted.id, voted);
+    const record = writeRecord(tx, run, voted, "approved", vote.by, core.env.now(), `request ${voted.id} (${approvals} of ${quorum})${tail}`);
+    tx.put("runs", run.run_id, run);
+    return { approval: voted, records: [record], refused: null };
+  }
+  const decided: ApprovalDoc = { ...voted, decided_by: vote.by, decided_ms: vote.at_ms, note: vote.note };
+  const status = vote.decision === "approve" ? "approved" : "denied";
+  const moved = moveApproval(tx, run, decided, status);
+  if (status === "approved" && moved.kind === "compensation") run.awaiting--;
+  const record = writeRecord(tx, run, moved, status, vote.by, core.env.now(), `request ${moved.id}${tail}`);
+  tx.put("runs", run.run_id, run);
+  return { approval: moved, records: [record], refused: null };
+}
+
+/** An admin approves alone, past quorum and groups, and everybody hears of it. */
+export function breakGlassUnit(core: Core, principal: Principal, id: string, reason: string): Unit<DecideResult> {
+  return {
+    needs: [["approvals", id]],
+    run(tx) {
+      const { approval, run, ended } = openRequest(core, tx, id);
+      if (ended !== null) return ended;
+      const now = core.env.now();
+      const why = core.redact(reason);
+      const vote: Vote = { by: principal.name, decision: "approve", note: why, at_ms: now, for: null };
+      const decided: ApprovalDoc = {
+        ...approval,
+        votes: [...approval.votes, vote],
+        decided_by: principal.name,
+        decided_ms: now,
+        note: why,
+        break_glass: true,
+      };
+      const moved = moveApproval(tx, run, decided, "approved");
+      if (moved.kind === "compensation") run.awaiting--;
+      const record = writeRecord(tx, run, moved, "approved", principal.name, now, `break-glass: ${why}`);
+      tx.put("runs", run.run_id, run);
+      return { approval: moved, records: [record], refused: null };
+    },
+  };
+}
+
+/** Escalates or expires a request whose time has come; null where there is nothing to do. */
+export function ageUnit(core: Core, id: string): Unit<DecideResult | null> {
+  return {
+    needs: [["approvals", id]],
+    run(tx) {
+      const approval = tx.get("approvals", id);
+      if (approval === undefined) return null;
+      const now = core.env.now();
+      const alive = OPEN_APPROVAL.has(approval.status) || approval.status === "approved";
+      if (alive && now >= approval.expires_ms) return expire(core, tx, approval);
+      const { escalate_after_ms, escalate_to } = approval.internal;
+      const due = escalate_after_ms !== null && now >= approval.requested_ms + escalate_after_ms;
+      if (approval.status !== "pending" || !due) return null;
+      const run = loadRun(tx, approval.run_id);
+      const groups = [...new Set([...approval.approvers.groups, ...escalate_to])];
+      const widened = { ...approval, approvers: { ...approval.approvers, groups }, escalated_ms: now };
+      const moved = moveApproval(tx, run, widened, "escalated");
+      const to = escalate_to.length === 0 ? "" : ` to ${escalate_to.join(", ")}`;
+      const record = writeRecord(tx, run, moved, "approval_escalated", ENGINE, now, `request ${id}${to}`);
+      tx.put("runs", run.run_id, run);
+      return { approval: moved, records: [record], refused: null };
+    },
+  };
+}
+
+function openRequest(core: Core, tx: Tx, id: string): { approval: ApprovalDoc; run: RunDoc; ended: DecideResult | null } {
+  const approval = tx.get("approvals", id);
+  if (approval === undefined) throw notFound(`unknown approval request ${id}`);
+  const run = loadRun(tx, approval.run_id);
+  if (!OPEN_APPROVAL.has(approval.status)) throw conflict(`request ${id} was already decided (${approval.status})`);
+  if (core.env.now() < approval.expires_ms) return { approval, run, ended: null };
+  const ended = expire(core, tx, approval);
+  return { approval, run, ended: { ...ended, refused: conflict(`request ${id} has expired; the call must be asked for again`) } };
+}
+
+function expire(core: Core, tx: Tx, approval: ApprovalDoc): DecideResult {
+  const run = loadRun(tx, approval.run_id);
+  const moved = moveApproval(tx, run, approval, "expired");
+  const record = writeRecord(tx, run, moved, "approval_expired", ENGINE, core.env.now(), `request ${approval.id}`);
+  tx.put("runs", run.run_id, run);
+  return { approval: moved, records: [record], refused: null };
+}
+
+export function writeRecord(
+  tx: Tx,
+  run: RunDoc,
+  approval: ApprovalDoc,
+  event: LedgerEvent,
+  actor: string,
+  ts_ms: number,
+  detail: string,
+): LedgerRecord {
+  return appendRunRecord(tx, run, {
+    event,
+    actor,
+    ts_ms,
+    detail,
+    tool: approval.tool,
+    step: approval.step ?? undefined,
+    reason: approval.reason,
+    args_hash: approval.args_hash,
+  });
+}

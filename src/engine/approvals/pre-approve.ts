@@ -1,0 +1,60 @@
+/** Approving a call before it is asked for: the request is born approved, for exactly those arguments. */
+import { keyedHash } from "../../kernel/hash.ts";
+import type { Json } from "../../kernel/json.ts";
+import type { ApprovalDoc } from "../../model/approval.ts";
+import type { Principal } from "../../model/roles.ts";
+import type { Unit } from "../../store/port.ts";
+import type { Core } from "../core.ts";
+import { loadSealedRun } from "../load-run.ts";
+import { type DecideResult, writeRecord } from "./decide-request.ts";
+import { moveApproval, newApproval } from "./requests.ts";
+
+export interface PreApproveInput {
+  tool: string;
+  args: Json;
+  note: string | null;
+  ttl_ms: number | null;
+}
+
+export function preApproveUnit(core: Core, principal: Principal, run_id: string, input: PreApproveInput): Unit<DecideResult> {
+  const id = `apr_${core.env.uuid()}`;
+  return {
+    needs: [["runs", run_id]],
+    run(tx) {
+      const run = loadSealedRun(tx, run_id);
+      const now = core.env.now();
+      const note = input.note === null ? null : core.redact(input.note);
+      const request = newApproval(tx, run, {
+        id,
+        spec: {
+          groups: [],
+          quorum: 1,
+          ttl_ms: input.ttl_ms ?? core.rules().policy.approvals.ttl_ms,
+          escalate_after_ms: null,
+          escalate_to: [],
+        },
+        rule: null,
+        tool: input.tool,
+        args: input.args,
+        args_hash: keyedHash(run.salt, input.args),
+        reason: note ?? "pre-approved",
+        now,
+        kind: "call",
+        step: null,
+        risk_score: 0,
+      });
+      const decided: ApprovalDoc = {
+        ...request,
+        votes: [{ by: principal.name, decision: "approve", note, at_ms: now, for: null }],
+        decided_by: principal.name,
+        decided_ms: now,
+        note,
+        internal: { ...request.internal, voter_groups: [...principal.groups] },
+      };
+      const approval = moveApproval(tx, run, decided, "approved");
+      const record = writeRecord(tx, run, approval, "approved", principal.name, now, `pre-approved: ${note ?? ""}`.trimEnd());
+      tx.put("runs", run.run_id, run);
+      return { approval, records: [record], refused: null };
+    },
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * The life of an approval request inside a unit of work. A request speaks for one run, tool and set of
+ * arguments through its slot; whoever ends the request empties the slot, so that it is used once.
+ */
+import { isJsonObject, type Json } from "../../kernel/json.ts";
+import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
+import type { RunDoc } from "../../model/run.ts";
+import type { Tx } from "../../store/port.ts";
+import type { ApprovalSpec } from "../decide/verdict.ts";
+import { slotKey } from "../keys.ts";
+
+export interface NewApproval {
+  id: string;
+  spec: ApprovalSpec;
+  rule: string | null;
+  tool: string;
+  args: Json;
+  args_hash: string;
+  reason: string;
+  now: number;
+  kind: "call" | "compensation";
+  step: number | null;
+  risk_score: number;
+}
+
+/** Opens a request. The run's count of open requests moves with it; the caller stores the run. */
+export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDoc {
+  const { spec } = input;
+  const approval: ApprovalDoc = {
+    id: input.id,
+    run_id: run.run_id,
+    tool: input.tool,
+    actor: run.actor,
+    tenant: run.tenant,
+    args_hash: input.args_hash,
+    arg_names: isJsonObject(input.args) ? Object.keys(input.args).sort() : [],
+    reason: input.reason,
+    rule: input.rule,
+    status: "pending",
+    requested_ms: input.now,
+    expires_ms: input.now + spec.ttl_ms,
+    approvers: { groups: spec.groups, quorum: spec.quorum },
+    votes: [],
+    decided_by: null,
+    decided_ms: null,
+    note: null,
+    kind: input.kind,
+    step: input.step,
+    escalated_ms: null,
+    break_glass: false,
+    internal: {
+      principal: run.principal,
+      escalate_after_ms: spec.escalate_after_ms,
+      escalate_to: spec.escalate_to,
+      risk_score: input.risk_score,
+      voter_groups: [],
+    },
+  };
+  run.open_approvals++;
+  tx.put("approvals", approval.id, approval);
+  tx.put("approval_slots", slotOf(approval), { id: approval.id });
+  return approval;
+}
+
+/** Moves a request to another status, keeping the slot and the run's count of open requests true. */
+export function moveApproval(tx: Tx, run: RunDoc, approval: ApprovalDoc, status: ApprovalStatus): ApprovalDoc {
+  const moved: ApprovalDoc = { ...approval, status };
+  if (OPEN_APPROVAL.has(approval.status) && !OPEN_APPROVAL.has(status)) run.open_approvals--;
+  tx.put("approvals", moved.id, moved);
+  const speaks = OPEN_APPROVAL.has(status) || status === "approved";
+  const slot = slotOf(moved);
+  if (speaks) tx.put("approval_slots", slot, { id: moved.id });
+  else if (tx.get("approval_slots", slot)?.id === moved.id) tx.delete("approval_slots", slot);
+  return moved;
+}
+
+export function expireApproval(tx: Tx, run: RunDoc, id: string): void {
+  const approval = tx.get("approvals", id);
+  if (approval !== undefined) moveApproval(tx, run, approval, "expired");
+}
+
+/** Spends an approved request on a step: it can never be used again. */
+export function takeApproval(tx: Tx, run: RunDoc, id: string, step: number | null): void {
+  const approval = tx.get("approvals", id);
+  if (approval?.status !== "approved") throw new Error(`approval ${id} is not there to be used`);
+  moveApproval(tx, run, { ...approval, step: approval.kind === "call" ? step : approval.step }, "consumed");
+}
+
+export function slotOf(approval: Pick<ApprovalDoc, "run_id" | "tool" | "args_hash" | "kind" | "step">): string {
+  // A compensation is approved for its step, whatever call the same tool and arguments may be elsewhere.
+  const scope = approval.kind === "compensation" ? `undo:${approval.step}` : approval.args_hash;
+  return slotKey(approval.run_id, approval.tool, scope);
+}

@@ -1,0 +1,71 @@
+/** What every engine operation is given: the store, the outside world, and the rules in force. */
+import type { Env } from "../kernel/env.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { ApprovalDoc } from "../model/approval.ts";
+import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
+import type { Policy } from "../model/policy/compile.ts";
+import type { Principal } from "../model/roles.ts";
+import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
+import type { Json } from "../kernel/json.ts";
+import type { Store } from "../store/port.ts";
+import type { Decision } from "./decide/verdict.ts";
+
+/** The manifests and the policy, swapped whole on reload so that one decision never sees half of each. */
+export interface Rules {
+  manifests: ManifestSet;
+  policy: Policy;
+}
+
+export interface Core {
+  store: Store;
+  env: Env;
+  rules(): Rules;
+  environment: string | null;
+  /** The reason of the kill-switch file while it exists, else null. */
+  killSwitch(): string | null;
+  /** Keys the hashes that must match across runs. */
+  storeKey: string;
+  /** Takes credentials out of free text before it is kept anywhere. */
+  redact(text: string): string;
+  listeners: Listeners;
+}
+
+/** Side channels. They are told after the fact, may not throw, and change nothing. */
+export interface Listeners {
+  recorded(records: readonly LedgerRecord[]): void;
+  approvalRequested(approval: ApprovalDoc): void;
+  intentDecided(call: DecidedCall): void;
+  outcomeReported(call: FinishedCall): void;
+}
+
+export interface DecidedCall {
+  run: RunDoc;
+  tool: string;
+  args: Json;
+  decision: Decision;
+  /** Whether only an approval stood between the call and `allow`. */
+  needs_approval: boolean;
+  manifest: Manifest | null;
+  risk_score: number;
+  depends_on: readonly number[];
+}
+
+export interface FinishedCall {
+  run: RunDoc;
+  step: StepDoc;
+  status: OutcomeStatus;
+  result: Json | undefined;
+  manifest: Manifest | null;
+}
+
+export const silentListeners: Listeners = {
+  recorded: () => {},
+  approvalRequested: () => {},
+  intentDecided: () => {},
+  outcomeReported: () => {},
+};
+
+/** Who acts, on the ledger, when nobody in particular does. */
+export const ENGINE = "engine";
+
+export type Asking = Pick<Principal, "id" | "name">;

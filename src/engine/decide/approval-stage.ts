@@ -1,0 +1,46 @@
+/** The last stage: whether an approval is needed, is there, may be used, or must be asked for. */
+import { OPEN_APPROVAL, type ApprovalDoc } from "../../model/approval.ts";
+import type { Facts } from "./facts.ts";
+import type { ApprovalMove, ApprovalSpec } from "./verdict.ts";
+
+export interface ApprovalStage {
+  reason: string | null;
+  move: ApprovalMove;
+  expired: string | null;
+}
+
+export function approvalStage(facts: Facts, spec: ApprovalSpec, rule: string | null, blocked: boolean): ApprovalStage {
+  const found = facts.request;
+  const expired = found !== null && facts.now >= found.expires_ms ? found.id : null;
+  const request = expired === null ? found : null;
+  if (request?.status === "approved" && covers(request, spec)) {
+    return { reason: null, move: { move: "use", id: request.id }, expired };
+  }
+  if (facts.run.mode !== "enforce") {
+    return { reason: "approval required: a person must approve this call", move: { move: "none" }, expired };
+  }
+  // Something that no approval can lift already refuses the call: do not trouble a person.
+  if (blocked) return { reason: null, move: { move: "none" }, expired };
+  if (request !== null && OPEN_APPROVAL.has(request.status)) {
+    return { reason: pending(request.id), move: { move: "wait", id: request.id }, expired };
+  }
+  const cap = facts.policy.approvals.max_open_per_run;
+  if (facts.run.open_approvals >= cap) {
+    const reason = `approval required: this run already has ${cap} open requests; wait until some are decided`;
+    return { reason, move: { move: "none" }, expired };
+  }
+  const id = facts.fresh_approval_id;
+  return { reason: pending(id), move: { move: "open", id, spec, rule }, expired };
+}
+
+function pending(id: string): string {
+  return `approval required: request ${id} is pending an operator decision; retry after it is approved`;
+}
+
+/** An approval given under looser terms does not cover a call that now needs more. */
+function covers(request: ApprovalDoc, spec: ApprovalSpec): boolean {
+  if (request.break_glass) return true;
+  const approvals = request.votes.filter((vote) => vote.decision === "approve").length;
+  if (approvals < spec.quorum) return false;
+  return spec.groups.every((group) => request.approvers.groups.includes(group) || request.internal.voter_groups.includes(group));
+}

@@ -1,0 +1,70 @@
+/**
+ * The decision. A pure function from facts to a verdict and the records it writes: the live engine, the
+ * simulation, replay, impact preview and speculation all call this one, so no rule exists twice.
+ */
+import { checkContent } from "../../model/policy/content.ts";
+import { combine } from "../../model/policy/combine.ts";
+import type { Finding } from "../../model/policy/finding.ts";
+import { checkLimits } from "../../model/policy/limits.ts";
+import { checkRisk } from "../../model/policy/risk.ts";
+import { checkRules } from "../../model/policy/rules.ts";
+import { checkTimes } from "../../model/policy/times.ts";
+import { approvalStage } from "./approval-stage.ts";
+import type { Facts } from "./facts.ts";
+import { STAGES } from "./stages.ts";
+import type { RecordPart, Verdict } from "./verdict.ts";
+
+export function decide(facts: Facts): Verdict {
+  const refusals = STAGES.flatMap((stage) => stage(facts));
+  const { policy, call, now } = facts;
+  const limits = checkLimits(policy, call, facts.counters, now);
+  const risk = checkRisk(policy, call);
+  const findings: Finding[] = [
+    ...checkTimes(policy, call, now),
+    ...checkContent(policy, call),
+    ...checkRules(policy, call),
+    ...limits.findings,
+    ...(risk.finding === null ? [] : [risk.finding]),
+  ];
+  const combined = combine(policy, findings);
+
+  const stageReasons = refusals.map((refusal) => refusal.reason);
+  const reasons = [...stageReasons, ...combined.reasons];
+  const denied = combined.action === "deny";
+  const hard = refusals.some((refusal) => refusal.force === "always");
+  const blocked = refusals.length > 0 || denied;
+  const needs_approval = combined.action === "require_approval";
+
+  const approval =
+    combined.approval === null
+      ? null
+      : approvalStage(facts, combined.approval, combined.rules[0] ?? null, blocked || hard);
+  const satisfied = approval?.move.move === "use";
+  if (approval?.reason) reasons.push(approval.reason);
+
+  const passes = !blocked && (!needs_approval || satisfied);
+  const decision = passes ? "allow" : hard || facts.run.mode === "enforce" ? "block" : "would_block";
+  // An approval is spent only by a call that goes ahead because of it.
+  const move = passes || approval?.move.move !== "use" ? (approval?.move ?? { move: "none" as const }) : { move: "none" as const };
+  return {
+    decision,
+    reasons: passes ? [] : reasons,
+    needs_approval: needs_approval && !satisfied && refusals.length === 0,
+    approval: move,
+    expired: approval?.expired ?? null,
+    charges: decision === "block" ? [] : limits.charges,
+    risk_score: risk.score,
+    records: recordParts(decision, reasons, move.move === "use" ? move.id : null, approval?.expired ?? null),
+  };
+}
+
+function recordParts(decision: Verdict["decision"], reasons: string[], used: string | null, expired: string | null): RecordPart[] {
+  const parts: RecordPart[] = [];
+  if (expired !== null) parts.push({ event: "approval_expired", by_engine: true, detail: `request ${expired}` });
+  const why = reasons.join("; ");
+  if (decision === "block") return [...parts, { event: "blocked", by_engine: false, detail: why }];
+  if (decision === "would_block") parts.push({ event: "would_block", by_engine: false, detail: why });
+  if (used !== null) parts.push({ event: "approved", by_engine: true, detail: `used request ${used}` });
+  parts.push({ event: "intended", by_engine: false, detail: null });
+  return parts;
+}

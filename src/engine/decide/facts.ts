@@ -1,0 +1,31 @@
+/** Everything a decision depends on, gathered beforehand so that deciding is a pure function. */
+import type { Json } from "../../kernel/json.ts";
+import type { ApprovalDoc, Halt } from "../../model/approval.ts";
+import type { Manifest } from "../../model/manifest/types.ts";
+import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
+import type { RunDoc } from "../../model/run.ts";
+import type { CounterDoc } from "../../store/docs.ts";
+
+export interface Facts {
+  now: number;
+  run: RunDoc;
+  tool: string;
+  args: Json;
+  manifest: Manifest | null;
+  policy: Policy;
+  call: PolicyCall;
+  halts: readonly Halt[];
+  /** The reason in the kill-switch file, or null while there is none. */
+  kill_switch: string | null;
+  /** Required tools that have no standing step in the run. */
+  missing_prerequisites: readonly string[];
+  /** Steps named in depends_on that do not stand. */
+  fallen_dependencies: readonly number[];
+  /** The step that already stands for this logical call. */
+  repeat_of: { run_id: string; step: number } | null;
+  counters: ReadonlyMap<string, CounterDoc>;
+  /** The open or approved request for exactly this call. */
+  request: ApprovalDoc | null;
+  /** The id a new request will have. */
+  fresh_approval_id: string;
+}

@@ -1,0 +1,79 @@
+/**
+ * The stages of a decision before the policy's own, in pipeline order. Each looks at the facts and says
+ * what it finds; none stops the others, because a block lists every reason.
+ */
+import { globMatches } from "../../kernel/glob.ts";
+import { scopeSeal } from "../../model/run.ts";
+import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
+import type { Facts } from "./facts.ts";
+
+/** `always` refuses in every mode; `mode` refuses in enforce and only warns in observe and advise. */
+export type Force = "always" | "mode";
+
+export interface Refusal {
+  force: Force;
+  reason: string;
+}
+
+type Stage = (facts: Facts) => Refusal[];
+
+const runState: Stage = ({ run }) => {
+  const seal = scopeSeal({ ...run, permissions: run.scope.permissions });
+  if (seal === run.scope.seal) return [];
+  return [{ force: "always", reason: "scope seal mismatch: the stored scope of this run was changed" }];
+};
+
+const manifest: Stage = ({ manifest, run }) => {
+  if (manifest !== null) return [];
+  // Advise mode helps with governed tools; only observe mode lets ungoverned ones through.
+  const force = run.mode === "observe" ? "mode" : "always";
+  return [{ force, reason: "no manifest is registered for this tool" }];
+};
+
+const lifecycle: Stage = ({ manifest, run }) => {
+  if (manifest?.lifecycle !== "draft" || run.mode !== "enforce") return [];
+  return [{ force: "mode", reason: "no manifest is registered for this tool: its only manifest is a draft" }];
+};
+
+const scope: Stage = ({ manifest, run }) => {
+  if (manifest === null || run.scope.permissions.includes(manifest.permission)) return [];
+  return [{ force: "mode", reason: `permission ${manifest.permission} is not in the run's scope` }];
+};
+
+const halts: Stage = (facts) => {
+  const found: Refusal[] = [];
+  if (facts.kill_switch !== null) found.push({ force: "always", reason: `kill switch: ${facts.kill_switch}` });
+  for (const halt of facts.halts) {
+    if (haltCovers(halt, facts)) found.push({ force: "always", reason: `kill switch: ${halt.reason}` });
+  }
+  return found;
+};
+
+const prerequisites: Stage = (facts) => [
+  ...facts.missing_prerequisites.map((tool): Refusal => ({
+    force: "mode",
+    reason: `prerequisite ${tool} has not succeeded in this run`,
+  })),
+  ...facts.fallen_dependencies.map((step): Refusal => ({
+    force: "mode",
+    reason: `step ${step}, which this call depends on, does not stand`,
+  })),
+];
+
+const idempotency: Stage = ({ repeat_of, run }) => {
+  if (repeat_of === null) return [];
+  // Another run's id is nobody else's business.
+  const where = repeat_of.run_id === run.run_id ? `step ${repeat_of.step} of this run` : "a step of another run";
+  return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}` }];
+};
+
+export const STAGES: readonly Stage[] = [runState, manifest, lifecycle, scope, halts, prerequisites, idempotency];
+
+function haltCovers(halt: Halt, { tool, run }: Facts): boolean {
+  const values = { tool, actor: run.actor, tenant: run.tenant, environment: run.environment };
+  return HALT_FIELDS.every((field) => {
+    const pattern = halt.scope[field];
+    const value = values[field];
+    return pattern === null || (value !== null && globMatches(pattern, value));
+  });
+}

@@ -1,0 +1,44 @@
+/** The answer to an intent, and what decide wants written with it. */
+import type { LedgerEvent } from "../../ledger/events.ts";
+import type { CounterDoc } from "../../store/docs.ts";
+
+export type Decision =
+  | { decision: "allow"; step: number }
+  | { decision: "would_block"; step: number; reasons: string[] }
+  | { decision: "block"; reasons: string[] };
+
+/** Who must approve, by the strictest of the rules that asked for it. */
+export interface ApprovalSpec {
+  groups: string[];
+  quorum: number;
+  ttl_ms: number;
+  escalate_after_ms: number | null;
+  escalate_to: string[];
+}
+
+/** What becomes of the request that speaks for this call. */
+export type ApprovalMove =
+  | { move: "none" }
+  | { move: "use"; id: string }
+  | { move: "wait"; id: string }
+  | { move: "open"; id: string; spec: ApprovalSpec; rule: string | null };
+
+export interface RecordPart {
+  event: LedgerEvent;
+  /** The engine, where it acts by itself; otherwise the run's actor. */
+  by_engine: boolean;
+  detail: string | null;
+}
+
+export interface Verdict {
+  decision: "allow" | "would_block" | "block";
+  reasons: string[];
+  /** Whether an approval alone would have let the call pass. */
+  needs_approval: boolean;
+  approval: ApprovalMove;
+  /** A request that was found past its time, to be marked so. */
+  expired: string | null;
+  charges: { key: string; doc: CounterDoc }[];
+  risk_score: number;
+  records: RecordPart[];
+}

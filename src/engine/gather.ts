@@ -1,0 +1,132 @@
+/** Gathering the facts of an intent from one consistent view of the store. */
+import { invalid } from "../kernel/errors.ts";
+import { hmacHex, keyedHash } from "../kernel/hash.ts";
+import { canonical } from "../kernel/canonical.ts";
+import type { Json } from "../kernel/json.ts";
+import { parsePath, readPath } from "../kernel/paths.ts";
+import type { Manifest } from "../model/manifest/types.ts";
+import type { Policy, PolicyCall } from "../model/policy/compile.ts";
+import { counterKeys } from "../model/policy/limits.ts";
+import type { RunDoc, StepStatus } from "../model/run.ts";
+import type { CounterDoc } from "../store/docs.ts";
+import type { Key, Tx } from "../store/port.ts";
+import type { Core } from "./core.ts";
+import type { Facts } from "./decide/facts.ts";
+import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
+
+/** A step that has no effect to build on, or whose effect is being taken back. */
+const FALLEN: ReadonlySet<StepStatus> = new Set(["failed", "compensating", "compensated"]);
+
+export interface IntentInput {
+  tool: string;
+  args: Json;
+  reason: string;
+  depends_on: readonly number[];
+}
+
+/** The parts of a run that never change; kept by callers to name a unit's needs before it runs. */
+export type RunFacts = Pick<RunDoc, "run_id" | "principal" | "actor" | "tenant" | "environment" | "salt">;
+
+export interface Gathered {
+  facts: Facts;
+  args_hash: string;
+  idempotency: string | null;
+}
+
+export function policyCall(run: RunFacts, tool: string, args: Json, manifest: Manifest | null): PolicyCall {
+  return {
+    tool,
+    args,
+    actor: run.actor,
+    tenant: run.tenant,
+    environment: run.environment,
+    effect: manifest?.effect ?? null,
+    data_class: manifest?.risk.data_class ?? null,
+    blast_radius: manifest?.risk.blast_radius ?? null,
+    run_id: run.run_id,
+  };
+}
+
+/** The documents an intent will read, for a run whose unchanging facts are known. */
+export function intentNeeds(core: Core, run: RunFacts, input: IntentInput): Key[] {
+  const { manifests, policy } = core.rules();
+  const manifest = manifests.active(input.tool) ?? null;
+  const needs: Key[] = [
+    ["runs", run.run_id],
+    ["halts", HALTS_KEY],
+    ["approval_slots", slotKey(run.run_id, input.tool, keyedHash(run.salt, input.args))],
+    ["run_tools", runToolKey(run.run_id, input.tool)],
+  ];
+  for (const tool of manifest?.requires ?? []) needs.push(["run_tools", runToolKey(run.run_id, tool)]);
+  for (const step of input.depends_on) needs.push(["steps", stepKey(run.run_id, step)]);
+  const repeat = idempotencyKey(core.storeKey, manifest, input.args);
+  if (repeat !== null) needs.push(["idempotency", repeat]);
+  if (manifest !== null) needs.push(["manifests", manifests.hashOf(manifest)]);
+  for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest))) needs.push(["counters", key]);
+  return needs;
+}
+
+export function gather(core: Core, tx: Tx, run: RunDoc, input: IntentInput, fresh_approval_id: string): Gathered {
+  const { manifests, policy } = core.rules();
+  const manifest = manifests.active(input.tool) ?? null;
+  const call = policyCall(run, input.tool, input.args, manifest);
+  const args_hash = keyedHash(run.salt, input.args);
+  const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
+  const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
+  const facts: Facts = {
+    now: core.env.now(),
+    run,
+    tool: input.tool,
+    args: input.args,
+    manifest,
+    policy,
+    call,
+    halts: tx.get("halts", HALTS_KEY)?.active ?? [],
+    kill_switch: core.killSwitch(),
+    missing_prerequisites: missingPrerequisites(tx, run, manifest),
+    fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
+    repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
+    counters: readCounters(tx, policy, call),
+    request: slot === undefined ? null : (tx.get("approvals", slot.id) ?? null),
+    fresh_approval_id,
+  };
+  return { facts, args_hash, idempotency };
+}
+
+function missingPrerequisites(tx: Tx, run: RunDoc, manifest: Manifest | null): string[] {
+  const required = manifest?.requires ?? [];
+  return required.filter((tool) => (tx.get("run_tools", runToolKey(run.run_id, tool))?.standing ?? 0) === 0);
+}
+
+function fallenDependencies(tx: Tx, run: RunDoc, depends_on: readonly number[]): number[] {
+  const fallen: number[] = [];
+  for (const step of depends_on) {
+    if (step >= run.next_step) {
+      throw invalid(`depends_on: ${step} is not an earlier step of this run (it has ${run.next_step})`);
+    }
+    const doc = tx.get("steps", stepKey(run.run_id, step));
+    if (doc === undefined || FALLEN.has(doc.status)) fallen.push(step);
+  }
+  return fallen;
+}
+
+function readCounters(tx: Tx, policy: Policy, call: PolicyCall): Map<string, CounterDoc> {
+  const counters = new Map<string, CounterDoc>();
+  for (const { key } of counterKeys(policy, call)) {
+    const doc = tx.get("counters", key);
+    if (doc !== undefined) counters.set(key, doc);
+  }
+  return counters;
+}
+
+/** Names a logical call across runs without keeping its values. A missing value names none. */
+function idempotencyKey(storeKey: string, manifest: Manifest | null, args: Json): string | null {
+  if (manifest === null || manifest.idempotency.length === 0) return null;
+  const values: Json[] = [];
+  for (const source of manifest.idempotency) {
+    const value = readPath(parsePath(source), { args, result: undefined });
+    if (value === undefined) return null;
+    values.push(value);
+  }
+  return hmacHex(storeKey, canonical([manifest.tool, values]));
+}

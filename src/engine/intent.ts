@@ -1,0 +1,167 @@
+/** An intent, from the question to the answer: gather, decide, commit, in one atomic unit. */
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { ApprovalDoc } from "../model/approval.ts";
+import type { Manifest } from "../model/manifest/types.ts";
+import type { RunDoc, StepDoc } from "../model/run.ts";
+import type { Tx, Unit } from "../store/port.ts";
+import { expireApproval, newApproval, takeApproval } from "./approvals/requests.ts";
+import { type Asking, type Core, ENGINE } from "./core.ts";
+import { decide } from "./decide/decide.ts";
+import type { Facts } from "./decide/facts.ts";
+import type { Decision, Verdict } from "./decide/verdict.ts";
+import { type Gathered, gather, type IntentInput, intentNeeds, type RunFacts } from "./gather.ts";
+import { compensationKey, runToolKey, stepKey } from "./keys.ts";
+import { loadRun, unknownRun } from "./load-run.ts";
+import { appendRunRecord } from "./records.ts";
+
+export interface IntentResult {
+  decision: Decision;
+  tool: string;
+  depends_on: readonly number[];
+  run: RunDoc;
+  manifest: Manifest | null;
+  verdict: Verdict;
+  /** The request that was opened by this intent, for notifications. */
+  opened: ApprovalDoc | null;
+  records: LedgerRecord[];
+}
+
+/** `known` holds the run's unchanging facts where the caller has them; they only save round trips. */
+export function intentUnit(
+  core: Core,
+  asking: Asking,
+  run_id: string,
+  input: IntentInput,
+  known?: RunFacts,
+): Unit<IntentResult> {
+  const fresh_approval_id = `apr_${core.env.uuid()}`;
+  return {
+    needs: known === undefined ? [["runs", run_id]] : intentNeeds(core, known, input),
+    run(tx) {
+      const run = loadRun(tx, run_id);
+      // To an agent, another's run is as unknown as one that does not exist.
+      if (run.principal !== asking.id) throw unknownRun(run_id);
+      const gathered = gather(core, tx, run, input, fresh_approval_id);
+      const verdict = decide(gathered.facts);
+      return commit(core, tx, gathered, input, verdict);
+    },
+  };
+}
+
+function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verdict: Verdict): IntentResult {
+  const { facts } = gathered;
+  const { run, manifest, now } = facts;
+  const reason = core.redact(input.reason);
+  const accepted = verdict.decision !== "block";
+  const step = accepted ? run.next_step++ : undefined;
+  const opened = moveApprovals(core, tx, gathered, verdict, reason, step);
+  const records = verdict.records.map((part) =>
+    appendRunRecord(tx, run, {
+      event: part.event,
+      actor: part.by_engine ? ENGINE : run.actor,
+      ts_ms: now,
+      step,
+      tool: input.tool,
+      reason,
+      detail: part.detail ?? undefined,
+      effect: manifest?.effect,
+      args_hash: gathered.args_hash,
+      manifest_version: manifest?.version,
+    }),
+  );
+  if (step !== undefined) {
+    const intended_seq = records[records.length - 1]!.seq;
+    acceptStep(core, tx, gathered, newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }));
+  }
+  for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
+  tx.put("runs", run.run_id, run);
+  const { tool, depends_on } = input;
+  return { decision: answer(verdict, step), tool, depends_on, run, manifest, verdict, opened, records };
+}
+
+function moveApprovals(
+  core: Core,
+  tx: Tx,
+  { facts, args_hash }: Gathered,
+  verdict: Verdict,
+  reason: string,
+  step: number | undefined,
+): ApprovalDoc | null {
+  if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
+  const { approval } = verdict;
+  if (approval.move === "use") takeApproval(tx, facts.run, approval.id, step ?? null);
+  if (approval.move !== "open") return null;
+  return newApproval(tx, facts.run, {
+    id: approval.id,
+    spec: approval.spec,
+    rule: approval.rule,
+    tool: facts.tool,
+    args: facts.args,
+    args_hash,
+    reason,
+    now: facts.now,
+    kind: "call",
+    step: null,
+    risk_score: verdict.risk_score,
+  });
+}
+
+interface StepParts {
+  step: number;
+  reason: string;
+  intended_seq: number;
+  depends_on: readonly number[];
+}
+
+function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: StepParts): StepDoc {
+  const { run, manifest } = facts;
+  return {
+    run_id: run.run_id,
+    step: parts.step,
+    tool: facts.tool,
+    reason: parts.reason,
+    effect: manifest?.effect ?? null,
+    status: "intended",
+    depends_on: [...parts.depends_on],
+    requires: manifest?.requires ?? [],
+    compensation_tool: manifest?.compensation?.tool ?? null,
+    handle: manifest?.compensation ? compensationKey(run.run_id, parts.step) : null,
+    error: null,
+    manifest_version: manifest?.version ?? null,
+    manifest_hash: null,
+    risk_score: verdict.risk_score,
+    args_hash: gathered.args_hash,
+    result_hash: null,
+    intended_ms: facts.now,
+    finished_ms: null,
+    intended_seq: parts.intended_seq,
+    succeeded_seq: null,
+    compensated_seq: null,
+    idempotency: gathered.idempotency,
+  };
+}
+
+function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): void {
+  const { run, manifest } = facts;
+  run.open++;
+  if (manifest !== null) {
+    step.manifest_hash = core.rules().manifests.hashOf(manifest);
+    // Kept by content: thousands of steps under one manifest share one copy.
+    if (tx.get("manifests", step.manifest_hash) === undefined) tx.put("manifests", step.manifest_hash, manifest);
+  }
+  const key = stepKey(run.run_id, step.step);
+  tx.put("steps", key, step);
+  // Kept whole only until the outcome: an error that echoes a value can then be cleaned of it.
+  tx.put("payloads", key, { args: facts.args, refs: {} });
+  const used = runToolKey(run.run_id, step.tool);
+  const tool = tx.get("run_tools", used) ?? { run_id: run.run_id, tool: step.tool, calls: 0, standing: 0 };
+  tx.put("run_tools", used, { ...tool, calls: tool.calls + 1 });
+  if (step.idempotency !== null) tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
+}
+
+function answer(verdict: Verdict, step: number | undefined): Decision {
+  if (step === undefined) return { decision: "block", reasons: verdict.reasons };
+  if (verdict.decision === "would_block") return { decision: "would_block", step, reasons: verdict.reasons };
+  return { decision: "allow", step };
+}
+

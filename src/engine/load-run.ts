@@ -1,0 +1,35 @@
+/** Reading a run inside a unit of work: it exists, its scope is as sealed, and the caller may journal on it. */
+import { conflict, notFound, SvcError } from "../kernel/errors.ts";
+import { type RunDoc, scopeSeal, type StepDoc } from "../model/run.ts";
+import type { Tx } from "../store/port.ts";
+import { stepKey } from "./keys.ts";
+
+export function unknownRun(run_id: string): SvcError {
+  return notFound(`unknown run ${run_id}`);
+}
+
+/** A copy that the unit may change and put back. */
+export function loadRun(tx: Tx, run_id: string): RunDoc {
+  const run = tx.get("runs", run_id);
+  if (run === undefined) throw unknownRun(run_id);
+  return { ...run };
+}
+
+/** For everything but a decision, which lists the broken seal among its reasons. */
+export function loadSealedRun(tx: Tx, run_id: string): RunDoc {
+  const run = loadRun(tx, run_id);
+  assertSealed(run);
+  return run;
+}
+
+export function assertSealed(run: RunDoc): void {
+  if (scopeSeal({ ...run, permissions: run.scope.permissions }) !== run.scope.seal) {
+    throw conflict("scope seal mismatch: the stored scope of this run was changed, so it is refused");
+  }
+}
+
+export function loadStep(tx: Tx, run_id: string, step: number): StepDoc {
+  const doc = tx.get("steps", stepKey(run_id, step));
+  if (doc === undefined) throw notFound(`run ${run_id} has no step ${step}`);
+  return { ...doc };
+}

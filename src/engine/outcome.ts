@@ -1,0 +1,136 @@
+/** Outcomes: what became of an accepted step, told by the agent or, when nobody knew, by an operator. */
+import { conflict } from "../kernel/errors.ts";
+import { keyedHash } from "../kernel/hash.ts";
+import type { Json } from "../kernel/json.ts";
+import { parsePath, readPath, templatePaths } from "../kernel/paths.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { Manifest } from "../model/manifest/types.ts";
+import type { OutcomeStatus, PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
+import type { Tx, Unit } from "../store/port.ts";
+import { withoutValues } from "./clean-text.ts";
+import type { Asking, Core } from "./core.ts";
+import { runToolKey, stepKey } from "./keys.ts";
+import { loadSealedRun, loadStep, unknownRun } from "./load-run.ts";
+import { appendRunRecord, stepFacts } from "./records.ts";
+
+export interface OutcomeInput {
+  status: OutcomeStatus;
+  result?: Json | undefined;
+  error?: string | undefined;
+}
+
+export interface OutcomeResult {
+  answer: { step: number; status: OutcomeStatus };
+  run: RunDoc;
+  step: StepDoc;
+  manifest: Manifest | null;
+  records: LedgerRecord[];
+}
+
+export function outcomeUnit(core: Core, asking: Asking, run_id: string, n: number, input: OutcomeInput): Unit<OutcomeResult> {
+  return {
+    needs: finishNeeds(run_id, n),
+    run(tx) {
+      const run = loadSealedRun(tx, run_id);
+      if (run.principal !== asking.id) throw unknownRun(run_id);
+      const step = loadStep(tx, run_id, n);
+      if (step.status !== "intended") {
+        throw conflict(`the outcome of step ${n} was already reported (${step.status})`);
+      }
+      return finish(core, tx, run, step, { ...input, actor: asking.name, detail: null });
+    },
+  };
+}
+
+export interface ResolveInput {
+  status: "succeeded" | "failed";
+  note: string;
+  result?: Json | undefined;
+}
+
+/** An operator says what became of a step whose outcome nobody reported or knew. */
+export function resolveUnit(core: Core, actor: string, run_id: string, n: number, input: ResolveInput): Unit<OutcomeResult> {
+  return {
+    needs: finishNeeds(run_id, n),
+    run(tx) {
+      const run = loadSealedRun(tx, run_id);
+      const step = loadStep(tx, run_id, n);
+      if (step.status !== "intended" && step.status !== "uncertain") {
+        throw conflict(`step ${n} is ${step.status}; only an intended or uncertain step can be resolved`);
+      }
+      const detail = `resolved by ${actor}: ${core.redact(input.note)}`;
+      return finish(core, tx, run, step, { status: input.status, result: input.result, actor, detail });
+    },
+  };
+}
+
+function finishNeeds(run_id: string, n: number) {
+  const key = stepKey(run_id, n);
+  return [["runs", run_id], ["steps", key], ["payloads", key]] as const;
+}
+
+interface Finish extends OutcomeInput {
+  actor: string;
+  detail: string | null;
+}
+
+function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): OutcomeResult {
+  const key = stepKey(run.run_id, step.step);
+  const payload = tx.get("payloads", key);
+  const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
+  const error = input.error === undefined ? null : core.redact(withoutValues(input.error, payload?.args, input.result));
+  if (step.status === "uncertain") run.uncertain--;
+  else run.open--;
+
+  step.status = input.status;
+  step.finished_ms = core.env.now();
+  step.error = error;
+  step.result_hash = input.result === undefined ? null : keyedHash(run.salt, input.result);
+  const record = appendRunRecord(tx, run, {
+    ...stepFacts(step),
+    event: input.status,
+    actor: input.actor,
+    ts_ms: step.finished_ms,
+    reason: step.reason,
+    detail: input.detail ?? error ?? undefined,
+    result_hash: step.result_hash ?? undefined,
+  });
+  if (input.status === "uncertain") run.uncertain++;
+  else keepForUndo(tx, key, manifest, payload, input);
+  if (input.status === "succeeded") {
+    step.succeeded_seq = record.seq;
+    changeStanding(tx, step, +1);
+  }
+  if (input.status === "failed") releaseLogicalCall(tx, step);
+  tx.put("steps", key, step);
+  tx.put("runs", run.run_id, run);
+  return { answer: { step: step.step, status: input.status }, run, step, manifest, records: [record] };
+}
+
+/** From here on only the values that the declared undo and read-back name are kept. */
+function keepForUndo(tx: Tx, key: string, manifest: Manifest | null, payload: PayloadDoc | undefined, input: Finish): void {
+  const refs: { [path: string]: Json } = {};
+  if (input.status === "succeeded" && manifest?.compensation) {
+    const templates: Json[] = [manifest.compensation.args, manifest.verification?.args ?? null];
+    for (const source of templates.flatMap(templatePaths)) {
+      const value = readPath(parsePath(source), { args: payload?.args, result: input.result });
+      if (value !== undefined) refs[source] = value;
+    }
+  }
+  if (Object.keys(refs).length === 0) tx.delete("payloads", key);
+  else tx.put("payloads", key, { refs });
+}
+
+/** Counts a tool's standing steps, which is what `requires` asks about. */
+export function changeStanding(tx: Tx, step: StepDoc, by: 1 | -1): void {
+  const key = runToolKey(step.run_id, step.tool);
+  const tool = tx.get("run_tools", key) ?? { run_id: step.run_id, tool: step.tool, calls: 1, standing: 0 };
+  tx.put("run_tools", key, { ...tool, standing: Math.max(0, tool.standing + by) });
+}
+
+/** The logical call may be made again, once no step stands for it. */
+export function releaseLogicalCall(tx: Tx, step: StepDoc): void {
+  if (step.idempotency === null) return;
+  const holder = tx.get("idempotency", step.idempotency);
+  if (holder?.run_id === step.run_id && holder.step === step.step) tx.delete("idempotency", step.idempotency);
+}

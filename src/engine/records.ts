@@ -1,0 +1,41 @@
+/** Writing a run's records: every one carries the run's seal and its number within the run. */
+import type { LedgerEvent } from "../ledger/events.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { RunDoc, StepDoc } from "../model/run.ts";
+import type { Tx } from "../store/port.ts";
+
+export interface RunRecord {
+  event: LedgerEvent;
+  actor: string;
+  ts_ms: number;
+  step?: number | undefined;
+  tool?: string | undefined;
+  reason?: string | undefined;
+  detail?: string | undefined;
+  effect?: string | undefined;
+  args_hash?: string | undefined;
+  result_hash?: string | undefined;
+  manifest_version?: string | undefined;
+}
+
+/** Appends a record of the run and moves the run's own count; the caller stores the run afterwards. */
+export function appendRunRecord(tx: Tx, run: RunDoc, record: RunRecord): LedgerRecord {
+  return tx.append({
+    ...record,
+    run_id: run.run_id,
+    run_seq: run.next_run_seq++,
+    tenant: run.tenant ?? undefined,
+    scope_seal: run.scope.seal,
+  });
+}
+
+/** The facts of a step that stand on each of its records. */
+export function stepFacts(step: StepDoc): Pick<RunRecord, "step" | "tool" | "effect" | "args_hash" | "manifest_version"> {
+  return {
+    step: step.step,
+    tool: step.tool,
+    effect: step.effect ?? undefined,
+    args_hash: step.args_hash,
+    manifest_version: step.manifest_version ?? undefined,
+  };
+}

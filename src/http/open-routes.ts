@@ -1,0 +1,35 @@
+/** Routes without a credential, and the metrics that may be one of them. */
+import type { FastifyInstance } from "fastify";
+import { messageOf } from "../kernel/errors.ts";
+import { requireRole } from "../app/access.ts";
+import type { App } from "../app/app.ts";
+import { openApiDocument } from "./openapi.ts";
+
+export function openRoutes(server: FastifyInstance, app: App): void {
+  server.get("/healthz", async () => ({ ok: true, version: app.version }));
+
+  server.get("/readyz", async (_request, reply) => {
+    const problems: string[] = [];
+    try {
+      await app.core.store.ready();
+    } catch (error) {
+      problems.push(messageOf(error));
+    }
+    const ok = problems.length === 0;
+    return reply.code(ok ? 200 : 503).send({ ok, store: app.core.store.kind, version: app.version, problems });
+  });
+
+  server.get("/metrics", async (request, reply) => {
+    if (!app.settings.metrics_public) {
+      const principal = await app.auth.authenticate(request.headers.authorization);
+      requireRole(principal, "auditor");
+    }
+    return reply.header("content-type", app.metrics.content_type).send(await app.metrics.render());
+  });
+
+  let document: string | undefined;
+  server.get("/openapi.json", async (_request, reply) => {
+    document ??= JSON.stringify(openApiDocument(app.version));
+    return reply.header("content-type", "application/json; charset=utf-8").send(document);
+  });
+}

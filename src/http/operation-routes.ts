@@ -1,0 +1,59 @@
+/** One route per operation: authenticate, perform, send. */
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { App } from "../app/app.ts";
+import { type Call, Content, type Operation } from "../app/operation.ts";
+import { OPERATIONS } from "../app/operations/index.ts";
+import { perform } from "../app/perform.ts";
+
+export function operationRoutes(server: FastifyInstance, app: App): void {
+  for (const op of OPERATIONS) {
+    server.route({
+      method: op.method,
+      url: op.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      exposeHeadRoute: false,
+      // Before the body is read: a stranger's megabyte is not parsed.
+      onRequest: async (request) => {
+        request.principal = await app.auth.authenticate(request.headers.authorization);
+      },
+      handler: (request, reply) => answer(app, op, request, reply),
+    });
+  }
+}
+
+async function answer(app: App, op: Operation, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { headers } = request;
+  const call: Call = {
+    app,
+    principal: request.principal!,
+    signal: goneSignal(request),
+    headers: { idempotency_key: single(headers["idempotency-key"]), if_match: headers["if-match"], accept: headers.accept },
+  };
+  const body = await perform(op, call, {
+    params: request.params as Record<string, unknown>,
+    query: request.query as Record<string, unknown>,
+    body: request.body,
+  });
+  reply.code(op.status);
+  return body instanceof Content ? sendContent(reply, body) : reply.send(body);
+}
+
+function sendContent(reply: FastifyReply, content: Content): FastifyReply {
+  reply.header("content-type", content.type);
+  reply.header("x-content-type-options", "nosniff");
+  if (content.filename !== undefined) reply.header("content-disposition", `attachment; filename="${content.filename}"`);
+  const { body } = content;
+  return reply.send(typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body));
+}
+
+const single = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+
+const NEVER = new AbortController().signal;
+
+/** Only a call that waits listens for the client's departure; the others pay nothing for it. */
+function goneSignal(request: FastifyRequest): AbortSignal {
+  if (!request.url.includes("wait=")) return NEVER;
+  const gone = new AbortController();
+  request.raw.socket.once("close", () => gone.abort());
+  return gone.signal;
+}

@@ -1,0 +1,132 @@
+/**
+ * The HTTP surface: fastify as router, one strict body reader, one error shape. Routes are made from the
+ * operations; nothing here decides anything.
+ */
+import { randomBytes } from "node:crypto";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { ERRORS, invalid, messageOf, SvcError } from "../kernel/errors.ts";
+import { parseJsonBytes } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { App } from "../app/app.ts";
+import type { Principal } from "../model/roles.ts";
+import { openRoutes } from "./open-routes.ts";
+import { operationRoutes } from "./operation-routes.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    principal: Principal | null;
+  }
+}
+
+export interface HttpOptions {
+  /** Called once per answered request. */
+  onAnswered?(request: { method: string; path: string; route: string; status: number; ms: number; principal: string | null }): void;
+}
+
+export function createHttpServer(app: App, options: HttpOptions = {}): FastifyInstance {
+  const prefix = randomBytes(6).toString("hex");
+  let count = 0;
+  const server = Fastify({
+    bodyLimit: LIMITS.body_bytes,
+    logger: false,
+    // The log names every request by this id; a random prefix keeps two processes apart.
+    genReqId: () => `req_${prefix}${(count++).toString(36).padStart(6, "0")}`,
+    routerOptions: { maxParamLength: 1_000 },
+    forceCloseConnections: "idle",
+    requestTimeout: 30_000,
+    connectionTimeout: 0,
+    keepAliveTimeout: 60_000,
+    http: { headersTimeout: LIMITS.header_timeout_ms, connectionsCheckingInterval: 2_000 } as Record<string, unknown>,
+    frameworkErrors: (error, _request, reply) => sendError(app, error, reply as FastifyReply),
+  });
+  server.decorateRequest("principal", null);
+  readBodiesStrictly(server);
+  server.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id);
+    refuseAmbiguousHeaders(request);
+  });
+  if (options.onAnswered) {
+    const { onAnswered } = options;
+    server.addHook("onResponse", (request, reply, done) => {
+      onAnswered({
+        method: request.method,
+        path: request.url.split("?", 1)[0]!,
+        route: request.routeOptions.url ?? "unknown",
+        status: reply.statusCode,
+        ms: reply.elapsedTime,
+        principal: request.principal?.name ?? null,
+      });
+      done();
+    });
+  }
+  server.setErrorHandler((error, _request, reply) => sendError(app, error, reply));
+  server.setNotFoundHandler(async (request) => {
+    // Nobody without a credential learns which routes exist.
+    if (request.url.startsWith("/v1/") || request.url === "/v1") await app.auth.authenticate(request.headers.authorization);
+    throw new SvcError("not_found", `no route ${request.method} ${request.url.split("?", 1)[0]}`);
+  });
+  openRoutes(server, app);
+  operationRoutes(server, app);
+  return server;
+}
+
+function readBodiesStrictly(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => {
+    try {
+      const bytes = body as Buffer;
+      done(null, bytes.length === 0 ? undefined : parseJsonBytes(bytes));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+/** A header that two readers could read differently is refused rather than chosen from. */
+function refuseAmbiguousHeaders(request: FastifyRequest): void {
+  const raw = request.raw.rawHeaders;
+  let authorization = 0;
+  let run = 0;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!;
+    if (name.length === 13 && name.toLowerCase() === "authorization") authorization++;
+    else if (name.length === 10 && name.toLowerCase() === "svc-run-id") run++;
+  }
+  if (authorization > 1) throw invalid("more than one Authorization header");
+  if (run > 1) throw invalid("more than one Svc-Run-Id header");
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    throw new SvcError("unsupported_media", "compressed bodies are not accepted; send plain JSON");
+  }
+}
+
+const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ["too_large", "the request body is over 1 MB"],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ["unsupported_media", "send the body as application/json"],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid", "the body does not have the stated Content-Length"],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ["invalid", "the body is empty"],
+  FST_ERR_BAD_URL: ["invalid", "the path is not a valid URL path"],
+  FST_ERR_MAX_PARAM_LENGTH: ["invalid", "a part of the path is too long"],
+};
+
+export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
+  const known = asSvcError(error);
+  if (known !== undefined) {
+    const status = ERRORS[known.code].http;
+    if (status === 503) app.log.warn("request refused", { error: known.message, cause: messageOf(known.cause ?? "") });
+    if (status === 401) reply.header("www-authenticate", "Bearer");
+    return reply.code(status).send({ error: known.message, ...known.extra });
+  }
+  app.log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
+  return reply.code(500).send({ error: "internal error; see the server's log" });
+}
+
+function asSvcError(error: unknown): SvcError | undefined {
+  if (error instanceof SvcError) return error;
+  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  const mapped = code === undefined ? undefined : FASTIFY_CODES[code];
+  if (mapped !== undefined) return new SvcError(mapped[0], mapped[1]);
+  if (statusCode === 400) return invalid("the request could not be read");
+  if (statusCode === 414) return invalid("the path is too long");
+  return undefined;
+}

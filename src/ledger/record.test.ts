@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { canonical } from "../kernel/canonical.ts";
+import { sha256Hex } from "../kernel/hash.ts";
+import type { Json } from "../kernel/json.ts";
+import { EMPTY_HEAD, GENESIS, sealRecord, splitLine } from "./record.ts";
+
+describe("ledger records", () => {
+  const draft = {
+    ts_ms: 1,
+    event: "blocked",
+    actor: 'a"b\u2028\n',
+    run_id: "r",
+    run_seq: 0,
+    tool: "t",
+    detail: "d",
+    scope_seal: "sha256:x",
+  } as const;
+
+  it("are canonical JSON with the hash of everything else", () => {
+    const { record, line } = sealRecord(draft, EMPTY_HEAD);
+    expect(line).toBe(canonical(JSON.parse(line) as Json));
+    const { hash, ...rest } = JSON.parse(line) as Record<string, Json>;
+    expect(hash).toBe(sha256Hex(canonical(rest)));
+    expect(record).toMatchObject({ seq: 0, prev: GENESIS, hash });
+    expect(splitLine(line)).toEqual({ body: canonical(rest), hash });
+  });
+
+  it("leave absent fields out and link to their predecessor", () => {
+    const first = sealRecord(draft, EMPTY_HEAD).record;
+    const { line } = sealRecord({ ts_ms: 2, event: "halted", actor: "x" }, { records: 1, hash: first.hash });
+    expect(Object.keys(JSON.parse(line))).toEqual(["actor", "event", "hash", "prev", "seq", "ts_ms"]);
+    expect(JSON.parse(line)).toMatchObject({ prev: first.hash, seq: 1 });
+  });
+});

@@ -1,0 +1,106 @@
+/** Finds personal data: emails, phone numbers, payment cards, US social security numbers, IBANs. */
+import { countrySpecs, isValidIBAN } from "ibantools";
+import { type Hit, replaceHits, settle } from "./hit.ts";
+import { findPhones } from "./phone.ts";
+
+export const PII_KINDS = ["email", "phone", "card", "ssn", "iban"] as const;
+export type PiiKind = (typeof PII_KINDS)[number];
+
+export function findPii(text: string, key?: string): Hit[] {
+  if (text.length < 6) return [];
+  const hits: Hit[] = [];
+  if (text.includes("@")) findEmails(text, hits);
+  if (/\d/.test(text)) {
+    findIbans(text, hits);
+    findCards(text, hits);
+    findSsns(text, hits, key);
+    hits.push(...findPhones(text, key));
+  }
+  return settle(hits);
+}
+
+export function redactPii(text: string, key?: string): string {
+  return replaceHits(text, findPii(text, key), (kind) => `[PII:${kind}]`);
+}
+
+const EMAIL =
+  /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}(?![\p{L}\p{N}@])/gu;
+/** `logo@2x.png` and the like are files, and `git@host` is how everybody reaches a repository. */
+const NOT_EMAIL = /^git@|\.(?:png|jpe?g|gif|svg|webp|avif|ico|css|js|ts|mjs|json|html?|pdf|woff2?)$/i;
+
+function findEmails(text: string, hits: Hit[]): void {
+  EMAIL.lastIndex = 0;
+  for (let match = EMAIL.exec(text); match !== null; match = EMAIL.exec(text)) {
+    const value = match[0];
+    const top = value.slice(value.lastIndexOf(".") + 1);
+    if (!/^(?:\p{L}{2,24}|xn--[a-z0-9-]{2,20})$/iu.test(top) || NOT_EMAIL.test(value)) continue;
+    hits.push({ kind: "email", start: match.index, end: match.index + value.length });
+  }
+}
+
+const IBAN_START = /(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}(?=[ -]?[A-Za-z0-9])/g;
+
+/** The country says how long an IBAN is, so the words after it are not taken for a part of it. */
+function findIbans(text: string, hits: Hit[]): void {
+  IBAN_START.lastIndex = 0;
+  for (let match = IBAN_START.exec(text); match !== null; match = IBAN_START.exec(text)) {
+    const country = match[1]!.toUpperCase();
+    const length = Object.hasOwn(countrySpecs, country) ? countrySpecs[country]?.chars : undefined;
+    if (length === undefined || length === null) continue;
+    let at = match.index;
+    let compact = "";
+    while (compact.length < length && at < text.length) {
+      const c = text[at]!;
+      if (/[A-Za-z0-9]/.test(c)) compact += c.toUpperCase();
+      else if ((c !== " " && c !== "-") || !/[A-Za-z0-9]/.test(text[at + 1] ?? "")) break;
+      at++;
+    }
+    if (compact.length !== length || /[A-Za-z0-9]/.test(text[at] ?? "")) continue;
+    if (!isValidIBAN(compact)) continue;
+    hits.push({ kind: "iban", start: match.index, end: at });
+    IBAN_START.lastIndex = at;
+  }
+}
+
+const CARD = /(?<![A-Za-z0-9_.-])\d(?:[ -]?\d){12,18}(?![A-Za-z0-9_]|[.-]\d)/g;
+/** What cards begin with, by the networks' published ranges; other runs of digits are not cards. */
+const ISSUER =
+  /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|64[4-9]\d|65\d\d)\d{12,15}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}|(?:50|5[6-9]|6\d)\d{11,17})$/;
+
+function findCards(text: string, hits: Hit[]): void {
+  CARD.lastIndex = 0;
+  for (let match = CARD.exec(text); match !== null; match = CARD.exec(text)) {
+    const digits = match[0].replace(/\D/g, "");
+    if (!ISSUER.test(digits) || !luhn(digits)) continue;
+    hits.push({ kind: "card", start: match.index, end: match.index + match[0].length });
+  }
+}
+
+function luhn(digits: string): boolean {
+  let sum = 0;
+  for (let i = 0; i < digits.length; i++) {
+    let n = digits.charCodeAt(digits.length - 1 - i) - 48;
+    if (i % 2 === 1) n = n > 4 ? n * 2 - 9 : n * 2;
+    sum += n;
+  }
+  return sum % 10 === 0;
+}
+
+const SSN = /(?<![A-Za-z0-9_.-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![A-Za-z0-9_]|[.-]\d)/g;
+const NAMED_SSN = /(?<![A-Za-z])(?:ssn|social security(?: number)?)[^\d\n]{0,12}((?!000|666|9\d\d)\d{3}[- ]?\d{2}[- ]?\d{4})(?!\d)/gi;
+const SSN_KEY = /ssn$|social_?security/i;
+
+function findSsns(text: string, hits: Hit[], key?: string): void {
+  SSN.lastIndex = 0;
+  for (let match = SSN.exec(text); match !== null; match = SSN.exec(text)) {
+    hits.push({ kind: "ssn", start: match.index, end: match.index + match[0].length });
+  }
+  NAMED_SSN.lastIndex = 0;
+  for (let match = NAMED_SSN.exec(text); match !== null; match = NAMED_SSN.exec(text)) {
+    const start = match.index + match[0].length - match[1]!.length;
+    hits.push({ kind: "ssn", start, end: start + match[1]!.length });
+  }
+  if (key !== undefined && SSN_KEY.test(key) && /^(?!000|666|9)\d{9}$/.test(text)) {
+    hits.push({ kind: "ssn", start: 0, end: text.length });
+  }
+}

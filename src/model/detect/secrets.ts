@@ -1,0 +1,118 @@
+/**
+ * Finds credentials in text. Content checks, capture redaction and the logger all use this one, so a
+ * secret that a policy would block is also one that no log shows.
+ */
+import { findAssignments, findKeyed } from "./assignments.ts";
+import { CREDENTIALS } from "./credentials.ts";
+import { entropy, type Hit, replaceHits, settle } from "./hit.ts";
+import { isPlaceholder } from "./names.ts";
+
+/** No credential with a mark of its own is shorter. */
+const SHORTEST = 12;
+
+export function findSecrets(text: string, key?: string): Hit[] {
+  const hits: Hit[] = [];
+  if (text.length >= SHORTEST) {
+    findMarked(text, hits);
+    findPrivateKeys(text, hits);
+    findUrlPasswords(text, hits);
+    findHeaders(text, hits);
+    hits.push(...findAssignments(text));
+  }
+  if (key !== undefined && !hits.some((hit) => hit.start === 0 && hit.end === text.length)) {
+    hits.push(...findKeyed(text, key));
+  }
+  return settle(hits);
+}
+
+export function redactSecrets(text: string, key?: string): string {
+  return replaceHits(text, findSecrets(text, key), (kind) => `[REDACTED:${kind}]`);
+}
+
+function findMarked(text: string, hits: Hit[]): void {
+  let aws = false;
+  for (const { kind, hints, pattern, accept } of CREDENTIALS) {
+    if (!hints.some((hint) => text.includes(hint))) continue;
+    pattern.lastIndex = 0;
+    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+      if (accept !== undefined && !accept(match[0])) continue;
+      hits.push({ kind, start: match.index, end: match.index + match[0].length });
+      aws ||= kind === "aws_access_key_id";
+    }
+  }
+  if (aws) findAwsSecrets(text, hits);
+}
+
+const AWS_SECRET = /(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g;
+
+/** The secret half of an AWS pair has no mark; beside its id, forty random characters are it. */
+function findAwsSecrets(text: string, hits: Hit[]): void {
+  AWS_SECRET.lastIndex = 0;
+  for (let match = AWS_SECRET.exec(text); match !== null; match = AWS_SECRET.exec(text)) {
+    const value = match[0];
+    if (!/[A-Z]/.test(value) || !/[a-z]/.test(value) || entropy(value) < 3.5) continue;
+    hits.push({ kind: "aws_secret_access_key", start: match.index, end: match.index + value.length });
+  }
+}
+
+const KEY_BEGIN = /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
+const KEY_END = "PRIVATE KEY";
+
+/** From BEGIN to END; a block that was cut off reaches to the end of its base64. */
+function findPrivateKeys(text: string, hits: Hit[]): void {
+  if (!text.includes(KEY_END) && !text.includes("PuTTY-User-Key-File")) return;
+  const putty = text.indexOf("PuTTY-User-Key-File");
+  if (putty >= 0) hits.push({ kind: "private_key", start: putty, end: text.length });
+  KEY_BEGIN.lastIndex = 0;
+  for (let match = KEY_BEGIN.exec(text); match !== null; match = KEY_BEGIN.exec(text)) {
+    const body = match.index + match[0].length;
+    const end = text.indexOf("-----END ", body);
+    const cut = end < 0 ? text.length : Math.min(text.length, end + 64);
+    const close = end < 0 ? -1 : text.indexOf("-----", end + 9);
+    const stop = close >= 0 && close + 5 <= cut ? close + 5 : cut;
+    // A BEGIN line alone, as documentation shows it, gives nothing away.
+    if (/[A-Za-z0-9+/]{16}/.test(text.slice(body, Math.min(end < 0 ? text.length : end, body + 2_000)))) {
+      hits.push({ kind: "private_key", start: match.index, end: stop });
+    }
+    // Everything up to here was looked at once: many BEGINs with no END stay linear.
+    KEY_BEGIN.lastIndex = end < 0 ? text.length : stop;
+  }
+}
+
+const URL_PASSWORD = /:\/\/([^\s:@/?#"'<>\\]{0,100}):([^\s@/"'<>\\]{1,200})@([^\s/:?#"'<>\\,]{0,100})/g;
+const TOY_PASSWORD = /^(?:password|passwd|pass|pwd|pw|secret|changeme|mypassword|user|username|root|test)$/i;
+const TOY_HOST = /^(?:localhost|127\.0\.0\.1|\[?::1\]?|host|hostname|server|db|(?:.*\.)?example(?:\.[a-z]+)?|)$/i;
+
+function findUrlPasswords(text: string, hits: Hit[]): void {
+  if (!text.includes("://")) return;
+  URL_PASSWORD.lastIndex = 0;
+  for (let match = URL_PASSWORD.exec(text); match !== null; match = URL_PASSWORD.exec(text)) {
+    const [, user, password, host] = match as unknown as [string, string, string, string];
+    const toy = isPlaceholder(password) && !TOY_PASSWORD.test(password);
+    if (toy || (TOY_PASSWORD.test(password) && TOY_HOST.test(host))) continue;
+    const web = /(?:https?|wss?|ftp|git)$/i.test(text.slice(Math.max(0, match.index - 5), match.index));
+    const start = match.index + 3 + user.length + 1;
+    hits.push({ kind: web ? "basic_auth_url" : "connection_string", start, end: start + password.length });
+  }
+}
+
+const BEARER = /(?<![A-Za-z0-9])(?:bearer|token)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,4000})/gi;
+const BASIC = /(?<![A-Za-z0-9])basic[ \t]{1,4}([A-Za-z0-9+/]{8,500}={0,2})(?![A-Za-z0-9+/=])/gi;
+
+function findHeaders(text: string, hits: Hit[]): void {
+  BEARER.lastIndex = 0;
+  for (let match = BEARER.exec(text); match !== null; match = BEARER.exec(text)) {
+    const value = match[1]!.replace(/[.=-]+$/, "");
+    if (value.length < 16 || !/\d/.test(value) || !/[A-Za-z]/.test(value)) continue;
+    if (isPlaceholder(value) || entropy(value.slice(0, 200)) < 3) continue;
+    const start = match.index + match[0].length - match[1]!.length;
+    hits.push({ kind: "bearer_token", start, end: start + match[1]!.length });
+  }
+  BASIC.lastIndex = 0;
+  for (let match = BASIC.exec(text); match !== null; match = BASIC.exec(text)) {
+    const decoded = Buffer.from(match[1]!, "base64").toString("latin1");
+    if (!/^[\x20-\x7e]{1,100}:[\x20-\x7e]{1,}$/.test(decoded)) continue;
+    const start = match.index + match[0].length - match[1]!.length;
+    hits.push({ kind: "basic_auth_header", start, end: start + match[1]!.length });
+  }
+}

@@ -1,0 +1,58 @@
+/** What manifests say about one another: a read-back that writes is an error, a loose end a warning. */
+import type { CheckedEntry } from "./entry.ts";
+import type { Effect, Manifest, ManifestSet } from "./types.ts";
+
+const WRITES: ReadonlySet<Effect> = new Set(["reversible", "compensable", "irreversible"]);
+
+/** A read-back must only read: where the set knows the tool, it is held to that. */
+export function writesAsReadBack(entries: readonly CheckedEntry[]): void {
+  const effects = new Map<string, Effect>();
+  for (const { manifest } of entries) if (manifest) effects.set(manifest.tool, manifest.effect);
+  for (const entry of entries) {
+    const tool = entry.manifest?.verification?.tool;
+    const effect = tool === undefined ? undefined : effects.get(tool);
+    if (effect === undefined || !WRITES.has(effect)) continue;
+    const text = `verification.tool: ${tool} is declared ${effect}; a read-back must use a tool that only reads`;
+    entry.problems.push({ line: entry.line, text });
+  }
+}
+
+export function setWarnings(set: ManifestSet, start: (manifest: Manifest) => string): string[] {
+  const warnings: string[] = [];
+  const cycles = toolsInCycles(set);
+  for (const manifest of set.all) {
+    const tell = (text: string) => warnings.push(`${start(manifest)}${text}`);
+    for (const tool of manifest.requires) {
+      if (set.active(tool) === undefined) tell(`requires: ${tool} has no manifest, so it can never have run`);
+    }
+    if (cycles.has(manifest.tool) && set.active(manifest.tool) === manifest) {
+      tell("requires: the prerequisites form a circle, so the tool can never run");
+    }
+  }
+  return warnings;
+}
+
+/** Every tool on, or behind, a circle of prerequisites; found without recursion, since chains may be long. */
+function toolsInCycles(set: ManifestSet): Set<string> {
+  const waiting = new Map<string, Set<string>>();
+  const dependents = new Map<string, string[]>();
+  for (const { tool } of set.all) {
+    const needs = new Set((set.active(tool)?.requires ?? []).filter((name) => set.active(name) !== undefined));
+    waiting.set(tool, needs);
+    for (const name of needs) {
+      const list = dependents.get(name);
+      if (list === undefined) dependents.set(name, [tool]);
+      else list.push(tool);
+    }
+  }
+  const ready = [...waiting.keys()].filter((tool) => waiting.get(tool)!.size === 0);
+  for (let tool = ready.pop(); tool !== undefined; tool = ready.pop()) {
+    waiting.delete(tool);
+    for (const dependent of dependents.get(tool) ?? []) {
+      const needs = waiting.get(dependent);
+      needs?.delete(tool);
+      if (needs?.size === 0) ready.push(dependent);
+    }
+  }
+  return new Set(waiting.keys());
+}

@@ -1,0 +1,57 @@
+/** Fills in what an entry left out, so that the engine never meets a missing field or a second spelling. */
+import type { Json } from "../../kernel/json.ts";
+import { type ManifestEntry, READ_BACK } from "./schema.ts";
+import type { Compensation, Effect, Manifest, Verification } from "./types.ts";
+
+type Template = { [name: string]: Json };
+
+/** The entry must come from a strict reading (parseYaml, parseJson): its free values are JSON. */
+export function normalise(entry: ManifestEntry): Manifest {
+  const { idempotency } = entry;
+  return {
+    tool: entry.tool,
+    version: String(entry.version ?? "1"),
+    lifecycle: entry.lifecycle ?? "approved",
+    effect: effectOf(entry),
+    permission: entry.permission,
+    owner: entry.owner ?? null,
+    requires: [...(entry.requires ?? [])],
+    idempotency: idempotency == null ? [] : typeof idempotency === "string" ? [idempotency] : [...idempotency],
+    risk: {
+      ...(entry.risk as Template | null | undefined),
+      data_class: entry.risk?.data_class ?? null,
+      blast_radius: entry.risk?.blast_radius ?? null,
+    },
+    compensation: entry.compensation == null ? null : compensationOf(entry.compensation),
+    verification: entry.verification == null ? null : verificationOf(entry.verification),
+    audit: {
+      redaction: [...(entry.audit?.redaction ?? [])],
+      retention_days: entry.audit?.retention_days ?? null,
+      evidence_export: entry.audit?.evidence_export ?? null,
+    },
+  };
+}
+
+function effectOf({ effect }: ManifestEntry): Effect {
+  return effect === "read_only" ? "read" : effect;
+}
+
+function compensationOf(entry: NonNullable<ManifestEntry["compensation"]>): Compensation {
+  return {
+    tool: entry.tool,
+    args: (entry.args ?? {}) as Template,
+    kind: entry.kind ?? "compensation",
+    residue: [...(entry.residue ?? [])],
+    requires_approval: entry.requires_approval ?? false,
+  };
+}
+
+function verificationOf(entry: NonNullable<ManifestEntry["verification"]>): Verification {
+  return {
+    tool: entry.tool,
+    args: (entry.args ?? {}) as Template,
+    expect: entry.expect as Json,
+    retries: entry.retries ?? READ_BACK.retries.default,
+    backoff_ms: entry.backoff_ms ?? READ_BACK.backoff_ms.default,
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * What the fields of a manifest entry must be to each other. The rules look at the raw value, so that
+ * they also speak about an entry whose shape is wrong elsewhere: every problem is told at once.
+ */
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
+import { tryPath } from "../../kernel/paths.ts";
+import { suggest } from "../problems.ts";
+import type { Report } from "../yaml.ts";
+
+const NEEDS_UNDO: ReadonlySet<Json> = new Set(["reversible", "compensable"]);
+const NO_UNDO: Readonly<Record<string, string>> = {
+  read: "a tool that only reads has nothing to undo",
+  read_only: "a tool that only reads has nothing to undo",
+  irreversible: "an irreversible tool cannot be undone",
+};
+/** A `$` and a letter is meant as a path; `$5` is plain text. */
+const LOOKS_LIKE_PATH = /^\$[A-Za-z_]/;
+const HOLDS_PATH = /\$(?:args|result)[.[]/;
+
+export function entryRules(entry: JsonObject, report: Report): void {
+  undoRules(entry, report);
+  requiresRules(entry, report);
+  riskRules(entry, report);
+  for (const field of ["compensation", "verification"] as const) {
+    const section = entry[field];
+    if (isJsonObject(section)) templateRules(section["args"], [field, "args"], report);
+  }
+}
+
+function undoRules(entry: JsonObject, report: Report): void {
+  const effect = entry["effect"] ?? null;
+  const undo = entry["compensation"] ?? null;
+  const readBack = entry["verification"] ?? null;
+  if (undo === null && NEEDS_UNDO.has(effect)) {
+    report(["compensation"], `is missing: effect ${String(effect)} needs the tool that undoes it`);
+  }
+  const why = typeof effect === "string" && Object.hasOwn(NO_UNDO, effect) ? NO_UNDO[effect] : undefined;
+  if (undo !== null && why !== undefined) {
+    report(["compensation"], `${why}; remove it or change the effect`);
+  }
+  if (readBack !== null && undo === null) {
+    report(["verification"], "reads back an undo, and no compensation is declared; add one or remove this");
+  }
+  if (isJsonObject(readBack) && readBack["expect"] === undefined) {
+    report(["verification", "expect"], "is missing; write what the read-back must show, such as {deleted: true}");
+  }
+}
+
+function requiresRules(entry: JsonObject, report: Report): void {
+  const requires = entry["requires"];
+  if (!Array.isArray(requires)) return;
+  const seen = new Set<Json>();
+  for (const [i, tool] of requires.entries()) {
+    if (tool === entry["tool"]) report(["requires", i], "a tool that requires itself could never run");
+    if (typeof tool === "string" && seen.has(tool)) report(["requires", i], "is listed twice");
+    seen.add(tool);
+  }
+}
+
+/** Other labels are free, so a misspelt known one would be taken for one of them and quietly not count. */
+function riskRules(entry: JsonObject, report: Report): void {
+  const risk = entry["risk"];
+  if (!isJsonObject(risk)) return;
+  const known = ["data_class", "blast_radius"];
+  for (const name of Object.keys(risk)) {
+    const hint = known.includes(name) ? "" : suggest(name, known);
+    if (hint !== "") report(["risk", name], `unknown label${hint}`);
+  }
+}
+
+function templateRules(value: Json | undefined, path: (string | number)[], report: Report): void {
+  if (typeof value === "string") {
+    if (tryPath(value) !== undefined) return;
+    if (LOOKS_LIKE_PATH.test(value)) {
+      report(path, "is not a path; write $args.name, $result.name, $args[\"any name\"] or $args.list[0]");
+    } else if (HOLDS_PATH.test(value)) {
+      report(path, "holds a path inside other text; only a string that is a path as a whole is replaced");
+    }
+  } else if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) templateRules(item, [...path, i], report);
+  } else if (isJsonObject(value)) {
+    for (const name of Object.keys(value)) templateRules(value[name], [...path, name], report);
+  }
+}

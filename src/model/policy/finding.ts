@@ -1,0 +1,29 @@
+/** What a stage of the policy says about a call. */
+
+export const RULE_ACTIONS = ["allow", "require_approval", "deny"] as const;
+export type RuleAction = (typeof RULE_ACTIONS)[number];
+
+export const RESTRICTING_ACTIONS = ["require_approval", "deny"] as const;
+export type RestrictingAction = (typeof RESTRICTING_ACTIONS)[number];
+
+export type StageName = "freeze" | "window" | "content" | "rule" | "limit" | "budget" | "risk";
+
+/** Who must approve. `groups` empty means anyone who may approve at all. */
+export interface ApprovalTerms {
+  groups: string[];
+  quorum: number;
+  ttl_ms: number;
+  escalate_after_ms: number | null;
+  escalate_to: string[];
+}
+
+export interface Finding {
+  stage: StageName;
+  action: "allow" | "warn" | "require_approval" | "deny";
+  /** Names fields, kinds and bounds; never holds an argument's value. */
+  reason: string;
+  /** The id of the rule, limit, budget, window or freeze that spoke. */
+  rule: string | null;
+  /** Terms of a `require_approval`; the policy's defaults where absent. */
+  approval?: ApprovalTerms;
+}

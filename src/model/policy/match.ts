@@ -1,0 +1,81 @@
+/**
+ * Which entries of a policy concern a call. Entries are kept by the literal start of their tool glob, so
+ * that a call is tested against those that could match it and not against ten thousand others.
+ */
+import { compileGlob, type Glob } from "../../kernel/glob.ts";
+import type { PolicyCall } from "./call.ts";
+import type { MatchDoc, MatchField } from "./schema.ts";
+
+export type Match = (call: PolicyCall) => boolean;
+
+/** Everything but the tool, which the index asks for itself. */
+const OTHER_FIELDS = ["actor", "tenant", "environment", "effect", "data_class"] as const satisfies MatchField[];
+
+/** A value that is not there reads as empty text: `*` matches it, a name does not. */
+function compileMatch(match: MatchDoc | undefined): { tool: Glob | null; others: [(typeof OTHER_FIELDS)[number], Glob][] } {
+  const others: [(typeof OTHER_FIELDS)[number], Glob][] = [];
+  for (const field of OTHER_FIELDS) {
+    const source = match?.[field];
+    if (source !== undefined && source !== "*") others.push([field, compileGlob(source)]);
+  }
+  return { tool: match?.tool === undefined || match.tool === "*" ? null : compileGlob(match.tool), others };
+}
+
+interface Entry<T> {
+  readonly order: number;
+  readonly item: T;
+  readonly tool: Glob | null;
+  readonly others: readonly (readonly [(typeof OTHER_FIELDS)[number], Glob])[];
+}
+
+export class MatchIndex<T> {
+  readonly size: number;
+  private readonly exact = new Map<string, Entry<T>[]>();
+  private readonly byPrefix = new Map<string, Entry<T>[]>();
+  /** The lengths that literal starts have: one lookup for each, however many entries there are. */
+  private readonly lengths: number[];
+
+  constructor(items: readonly { match: MatchDoc | undefined; item: T }[]) {
+    this.size = items.length;
+    items.forEach(({ match, item }, order) => {
+      const entry: Entry<T> = { order, item, ...compileMatch(match) };
+      for (const { prefix, exact } of entry.tool?.prefixes ?? [{ prefix: "", exact: false }]) {
+        const map = exact ? this.exact : this.byPrefix;
+        const list = map.get(prefix);
+        if (list === undefined) map.set(prefix, [entry]);
+        else if (list[list.length - 1] !== entry) list.push(entry);
+      }
+    });
+    this.lengths = [...new Set([...this.byPrefix.keys()].map((prefix) => prefix.length))].sort((a, b) => a - b);
+  }
+
+  /** The items that match the call, in the order of the policy. */
+  matching(call: PolicyCall): T[] {
+    if (this.size === 0) return [];
+    const found: Entry<T>[] = [];
+    let lists = 0;
+    const take = (list: Entry<T>[] | undefined) => {
+      if (list === undefined) return;
+      lists++;
+      for (const entry of list) {
+        if ((entry.tool === null || entry.tool.test(call.tool)) && othersMatch(entry, call)) found.push(entry);
+      }
+    };
+    take(this.exact.get(call.tool));
+    for (const length of this.lengths) {
+      if (length > call.tool.length) break;
+      take(this.byPrefix.get(call.tool.slice(0, length)));
+    }
+    // Only several lists can put entries out of order, or bring one with alternatives twice.
+    if (lists > 1) found.sort((a, b) => a.order - b.order);
+    return found.filter((entry, i) => entry !== found[i - 1]).map((entry) => entry.item);
+  }
+}
+
+function othersMatch(entry: Entry<unknown>, call: PolicyCall): boolean {
+  return entry.others.every(([field, glob]) => {
+    const value = call[field] ?? "";
+    if (field !== "effect" || (value !== "read" && value !== "read_only")) return glob.test(value);
+    return glob.test("read") || glob.test("read_only");
+  });
+}

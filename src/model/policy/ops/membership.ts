@@ -1,0 +1,25 @@
+/** `in` and `not_in`: whether the value is one of a list that the policy gives. */
+import type { Json } from "../../../kernel/json.ts";
+import { same } from "./equal.ts";
+import { negatedOp, type Op } from "./op.ts";
+
+export const isIn: Op = {
+  whenMissing: false,
+  operandProblem: (value) => {
+    if (value === undefined) return "is missing; write a list of values";
+    return Array.isArray(value) && value.length > 0 ? null : "must be a list with at least one value";
+  },
+  compile: (operand) => {
+    const list = operand as Json[];
+    const plain = new Set(list.filter((item) => item === null || typeof item !== "object"));
+    return (actual) => {
+      if (plain.has(actual)) return true;
+      const answers = list.map((item) => same(item, actual));
+      if (answers.includes(true)) return true;
+      // Comparable with one of them is enough: a list may mix types on purpose.
+      return answers.includes(false) ? false : undefined;
+    };
+  },
+};
+
+export const notIn: Op = negatedOp(isIn);

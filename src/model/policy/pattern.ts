@@ -1,0 +1,45 @@
+/**
+ * Regular expressions written by policy authors. They run on re2js, whose work grows with the pattern
+ * times the text and never faster; both are bounded here, because an auditor may submit any policy.
+ */
+import { RE2JS } from "re2js";
+import { messageOf } from "../../kernel/errors.ts";
+
+const MAX_PATTERN_CHARS = 1_000;
+const MAX_PROGRAM = 2_000;
+/** Instructions times characters that one test may cost at worst: about a quarter of a second. */
+const MAX_WORK = 6_000_000;
+/** A program this small has so few states that its automaton is built once and then only walked. */
+const SMALL_PROGRAM = 16;
+/** Compiling a Unicode class costs as much as about a hundred plain characters. */
+const CLASS_WEIGHT = 100;
+export const MAX_PATTERN_WEIGHT = 200_000;
+
+export interface Pattern {
+  /** Undefined when the text is too long for a pattern of this size to be tested within bounds. */
+  test(text: string): boolean | undefined;
+}
+
+/** How much compiling the pattern costs, for the bound on a whole policy. */
+export function patternWeight(source: string): number {
+  return source.length + CLASS_WEIGHT * (source.match(/\\[pP]|\(\?[a-z]*i/g)?.length ?? 0);
+}
+
+/** Why the text is not a pattern that can be used, or null. */
+export function patternProblem(source: string): string | null {
+  if (source.length > MAX_PATTERN_CHARS) return `is longer than ${MAX_PATTERN_CHARS} characters; split the rule`;
+  try {
+    const size = RE2JS.compile(source).programSize();
+    return size <= MAX_PROGRAM ? null : "repeats too much; lower the counts in braces";
+  } catch (error) {
+    const what = messageOf(error).replace(/^error parsing regexp: /, "").slice(0, 120);
+    return `is outside the linear-time subset (RE2): ${what}; lookaround and backreferences are not supported`;
+  }
+}
+
+export function compilePattern(source: string): Pattern {
+  const compiled = RE2JS.compile(source);
+  const size = compiled.programSize();
+  const longest = size <= SMALL_PROGRAM ? Number.POSITIVE_INFINITY : Math.floor(MAX_WORK / size);
+  return { test: (text) => (text.length > longest ? undefined : compiled.test(text)) };
+}

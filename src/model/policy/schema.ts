@@ -1,0 +1,164 @@
+/**
+ * The shape of a policy file. Unknown keys are errors everywhere, since a misspelt one would silently
+ * switch a safeguard off. Nothing here fills in defaults: the document stays as written, and so its hash.
+ */
+import { z } from "zod";
+import { BLAST_RADII, EFFECTS } from "../manifest/types.ts";
+import { argsPath, duration, glob, group, hours, id, text, timestamp, zone } from "./fields.ts";
+import { RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
+import { DAYS } from "./hours.ts";
+import { OP_NAMES } from "./ops/table.ts";
+
+export const PER = ["run", "actor", "tenant", "tool", "global"] as const;
+export type Per = (typeof PER)[number];
+export const MATCH_FIELDS = ["tool", "actor", "tenant", "environment", "effect", "data_class"] as const;
+export type MatchField = (typeof MATCH_FIELDS)[number];
+export const CONTENT_ACTIONS = ["off", "warn", "require_approval", "deny"] as const;
+export const CONTENT_KINDS = ["secrets", "pii", "injection"] as const;
+export type ContentKind = (typeof CONTENT_KINDS)[number];
+
+const match = z.strictObject({
+  tool: glob.optional(),
+  actor: glob.optional(),
+  tenant: glob.optional(),
+  environment: glob.optional(),
+  effect: glob.optional(),
+  data_class: glob.optional(),
+});
+
+const approval = z.strictObject({
+  groups: z.array(group).max(50).optional(),
+  quorum: z.int().min(1).max(100).optional(),
+  ttl: duration.optional(),
+  escalate_after: duration.optional(),
+  escalate_to: z.array(group).max(50).optional(),
+});
+
+const condition = z.strictObject({ path: argsPath, op: z.enum(OP_NAMES), value: z.unknown().optional() });
+
+const rule = z.strictObject({
+  id,
+  match: match.optional(),
+  when: z.array(condition).max(100).optional(),
+  action: z.enum(RULE_ACTIONS),
+  reason: text.optional(),
+  approval: approval.optional(),
+});
+
+/** What limits, budgets, windows and freezes have in common; without an action they deny. */
+const restriction = {
+  id,
+  match: match.optional(),
+  action: z.enum(RESTRICTING_ACTIONS).optional(),
+  reason: text.optional(),
+  approval: approval.optional(),
+};
+
+const limit = z.strictObject({ ...restriction, max: z.int().min(0), per: z.enum(PER), window: duration });
+
+const budget = z.strictObject({
+  ...restriction,
+  path: argsPath,
+  max: z.number().min(0),
+  per: z.enum(PER),
+  window: duration,
+  warn_at: z.number().gt(0).max(1).optional(),
+});
+
+const timeWindow = z.strictObject({
+  ...restriction,
+  days: z.array(z.enum(DAYS)).min(1).max(7).optional(),
+  hours: hours.optional(),
+  tz: zone.optional(),
+});
+
+const freeze = z.strictObject({ ...restriction, from: timestamp, to: timestamp });
+
+const content = z.strictObject({
+  secrets: z.enum(CONTENT_ACTIONS).optional(),
+  pii: z.enum(CONTENT_ACTIONS).optional(),
+  injection: z.enum(CONTENT_ACTIONS).optional(),
+  max_bytes: z.int().min(1).optional(),
+});
+
+const points = z.number().min(0).max(100);
+const weightsOf = (names: readonly string[]) =>
+  z.strictObject(Object.fromEntries([...names, "unset", "*"].map((name) => [name, points.optional()])));
+
+const risk = z.strictObject({
+  weights: z
+    .strictObject({
+      effect: weightsOf(EFFECTS).optional(),
+      blast_radius: weightsOf(BLAST_RADII).optional(),
+      data_class: z.record(z.string(), points).optional(),
+      environment: z.record(z.string(), points).optional(),
+    })
+    .optional(),
+  require_approval_at: z.int().min(0).max(100).optional(),
+  deny_at: z.int().min(0).max(100).optional(),
+});
+
+const approvals = z.strictObject({
+  ...approval.shape,
+  four_eyes: z.boolean().optional(),
+  max_open_per_run: z.int().min(1).max(100_000).optional(),
+});
+
+const days = z.int().min(1).max(36_500);
+
+const retention = z.strictObject({
+  default_days: days,
+  rules: z
+    .array(
+      z.strictObject({
+        match: match.pick({ tool: true, tenant: true, environment: true, data_class: true }),
+        days,
+      }),
+    )
+    .optional(),
+});
+
+const policyTest = z.strictObject({
+  name: text,
+  input: z.strictObject({
+    tool: z.string().min(1).max(256),
+    args: z.unknown().optional(),
+    actor: text.optional(),
+    tenant: text.optional(),
+    environment: text.optional(),
+    at: timestamp.optional(),
+    effect: z.enum(EFFECTS).optional(),
+    data_class: text.optional(),
+    blast_radius: z.enum(BLAST_RADII).optional(),
+    /** The decision wanted is that on the last of so many equal calls, for limits and budgets. */
+    repeat: z.int().min(1).max(1_000).optional(),
+  }),
+  expect: z.enum(RULE_ACTIONS),
+  rule: id.optional(),
+});
+
+export const policySchema = z.strictObject({
+  version: z.literal(1),
+  rules: z.array(rule).optional(),
+  content: content.optional(),
+  risk: risk.optional(),
+  limits: z.array(limit).optional(),
+  budgets: z.array(budget).optional(),
+  windows: z.array(timeWindow).optional(),
+  freezes: z.array(freeze).optional(),
+  approvals: approvals.optional(),
+  retention: retention.optional(),
+  tests: z.array(policyTest).optional(),
+});
+
+export type PolicyDoc = z.infer<typeof policySchema>;
+export type RuleDoc = z.infer<typeof rule>;
+export type MatchDoc = z.infer<typeof match>;
+export type ApprovalTermsDoc = z.infer<typeof approval>;
+export type LimitDoc = z.infer<typeof limit>;
+export type BudgetDoc = z.infer<typeof budget>;
+export type WindowDoc = z.infer<typeof timeWindow>;
+export type FreezeDoc = z.infer<typeof freeze>;
+export type RiskDoc = z.infer<typeof risk>;
+export type RetentionDoc = z.infer<typeof retention>;
+export type PolicyTestDoc = z.infer<typeof policyTest>;

@@ -1,0 +1,185 @@
+/**
+ * Turns what a zod schema found wrong into sentences for the person who wrote the file: the field, what
+ * is wrong with it and what to write instead, with a suggestion where a name is nearly right.
+ */
+import type { z } from "zod";
+import type { Json } from "../kernel/json.ts";
+
+export type FieldPath = readonly (string | number)[];
+
+export interface Problem {
+  readonly path: FieldPath;
+  readonly message: string;
+  /** The problem is the key itself (an unknown one), not the value under it. */
+  readonly key?: boolean;
+}
+
+const SHOWN_CHARS = 60;
+const PLAIN = /^[A-Za-z_][\w-]*$/;
+
+/** `rules[0].when[1].op`, or `(document)` for the whole. */
+export function showPath(path: FieldPath): string {
+  let out = "";
+  for (const key of path) {
+    if (typeof key === "number") out += `[${key}]`;
+    else if (PLAIN.test(key)) out += out === "" ? key : `.${key}`;
+    else out += `[${shorten(JSON.stringify(key))}]`;
+  }
+  return out === "" ? "(document)" : out;
+}
+
+/** A value as it may be repeated in a message: short, and on one line. */
+export function showValue(value: Json | undefined): string {
+  if (value === undefined) return "nothing";
+  return shorten(JSON.stringify(value));
+}
+
+function shorten(text: string): string {
+  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS - 3)}...`;
+}
+
+/** `; did you mean "gte"?` when one of the names is close to the word, else nothing. */
+export function suggest(word: unknown, names: readonly unknown[]): string {
+  if (typeof word !== "string" || word.length > 64) return "";
+  let best: string | undefined;
+  let least = word.length <= 3 ? 2 : 3;
+  for (const name of names) {
+    if (typeof name !== "string") continue;
+    const distance = editDistance(word.toLowerCase(), name.toLowerCase());
+    if (distance < least) [best, least] = [name, distance];
+  }
+  return best === undefined ? "" : `; did you mean ${JSON.stringify(best)}?`;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+/** Every problem that the schema finds in the value; one problem for each unknown key. */
+export function schemaProblems(schema: z.ZodType, value: Json): { data: unknown; problems: Problem[] } {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { data: parsed.data, problems: [] };
+  const problems: Problem[] = [];
+  for (const issue of parsed.error.issues) {
+    const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
+    if (issue.code === "unrecognized_keys") {
+      const known = keysAt(schema, path);
+      for (const key of issue.keys) {
+        const hint = suggest(key, known) || (known.length > 0 ? `; known keys are ${known.join(", ")}` : "");
+        problems.push({ path: [...path, key], message: `unknown key${hint}`, key: true });
+      }
+    } else {
+      problems.push({ path, message: explain(issue, valueAt(value, path)) });
+    }
+  }
+  return { data: undefined, problems };
+}
+
+const ARTICLES: Record<string, string> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "a mapping (name: value)",
+  record: "a mapping (name: value)",
+};
+
+function explain(issue: z.core.$ZodIssue, value: Json | undefined): string {
+  if (issue.code === "custom") return issue.message;
+  if (value === undefined) return `is missing${wanted(issue)}`;
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${ARTICLES[issue.expected] ?? issue.expected}, not ${kindOf(value)}`;
+    case "invalid_value": {
+      const names = issue.values.map((v) => (typeof v === "string" ? v : JSON.stringify(v)));
+      const list = names.length === 1 ? `must be ${names[0]}` : `must be one of ${names.join(", ")}`;
+      return `${list}, not ${showValue(value)}${suggest(value, issue.values)}`;
+    }
+    case "too_small":
+      return bound(issue.origin, issue.minimum, issue.inclusive === false ? "more than" : "at least", value);
+    case "too_big":
+      return bound(issue.origin, issue.maximum, issue.inclusive === false ? "less than" : "at most", value);
+    case "invalid_format":
+      return `${showValue(value)} is not well formed; ${issue.message}`;
+    case "invalid_union":
+      return `${showValue(value)} has none of the forms that fit here${unionForms(issue.errors)}`;
+    case "invalid_key":
+      return `the name ${showValue(value)} is not allowed here`;
+    default:
+      return issue.message;
+  }
+}
+
+function wanted(issue: z.core.$ZodIssue): string {
+  if (issue.code === "invalid_value") {
+    const names = issue.values.map((v) => (typeof v === "string" ? v : JSON.stringify(v)));
+    return names.length === 1 ? `; write ${names[0]}` : `; write one of ${names.join(", ")}`;
+  }
+  if (issue.code === "invalid_type") return `; write ${ARTICLES[issue.expected] ?? issue.expected}`;
+  return "";
+}
+
+function unionForms(errors: readonly (readonly z.core.$ZodIssue[])[]): string {
+  const forms = errors.flatMap((list) => (list[0]?.code === "invalid_type" ? [ARTICLES[list[0].expected]] : []));
+  return forms.length > 0 ? `; write ${forms.join(" or ")}` : "";
+}
+
+function bound(origin: string, limit: number | bigint, words: string, value: Json): string {
+  if (origin === "string") return `must have ${words} ${limit} characters`;
+  if (origin === "array" || origin === "set") return `must have ${words} ${limit} entries`;
+  return `must be ${words} ${limit}, not ${showValue(value)}`;
+}
+
+function kindOf(value: Json): string {
+  if (value === null) return "empty (null)";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a mapping";
+  if (typeof value === "string") return `the text ${showValue(value)}`;
+  return showValue(value);
+}
+
+function valueAt(value: Json, path: FieldPath): Json | undefined {
+  let here: Json | undefined = value;
+  for (const key of path) {
+    if (here === null || typeof here !== "object") return undefined;
+    here = Object.hasOwn(here, key) ? (here as Record<string | number, Json>)[key] : undefined;
+  }
+  return here;
+}
+
+/** The keys that a strict object of the schema knows at the path, for suggestions. */
+function keysAt(schema: z.ZodType, path: FieldPath): string[] {
+  let here: unknown = schema;
+  for (const key of path) {
+    const def = unwrap(here);
+    if (def?.shape !== undefined) here = def.shape[String(key)];
+    else here = def?.element ?? def?.valueType;
+  }
+  return Object.keys(unwrap(here)?.shape ?? {});
+}
+
+interface Definition {
+  shape?: Record<string, unknown>;
+  element?: unknown;
+  valueType?: unknown;
+  innerType?: unknown;
+  in?: unknown;
+}
+
+function unwrap(schema: unknown): Definition | undefined {
+  let def = (schema as { def?: Definition } | undefined)?.def;
+  while (def?.innerType !== undefined || def?.in !== undefined) {
+    def = ((def.innerType ?? def.in) as { def?: Definition }).def;
+  }
+  return def;
+}

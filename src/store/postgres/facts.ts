@@ -1,0 +1,77 @@
+/**
+ * The documents that a batch's units read, fetched beforehand, and the running of the units over them.
+ * A unit that reads what was not fetched is run again, once it has been.
+ */
+import type { Head } from "../../ledger/record.ts";
+import { Batch, MissingFact, type Pending } from "../batch.ts";
+import type { Key } from "../port.ts";
+import type { TableName, Tables } from "../tables.ts";
+
+type AnyDoc = Tables[TableName];
+
+export class Facts {
+  /** The document's JSON until somebody reads it, then the document; undefined is known to be absent. */
+  private readonly known = new Map<TableName, Map<string, { json: string; doc?: AnyDoc } | undefined>>();
+
+  /** Takes in the answer to a fetch: the JSON of each key in turn, undefined where there is no document. */
+  add(keys: readonly Key[], json: readonly (string | undefined)[]): void {
+    keys.forEach(([table, key], i) => {
+      let docs = this.known.get(table);
+      if (docs === undefined) {
+        docs = new Map();
+        this.known.set(table, docs);
+      }
+      const text = json[i];
+      docs.set(key, text === undefined ? undefined : { json: text });
+    });
+  }
+
+  readonly read = (table: TableName, key: string): AnyDoc | undefined => {
+    const docs = this.known.get(table);
+    const fact = docs?.get(key);
+    if (fact !== undefined) {
+      fact.doc ??= JSON.parse(fact.json) as AnyDoc;
+      return fact.doc;
+    }
+    if (docs?.has(key)) return undefined;
+    throw new MissingFact(table, key);
+  };
+}
+
+/** Runs the units in turn. What ran stays as it ran; only those from a missing fact on are run again. */
+export async function runUnits(
+  units: readonly Pending[],
+  head: Head,
+  facts: Facts,
+  fetch: (keys: readonly Key[]) => Promise<void>,
+): Promise<Batch> {
+  const batch = new Batch(head, facts.read);
+  for (let next = 0; next < units.length; ) {
+    try {
+      batch.run(units[next]!);
+      next++;
+    } catch (error) {
+      if (!(error instanceof MissingFact)) throw error;
+      await fetch([[error.table, error.key], ...guessMissing(units.slice(next + 1), batch.head, facts)]);
+    }
+  }
+  return batch;
+}
+
+/**
+ * What the rest of the batch will also miss, by running it for nothing: one round trip for all of them
+ * instead of one each. It is a guess, since they do not see what the units before them wrote.
+ */
+function guessMissing(units: readonly Pending[], head: Head, facts: Facts): Key[] {
+  const missing: Key[] = [];
+  const scratch = new Batch(head, facts.read);
+  for (const { unit } of units) {
+    try {
+      scratch.run({ unit, outcome: undefined });
+    } catch (error) {
+      if (!(error instanceof MissingFact)) throw error;
+      missing.push([error.table, error.key]);
+    }
+  }
+  return missing;
+}

@@ -1,0 +1,65 @@
+/**
+ * Turns what the driver throws into a SvcError. The driver's own errors are never passed on, not even
+ * as a cause: they can carry the row that failed, or the URL with its password.
+ */
+import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
+
+/** SQLSTATEs that mean something to whoever runs the service; the rest is told by number. */
+const KNOWN: Record<string, readonly [ErrorCode, string]> = {
+  "23505": ["corrupt", "ledger corrupt: the head row and the records in svc_ledger disagree; appends are refused"],
+  "55P03": ["unavailable", "ledger unavailable: another session holds the head of the ledger"],
+  "57014": ["unavailable", "the database took too long to answer; narrow the search, or look at its load"],
+  "25006": ["unavailable", "ledger unavailable: the database is read-only; is it a standby?"],
+  "42501": ["unavailable", "the database role lacks a right it needs on the svc_ tables"],
+  "42P01": ["unavailable", "the svc_ tables are not in this database any more"],
+  "53100": ["unavailable", "ledger unavailable: the database's disk is full"],
+};
+
+/** Classes whose messages speak of roles, databases and connections, never of values. */
+const SPEAKABLE = /^(?:08|28|3D|53|57)/;
+/** A value that no PostgreSQL column or index can hold: the fault of one unit, not of the database. */
+const VALUE = /^(?:22|54)/;
+
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+export function isValueError(error: unknown): boolean {
+  return VALUE.test(sqlState(error) ?? "");
+}
+
+/** The connection is gone or going, rather than the statement refused. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (error instanceof SvcError) return false;
+  const state = sqlState(error);
+  return state === undefined || /^(?:08|57P|53300)/.test(state);
+}
+
+export function failure(error: unknown): SvcError {
+  if (error instanceof SvcError) return error;
+  const state = sqlState(error);
+  if (state === undefined) return unreachable(error);
+  const known = KNOWN[state];
+  if (known !== undefined) return new SvcError(known[0], known[1]);
+  if (VALUE.test(state)) return new SvcError("invalid", `the database cannot hold one of the values (${state})`);
+  const said = SPEAKABLE.test(state) && error instanceof Error ? `: ${error.message}` : "";
+  return new SvcError("unavailable", `ledger unavailable: PostgreSQL answered ${state}${said}`);
+}
+
+export function unreachable(error?: unknown): SvcError {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  const hint = typeof code === "string" ? ` (${code})` : "";
+  return new SvcError("unavailable", `ledger unavailable: PostgreSQL cannot be reached${hint}`);
+}
+
+export function notInTime(): SvcError {
+  return new SvcError("unavailable", "ledger unavailable: PostgreSQL does not answer in time");
+}
+
+export function outcomeUnknown(): SvcError {
+  return new SvcError(
+    "unavailable",
+    "ledger unavailable: PostgreSQL went away while the record was being committed; it may be found there",
+  );
+}

@@ -1,0 +1,199 @@
+/**
+ * A batch as two round trips: lock the head and fetch the facts; write, move the head and commit. Each
+ * is sent as one bundle without waiting for the answers in between.
+ */
+import { SvcError } from "../../kernel/errors.ts";
+import type { Head, LedgerRecord } from "../../ledger/record.ts";
+import type { Batch, Change } from "../batch.ts";
+import type { Key } from "../port.ts";
+import { INDEX, type TableName, type Tables } from "../tables.ts";
+import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
+import type { Facts } from "./facts.ts";
+import type { Session } from "./session.ts";
+import * as sql from "./statements.ts";
+
+export const SLOT_MS = 600_000;
+/** Documents of one statement, in characters: a message to PostgreSQL must stay far below a gigabyte. */
+const CHUNK_CHARS = 16_000_000;
+
+/** The head as it stands under the lock. */
+export interface Locked {
+  head: Head;
+  events: Record<string, number>;
+  xid: string;
+}
+
+interface HeadRow {
+  records: string;
+  hash: string;
+  events: Record<string, number>;
+  xid: string;
+}
+
+export async function begin(session: Session, needs: readonly Key[], facts: Facts): Promise<Locked> {
+  const { client } = session;
+  const [, locked] = await session.together(() =>
+    Promise.all([client.query(sql.BEGIN), client.query<HeadRow>(sql.LOCK), fetchFacts(session, needs, facts)]),
+  );
+  const row = locked.rows[0];
+  if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
+  return { head: { records: Number(row.records), hash: row.hash }, events: row.events, xid: row.xid };
+}
+
+export async function fetchFacts(session: Session, keys: readonly Key[], facts: Facts): Promise<void> {
+  if (keys.length === 0) return;
+  const values = [textArray(keys.map(([table]) => table)), textArray(keys.map(([, key]) => toText(key)))];
+  const { rows } = await session.client.query<[string, string]>({ ...sql.FETCH, values, rowMode: "array" });
+  const json: (string | undefined)[] = new Array(keys.length);
+  for (const [at, doc] of rows) json[Number(at) - 1] = doc;
+  facts.add(keys, json);
+}
+
+/** What would be lost with the answer to a COMMIT, and what to look for then. */
+export interface Sent {
+  last: LedgerRecord | undefined;
+  xid: string;
+}
+
+/** Answers what the server has against it once it has answered; rejects when it has not. */
+export async function writeAndCommit(session: Session, batch: Batch, locked: Locked): Promise<SvcError | undefined> {
+  const statements = statementsOf(batch, locked);
+  session.warning = undefined;
+  const answers = await session.together(() =>
+    Promise.all([...statements, "COMMIT"].map((statement) => session.client.query(statement))),
+  );
+  // A failed transaction answers COMMIT with ROLLBACK. A warning means that a standby was not waited for.
+  if (answers.at(-1)?.command !== "COMMIT") return new SvcError("unavailable", "ledger unavailable: rolled back");
+  if (session.warning === undefined) return undefined;
+  return new SvcError("unavailable", "ledger unavailable: the commit was not confirmed by the standby");
+}
+
+interface Statement {
+  name: string;
+  text: string;
+  values: (Buffer | string | number)[];
+}
+
+function statementsOf(batch: Batch, { head, events }: Locked): Statement[] {
+  const { puts, removed } = split(batch.changes);
+  const statements: Statement[] = [];
+  if (batch.records.length > 0) statements.push({ ...sql.APPEND, values: appendValues(batch, head) });
+  for (const chunk of chunks(puts)) statements.push({ ...sql.PUT, values: putValues(chunk) });
+  if (removed.length > 0) {
+    const values = [textArray(removed.map(({ table }) => table)), textArray(removed.map(({ key }) => toText(key)))];
+    statements.push({ ...sql.REMOVE, values });
+  }
+  statements.push({ ...sql.ADVANCE, values: advanceValues(batch, events) });
+  return statements;
+}
+
+function appendValues({ records, lines }: Batch, head: Head): (Buffer | number)[] {
+  const text = (name: "run_id" | "event" | "actor" | "tool"): Buffer =>
+    textArray(records.map((record) => (record[name] === undefined ? undefined : toText(record[name]))));
+  return [
+    head.records,
+    textArray(records.map(({ prev }) => prev)),
+    textArray(records.map(({ hash }) => hash)),
+    textArray(lines),
+    text("run_id"),
+    text("event"),
+    text("actor"),
+    text("tool"),
+    bigintArray(records.map(({ ts_ms }) => ts_ms)),
+  ];
+}
+
+interface Put {
+  table: TableName;
+  key: string;
+  doc: Tables[TableName];
+  json: string;
+}
+
+function split(changes: Iterable<Change>): { puts: Put[]; removed: Change[] } {
+  const puts: Put[] = [];
+  const removed: Change[] = [];
+  for (const change of changes) {
+    const { table, key, doc } = change;
+    if (doc === undefined) removed.push(change);
+    else puts.push({ table, key, doc, json: JSON.stringify(doc) });
+  }
+  return { puts, removed };
+}
+
+function* chunks(puts: readonly Put[]): Generator<Put[]> {
+  let chunk: Put[] = [];
+  let chars = 0;
+  for (const put of puts) {
+    chunk.push(put);
+    chars += put.json.length;
+    if (chars < CHUNK_CHARS) continue;
+    yield chunk;
+    chunk = [];
+    chars = 0;
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function putValues(puts: readonly Put[]): Buffer[] {
+  const index = puts.map(({ table, doc }) => (INDEX[table] as (doc: unknown) => ReturnType<(typeof INDEX)["runs"]>)(doc));
+  return [
+    textArray(puts.map(({ table }) => table)),
+    textArray(puts.map(({ key }) => toText(key))),
+    textArray(index.map(({ owner }) => toText(owner))),
+    doubleArray(index.map(({ sort }) => sort)),
+    textArray(index.map(({ tag }) => toText(tag))),
+    textArray(puts.map(({ json }) => json)),
+  ];
+}
+
+function advanceValues(batch: Batch, before: Record<string, number>): (Buffer | string | number)[] {
+  const events = { ...before };
+  const slots = new Map<number, { first: number; last: number }>();
+  for (const { event, ts_ms, seq } of batch.records) {
+    events[event] = (events[event] ?? 0) + 1;
+    const slot = Math.floor(ts_ms / SLOT_MS);
+    const seen = slots.get(slot);
+    if (seen === undefined) slots.set(slot, { first: seq, last: seq });
+    else seen.last = seq;
+  }
+  const range = [...slots.values()];
+  return [
+    batch.head.records,
+    batch.head.hash,
+    JSON.stringify(events),
+    bigintArray([...slots.keys()]),
+    bigintArray(range.map(({ first }) => first)),
+    bigintArray(range.map(({ last }) => last)),
+  ];
+}
+
+/** Takes the head as a batch would, and leaves it: whether a batch could be written now. */
+export async function touch(session: Session): Promise<void> {
+  const { client } = session;
+  await session.together(() =>
+    Promise.all([client.query(sql.BEGIN), client.query(sql.LOCK), client.query("ROLLBACK")]),
+  );
+}
+
+/**
+ * Whether a batch whose COMMIT was never answered is there. The head lock is a barrier: the lost
+ * transaction holds it until it has ended one way or the other, so a no is final. A record is looked for
+ * by its place and hash; a batch without records by its transaction.
+ */
+export async function hasLanded(session: Session, { last, xid }: Sent): Promise<boolean> {
+  const { client } = session;
+  const question =
+    last === undefined
+      ? { ...sql.LANDED_TRANSACTION, values: [xid] }
+      : { ...sql.LANDED_RECORD, values: [last.seq, last.hash] };
+  const [, , answer] = await session.together(() =>
+    Promise.all([
+      client.query(sql.BEGIN),
+      client.query(sql.LOCK),
+      client.query<{ yes: boolean | null }>(question),
+      client.query("ROLLBACK"),
+    ]),
+  );
+  return answer.rows[0]?.yes === true;
+}

@@ -1,0 +1,162 @@
+/**
+ * The tables, and how a database comes to have them. Migrations run at the first start, one process at
+ * a time; a database that is up to date is only looked at, so the server's role need not own anything.
+ */
+import type pg from "pg";
+import { SvcError } from "../../kernel/errors.ts";
+import { failure, sqlState } from "./failures.ts";
+
+/** Any number, as long as all of us take the same. */
+const MIGRATION_LOCK = 7_370_017;
+const OLDEST_SERVER = 130_000;
+
+/**
+ * Text is compared byte by byte (`COLLATE "C"`): the same everywhere, and a third of the cost. The
+ * triggers fire ALWAYS, or `session_replication_role = replica` would walk past them. Time has no index
+ * of its own: answers come in `seq` order, so a search in time needs to know where in the chain to begin
+ * and to end, and svc_times says so for every ten minutes, whatever the clock did.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE svc_ledger (
+    seq bigint PRIMARY KEY,
+    prev text COLLATE "C" NOT NULL UNIQUE,
+    hash text COLLATE "C" NOT NULL,
+    line text COLLATE "C" NOT NULL,
+    run_id text COLLATE "C",
+    event text COLLATE "C" NOT NULL,
+    actor text COLLATE "C" NOT NULL,
+    tool text COLLATE "C",
+    ts_ms bigint NOT NULL
+  );
+  CREATE INDEX svc_ledger_run ON svc_ledger (run_id, seq) WHERE run_id IS NOT NULL;
+  CREATE INDEX svc_ledger_event ON svc_ledger (event, seq);
+  CREATE INDEX svc_ledger_actor ON svc_ledger (actor, seq);
+  CREATE INDEX svc_ledger_tool ON svc_ledger (tool, seq) WHERE tool IS NOT NULL;
+
+  CREATE FUNCTION svc_append_only() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'ledger is append-only' USING ERRCODE = 'restrict_violation'; END $$;
+  CREATE TRIGGER svc_ledger_rows BEFORE UPDATE OR DELETE ON svc_ledger
+    FOR EACH ROW EXECUTE FUNCTION svc_append_only();
+  CREATE TRIGGER svc_ledger_truncate BEFORE TRUNCATE ON svc_ledger
+    FOR EACH STATEMENT EXECUTE FUNCTION svc_append_only();
+  ALTER TABLE svc_ledger ENABLE ALWAYS TRIGGER svc_ledger_rows;
+  ALTER TABLE svc_ledger ENABLE ALWAYS TRIGGER svc_ledger_truncate;
+
+  CREATE TABLE svc_times (
+    slot bigint PRIMARY KEY,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL
+  ) WITH (fillfactor = 50);
+
+  CREATE TABLE svc_docs (
+    tbl text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    sort double precision NOT NULL,
+    tag text COLLATE "C" NOT NULL,
+    doc text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tbl, key)
+  ) WITH (fillfactor = 80);
+  CREATE INDEX svc_docs_sort ON svc_docs (tbl, sort, key);
+  CREATE INDEX svc_docs_owner ON svc_docs (tbl, owner, sort, key) WHERE owner <> '';
+  CREATE INDEX svc_docs_tag ON svc_docs (tbl, tag, sort, key) WHERE tag <> '';
+
+  CREATE TABLE svc_head (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    records bigint NOT NULL,
+    hash text COLLATE "C" NOT NULL,
+    events jsonb NOT NULL
+  ) WITH (fillfactor = 10);
+  INSERT INTO svc_head (records, hash, events) VALUES (0, repeat('0', 64), '{}');
+  `,
+];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Everything the server does to a table; what its role must be allowed, and no more. */
+const RIGHTS: Record<string, readonly string[]> = {
+  svc_ledger: ["SELECT", "INSERT"],
+  svc_docs: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  svc_times: ["SELECT", "INSERT", "UPDATE"],
+  svc_head: ["SELECT", "UPDATE"],
+};
+
+/** Brings the database to this version of the tables, or says what stands in the way. */
+export async function prepareDatabase(client: pg.Client): Promise<void> {
+  await assertServer(client);
+  if ((await versionOf(client)) !== SCHEMA_VERSION) await migrate(client);
+  await assertRights(client);
+}
+
+async function assertServer(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ version: string; encoding: string }>(
+    "SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding",
+  );
+  const { version, encoding } = rows[0]!;
+  if (Number(version) < OLDEST_SERVER) {
+    throw new SvcError("invalid", "the postgres store needs PostgreSQL 13 or newer");
+  }
+  if (encoding !== "UTF8") {
+    throw new SvcError("invalid", `the database's encoding is ${encoding}; create one with ENCODING 'UTF8'`);
+  }
+}
+
+async function versionOf(client: pg.Client): Promise<number> {
+  const there = await client.query<{ there: boolean }>("SELECT to_regclass('svc_schema') IS NOT NULL AS there");
+  if (!there.rows[0]!.there) return 0;
+  const { rows } = await client.query<{ version: number }>("SELECT version FROM svc_schema");
+  const version = rows[0]?.version ?? 0;
+  if (version > SCHEMA_VERSION) {
+    throw new SvcError(
+      "invalid",
+      `the database was written by a newer svc (tables of version ${version}, this one knows ${SCHEMA_VERSION}); upgrade this server`,
+    );
+  }
+  return version;
+}
+
+async function migrate(client: pg.Client): Promise<void> {
+  try {
+    await client.query("BEGIN");
+    await client.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+    // Whoever held the lock before us may have done it all.
+    const from = await versionOf(client);
+    if (from === 0) await client.query("CREATE TABLE svc_schema (version integer NOT NULL)");
+    for (const migration of MIGRATIONS.slice(from)) await client.query(migration);
+    if (from === 0) await client.query(`INSERT INTO svc_schema VALUES (${SCHEMA_VERSION})`);
+    else await client.query(`UPDATE svc_schema SET version = ${SCHEMA_VERSION}`);
+    await client.query("COMMIT");
+  } catch (error) {
+    throw migrationFailure(error);
+  }
+}
+
+function migrationFailure(error: unknown): SvcError {
+  const state = sqlState(error);
+  if (state === "42501") {
+    return new SvcError(
+      "unavailable",
+      "the database role may not create the svc_ tables; start once with a role that owns the schema, then grant this one its rights",
+    );
+  }
+  if (state === "42P07" || state === "42710" || state === "42723") {
+    return new SvcError(
+      "invalid",
+      "the database already has something called svc_ledger, svc_docs, svc_times or svc_head that svc did not make; use another database or schema",
+    );
+  }
+  return failure(error);
+}
+
+async function assertRights(client: pg.Client): Promise<void> {
+  const wanted = Object.entries(RIGHTS).flatMap(([table, rights]) => rights.map((right) => [table, right]));
+  const { rows } = await client.query<{ line: string }>({
+    text: `SELECT r || ' on ' || t AS line FROM unnest($1::text[], $2::text[]) AS w(t, r)
+           WHERE NOT has_table_privilege(t, r)`,
+    values: [wanted.map(([table]) => table), wanted.map(([, right]) => right)],
+  });
+  if (rows.length === 0) return;
+  const missing = rows.map(({ line }) => line).join(", ");
+  throw new SvcError("unavailable", `the database role lacks ${missing}; its owner can grant that`);
+}

@@ -1,0 +1,40 @@
+/**
+ * Looks whether the end of the ledger is what the head row says. A writer appends only behind a tail
+ * that it has read back and hashed.
+ */
+import type pg from "pg";
+import { SvcError } from "../../kernel/errors.ts";
+import { sha256Hex } from "../../kernel/hash.ts";
+import { GENESIS, splitLine } from "../../ledger/record.ts";
+
+interface TailRow {
+  records: string;
+  hash: string;
+  seq: string | null;
+  line: string | null;
+}
+
+/** One statement, so that head and tail are of one moment. */
+const TAIL = `
+  SELECT h.records, h.hash, l.seq, l.line FROM svc_head h
+  LEFT JOIN LATERAL (SELECT seq, line FROM svc_ledger ORDER BY seq DESC LIMIT 1) l ON true`;
+
+export async function assertTail(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<TailRow>(TAIL);
+  const problem = rows[0] === undefined ? "the head row is missing" : problemOf(rows[0]);
+  if (problem !== undefined) {
+    throw new SvcError("corrupt", `ledger corrupt: ${problem}; appends are refused, see svc verify`);
+  }
+}
+
+function problemOf({ records, hash, seq, line }: TailRow): string | undefined {
+  const expected = Number(records) - 1;
+  const last = seq === null ? -1 : Number(seq);
+  if (last !== expected) return `the head row counts ${records} records and the last one is ${last}`;
+  if (line === null) return hash === GENESIS ? undefined : "there are no records and the head is not the start";
+  const split = splitLine(line);
+  if (split === undefined) return `record ${last} has no hash`;
+  if (sha256Hex(split.body) !== split.hash) return `record ${last} does not match its hash`;
+  if (split.hash !== hash) return `record ${last} is not the one the head row names`;
+  return undefined;
+}

@@ -1,0 +1,110 @@
+/**
+ * The engine's own log on stderr: reloads, failed notifications, anchors, trace export. Whatever is
+ * logged, a line holds no credential, stays one line, and never throws into its caller.
+ */
+import { pino } from "pino";
+import { z } from "zod";
+import { type LogValue, type Redact, scrubFields, scrubText } from "./scrub.ts";
+import { fdSink, type Sink } from "./sink.ts";
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export const LOG_FORMATS = ["json", "pretty"] as const;
+
+export const logSchema = z.strictObject({
+  format: z.enum(LOG_FORMATS).default("json"),
+  level: z.enum(LOG_LEVELS).default("info"),
+});
+export type LogSettings = z.infer<typeof logSchema>;
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  debug(msg: string, fields?: LogFields): void;
+  info(msg: string, fields?: LogFields): void;
+  warn(msg: string, fields?: LogFields): void;
+  error(msg: string, fields?: LogFields): void;
+  /** A log that adds these fields to every line. */
+  child(fields: LogFields): Logger;
+  flush(): Promise<void>;
+}
+
+export interface LoggerDeps {
+  /** Takes credentials out of a text. */
+  readonly redact: Redact;
+  readonly now?: () => number;
+  readonly sink?: Sink;
+}
+
+export function createLogger(settings: Partial<LogSettings>, deps: LoggerDeps): Logger {
+  const sink = deps.sink ?? fdSink(2);
+  const now = deps.now ?? Date.now;
+  const pretty = settings.format === "pretty";
+  const logger = pino(
+    {
+      level: settings.level ?? "info",
+      base: null,
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: () => `,"time":"${new Date(now()).toISOString()}"`,
+    },
+    { write: (line) => sink.write(pretty ? prettyLine(line) : line) },
+  );
+
+  const at = (level: LogLevel, extra: LogFields) => (msg: string, fields?: LogFields) => {
+    try {
+      if (!logger.isLevelEnabled(level)) return;
+      const clean = apart(scrubFields({ ...extra, ...fields }, deps.redact));
+      logger[level](clean, scrubText(msg, deps.redact));
+    } catch {
+      // The log is a side channel: its failure must not become its caller's.
+    }
+  };
+  const build = (extra: LogFields): Logger => ({
+    debug: at("debug", extra),
+    info: at("info", extra),
+    warn: at("warn", extra),
+    error: at("error", extra),
+    child: (fields) => build({ ...extra, ...fields }),
+    flush: () => sink.flush(),
+  });
+  return build({});
+}
+
+/** A log that says nothing, for parts that run without one. */
+export const silentLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLogger,
+  flush: () => Promise.resolve(),
+};
+
+/** A field must not stand in for the line's own `level`, `time` or `msg`. */
+function apart(fields: { [key: string]: LogValue }): { [key: string]: LogValue } {
+  for (const name of ["level", "time", "msg"]) {
+    if (!Object.hasOwn(fields, name)) continue;
+    fields[`${name}_`] = fields[name]!;
+    delete fields[name];
+  }
+  return fields;
+}
+
+/** `2026-01-01T00:00:00.000Z WARN  message  key=value`, with everything that could break a line escaped. */
+function prettyLine(line: string): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, LogValue>;
+  const rest = Object.entries(fields).map(([key, value]) => `  ${printable(key)}=${printable(show(value))}`);
+  return `${time} ${String(level).toUpperCase().padEnd(5)} ${printable(String(msg ?? ""))}${rest.join("")}\n`;
+}
+
+function show(value: LogValue): string {
+  return typeof value === "string" && value !== "" && !/[\s="]/.test(value) ? value : JSON.stringify(value);
+}
+
+/** Control and bidirectional characters can forge a line or repaint a terminal. */
+function printable(text: string): string {
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -1,0 +1,41 @@
+/** One JSON line on stdout for each request (`SVC_LOG=json`): who asked for what, and how it went; no bodies, no keys. */
+import { type Redact, scrubText } from "./scrub.ts";
+import { fdSink, type Sink } from "./sink.ts";
+
+export interface RequestLine {
+  readonly method: string;
+  /** The path as requested; its query string is cut off, since values there may be private. */
+  readonly path: string;
+  readonly status: number;
+  readonly ms: number;
+  /** The principal's name, null where nobody was authenticated. */
+  readonly principal: string | null;
+  readonly request_id?: string;
+}
+
+export type RequestLog = (line: RequestLine) => void;
+
+const PATH_CHARS = 1_000;
+
+export function createRequestLog(deps: { redact: Redact; now?: () => number; sink?: Sink }): RequestLog {
+  const sink = deps.sink ?? fdSink(1);
+  const now = deps.now ?? Date.now;
+  return ({ method, path, status, ms, principal, request_id }) => {
+    try {
+      const end = path.search(/[?#]/);
+      const bare = (end < 0 ? path : path.slice(0, end)).slice(0, PATH_CHARS);
+      const line = {
+        time: new Date(now()).toISOString(),
+        method,
+        path: scrubText(bare, deps.redact),
+        status,
+        ms: Math.round(ms * 1_000) / 1_000,
+        principal: principal === null ? null : scrubText(principal, deps.redact),
+        request_id,
+      };
+      sink.write(`${JSON.stringify(line)}\n`);
+    } catch {
+      // A line that cannot be written must not fail the request it tells of.
+    }
+  };
+}

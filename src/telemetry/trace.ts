@@ -1,0 +1,213 @@
+/**
+ * Sends spans to an OTLP collector: fifty at a time or every five seconds, through the egress guard.
+ * The queue is bounded and a collector that is slow, broken or gone costs a log line, never a call.
+ */
+import { z } from "zod";
+import type { Egress, EgressResponse } from "../egress/egress.ts";
+import { EgressRefused } from "../egress/refusal.ts";
+import type { Env } from "../kernel/env.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Logger } from "./log.ts";
+import { type OtlpResource, type OtlpSpan, otlpRequest } from "./otlp.ts";
+import { SpanBuilder, type SpanRecord } from "./spans.ts";
+
+export const otlpSchema = z.strictObject({
+  endpoint: z.url({ protocol: /^https?$/ }),
+  headers: z.record(z.string().min(1), z.string()).default({}),
+});
+
+export interface TraceSettings {
+  readonly endpoint: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly service_name?: string | undefined;
+  readonly environment?: string | null | undefined;
+}
+
+export interface TraceDeps {
+  readonly egress: Pick<Egress, "request">;
+  readonly env: Pick<Env, "sleep" | "elapsed">;
+  readonly log: Logger;
+}
+
+export interface TraceStats {
+  readonly queued: number;
+  readonly ok: number;
+  readonly failed: number;
+  readonly dropped: number;
+}
+
+export interface Tracer {
+  /** Takes records as they were appended. Returns at once and never throws. */
+  record(records: readonly SpanRecord[]): void;
+  stats(): TraceStats;
+  /** Sends what is left, for at most this long, and stops. */
+  close(deadline_ms: number): Promise<void>;
+}
+
+const MAX_QUEUED = 5_000;
+const MAX_BACKOFF_MS = 60_000;
+const REPEAT_LOG_MS = 60_000;
+/** What OTLP says may be sent again; anything else would fail again. */
+const RETRYABLE = new Set([408, 429, 502, 503, 504]);
+
+export function createTracer(settings: TraceSettings, deps: TraceDeps): Tracer {
+  return new Exporter(settings, deps);
+}
+
+class Exporter implements Tracer {
+  private readonly url: string;
+  private readonly headers: Record<string, string>;
+  private readonly resource: OtlpResource;
+  private readonly deps: TraceDeps;
+  private readonly spans = new SpanBuilder();
+  private readonly queue: OtlpSpan[] = [];
+  private readonly counts = { ok: 0, failed: 0, dropped: 0 };
+  private wake = new AbortController();
+  private readonly stop = new AbortController();
+  private pump: Promise<void> | null = null;
+  private closing = false;
+  private failures = 0;
+  private lastLogged = Number.NEGATIVE_INFINITY;
+
+  constructor(settings: TraceSettings, deps: TraceDeps) {
+    this.url = tracesUrl(settings.endpoint);
+    this.headers = { ...settings.headers, "content-type": "application/json" };
+    this.resource = {
+      service_name: settings.service_name ?? "svc",
+      environment: settings.environment ?? null,
+    };
+    this.deps = deps;
+  }
+
+  record(records: readonly SpanRecord[]): void {
+    try {
+      if (this.closing) return;
+      for (const record of records) this.enqueue(this.spans.add(record));
+    } catch (error) {
+      this.complain("spans could not be built", messageOf(error));
+    }
+  }
+
+  stats(): TraceStats {
+    return { queued: this.queue.length, ...this.counts };
+  }
+
+  async close(deadline_ms: number): Promise<void> {
+    if (this.closing) return;
+    this.enqueue(this.spans.takeOpen());
+    this.closing = true;
+    this.wake.abort();
+    const done = new AbortController();
+    const late = this.deps.env.sleep(deadline_ms, done.signal).then(
+      () => this.stop.abort(),
+      () => undefined,
+    );
+    await Promise.race([this.pump, late]);
+    done.abort();
+    if (this.queue.length > 0) {
+      this.deps.log.warn("trace export stopped with spans unsent", { spans: this.queue.length });
+    }
+  }
+
+  private enqueue(spans: readonly OtlpSpan[]): void {
+    if (spans.length === 0) return;
+    this.queue.push(...spans);
+    const over = this.queue.length - MAX_QUEUED;
+    if (over > 0) {
+      this.queue.splice(0, over);
+      this.counts.dropped += over;
+      this.complain("trace queue is full, oldest spans dropped", `${this.counts.dropped} so far`);
+    }
+    if (this.queue.length >= LIMITS.trace_batch && this.failures === 0) this.wake.abort();
+    // Runs only while there is something to send, so that an idle process has no timer.
+    this.pump ??= this.run();
+  }
+
+  private async run(): Promise<void> {
+    while (this.queue.length > 0 && !this.stop.signal.aborted) {
+      const full = this.queue.length >= LIMITS.trace_batch && this.failures === 0;
+      if (!full && !this.closing) await this.wait();
+      const batch = this.queue.splice(0, LIMITS.trace_batch);
+      const again = await this.send(batch);
+      if (!again) continue;
+      if (this.closing) {
+        this.counts.failed += batch.length;
+        continue;
+      }
+      this.queue.unshift(...batch);
+    }
+    this.pump = null;
+  }
+
+  private async wait(): Promise<void> {
+    this.wake = new AbortController();
+    const ms = Math.min(LIMITS.trace_interval_ms * 2 ** Math.min(this.failures, 6), MAX_BACKOFF_MS);
+    await this.deps.env.sleep(ms, this.wake.signal).catch(() => undefined);
+  }
+
+  /** Answers whether the batch is worth another try. */
+  private async send(batch: readonly OtlpSpan[]): Promise<boolean> {
+    let problem: string;
+    let retry: boolean;
+    try {
+      const response = await this.deps.egress.request(this.url, {
+        method: "POST",
+        headers: this.headers,
+        secret_headers: Object.keys(this.headers),
+        body: otlpRequest(this.resource, batch),
+        timeout_ms: LIMITS.egress_timeout_ms,
+        max_bytes: 64 * 1024,
+        cut: true,
+        signal: this.stop.signal,
+      });
+      if (response.status >= 200 && response.status < 300) {
+        this.succeeded(batch.length, response);
+        return false;
+      }
+      problem = `the collector answered ${response.status}`;
+      retry = RETRYABLE.has(response.status);
+    } catch (error) {
+      problem = messageOf(error);
+      retry = !(error instanceof EgressRefused);
+    }
+    this.failures++;
+    if (!retry) this.counts.failed += batch.length;
+    this.complain("trace export failed", problem);
+    return retry;
+  }
+
+  private succeeded(sent: number, response: EgressResponse): void {
+    this.counts.ok += sent;
+    if (this.failures > 0) this.deps.log.info("trace export works again", { failures: this.failures });
+    this.failures = 0;
+    this.lastLogged = Number.NEGATIVE_INFINITY;
+    const rejected = rejectedSpans(response.body);
+    if (rejected > 0) this.complain("the collector rejected spans", String(rejected));
+  }
+
+  /** One warning when it begins and one a minute while it lasts. */
+  private complain(msg: string, problem: string): void {
+    const now = this.deps.env.elapsed();
+    if (now - this.lastLogged < REPEAT_LOG_MS) return;
+    this.lastLogged = now;
+    this.deps.log.warn(msg, { problem, queued: this.queue.length });
+  }
+}
+
+/** `<endpoint>/v1/traces`; an endpoint that was given whole is left as it is. */
+function tracesUrl(endpoint: string): string {
+  const base = endpoint.replace(/\/+$/, "");
+  return base.endsWith("/v1/traces") ? base : `${base}/v1/traces`;
+}
+
+function rejectedSpans(body: Uint8Array): number {
+  try {
+    const answer = JSON.parse(Buffer.from(body).toString("utf8")) as {
+      partialSuccess?: { rejectedSpans?: unknown };
+    };
+    return Number(answer.partialSuccess?.rejectedSpans ?? 0) || 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,142 @@
+/** Decisions of the contract: starting, configuration, resources, manifests, ledger, values, library. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const contractStart = section("contract", "1. Starting it", {
+  "contract.start.server": [2, "`svc server` starts the standalone server from environment and `svc.config.yaml`"],
+  "contract.start.server-flags": [2, "`--config <file>`, `--port` and `--host` override"],
+  "contract.start.default-host": [2, "the default host is 127.0.0.1"],
+  "contract.start.default-port": [2, "the default port is 8787"],
+  "contract.start.gateway": [5, "`svc gateway --config <file>` serves HTTP when `listen` is set and one stdio session otherwise"],
+  "contract.start.gateway-run-id": [5, "`svc gateway --run-id <id>` continues a run in stdio mode"],
+  "contract.start.console": [9, "`svc console -d <data>` serves the open mode on loopback, with `--port` and `--role auditor|approver|operator`"],
+  "contract.start.npm-start": [2, "in a fresh clone `npm start` alone is enough: it installs, builds and serves on the default embedded store"],
+  "contract.start.npm-start-examples": [2, "`npm start` uses example manifests and freshly made demo keys"],
+  "contract.start.npm-start-policy": [3, "`npm start` uses an example policy"],
+  "contract.start.npm-start-prints-keys": [2, "`npm start` prints each key once"],
+  "contract.start.npm-start-prints-console": [9, "`npm start` prints the console URL"],
+  "contract.start.npm-start-prints-curl": [2, "the demo shows a curl command which, copied, is answered with a decision"],
+  "contract.config.flag-first": [2, "a command-line flag beats the environment"],
+  "contract.config.env-second": [2, "the environment beats the config file"],
+  "contract.config.file-third": [8, "the config file beats the default"],
+  "contract.config.file-place": [8, "the config file is `svc.config.yaml` in the working directory, or what `--config` or `SVC_CONFIG` names"],
+  "contract.config.unknown-key": [8, "a config key that does not exist is refused, with its name and line"],
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the interface writes it so
+  "contract.config.expansion": [8, "`${NAME}` in a config string is replaced from the environment"],
+  "contract.config.expansion-missing": [8, "a missing variable in the config is an error"],
+  "contract.config.paths": [8, "the config file knows `manifests`, `policy`, `keys`, `data`, `store` and `database_url`"],
+  "contract.config.listen": [8, "the config file knows `listen`, `environment`, `signing_key`, `kill_file`, `console` and `console_url`"],
+  "contract.config.oidc": [8, "the config file knows `oidc {issuer, audience, role_map, groups_claim}`"],
+  "contract.config.rollback": [8, "the config file knows `rollback {compensator_cmd, reader_cmd, timeout}`"],
+  "contract.config.features": [8, "the config file knows `capture`, `anchor`, `egress`, `archive_root`, `notifications`, `alerts` and `log`"],
+  "contract.config.otlp": [8, "the config file knows `otlp {endpoint, headers}`"],
+  "contract.config.registry": [8, "the config file knows `registry {manifests, policies}`"],
+  "contract.config.gateway": [5, "the gateway's `mode`, `actor`, `permissions`, `upstreams` and `auth` live in the same file format"],
+  "contract.duration.units": [2, "a duration is a number followed by `ms`, `s`, `m`, `h`, `d` or `w`"],
+  "contract.duration.since-duration": [6, "a `since` may be a duration, counted back from now"],
+  "contract.duration.since-date": [6, "a `since` may be an ISO 8601 date or timestamp"],
+});
+
+// biome-ignore format: one statement a line
+export const contractResources = section("contract", "2. Resources", {
+  "contract.run.fields": [2, "a run has `run_id`, `actor`, `mode`, `tenant`, `environment`, `reason`, `scope {permissions, seal}`, `created_ms`, `steps`, `unresolved`"],
+  "contract.run.absent-is-null": [2, "a run's absent optional values are `null`"],
+  "contract.run.seal-form": [2, "the seal reads `sha256:<hex>`, hashed from canonical JSON with run id, actor, mode, tenant and permissions in sorted order"],
+  "contract.run.seal-checked": [2, "the engine checks the seal whenever it loads a run"],
+  "contract.run.seal-mismatch": [2, "a stored scope that was edited fails its seal, and the run is refused: `scope seal mismatch`"],
+  "contract.run.generated-id": [2, "a generated run id is `run_<uuidv7>`"],
+  "contract.step.fields": [2, "a step has `step`, `tool`, `reason`, `effect`, `status`, `depends_on`, `compensation_tool`, `handle`, `error`, `manifest_version`, `risk_score`, `args_hash`, `result_hash`, `intended_ms`, `finished_ms`"],
+  "contract.step.handle": [2, "from acceptance on, `handle` holds the idempotency key of the step's compensation"],
+  "contract.step.handle-null": [2, "`handle` is `null` where there is no compensation"],
+  "contract.hash.form": [2, "a hash of a value is `sha256:<hex>` over its RFC 8785 canonical JSON"],
+  "contract.effect.values": [2, "effects are `read`, `idempotent`, `reversible`, `compensable` and `irreversible`"],
+  "contract.effect.read-only": [2, "`read_only` is accepted for `read`"],
+  "contract.effect.needs-compensation": [2, "`reversible` and `compensable` need a `compensation`"],
+  "contract.effect.no-compensation": [2, "`irreversible` and `read` must not have a `compensation`"],
+  "contract.halt.fields": [2, "a halt is `{id, reason, scope: {tool, actor, tenant, environment}, by, created_ms}`"],
+});
+
+// biome-ignore format: one statement a line
+export const contractManifest = section("contract", "2. Manifest entry", {
+  "contract.manifest.version-value": [2, "`version` is any non-empty string or an integer"],
+  "contract.manifest.version-default": [2, "`version` is \"1\" by default"],
+  "contract.manifest.lifecycle-default": [2, "`lifecycle` is `approved` by default"],
+  "contract.manifest.idempotency-path": [2, "`idempotency` is a path or a list of paths"],
+  "contract.manifest.idempotency-per-value": [2, "one logical call per idempotency value may stand"],
+  "contract.manifest.blast-radius": [2, "`blast_radius` is `none`, `single`, `team`, `org` or `external`"],
+  "contract.manifest.compensation-fields": [2, "`compensation` has `tool`, `args`, `kind`, `residue` and `requires_approval`"],
+  "contract.manifest.expect-partial": [4, "`expect` is a deep partial match"],
+  "contract.manifest.expect-list-whole": [4, "a list in `expect` must match whole"],
+  "contract.path.roots": [2, "a path begins with `$args` or `$result`"],
+  "contract.path.segments": [2, "a path goes on with `.name`, `[\"any name\"]` or `[0]`"],
+  "contract.path.own-properties": [2, "a path reads own properties only"],
+  "contract.manifest.draft-not-registered": [2, "`enforce` treats a tool that has only a draft as one without a manifest"],
+  "contract.manifest.deprecated-works": [2, "a deprecated manifest works and warns"],
+  "contract.manifest.folder-recursive": [2, "a manifests folder is read recursively: every `.yaml` and `.yml`, sorted"],
+  "contract.manifest.url": [8, "the manifests path can be an http or https address, fetched under the egress rules"],
+  "contract.manifest.url-last-good": [8, "the last good copy of remote manifests is kept"],
+  "contract.manifest.duplicate": [2, "two entries for one tool with the same version are an error"],
+  "contract.manifest.newest-approved": [2, "of several versions of a tool the newest approved one is active"],
+  "contract.manifest.no-glob": [2, "a manifest whose `tool` has glob characters is refused"],
+  "contract.manifest.error-names": [2, "every validation error says in which file, on which line, for which tool and which field"],
+  "contract.manifest.all-errors": [2, "all validation errors are listed, not only the first"],
+});
+
+// biome-ignore format: one statement a line
+export const contractLedger = section("contract", "5. Ledger", {
+  "contract.record.fields": [2, "a record has `seq`, `ts_ms`, `event`, `run_id`, `run_seq`, `step`, `tool`, `actor`, `tenant`, `reason`, `detail`, `effect`, `args_hash`, `result_hash`, `manifest_version`, `scope_seal`, `prev`, `hash`"],
+  "contract.record.absent-left-out": [2, "a record leaves absent fields out"],
+  "contract.record.run-seq": [2, "within a run, `run_seq` counts 0, 1, 2 with no gap"],
+  "contract.record.seq-from-0": [2, "`seq` starts at 0"],
+  "contract.record.prev": [2, "`prev` is the hash of the record before"],
+  "contract.record.genesis": [2, "the first record's `prev` is 64 zeros"],
+  "contract.record.hash": [2, "`hash` is the SHA-256, in lowercase hex, of the record's RFC 8785 form with `hash` itself taken out"],
+  "contract.record.values": [2, "only strings, safe integers, booleans and lists of these occur in records"],
+  "contract.export.same-lines": [2, "`svc export` prints the very JSON lines that were hashed"],
+  "contract.export.files-store": [2, "`ledger.jsonl` in a files store holds exactly the lines that `svc export` prints"],
+  "contract.event.halted": [2, "a halt writes `halted` and lifting it writes `resumed`"],
+  "contract.event.denied": [3, "denying writes `denied`"],
+  "contract.event.approval-expired": [3, "an approval that expires writes `approval_expired`"],
+  "contract.event.approval-escalated": [3, "an approval that escalates writes `approval_escalated`"],
+  "contract.event.delegated": [3, "a delegation writes `delegated` and revoking it writes `delegation_revoked`"],
+  "contract.event.keys": [3, "key management writes `key_created`, `key_changed` and `key_deleted`"],
+  "contract.event.manifests": [3, "the registry writes `manifest_published`, `manifest_approved` and `manifest_deprecated`"],
+  "contract.event.policy-activated": [3, "activating a policy writes `policy_activated`"],
+  "contract.event.reloaded": [3, "a reload writes `reloaded`"],
+  "contract.event.holds-not-on-ledger": [8, "placing or releasing a hold is kept in the store, with its author and time, and writes no ledger record"],
+  "contract.event.exact-flows": [2, "each documented flow leaves its documented events on the ledger, in sequence, with nothing in between"],
+  "contract.event.opening-writes-none": [2, "opening a run writes no record"],
+  "contract.event.seal-on-records": [2, "every record of a run carries that run's seal"],
+  "contract.event.request-is-blocked-record": [3, "a request for approval is told by the `blocked` record that names it, and by no other"],
+  "contract.durable.answer-after": [2, "no answer leaves before the records it stands for are durable"],
+  "contract.durable.503": [2, "when the ledger cannot be written the answer is 503 and the store is as it was"],
+});
+
+// biome-ignore format: one statement a line
+export const contractValues = section("contract", "8. Values", {
+  "contract.values.duplicate-keys": [2, "a body with a duplicate key is a 400"],
+  "contract.values.proto-key": [2, "a body with a `__proto__` key is a 400"],
+  "contract.values.unsafe-integers": [2, "a body with an integer beyond 2^53 is a 400"],
+  "contract.values.overflow": [2, "a body with a number that overflows is a 400"],
+  "contract.values.lone-surrogates": [2, "a body with a lone surrogate is a 400"],
+  "contract.values.nesting": [2, "a body nested over 64 levels is a 400"],
+  "contract.values.one-reading": [2, "hashing, storing, evaluating, approving and forwarding all see one and the same parsed value"],
+  "contract.values.salted-hashes": [2, "hashes of arguments and results are HMAC-SHA-256 under a salt drawn at random for each run"],
+  "contract.values.salt-with-run": [2, "a run's salt lives with its working data"],
+  "contract.values.salt-deleted": [8, "retention deletes the salt with the run"],
+  "contract.values.idempotency-keyed": [2, "idempotency values are hashed under one key per store, so equal ones meet across runs"],
+  "contract.values.text-redacted-ledger": [2, "reason, note and error are redacted for credentials before they reach the ledger or a log"],
+  "contract.values.text-redacted-notification": [8, "credentials in free text are masked before a notification goes out"],
+  "contract.values.echoed-arguments": [5, "an upstream error that repeats argument values loses them before it is recorded"],
+});
+
+// biome-ignore format: one statement a line
+export const contractLibrary = section("contract", "10. Library", {
+  "contract.library.open": [2, "`open({manifests, policy, store, data})` opens the service in process"],
+  "contract.library.run": [2, "`svc.run({actor, permissions})` opens a run"],
+  "contract.library.call": [2, "`run.call({tool, args, reason}, fn)` asks, runs the function and reports"],
+  "contract.library.rollback": [4, "`run.rollback({compensator, verifier, retries})` gives the report"],
+  "contract.library.intent-outcome": [2, "`run.intent` and `run.outcome` exist beside `run.call`"],
+  "contract.library.plan": [4, "`run.plan` exists"],
+  "contract.library.connect": [2, "`connect({url, key})` talks to a remote server with the same client shape"],
+});

@@ -1,0 +1,183 @@
+/**
+ * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
+ * the gate can tell what nobody verifies yet.
+ */
+import {
+  contractApproval,
+  contractCombining,
+  contractPolicyRules,
+  contractPolicySections,
+} from "./contract-decisions.ts";
+import {
+  contractLedger,
+  contractLibrary,
+  contractManifest,
+  contractResources,
+  contractStart,
+  contractValues,
+} from "./contract-foundation.ts";
+import { contractReadings } from "./contract-readings.ts";
+import {
+  contractBodies,
+  contractEvidence,
+  contractGateway,
+  contractNotifications,
+  contractWorkers,
+} from "./contract-surfaces.ts";
+import { coreManifest, corePlan, corePolicy, coreRecord, coreReport } from "./core-documents.ts";
+import {
+  coreApprovalRequest,
+  coreHalt,
+  coreIntent,
+  coreKey,
+  coreOutcome,
+  corePurpose,
+  coreRun,
+  coreStep,
+} from "./core-resources.ts";
+import {
+  coreAdminRoutes,
+  coreAgentRoutes,
+  coreApprovalRoutes,
+  coreConventions,
+  coreOpenRoutes,
+  coreOperatorRoutes,
+  coreReadRoutes,
+} from "./core-routes.ts";
+import { coreAuthentication, coreErrors, coreEvents, coreLimits, coreVersioning } from "./core-rules.ts";
+import {
+  coreApprovalStates,
+  coreCompensationApproval,
+  coreHaltStates,
+  coreRollbackRules,
+  coreStepStates,
+} from "./core-states.ts";
+import { coreCommandLine, coreConsole, coreGateway, coreSettings } from "./core-surfaces.ts";
+import {
+  opsAnchoring,
+  opsAnchorRecord,
+  opsBundle,
+  opsEvidenceEndpoints,
+  opsHoldRecord,
+  opsPeriodReport,
+  opsRetentionEndpoints,
+  opsRetentionPolicy,
+  opsRetentionStates,
+} from "./ops-evidence.ts";
+import {
+  opsAlertRecord,
+  opsAlerts,
+  opsChannels,
+  opsEgress,
+  opsErrors,
+  opsLimits,
+  opsLogs,
+  opsMetrics,
+  opsNotificationEvents,
+  opsTraces,
+} from "./ops-running.ts";
+import {
+  opsCapture,
+  opsCaptureEndpoints,
+  opsCaptureStates,
+  opsImpactEndpoints,
+  opsImpactReport,
+  opsReplayEndpoints,
+  opsReplayReport,
+  opsSandboxLimits,
+  opsSimulationEndpoints,
+  opsSimulationReport,
+  opsSpeculationEndpoints,
+  opsSpeculationResult,
+} from "./ops-sandbox.ts";
+import type { Requirement } from "./types.ts";
+
+export type { Issue, Requirement, Source } from "./types.ts";
+
+const SECTIONS = [
+  contractApproval,
+  contractPolicyRules,
+  contractPolicySections,
+  contractCombining,
+  contractStart,
+  contractResources,
+  contractManifest,
+  contractLedger,
+  contractValues,
+  contractLibrary,
+  contractReadings,
+  contractBodies,
+  contractWorkers,
+  contractGateway,
+  contractEvidence,
+  contractNotifications,
+  coreManifest,
+  corePolicy,
+  corePlan,
+  coreReport,
+  coreRecord,
+  corePurpose,
+  coreRun,
+  coreStep,
+  coreIntent,
+  coreOutcome,
+  coreApprovalRequest,
+  coreKey,
+  coreHalt,
+  coreConventions,
+  coreAgentRoutes,
+  coreReadRoutes,
+  coreApprovalRoutes,
+  coreOperatorRoutes,
+  coreAdminRoutes,
+  coreOpenRoutes,
+  coreAuthentication,
+  coreEvents,
+  coreErrors,
+  coreLimits,
+  coreVersioning,
+  coreStepStates,
+  coreApprovalStates,
+  coreCompensationApproval,
+  coreHaltStates,
+  coreRollbackRules,
+  coreConsole,
+  coreGateway,
+  coreCommandLine,
+  coreSettings,
+  opsBundle,
+  opsAnchorRecord,
+  opsHoldRecord,
+  opsRetentionPolicy,
+  opsPeriodReport,
+  opsRetentionStates,
+  opsEvidenceEndpoints,
+  opsAnchoring,
+  opsRetentionEndpoints,
+  opsAlertRecord,
+  opsEgress,
+  opsChannels,
+  opsAlerts,
+  opsNotificationEvents,
+  opsTraces,
+  opsMetrics,
+  opsLogs,
+  opsErrors,
+  opsLimits,
+  opsCapture,
+  opsSimulationReport,
+  opsReplayReport,
+  opsImpactReport,
+  opsSpeculationResult,
+  opsCaptureStates,
+  opsCaptureEndpoints,
+  opsSimulationEndpoints,
+  opsReplayEndpoints,
+  opsImpactEndpoints,
+  opsSpeculationEndpoints,
+  opsSandboxLimits,
+] as const;
+
+export type RequirementId = (typeof SECTIONS)[number][number]["id"];
+
+export const REQUIREMENTS: readonly Requirement<RequirementId>[] = SECTIONS.flat();

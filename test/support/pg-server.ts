@@ -1,0 +1,232 @@
+/**
+ * One PostgreSQL server of our own, in a temporary folder: start, stop in every manner, freeze, thaw.
+ * It never outlives the process that started it, not even one that was killed outright.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { assertOthersMayEnter, type PgBinaries, pgBinaries, pgUser } from "./pg-binaries.ts";
+import { descendants } from "./process-tree.ts";
+import { watchOver } from "./watchdog.ts";
+
+const run = promisify(execFile);
+const USER = "svc";
+const READY = /ready to accept connections/;
+const PORT_TAKEN = /could not bind|Address already in use/;
+
+/** smart waits for clients, fast throws them out, immediate skips the checkpoint, kill is SIGKILL for all. */
+export type StopMode = "smart" | "fast" | "immediate" | "kill";
+const STOP_SIGNAL = { smart: "SIGTERM", fast: "SIGINT", immediate: "SIGQUIT" } as const;
+
+export interface PgOptions {
+  /** Sync to disk for real. Off by default: a killed process loses nothing without it, only a power cut does. */
+  fsync?: boolean;
+  /** Further settings, as for `postgres -c name=value`. */
+  settings?: Record<string, string | number>;
+}
+
+export class PgServer {
+  readonly socketDir: string;
+  readonly #binaries: PgBinaries;
+  readonly #options: PgOptions;
+  readonly #password: string;
+  readonly #callOff: () => void;
+  #port: number;
+  #process: ChildProcess | undefined;
+  #log = "";
+
+  private constructor(
+    binaries: PgBinaries,
+    options: PgOptions,
+    place: { folder: string; password: string; port: number },
+  ) {
+    this.#binaries = binaries;
+    this.#options = options;
+    this.socketDir = place.folder;
+    this.#password = place.password;
+    this.#port = place.port;
+    this.#callOff = watchOver(place.folder);
+  }
+
+  static async create(options: PgOptions = {}): Promise<PgServer> {
+    const binaries = await pgBinaries();
+    const folder = mkdtempSync(join(tmpdir(), "svc-pg-"));
+    assertOthersMayEnter(folder);
+    chmodSync(folder, 0o700);
+    const password = randomBytes(16).toString("hex");
+    const passwordFile = join(folder, "password");
+    writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+    if (pgUser.uid !== undefined && pgUser.gid !== undefined) {
+      chownSync(folder, pgUser.uid, pgUser.gid);
+      chownSync(passwordFile, pgUser.uid, pgUser.gid);
+    }
+    const server = new PgServer(binaries, options, { folder, password, port: await freePort() });
+    try {
+      // biome-ignore format: one option and its value a pair
+      const args = ["-D", server.#data, "-U", USER, "-A", "scram-sha-256", "--pwfile", passwordFile,
+        "--no-locale", "-E", "UTF8", "--no-sync"];
+      await run(binaries.initdb, args, { ...pgUser, cwd: folder, env: { ...process.env, LC_ALL: "C" } });
+      await server.start();
+    } catch (error) {
+      await server.dispose();
+      throw error;
+    }
+    return server;
+  }
+
+  get #data(): string {
+    return join(this.socketDir, "data");
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get running(): boolean {
+    return this.#process !== undefined;
+  }
+
+  /** What the server wrote to its log; the last 64 KB. */
+  get log(): string {
+    return this.#log;
+  }
+
+  /** A connection URL over TCP. */
+  url(database = "postgres"): string {
+    return `postgres://${USER}:${this.#password}@127.0.0.1:${this.#port}/${database}`;
+  }
+
+  /** A connection URL over the server's unix socket, for what a local deployment would use. */
+  socketUrl(database = "postgres"): string {
+    const host = encodeURIComponent(this.socketDir);
+    return `postgres://${USER}:${this.#password}@localhost:${this.#port}/${database}?host=${host}`;
+  }
+
+  /** Starts the stopped server on its old port; only the first start may look for another one. */
+  async start(): Promise<void> {
+    if (this.#process !== undefined) return;
+    const first = this.#log === "";
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#startOnce();
+      } catch (error) {
+        if (attempt === 5 || !PORT_TAKEN.test(String(error))) throw error;
+        if (first) this.#port = await freePort();
+      }
+    }
+  }
+
+  async #startOnce(): Promise<void> {
+    const settings: Record<string, string | number> = {
+      fsync: this.#options.fsync ? "on" : "off",
+      full_page_writes: this.#options.fsync ? "on" : "off",
+      max_connections: 200,
+      shared_buffers: "64MB",
+      lc_messages: "C",
+      ...this.#options.settings,
+    };
+    const pairs = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const args = [
+      "-D",
+      this.#data,
+      "-p",
+      String(this.#port),
+      "-h",
+      "127.0.0.1",
+      "-k",
+      this.socketDir,
+      ...pairs,
+    ];
+    // A group of its own: Ctrl-C on the terminal must not stop it under a test that is still finishing.
+    const child = spawn(this.#binaries.postgres, args, {
+      ...pgUser,
+      cwd: this.socketDir,
+      stdio: ["ignore", "ignore", "pipe"],
+      detached: true,
+    });
+    this.#process = child;
+    let output = "";
+    await new Promise<void>((resolve, reject) => {
+      child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+        this.#log = (this.#log + text).slice(-65_536);
+        if (output.length < 65_536) output += text;
+        if (READY.test(output)) resolve();
+      });
+      child.once("error", reject);
+      child.once("exit", (code, signal) => {
+        if (this.#process === child) this.#process = undefined;
+        reject(
+          new Error(
+            `PostgreSQL ended while starting (${signal ?? `exit ${code}`}):\n${output.slice(-2_000)}`,
+          ),
+        );
+      });
+    });
+    child.unref();
+    (child.stderr as unknown as { unref?(): void } | null)?.unref?.();
+  }
+
+  async stop(mode: StopMode = "fast"): Promise<void> {
+    const child = this.#process;
+    if (child?.pid === undefined) return;
+    const ended = once(child, "exit");
+    child.ref();
+    if (mode === "kill") this.#signal("SIGKILL");
+    else child.kill(STOP_SIGNAL[mode]);
+    await ended;
+  }
+
+  async restart(mode: StopMode = "fast"): Promise<void> {
+    await this.stop(mode);
+    await this.start();
+  }
+
+  /** Freezes the server and all its backends: connections stay open and nothing answers. */
+  pause(): void {
+    this.#signal("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#signal("SIGCONT");
+  }
+
+  /** Ends the server whatever its state and removes its folder. Safe to call twice. */
+  async dispose(): Promise<void> {
+    if (this.running) {
+      this.resume();
+      await this.stop("immediate");
+    }
+    rmSync(this.socketDir, { recursive: true, force: true });
+    this.#callOff();
+  }
+
+  /** Backends leave the server's process group, so each must be told by its own id. */
+  #signal(signal: NodeJS.Signals): void {
+    const pid = this.#process?.pid;
+    if (pid === undefined) throw new Error("this PostgreSQL server is not running");
+    for (const target of [pid, ...descendants(pid)]) {
+      try {
+        process.kill(target, signal);
+      } catch (error) {
+        // A backend may have ended since the list was made.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no free port");
+  return address.port;
+}
