@@ -44,7 +44,7 @@ export function row<T>(spec: Row<T>): Row<T> {
 export interface Section<R extends Record<string, Row> = Record<string, Row>> {
   readonly about: string;
   readonly rows: R;
-  readonly shorthand?: keyof R & string;
+  readonly shorthand?: string;
 }
 
 export function section<R extends Record<string, Row>>(
@@ -88,7 +88,7 @@ export function textRow(spec: Spec<string | null>): Row<string | null> {
 }
 
 export function switchRow(spec: Spec<boolean>, fallback = false): Row<boolean> {
-  return { type: "true or false", ...spec, schema: z.boolean(), default: fallback, fromText: readSwitch };
+  return { type: "true or false", fromText: readSwitch, ...spec, schema: z.boolean(), default: fallback };
 }
 
 export function choiceRow<const T extends string>(values: readonly T[], fallback: T, spec: Spec<T>): Row<T> {
@@ -96,10 +96,10 @@ export function choiceRow<const T extends string>(values: readonly T[], fallback
 }
 
 export function numberRow(schema: z.ZodType<number>, fallback: number, spec: Spec<number>): Row<number> {
-  return { type: "whole number", ...spec, schema, default: fallback, fromText: readNumber };
+  return { type: "whole number", fromText: readNumber, ...spec, schema, default: fallback };
 }
 
-export function durationSchema(min_ms: number): z.ZodType<number> {
+export function durationSchema(min_ms: number): z.ZodType<number, string> {
   const hint = "write a whole number and ms, s, m, h, d or w, such as 30m";
   return z
     .string()

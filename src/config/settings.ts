@@ -2,7 +2,7 @@
  * The settings table and the type it makes. A key that is not here does not exist: the file is refused,
  * nothing documents it, and no code can read it.
  */
-import type { DurationRow, Row, Section } from "./row.ts";
+import { type DurationRow, isSection, type Row, type Section } from "./row.ts";
 import { GATEWAY_ROWS } from "./sections/gateway.ts";
 import { IDENTITY_ROWS } from "./sections/identity.ts";
 import { OPERATIONS_ROWS } from "./sections/operations.ts";
@@ -31,25 +31,37 @@ export interface Settings extends SettingValues {
   readonly meta: {
     /** The config file that was read. */
     readonly file: string | null;
-    /** By dotted key, such as `listen.port`. */
+    /** By dotted key, such as `listen.port`; a section that the file holds has an entry of its own. */
     readonly origins: ReadonlyMap<string, Origin>;
     /** What is legal and probably not meant. */
     readonly warnings: readonly string[];
   };
 }
 
-/** Every row with its dotted key, in the order of the table. */
-export function allRows(): { key: string; path: [string] | [string, string]; row: Row }[] {
-  return Object.entries(SETTINGS as Record<string, Row | Section>).flatMap(([name, entry]) =>
-    "rows" in entry
-      ? Object.entries(entry.rows).map(([key, row]) => ({ key: `${name}.${key}`, path: [name, key] as [string, string], row }))
-      : [{ key: name, path: [name] as [string], row: entry }],
-  );
+/** The table as plain entries, for walking. */
+export const ENTRIES: readonly (readonly [name: string, entry: Row | Section])[] = Object.entries(SETTINGS);
+
+export interface KeyedRow {
+  /** Dotted, such as `listen.port`. */
+  readonly key: string;
+  readonly path: readonly [string] | readonly [string, string];
+  readonly row: Row;
 }
 
-/** A gateway speaks HTTP when a `listen` was written down; a PORT in the environment alone is not that. */
+/** Every row, in the order of the table. */
+export function allRows(): KeyedRow[] {
+  return ENTRIES.flatMap(([name, entry]): KeyedRow[] => {
+    if (!isSection(entry)) return [{ key: name, path: [name], row: entry }];
+    return Object.entries(entry.rows).map(([key, row]) => ({ key: `${name}.${key}`, path: [name, key], row }));
+  });
+}
+
+/**
+ * A gateway speaks HTTP when a `listen` was written down, in the file or as an option. A PORT that happens
+ * to be in the environment does not turn a stdio session into a server.
+ */
 export function listenGiven(settings: Settings): boolean {
-  return ["listen.host", "listen.port"].some((key) => {
+  return ["listen", "listen.host", "listen.port"].some((key) => {
     const from = settings.meta.origins.get(key)?.from;
     return from === "file" || from === "flag";
   });

@@ -1,4 +1,5 @@
 /** Approval requests, delegations and halts. */
+import type { ApprovalNeed } from "./policy/approvals.ts";
 
 export const APPROVAL_STATUSES = ["pending", "escalated", "approved", "denied", "expired", "consumed"] as const;
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
@@ -42,8 +43,9 @@ export interface ApprovalDoc {
     escalate_after_ms: number | null;
     escalate_to: string[];
     risk_score: number;
-    /** Groups of those who approved, so that a stricter rule can ask for them later. */
-    voter_groups: string[];
+    /** What the approvals must add up to, and the groups of those who approved. */
+    needs: ApprovalNeed[];
+    voters: { groups: string[] }[];
   };
 }
 

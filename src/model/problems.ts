@@ -130,7 +130,9 @@ function wanted(issue: z.core.$ZodIssue): string {
 }
 
 function unionForms(errors: readonly (readonly z.core.$ZodIssue[])[]): string {
-  const forms = errors.flatMap((list) => (list[0]?.code === "invalid_type" ? [ARTICLES[list[0].expected]] : []));
+  const forms = errors.flatMap((list) =>
+    list[0]?.code === "invalid_type" ? [ARTICLES[list[0].expected]] : [],
+  );
   return forms.length > 0 ? `; write ${forms.join(" or ")}` : "";
 }
 

@@ -61,12 +61,14 @@ export function parseYaml(text: string, file: string): YamlSource {
   }
   const doc = compose(text, lines, at);
   const broken = doc.errors.map((error) => at(error.pos[0], `(document): ${syntaxMessage(error)}`));
-  if (doc.directives?.yaml.version === "1.1") broken.push(at(0, "(document): is YAML 1.1; remove the %YAML line"));
+  if (doc.directives?.yaml.version === "1.1")
+    broken.push(at(0, "(document): is YAML 1.1; remove the %YAML line"));
   if (broken.length > 0) throw new ProblemsError(broken.slice(0, MAX_PROBLEMS));
   const reader = new NodeReader(doc, at);
   const value = reader.read(doc.contents, [], 0);
   if (reader.problems.length > 0) throw new ProblemsError(reader.problems.slice(0, MAX_PROBLEMS));
-  if (doc.contents === null || value === null) throw new ProblemsError([at(0, "(document): the document is empty")]);
+  if (doc.contents === null || value === null)
+    throw new ProblemsError([at(0, "(document): the document is empty")]);
   const offset = (problem: Problem) => offsetOf(doc, problem);
   const place = (problem: Problem) => at(offset(problem), `${showPath(problem.path)}: ${problem.message}`);
   const placeAll = (problems: readonly Problem[]) => {
@@ -96,7 +98,13 @@ function compose(text: string, lines: LineCounter, at: At): Document.Parsed {
     }
   }
   for (const token of parser.end()) tokens.push(token);
-  const options = { version: "1.2", schema: "core", prettyErrors: false, uniqueKeys: true, lineCounter: lines } as const;
+  const options = {
+    version: "1.2",
+    schema: "core",
+    prettyErrors: false,
+    uniqueKeys: true,
+    lineCounter: lines,
+  } as const;
   const docs = [...new Composer(options).compose(tokens, true, text.length)];
   if (docs.length > 1) {
     const second = docs[1]!.range[0];
@@ -133,7 +141,8 @@ class NodeReader {
     if (viaAlias && ++this.aliased > MAX_ALIASED) {
       return this.aliased === MAX_ALIASED + 1 ? fail("aliases repeat too much; write the values out") : null;
     }
-    if ((node as { tag?: string }).tag !== undefined) return fail("tags (!name) are not supported; remove the tag");
+    if ((node as { tag?: string }).tag !== undefined)
+      return fail("tags (!name) are not supported; remove the tag");
     if (isAlias(node)) {
       const target = node.resolve(this.doc);
       if (target === undefined) return fail(`no anchor &${node.source} stands before this alias`);
@@ -145,12 +154,19 @@ class NodeReader {
     return this.readScalar(node.value, fail);
   }
 
-  private readMap(items: readonly { key: unknown; value: unknown }[], path: FieldPath, depth: number, viaAlias: boolean): JsonObject {
+  private readMap(
+    items: readonly { key: unknown; value: unknown }[],
+    path: FieldPath,
+    depth: number,
+    viaAlias: boolean,
+  ): JsonObject {
     const out: JsonObject = {};
     for (const pair of items) {
       const key = isScalar(pair.key) ? pair.key.value : undefined;
-      const tell = (message: string) => this.problems.push(this.at(startOf(pair.key), `${showPath(path)}: ${message}`));
-      if (typeof key === "number" || typeof key === "boolean") tell(`the key ${key} must be text; put it in quotes`);
+      const tell = (message: string) =>
+        this.problems.push(this.at(startOf(pair.key), `${showPath(path)}: ${message}`));
+      if (typeof key === "number" || typeof key === "boolean")
+        tell(`the key ${key} must be text; put it in quotes`);
       else if (typeof key !== "string") tell("a key must be text");
       else if (key === "__proto__") tell('the key "__proto__" is not allowed');
       else out[key] = this.read(pair.value, [...path, key], depth + 1, viaAlias);
@@ -160,7 +176,8 @@ class NodeReader {
 
   private readScalar(value: unknown, fail: (message: string) => null): Json {
     if (value === null || typeof value === "boolean") return value;
-    if (typeof value === "string") return LONE_SURROGATE.test(value) ? fail("holds half of a surrogate pair") : value;
+    if (typeof value === "string")
+      return LONE_SURROGATE.test(value) ? fail("holds half of a surrogate pair") : value;
     if (typeof value !== "number") return fail("not a value that JSON can hold");
     if (!Number.isFinite(value)) return fail("is not a number that JSON can hold");
     if (Number.isInteger(value) && !Number.isSafeInteger(value)) {

@@ -56,6 +56,11 @@ const ROLES: Record<LedgerEvent, Role> = {
   reloaded: POINT,
 };
 
+/** True for an event that waits for its other end and so makes no span by itself. */
+export function opensSpan(event: LedgerEvent): boolean {
+  return ROLES[event]?.opens !== undefined;
+}
+
 const WORDS: Record<Part, string> = { step: "call", undo: "undo" };
 
 /** All spans of a run share it. Records that belong to no run are each a trace of their own. */

@@ -10,7 +10,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Logger } from "./log.ts";
 import { type OtlpResource, type OtlpSpan, otlpRequest } from "./otlp.ts";
-import { SpanBuilder, type SpanRecord } from "./spans.ts";
+import { opensSpan, SpanBuilder, type SpanRecord } from "./spans.ts";
 
 export const otlpSchema = z.strictObject({
   endpoint: z.url({ protocol: /^https?$/ }),
@@ -46,6 +46,8 @@ export interface Tracer {
 }
 
 const MAX_QUEUED = 5_000;
+/** Records that only open spans start no pump; past this many they are built at once. */
+const BUILD_AT = 500;
 const MAX_BACKOFF_MS = 60_000;
 const REPEAT_LOG_MS = 60_000;
 /** What OTLP says may be sent again; anything else would fail again. */
@@ -61,7 +63,11 @@ class Exporter implements Tracer {
   private readonly resource: OtlpResource;
   private readonly deps: TraceDeps;
   private readonly spans = new SpanBuilder();
-  private readonly queue: OtlpSpan[] = [];
+  /** Records as they came; made into spans when they are sent, away from the call that wrote them. */
+  private records: SpanRecord[] = [];
+  /** How many of `records` will make a span. */
+  private ready = 0;
+  private queue: OtlpSpan[] = [];
   private readonly counts = { ok: 0, failed: 0, dropped: 0 };
   private wake = new AbortController();
   private readonly stop = new AbortController();
@@ -83,21 +89,33 @@ class Exporter implements Tracer {
   record(records: readonly SpanRecord[]): void {
     try {
       if (this.closing) return;
-      for (const record of records) this.enqueue(this.spans.add(record));
+      for (const record of records) {
+        if (this.records.length + this.queue.length >= MAX_QUEUED) {
+          this.counts.dropped++;
+          this.complain("trace queue is full, spans dropped", `${this.counts.dropped} so far`);
+          continue;
+        }
+        if (!opensSpan(record.event)) this.ready++;
+        this.records.push(record);
+      }
+      if (this.records.length >= BUILD_AT) this.build();
+      this.start();
     } catch (error) {
       this.complain("spans could not be built", messageOf(error));
     }
   }
 
   stats(): TraceStats {
-    return { queued: this.queue.length, ...this.counts };
+    return { queued: this.waiting(), ...this.counts };
   }
 
   async close(deadline_ms: number): Promise<void> {
     if (this.closing) return;
-    this.enqueue(this.spans.takeOpen());
+    this.build();
+    this.queue.push(...this.spans.takeOpen());
     this.closing = true;
-    this.wake.abort();
+    this.rouse();
+    this.start();
     const done = new AbortController();
     const late = this.deps.env.sleep(deadline_ms, done.signal).then(
       () => this.stop.abort(),
@@ -110,32 +128,39 @@ class Exporter implements Tracer {
     }
   }
 
-  private enqueue(spans: readonly OtlpSpan[]): void {
-    if (spans.length === 0) return;
-    this.queue.push(...spans);
-    const over = this.queue.length - MAX_QUEUED;
-    if (over > 0) {
-      this.queue.splice(0, over);
-      this.counts.dropped += over;
-      this.complain("trace queue is full, oldest spans dropped", `${this.counts.dropped} so far`);
-    }
-    if (this.queue.length >= LIMITS.trace_batch && this.failures === 0) this.wake.abort();
-    // Runs only while there is something to send, so that an idle process has no timer.
+  private waiting(): number {
+    return this.queue.length + this.ready;
+  }
+
+  private build(): void {
+    const records = this.records;
+    this.records = [];
+    this.ready = 0;
+    for (const record of records) this.queue.push(...this.spans.add(record));
+  }
+
+  /** The pump runs only while there is something to send, so that an idle process has no timer. */
+  private start(): void {
+    if (this.waiting() === 0) return;
+    if (this.waiting() >= LIMITS.trace_batch && this.failures === 0) this.rouse();
     this.pump ??= this.run();
   }
 
+  /** Ends the wait. An abort without a reason would build an exception, stack trace and all, on every call. */
+  private rouse(): void {
+    if (!this.wake.signal.aborted) this.wake.abort("more to send");
+  }
+
   private async run(): Promise<void> {
-    while (this.queue.length > 0 && !this.stop.signal.aborted) {
-      const full = this.queue.length >= LIMITS.trace_batch && this.failures === 0;
+    while (this.waiting() > 0 && !this.stop.signal.aborted) {
+      const full = this.waiting() >= LIMITS.trace_batch && this.failures === 0;
       if (!full && !this.closing) await this.wait();
+      this.build();
       const batch = this.queue.splice(0, LIMITS.trace_batch);
-      const again = await this.send(batch);
+      const again = batch.length > 0 && (await this.send(batch));
       if (!again) continue;
-      if (this.closing) {
-        this.counts.failed += batch.length;
-        continue;
-      }
-      this.queue.unshift(...batch);
+      if (this.closing) this.counts.failed += batch.length;
+      else this.queue = [...batch, ...this.queue];
     }
     this.pump = null;
   }

@@ -31,3 +31,22 @@ export function sourceFile(path: string): SourceFile {
   const text = readFileSync(join(ROOT, path), "utf8");
   return { path, text, ...readSource(text) };
 }
+
+const TEXT_FILE =
+  /(?:\.(?:ts|mts|mjs|js|cjs|json|md|ya?ml|html|css|py|txt|sh|toml|svg|service)|\/run|\/Dockerfile|\/LICENSE)$/;
+const NOT_OURS = /(?:^|\/)(?:node_modules|dist|coverage|\.git|\.demo|__pycache__)(?:\/|$)/;
+
+/** Every text in the repository that is ours, the lockfile included. */
+export function allTexts(): SourceFile[] {
+  const walk = (folder: string): string[] =>
+    readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (NOT_OURS.test(path)) return [];
+      if (entry.isDirectory()) return walk(path);
+      return entry.isFile() && TEXT_FILE.test(path) ? [path] : [];
+    });
+  return walk("").map((path) => {
+    const text = readFileSync(join(ROOT, path), "utf8");
+    return { path, text, code: text, withStrings: text };
+  });
+}

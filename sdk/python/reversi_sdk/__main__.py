@@ -1,7 +1,5 @@
 """Makes `python -m reversi_sdk` the command line."""
 
-import sys
+from .cli import run
 
-from .cli import main
-
-sys.exit(main())
+run()

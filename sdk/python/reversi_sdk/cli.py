@@ -156,3 +156,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except KeyboardInterrupt:
         print("stopped before the end: nothing was shown", file=sys.stderr)
     return 1
+
+
+def run() -> NoReturn:
+    """The installed command: `main`, and its verdict as the exit code."""
+    sys.exit(main())

@@ -25,8 +25,7 @@ def is_hash(value: Any) -> bool:
     return isinstance(value, str) and _HASH.fullmatch(value) is not None
 
 
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str) or isinstance(value, int)  # int covers bool; floats never get in
+_SCALARS = frozenset((str, int, bool))  # floats never get in: the reader refuses them
 
 
 def check_shape(record: Any) -> Dict[str, Any]:
@@ -37,7 +36,7 @@ def check_shape(record: Any) -> Dict[str, Any]:
         if field not in record:
             raise Invalid(f"has no {field}")
     for field, value in record.items():
-        if not (_is_scalar(value) or (isinstance(value, list) and all(map(_is_scalar, value)))):
+        if type(value) not in _SCALARS and not (type(value) is list and _SCALARS.issuperset(map(type, value))):
             raise Invalid(f"its {show(field)} is neither text, integer, boolean nor a list of those")
     for field in _INTEGERS:
         if field in record and not (is_integer(record[field]) and record[field] >= 0):

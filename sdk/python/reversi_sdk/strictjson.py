@@ -81,11 +81,14 @@ def _utf16(key: str) -> bytes:
     return key.encode("utf-16-be", "surrogatepass")
 
 
+_ATOMS = frozenset((str, int, bool, type(None)))
+
+
 def _ordered(value: Any) -> Any:
     """The value with every object's keys in RFC 8785 order: by UTF-16 code units, not code points."""
     if isinstance(value, dict):
         keys = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
-        return {key: _ordered(value[key]) for key in keys}
+        return {key: value[key] if type(value[key]) in _ATOMS else _ordered(value[key]) for key in keys}
     if isinstance(value, list):
         return [_ordered(item) for item in value]
     return value

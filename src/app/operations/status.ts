@@ -58,7 +58,7 @@ export const status = operation({
       halted: halts.length > 0 || core.killSwitch() !== null,
       halts,
       manifests: manifests.all.length,
-      policy: { version: policy.doc.version, hash: policy.hash, rules: policy.doc.rules.length },
+      policy: { version: policy.doc.version, hash: policy.hash, rules: policy.doc.rules?.length ?? 0 },
       capture: settings.capture.enabled,
       signing: settings.signing_key !== null,
       egress: settings.egress.allow !== null || settings.egress.block_private,

@@ -48,7 +48,7 @@ const upstreamSchema = z
     url: urlSchema.optional(),
     headers: headers.optional(),
     namespace: z.boolean().default(false),
-    timeout: durationSchema(1).default(LIMITS.upstream_timeout_ms),
+    timeout: durationSchema(1).prefault(`${LIMITS.upstream_timeout_ms / 1_000}s`),
     passthrough: z.array(z.enum(PASSTHROUGH)).default([]),
   })
   .superRefine((upstream, context) => {

@@ -1,8 +1,7 @@
 /** The rows of who may come in: the console, OpenID Connect, the gateway's keys, chat users. */
 import { z } from "zod";
 import { ROLES, type Role } from "../../model/roles.ts";
-import { maskValues } from "../mask.ts";
-import { choiceRow, pathRow, readJsonText, readList, row, section, switchRow, textRow, textSchema, urlSchema } from "../row.ts";
+import { choiceRow, pathRow, readJsonText, row, section, textRow, textSchema, urlSchema } from "../row.ts";
 
 export const CONSOLE_MODES = ["off", "open", "login"] as const;
 export type ConsoleMode = (typeof CONSOLE_MODES)[number];

@@ -1,7 +1,9 @@
 /** The rows of what runs beside the decisions: rollback, capture, anchors, egress, notifications, telemetry. */
 import { z } from "zod";
-import { LIMITS } from "../../kernel/limits.ts";
+import { tryDuration } from "../../kernel/duration.ts";
+import { invalid } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts";
 import { maskNamed, maskUrl, maskValues } from "../mask.ts";
 import {
@@ -46,6 +48,20 @@ const channels = z
     }
   });
 
+/** The environment variable counts days; a `${NAME}` in the file still means a duration. */
+function wholeDays(text: string): string {
+  if (!/^\d{1,6}$/.test(text)) {
+    if (tryDuration(text) !== undefined) return text;
+    throw invalid("must be a whole number of days, such as 7");
+  }
+  return `${text}d`;
+}
+
+function requestLog(text: string): boolean {
+  if (text !== "json" && text !== "off") throw invalid("must be json or off");
+  return text === "json";
+}
+
 export const OPERATIONS_ROWS = {
   rollback: section("The commands of rollback jobs; they are run without a shell.", {
     compensator_cmd: textRow({
@@ -64,7 +80,7 @@ export const OPERATIONS_ROWS = {
     enabled: switchRow({ env: "SVC_CAPTURE", about: "Captures calls." }),
     ttl: durationRow(LIMITS.capture_ttl_ms, 1_000, {
       env: "SVC_CAPTURE_TTL_DAYS",
-      fromText: (text) => (/^\d+$/.test(text) ? `${text}d` : text),
+      fromText: (text) => wholeDays(text),
       about: "How long a captured call is kept; the environment variable counts days.",
     }),
     redact_pii: switchRow({ about: "Replaces personal data before anything is written." }, true),
@@ -126,7 +142,7 @@ export const OPERATIONS_ROWS = {
     level: choiceRow(LOG_LEVELS, "info", { env: "SVC_LOG_LEVEL", about: "The least important level that is written." }),
     requests: switchRow({
       env: "SVC_LOG",
-      fromText: (text) => (text === "json" ? true : text === "off" ? false : text),
+      fromText: (text) => requestLog(text),
       type: "true or false (`json` or `off` in the environment)",
       about: "Writes one JSON line for each request to stdout.",
     }),

@@ -3,7 +3,20 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { STORE_KINDS } from "../../store/open.ts";
 import { maskConnection } from "../mask.ts";
-import { choiceRow, numberRow, pathRow, readList, row, section, switchRow, textRow, textSchema, urlSchema } from "../row.ts";
+import {
+  choiceRow,
+  locatePath,
+  numberRow,
+  pathRow,
+  pathSchema,
+  readList,
+  row,
+  section,
+  switchRow,
+  textRow,
+  textSchema,
+  urlSchema,
+} from "../row.ts";
 
 const hostSchema = z
   .string()
@@ -24,14 +37,13 @@ export const SERVER_ROWS = {
   policy: pathRow({ env: "SVC_POLICY", flag: "policy", about: "The policy file." }),
   keys: pathRow({ env: "SVC_KEYS", flag: "keys", about: "The API key file (JSON)." }),
   data: row<string>({
-    ...pathRow({ about: "" }),
-    schema: pathRow({ about: "" }).schema as z.ZodType<string>,
+    type: "path",
+    schema: pathSchema,
     default: "data",
-    shown_default: "`data` in the working directory",
     env: "SVC_DATA",
     flag: "data",
     about: "The data folder: ledger, run state, captures and copies of remote manifests.",
-    locate: (path, base) => pathRow({ about: "" }).locate!(path, base) as string,
+    locate: locatePath,
   }),
   store: choiceRow(STORE_KINDS, "files", {
     env: "SVC_STORE",

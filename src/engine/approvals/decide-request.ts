@@ -7,6 +7,7 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, type Delegation, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
 
+import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../store/port.ts";
@@ -49,20 +50,24 @@ export function decideUnit(
       const voted: ApprovalDoc = {
         ...approval,
         votes: [...approval.votes, vote],
-        internal: { ...approval.internal, voter_groups: [...approval.internal.voter_groups, ...authority.groups] },
+        internal: withVoter(approval, input.decision, authority.groups),
       };
       return settle(core, tx, run, voted, vote);
     },
   };
 }
 
+function withVoter(approval: ApprovalDoc, decision: Vote["decision"], groups: readonly string[]): ApprovalDoc["internal"] {
+  const { internal } = approval;
+  return decision === "deny" ? internal : { ...internal, voters: [...internal.voters, { groups: [...groups] }] };
+}
+
 function settle(core: Core, tx: Tx, run: RunDoc, voted: ApprovalDoc, vote: Vote): DecideResult {
-  const approvals = voted.votes.filter((one) => one.decision === "approve").length;
-  const { quorum } = voted.approvers;
+  const { needs, voters } = voted.internal;
   const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`;
-  if (vote.decision === "approve" && approvals < quorum) {
+  if (vote.decision === "approve" && !needsMet(needs, voters)) {
     tx.put("approvals", voted.id, voted);
-    const record = writeRecord(tx, run, voted, "approved", vote.by, core.env.now(), `request ${voted.id} (${approvals} of ${quorum})${tail}`);
+    const record = writeRecord(tx, run, voted, "approved", vote.by, core.env.now(), `request ${voted.id} (${voters.length} of ${voted.approvers.quorum})${tail}`);
     tx.put("runs", run.run_id, run);
     return { approval: voted, records: [record], refused: null };
   }
@@ -116,8 +121,15 @@ export function ageUnit(core: Core, id: string): Unit<DecideResult | null> {
       const due = escalate_after_ms !== null && now >= approval.requested_ms + escalate_after_ms;
       if (approval.status !== "pending" || !due) return null;
       const run = loadRun(tx, approval.run_id);
-      const groups = [...new Set([...approval.approvers.groups, ...escalate_to])];
-      const widened = { ...approval, approvers: { ...approval.approvers, groups }, escalated_ms: now };
+      // A request that anybody may decide stays so; naming groups now would shut people out.
+      const asked = approval.approvers.groups;
+      const groups = asked.length === 0 ? asked : [...new Set([...asked, ...escalate_to])];
+      // Those it is escalated to may stand in for the groups it was first meant for.
+      const needs = approval.internal.needs.map((need) =>
+        need.groups.length === 0 ? need : { ...need, groups: [...new Set([...need.groups, ...escalate_to])] },
+      );
+      const internal = { ...approval.internal, needs };
+      const widened = { ...approval, approvers: { ...approval.approvers, groups }, escalated_ms: now, internal };
       const moved = moveApproval(tx, run, widened, "escalated");
       const to = escalate_to.length === 0 ? "" : ` to ${escalate_to.join(", ")}`;
       const record = writeRecord(tx, run, moved, "approval_escalated", ENGINE, now, `request ${id}${to}`);

@@ -32,6 +32,7 @@ export function preApproveUnit(core: Core, principal: Principal, run_id: string,
           ttl_ms: input.ttl_ms ?? core.rules().policy.approvals.ttl_ms,
           escalate_after_ms: null,
           escalate_to: [],
+          needs: [{ groups: [], quorum: 1 }],
         },
         rule: null,
         tool: input.tool,
@@ -49,7 +50,7 @@ export function preApproveUnit(core: Core, principal: Principal, run_id: string,
         decided_by: principal.name,
         decided_ms: now,
         note,
-        internal: { ...request.internal, voter_groups: [...principal.groups] },
+        internal: { ...request.internal, voters: [{ groups: [...principal.groups] }] },
       };
       const approval = moveApproval(tx, run, decided, "approved");
       const record = writeRecord(tx, run, approval, "approved", principal.name, now, `pre-approved: ${note ?? ""}`.trimEnd());

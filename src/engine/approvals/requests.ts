@@ -6,12 +6,12 @@ import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx } from "../../store/port.ts";
-import type { ApprovalSpec } from "../decide/verdict.ts";
+import type { MergedApproval } from "../../model/policy/approvals.ts";
 import { slotKey } from "../keys.ts";
 
 export interface NewApproval {
   id: string;
-  spec: ApprovalSpec;
+  spec: MergedApproval;
   rule: string | null;
   tool: string;
   args: Json;
@@ -53,7 +53,8 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
       escalate_after_ms: spec.escalate_after_ms,
       escalate_to: spec.escalate_to,
       risk_score: input.risk_score,
-      voter_groups: [],
+      needs: spec.needs,
+      voters: [],
     },
   };
   run.open_approvals++;

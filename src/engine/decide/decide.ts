@@ -2,13 +2,7 @@
  * The decision. A pure function from facts to a verdict and the records it writes: the live engine, the
  * simulation, replay, impact preview and speculation all call this one, so no rule exists twice.
  */
-import { checkContent } from "../../model/policy/content.ts";
-import { combine } from "../../model/policy/combine.ts";
-import type { Finding } from "../../model/policy/finding.ts";
-import { checkLimits } from "../../model/policy/limits.ts";
-import { checkRisk } from "../../model/policy/risk.ts";
-import { checkRules } from "../../model/policy/rules.ts";
-import { checkTimes } from "../../model/policy/times.ts";
+import { evaluatePolicy } from "../../model/policy/evaluate.ts";
 import { approvalStage } from "./approval-stage.ts";
 import type { Facts } from "./facts.ts";
 import { STAGES } from "./stages.ts";
@@ -16,29 +10,19 @@ import type { RecordPart, Verdict } from "./verdict.ts";
 
 export function decide(facts: Facts): Verdict {
   const refusals = STAGES.flatMap((stage) => stage(facts));
-  const { policy, call, now } = facts;
-  const limits = checkLimits(policy, call, facts.counters, now);
-  const risk = checkRisk(policy, call);
-  const findings: Finding[] = [
-    ...checkTimes(policy, call, now),
-    ...checkContent(policy, call),
-    ...checkRules(policy, call),
-    ...limits.findings,
-    ...(risk.finding === null ? [] : [risk.finding]),
-  ];
-  const combined = combine(policy, findings);
+  const policy = evaluatePolicy(facts.policy, facts.call, facts.now, facts.counters);
 
   const stageReasons = refusals.map((refusal) => refusal.reason);
-  const reasons = [...stageReasons, ...combined.reasons];
-  const denied = combined.action === "deny";
+  const reasons = [...stageReasons, ...policy.reasons];
+  const denied = policy.action === "deny";
   const hard = refusals.some((refusal) => refusal.force === "always");
   const blocked = refusals.length > 0 || denied;
-  const needs_approval = combined.action === "require_approval";
+  const needs_approval = policy.action === "require_approval";
 
   const approval =
-    combined.approval === null
+    policy.approval === null
       ? null
-      : approvalStage(facts, combined.approval, combined.rules[0] ?? null, blocked || hard);
+      : approvalStage(facts, policy.approval, policy.rules[0] ?? null, blocked || hard);
   const satisfied = approval?.move.move === "use";
   if (approval?.reason) reasons.push(approval.reason);
 
@@ -52,8 +36,8 @@ export function decide(facts: Facts): Verdict {
     needs_approval: needs_approval && !satisfied && refusals.length === 0,
     approval: move,
     expired: approval?.expired ?? null,
-    charges: decision === "block" ? [] : limits.charges,
-    risk_score: risk.score,
+    charges: decision === "block" ? [] : policy.charges,
+    risk_score: policy.risk.score,
     records: recordParts(decision, reasons, move.move === "use" ? move.id : null, approval?.expired ?? null),
   };
 }

@@ -1,5 +1,6 @@
 /** The answer to an intent, and what decide wants written with it. */
 import type { LedgerEvent } from "../../ledger/events.ts";
+import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 
 export type Decision =
@@ -7,21 +8,12 @@ export type Decision =
   | { decision: "would_block"; step: number; reasons: string[] }
   | { decision: "block"; reasons: string[] };
 
-/** Who must approve, by the strictest of the rules that asked for it. */
-export interface ApprovalSpec {
-  groups: string[];
-  quorum: number;
-  ttl_ms: number;
-  escalate_after_ms: number | null;
-  escalate_to: string[];
-}
-
 /** What becomes of the request that speaks for this call. */
 export type ApprovalMove =
   | { move: "none" }
   | { move: "use"; id: string }
   | { move: "wait"; id: string }
-  | { move: "open"; id: string; spec: ApprovalSpec; rule: string | null };
+  | { move: "open"; id: string; spec: MergedApproval; rule: string | null };
 
 export interface RecordPart {
   event: LedgerEvent;

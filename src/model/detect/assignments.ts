@@ -5,7 +5,8 @@
 import { entropy, type Hit } from "./hit.ts";
 import { isPlaceholder, type SecretName, secretName } from "./names.ts";
 
-const KEYWORD = /passw(?:or[dt]|d)|passphrase|passcode|pwd|secret|token|api[_-]?key|access[_-]?key|auth|signing[_-]?key|master[_-]?key|encryption[_-]?key|private[_-]?key|credential|bearer/gi;
+const KEYWORD =
+  /passw(?:or[dt]|d)|passphrase|passcode|pwd|secret|token|api[_-]?key|access[_-]?key|auth|signing[_-]?key|master[_-]?key|encryption[_-]?key|private[_-]?key|credential|bearer/gi;
 const NAME_CHAR = /[A-Za-z0-9_-]/;
 const MAX_NAME = 64;
 /** From the end of a name to the end of its value; each piece is bounded and starts with its own mark. */
@@ -53,7 +54,9 @@ export function findKeyed(value: string, key: string): Hit[] {
 const AWS_SECRET = /^[A-Za-z0-9/+]{40}$/;
 
 function kindOf(name: SecretName, value: string, source: string): string {
-  return AWS_SECRET.test(value) && /aws|secret_?access_?key/i.test(source) ? "aws_secret_access_key" : name.kind;
+  return AWS_SECRET.test(value) && /aws|secret_?access_?key/i.test(source)
+    ? "aws_secret_access_key"
+    : name.kind;
 }
 
 /** In running text a name may be followed by prose ("password: required"), so the value must show more. */
@@ -75,7 +78,10 @@ function looksKeyed(name: SecretName, value: string): boolean {
   if (value.length < 6 || value.length > 512) return false;
   if (name.kind !== "password") return !/\s/.test(value) && (value.length >= 16 || /[\d\W_]/.test(value));
   // A label or a help text has spaces and capitals; a passphrase is a few plain words.
-  if (/\s/.test(value)) return /^[a-z0-9]+(?: [a-z0-9]+){3,9}$/.test(value) && !/\b(?:the|your|is|a|to|must|and|or)\b/.test(value);
+  if (/\s/.test(value))
+    return (
+      /^[a-z0-9]+(?: [a-z0-9]+){3,9}$/.test(value) && !/\b(?:the|your|is|a|to|must|and|or)\b/.test(value)
+    );
   return !/^[A-Z]?[a-z]*pass[a-z]*$/.test(value);
 }
 

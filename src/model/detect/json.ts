@@ -22,12 +22,16 @@ const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 export function scanJson(value: Json, finder: Finder, root = "$args", most = 1_000): JsonHit[] {
   const out: JsonHit[] = [];
   const add = (hits: readonly Hit[], path: string, in_key: boolean) => {
-    for (const { kind, start, end } of hits) if (out.length < most) out.push({ kind, path, start, end, in_key });
+    for (const { kind, start, end } of hits)
+      if (out.length < most) out.push({ kind, path, start, end, in_key });
   };
   const walk = (here: Json, path: string, key: string | undefined): void => {
     if (out.length >= most) return;
-    if (typeof here === "string") return add(finder(here, key), path, false);
-    if (typeof here === "number") return Math.abs(here) >= TELLING_NUMBER ? add(finder(String(here), key), path, false) : undefined;
+    const told = typeof here === "number" && Math.abs(here) >= TELLING_NUMBER ? String(here) : here;
+    if (typeof told === "string") {
+      add(finder(told, key), path, false);
+      return;
+    }
     if (here === null || typeof here !== "object") return;
     if (Array.isArray(here)) {
       for (let i = 0; i < here.length; i++) walk(here[i]!, `${path}[${i}]`, key);
@@ -62,7 +66,8 @@ export function mapStrings(value: Json, change: (text: string, key?: string) => 
   for (const name of Object.keys(value)) {
     let changed = change(name);
     // Two names may become the same; both entries are kept.
-    for (let n = 2; Object.hasOwn(out, changed) || changed === "__proto__"; n++) changed = `${change(name)}#${n}`;
+    for (let n = 2; Object.hasOwn(out, changed) || changed === "__proto__"; n++)
+      changed = `${change(name)}#${n}`;
     out[changed] = mapStrings(value[name]!, change, name);
   }
   return out;

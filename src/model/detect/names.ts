@@ -43,10 +43,14 @@ const WEAK: Record<string, string> = {
 };
 /** A token of these sorts opens nothing: it marks a place in a list or a piece of text. */
 const HARMLESS_BEFORE = new Set(
-  "page next continuation cursor sync csrf xsrf stop eos bos pad unk special design prev previous max min num".split(" "),
+  "page next continuation cursor sync csrf xsrf stop eos bos pad unk special design prev previous max min num".split(
+    " ",
+  ),
 );
 /** What people hang behind a name without changing what it names. */
-const IGNORED_AFTER = new Set("prod production dev development test staging old new value plain text b64 base64 env".split(" "));
+const IGNORED_AFTER = new Set(
+  "prod production dev development test staging old new value plain text b64 base64 env".split(" "),
+);
 
 /** `dbPassword_PROD` gives db, password, prod. */
 function words(name: string): string[] {
@@ -86,10 +90,12 @@ const REFERENCE =
 const SAYS_SO =
   /your|example|placeholder|change.?me|redacted|dummy|sample|insert|replace|to.?do|fixme|xxxx|\*\*\*|\.\.\.|…|<[^>]*>|\{\{|not.?set|none.?given|goes.?here|fake|mock|_here$/i;
 const WORDS = new Set(
-  ("string text str required optional hidden none null nil undefined true false yes no default empty missing unknown invalid " +
+  (
+    "string text str required optional hidden none null nil undefined true false yes no default empty missing unknown invalid " +
     "expired valid enabled disabled number boolean object any password passwd passwort secret token username user admin value " +
     "varchar input prompt manual basic bearer digest oauth oauth2 saml ldap local forgot reset show confirm current " +
-    "incorrect wrong encrypted hashed masked protected private public field label").split(" "),
+    "incorrect wrong encrypted hashed masked protected private public field label"
+  ).split(" "),
 );
 const ENVIRONMENT_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
 const CODE = /^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+$|\(\)|=>|::/;
@@ -102,7 +108,8 @@ export function isPlaceholder(value: string): boolean {
   return CODE.test(text);
 }
 
-const LOGGED = /password|passwd|pwd|passphrase|secret|token|authorization|api[_-]?key|cookie|credential|private[_-]?key|signature/i;
+const LOGGED =
+  /password|passwd|pwd|passphrase|secret|token|authorization|api[_-]?key|cookie|credential|private[_-]?key|signature/i;
 
 /** Fields that a log line must not show whatever they hold. */
 export function isLoggedSecretName(name: string): boolean {

@@ -25,18 +25,29 @@ export function findPhones(text: string, key?: string): Hit[] {
       if (length > 0) hits.push({ kind: "phone", start, end: start + length });
     });
   }
-  each(NORTH_AMERICAN, text, (value, start) => hits.push({ kind: "phone", start, end: start + value.length }));
+  each(NORTH_AMERICAN, text, (value, start) =>
+    hits.push({ kind: "phone", start, end: start + value.length }),
+  );
   each(NAMED, text, (value, start, group) => {
     const from = start + value.length - group.length;
     if (plausible(group)) hits.push({ kind: "phone", start: from, end: from + group.length });
   });
-  if (key !== undefined && PHONE_KEY.test(key) && /^\+?[\d ().\u00a0-]{7,24}$/.test(text) && plausible(text)) {
+  if (
+    key !== undefined &&
+    PHONE_KEY.test(key) &&
+    /^\+?[\d ().\u00a0-]{7,24}$/.test(text) &&
+    plausible(text)
+  ) {
     hits.push({ kind: "phone", start: 0, end: text.length });
   }
   return hits;
 }
 
-function each(pattern: RegExp, text: string, found: (value: string, start: number, group: string) => void): void {
+function each(
+  pattern: RegExp,
+  text: string,
+  found: (value: string, start: number, group: string) => void,
+): void {
   pattern.lastIndex = 0;
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
     found(match[0], match.index, match[1] ?? match[0]);

@@ -86,8 +86,10 @@ function luhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-const SSN = /(?<![A-Za-z0-9_.-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![A-Za-z0-9_]|[.-]\d)/g;
-const NAMED_SSN = /(?<![A-Za-z])(?:ssn|social security(?: number)?)[^\d\n]{0,12}((?!000|666|9\d\d)\d{3}[- ]?\d{2}[- ]?\d{4})(?!\d)/gi;
+const SSN =
+  /(?<![A-Za-z0-9_.-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![A-Za-z0-9_]|[.-]\d)/g;
+const NAMED_SSN =
+  /(?<![A-Za-z])(?:ssn|social security(?: number)?)[^\d\n]{0,12}((?!000|666|9\d\d)\d{3}[- ]?\d{2}[- ]?\d{4})(?!\d)/gi;
 const SSN_KEY = /ssn$|social_?security/i;
 
 function findSsns(text: string, hits: Hit[], key?: string): void {

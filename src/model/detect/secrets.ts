@@ -35,7 +35,7 @@ function findMarked(text: string, hits: Hit[]): void {
     if (!hints.some((hint) => text.includes(hint))) continue;
     pattern.lastIndex = 0;
     for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-      if (accept !== undefined && !accept(match[0])) continue;
+      if (!accept(match[0])) continue;
       hits.push({ kind, start: match.index, end: match.index + match[0].length });
       aws ||= kind === "aws_access_key_id";
     }
@@ -81,7 +81,8 @@ function findPrivateKeys(text: string, hits: Hit[]): void {
 
 const URL_PASSWORD = /:\/\/([^\s:@/?#"'<>\\]{0,100}):([^\s@/"'<>\\]{1,200})@([^\s/:?#"'<>\\,]{0,100})/g;
 const TOY_PASSWORD = /^(?:password|passwd|pass|pwd|pw|secret|changeme|mypassword|user|username|root|test)$/i;
-const TOY_HOST = /^(?:localhost|127\.0\.0\.1|\[?::1\]?|host|hostname|server|db|(?:.*\.)?example(?:\.[a-z]+)?|)$/i;
+const TOY_HOST =
+  /^(?:localhost|127\.0\.0\.1|\[?::1\]?|host|hostname|server|db|(?:.*\.)?example(?:\.[a-z]+)?|)$/i;
 
 function findUrlPasswords(text: string, hits: Hit[]): void {
   if (!text.includes("://")) return;

@@ -29,7 +29,8 @@ export function compileTerms(doc: ApprovalTermsDoc | undefined, defaults: Approv
     groups: [...(doc?.groups ?? defaults.groups)],
     quorum: doc?.quorum ?? defaults.quorum,
     ttl_ms: doc?.ttl === undefined ? defaults.ttl_ms : parseDuration(doc.ttl),
-    escalate_after_ms: doc?.escalate_after === undefined ? defaults.escalate_after_ms : parseDuration(doc.escalate_after),
+    escalate_after_ms:
+      doc?.escalate_after === undefined ? defaults.escalate_after_ms : parseDuration(doc.escalate_after),
     escalate_to: [...(doc?.escalate_to ?? defaults.escalate_to)],
   };
 }
@@ -51,7 +52,9 @@ export interface MergedApproval extends ApprovalTerms {
 /** All the groups, the highest quorum, the shortest time: no rule gets less than it asked for. */
 export function mergeTerms(all: readonly ApprovalTerms[]): MergedApproval {
   const groups = [...new Set(all.flatMap((terms) => terms.groups))];
-  const escalations = all.flatMap((terms) => (terms.escalate_after_ms === null ? [] : [terms.escalate_after_ms]));
+  const escalations = all.flatMap((terms) =>
+    terms.escalate_after_ms === null ? [] : [terms.escalate_after_ms],
+  );
   return {
     groups,
     quorum: Math.max(...all.map((terms) => terms.quorum)),
@@ -65,7 +68,8 @@ export function mergeTerms(all: readonly ApprovalTerms[]): MergedApproval {
 function distinctNeeds(all: readonly ApprovalTerms[]): ApprovalNeed[] {
   const needs: ApprovalNeed[] = [];
   const covers = (a: ApprovalNeed, b: ApprovalNeed) =>
-    a.quorum >= b.quorum && (b.groups.length === 0 || (a.groups.length > 0 && a.groups.every((g) => b.groups.includes(g))));
+    a.quorum >= b.quorum &&
+    (b.groups.length === 0 || (a.groups.length > 0 && a.groups.every((g) => b.groups.includes(g))));
   for (const { groups, quorum } of all) {
     const need = { groups: [...groups], quorum };
     if (needs.some((other) => covers(other, need))) continue;
@@ -75,9 +79,14 @@ function distinctNeeds(all: readonly ApprovalTerms[]): ApprovalNeed[] {
 }
 
 /** Whether approvals by people with these groups meet every need. */
-export function needsMet(needs: readonly ApprovalNeed[], approvers: readonly { groups: readonly string[] }[]): boolean {
+export function needsMet(
+  needs: readonly ApprovalNeed[],
+  approvers: readonly { groups: readonly string[] }[],
+): boolean {
   return needs.every(({ groups, quorum }) => {
-    const counting = approvers.filter((one) => groups.length === 0 || one.groups.some((group) => groups.includes(group)));
+    const counting = approvers.filter(
+      (one) => groups.length === 0 || one.groups.some((group) => groups.includes(group)),
+    );
     return counting.length >= quorum;
   });
 }

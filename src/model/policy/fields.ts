@@ -22,7 +22,9 @@ function checked(most: number, problemOf: (text: string) => string | null) {
 const ID = /^[A-Za-z0-9][A-Za-z0-9 ._/-]*$/;
 
 export const id = checked(128, (text) =>
-  ID.test(text) ? null : "must begin with a letter or digit and hold only letters, digits, spaces and . _ / -",
+  ID.test(text)
+    ? null
+    : "must begin with a letter or digit and hold only letters, digits, spaces and . _ / -",
 );
 
 export const glob = checked(2_000, (text) => {
@@ -54,7 +56,9 @@ export const argsPath = checked(512, (text) => {
   if (path === undefined) {
     return `${JSON.stringify(text)} is not a path; write $args.name, $args["any name"] or $args.list[0]`;
   }
-  return path.root === "args" ? null : "$result is not known when a call is decided; use a path that begins with $args";
+  return path.root === "args"
+    ? null
+    : "$result is not known when a call is decided; use a path that begins with $args";
 });
 
 export const zone = checked(64, zoneProblem);

@@ -27,3 +27,18 @@ export interface Finding {
   /** Terms of a `require_approval`; the policy's defaults where absent. */
   approval?: ApprovalTerms;
 }
+
+/** What limits, budgets, windows and freezes have in common. */
+export interface Restriction {
+  id: string;
+  action: RestrictingAction;
+  /** The author's own words, or null for a sentence made from the entry. */
+  reason: string | null;
+  approval: ApprovalTerms;
+}
+
+/** The finding of an entry that restricts: in its author's words, or in ours. */
+export function restricted(stage: StageName, entry: Restriction, otherwise: string): Finding {
+  const base: Finding = { stage, action: entry.action, reason: entry.reason ?? otherwise, rule: entry.id };
+  return entry.action === "require_approval" ? { ...base, approval: entry.approval } : base;
+}

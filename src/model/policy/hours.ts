@@ -17,7 +17,8 @@ const MIDNIGHT = 24 * 60;
 
 function parseRange(source: string): HourRange | string {
   const match = RANGE.exec(source.trim());
-  if (match === null) return `${JSON.stringify(source.trim())} is not a range of hours; write it as 09:00-17:00`;
+  if (match === null)
+    return `${JSON.stringify(source.trim())} is not a range of hours; write it as 09:00-17:00`;
   const from = Number(match[1]) * 60 + Number(match[2]);
   const to = Number(match[3]) * 60 + Number(match[4]);
   if (to > MIDNIGHT) return "no day has hours after 24:00";
@@ -35,7 +36,10 @@ export function hoursProblem(source: string): string | null {
 
 /** `09:00-12:00, 13:00-17:00`, already checked by `hoursProblem`. */
 export function parseHours(source: string): HourRange[] {
-  return source.split(",").map(parseRange).filter((range) => typeof range !== "string");
+  return source
+    .split(",")
+    .map(parseRange)
+    .filter((range) => typeof range !== "string");
 }
 
 const ZONE = /^(?:UTC|GMT|[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2})$/;
@@ -43,7 +47,9 @@ const ZONE = /^(?:UTC|GMT|[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2})$/;
 export function zoneProblem(name: string): string | null {
   try {
     if (ZONE.test(name)) formatter(name);
-    return ZONE.test(name) ? null : `${JSON.stringify(name)} is not a time zone; write an IANA name such as Europe/Berlin`;
+    return ZONE.test(name)
+      ? null
+      : `${JSON.stringify(name)} is not a time zone; write an IANA name such as Europe/Berlin`;
   } catch {
     return `${JSON.stringify(name)} is not a known time zone; write an IANA name such as Europe/Berlin`;
   }

@@ -42,7 +42,8 @@ function lintIds(raw: JsonObject, report: Report): Set<string> {
     for (const { entry, path } of entries(raw, section)) {
       const id = field(entry, "id");
       if (typeof id !== "string") continue;
-      if (seen.has(id)) report([...path, "id"], `another entry of ${section} has the id ${JSON.stringify(id)}; rename one`);
+      if (seen.has(id))
+        report([...path, "id"], `another entry of ${section} has the id ${JSON.stringify(id)}; rename one`);
       seen.add(id);
       all.add(id);
     }
@@ -60,7 +61,10 @@ function lintConditions(raw: JsonObject, report: Report): void {
       if (op.endsWith("matches") && typeof value === "string") {
         weight += patternWeight(value);
         if (weight > MAX_PATTERN_WEIGHT) {
-          report([...path, ...at, "value"], "the patterns of this policy are too much in all; use fewer or plainer ones");
+          report(
+            [...path, ...at, "value"],
+            "the patterns of this policy are too much in all; use fewer or plainer ones",
+          );
           return;
         }
       }
@@ -92,7 +96,10 @@ function lintTerms(raw: JsonObject, report: Report): void {
       if (terms === undefined) continue;
       check(terms, [...path, "approval"]);
       if (field(entry, "action") !== "require_approval") {
-        report([...path, "approval"], "has an effect only with action require_approval; change the action or remove it");
+        report(
+          [...path, "approval"],
+          "has an effect only with action require_approval; change the action or remove it",
+        );
       }
     }
   }
@@ -111,7 +118,10 @@ function lintEffects(raw: JsonObject, report: Report): void {
       } catch {
         continue;
       }
-      report([...path, "match", "effect"], `matches none of ${EFFECTS.join(", ")}${suggest(effect, EFFECTS)}`);
+      report(
+        [...path, "match", "effect"],
+        `matches none of ${EFFECTS.join(", ")}${suggest(effect, EFFECTS)}`,
+      );
     }
   }
 }
@@ -126,7 +136,8 @@ function lintTimes(raw: JsonObject, report: Report): void {
     const [from, to] = [field(entry, "from"), field(entry, "to")];
     const start = typeof from === "string" ? tryTimestamp(from) : undefined;
     const end = typeof to === "string" ? tryTimestamp(to) : undefined;
-    if (start !== undefined && end !== undefined && end <= start) report([...path, "to"], "is not after from");
+    if (start !== undefined && end !== undefined && end <= start)
+      report([...path, "to"], "is not after from");
   }
 }
 
@@ -143,6 +154,9 @@ function lintTests(raw: JsonObject, ids: ReadonlySet<string>, report: Report): v
   for (const { entry, path } of entries(raw, "tests")) {
     const rule = field(entry, "rule");
     if (typeof rule !== "string" || ids.has(rule)) continue;
-    report([...path, "rule"], `no rule, limit, budget, window or freeze has this id${suggest(rule, [...ids])}`);
+    report(
+      [...path, "rule"],
+      `no rule, limit, budget, window or freeze has this id${suggest(rule, [...ids])}`,
+    );
   }
 }

@@ -9,10 +9,19 @@ import type { MatchDoc, MatchField } from "./schema.ts";
 export type Match = (call: PolicyCall) => boolean;
 
 /** Everything but the tool, which the index asks for itself. */
-const OTHER_FIELDS = ["actor", "tenant", "environment", "effect", "data_class"] as const satisfies MatchField[];
+const OTHER_FIELDS = [
+  "actor",
+  "tenant",
+  "environment",
+  "effect",
+  "data_class",
+] as const satisfies MatchField[];
 
 /** A value that is not there reads as empty text: `*` matches it, a name does not. */
-function compileMatch(match: MatchDoc | undefined): { tool: Glob | null; others: [(typeof OTHER_FIELDS)[number], Glob][] } {
+function compileMatch(match: MatchDoc | undefined): {
+  tool: Glob | null;
+  others: [(typeof OTHER_FIELDS)[number], Glob][];
+} {
   const others: [(typeof OTHER_FIELDS)[number], Glob][] = [];
   for (const field of OTHER_FIELDS) {
     const source = match?.[field];
@@ -30,6 +39,7 @@ interface Entry<T> {
 
 export class MatchIndex<T> {
   readonly size: number;
+  private readonly items: readonly T[];
   private readonly exact = new Map<string, Entry<T>[]>();
   private readonly byPrefix = new Map<string, Entry<T>[]>();
   /** The lengths that literal starts have: one lookup for each, however many entries there are. */
@@ -37,6 +47,7 @@ export class MatchIndex<T> {
 
   constructor(items: readonly { match: MatchDoc | undefined; item: T }[]) {
     this.size = items.length;
+    this.items = items.map(({ item }) => item);
     items.forEach(({ match, item }, order) => {
       const entry: Entry<T> = { order, item, ...compileMatch(match) };
       for (const { prefix, exact } of entry.tool?.prefixes ?? [{ prefix: "", exact: false }]) {
@@ -46,7 +57,14 @@ export class MatchIndex<T> {
         else if (list[list.length - 1] !== entry) list.push(entry);
       }
     });
-    this.lengths = [...new Set([...this.byPrefix.keys()].map((prefix) => prefix.length))].sort((a, b) => a - b);
+    this.lengths = [...new Set([...this.byPrefix.keys()].map((prefix) => prefix.length))].sort(
+      (a, b) => a - b,
+    );
+  }
+
+  /** Every item, in the order of the policy. */
+  all(): readonly T[] {
+    return this.items;
   }
 
   /** The items that match the call, in the order of the policy. */
@@ -58,7 +76,8 @@ export class MatchIndex<T> {
       if (list === undefined) return;
       lists++;
       for (const entry of list) {
-        if ((entry.tool === null || entry.tool.test(call.tool)) && othersMatch(entry, call)) found.push(entry);
+        if ((entry.tool === null || entry.tool.test(call.tool)) && othersMatch(entry, call))
+          found.push(entry);
       }
     };
     take(this.exact.get(call.tool));

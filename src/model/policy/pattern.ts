@@ -27,12 +27,15 @@ export function patternWeight(source: string): number {
 
 /** Why the text is not a pattern that can be used, or null. */
 export function patternProblem(source: string): string | null {
-  if (source.length > MAX_PATTERN_CHARS) return `is longer than ${MAX_PATTERN_CHARS} characters; split the rule`;
+  if (source.length > MAX_PATTERN_CHARS)
+    return `is longer than ${MAX_PATTERN_CHARS} characters; split the rule`;
   try {
     const size = RE2JS.compile(source).programSize();
     return size <= MAX_PROGRAM ? null : "repeats too much; lower the counts in braces";
   } catch (error) {
-    const what = messageOf(error).replace(/^error parsing regexp: /, "").slice(0, 120);
+    const what = messageOf(error)
+      .replace(/^error parsing regexp: /, "")
+      .slice(0, 120);
     return `is outside the linear-time subset (RE2): ${what}; lookaround and backreferences are not supported`;
   }
 }

@@ -31,7 +31,7 @@ export function textArray(values: readonly (string | undefined)[]): Buffer {
   let chars = 0;
   for (const value of values) chars += value?.length ?? 0;
   // Mostly ASCII, so begin with a byte a character and grow only when a string does not fit.
-  let out = Buffer.allocUnsafe(HEADER_BYTES + values.length * 4 + chars);
+  let out: Buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 4 + chars);
   let at = writeHeader(out, TEXT, values.length, true);
   for (const value of values) {
     if (value === undefined) {

@@ -6,7 +6,10 @@ import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
 
 /** SQLSTATEs that mean something to whoever runs the service; the rest is told by number. */
 const KNOWN: Record<string, readonly [ErrorCode, string]> = {
-  "23505": ["corrupt", "ledger corrupt: the head row and the records in svc_ledger disagree; appends are refused"],
+  "23505": [
+    "corrupt",
+    "ledger corrupt: the head row and the records in svc_ledger disagree; appends are refused",
+  ],
   "55P03": ["unavailable", "ledger unavailable: another session holds the head of the ledger"],
   "57014": ["unavailable", "the database took too long to answer; narrow the search, or look at its load"],
   "25006": ["unavailable", "ledger unavailable: the database is read-only; is it a standby?"],
@@ -42,7 +45,8 @@ export function failure(error: unknown): SvcError {
   if (state === undefined) return unreachable(error);
   const known = KNOWN[state];
   if (known !== undefined) return new SvcError(known[0], known[1]);
-  if (VALUE.test(state)) return new SvcError("invalid", `the database cannot hold one of the values (${state})`);
+  if (VALUE.test(state))
+    return new SvcError("invalid", `the database cannot hold one of the values (${state})`);
   const said = SPEAKABLE.test(state) && error instanceof Error ? `: ${error.message}` : "";
   return new SvcError("unavailable", `ledger unavailable: PostgreSQL answered ${state}${said}`);
 }

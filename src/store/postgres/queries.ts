@@ -27,7 +27,11 @@ class Where {
   }
 
   /** Adds the condition unless the value is undefined. */
-  when<T>(value: T | undefined, condition: (parameter: string) => string, stored: (value: T) => unknown = (v) => v): void {
+  when<T>(
+    value: T | undefined,
+    condition: (parameter: string) => string,
+    stored: (value: T) => unknown = (v) => v,
+  ): void {
     if (value !== undefined) this.add(condition(this.value(stored(value))));
   }
 
@@ -53,7 +57,10 @@ export function listSql(table: TableName, query: ListQuery): Sql | undefined {
   return text === undefined ? undefined : { text, values: where.values };
 }
 
-export function countSql(table: TableName, query: { owner?: string | undefined; tag?: string | undefined }): Sql {
+export function countSql(
+  table: TableName,
+  query: { owner?: string | undefined; tag?: string | undefined },
+): Sql {
   const where = new Where();
   where.add(`tbl = ${where.value(table)}`);
   ownedBy(where, query.owner);
@@ -64,16 +71,40 @@ export function countSql(table: TableName, query: { owner?: string | undefined; 
 /** `pattern` is the LIKE pattern of `q`, see like.ts. Undefined when nothing can match. */
 export function recordsSql(query: RecordQuery, pattern: string | undefined): Sql | undefined {
   const where = new Where();
-  where.when(query.from, (p) => `seq >= ${p}`);
-  where.when(query.to, (p) => `seq <= ${p}`);
+  where.when(
+    query.from,
+    (p) => `seq >= ${p}`,
+    (seq) => whole(Math.ceil(seq)),
+  );
+  where.when(
+    query.to,
+    (p) => `seq <= ${p}`,
+    (seq) => whole(Math.floor(seq)),
+  );
   where.when(query.run_id, (p) => `run_id = ${p}`, toText);
   where.when(query.actor, (p) => `actor = ${p}`, toText);
   where.when(query.tool, (p) => `tool = ${p}`, toText);
-  where.when(query.since_ms, (p) => `ts_ms >= ${p}`, Math.ceil);
-  where.when(query.until_ms, (p) => `ts_ms <= ${p}`, Math.floor);
+  where.when(
+    query.since_ms,
+    (p) => `ts_ms >= ${p}`,
+    (ms) => whole(Math.ceil(ms)),
+  );
+  where.when(
+    query.until_ms,
+    (p) => `ts_ms <= ${p}`,
+    (ms) => whole(Math.floor(ms)),
+  );
   // Where in the chain that time lies; without it a search for the last hour would begin at record 0.
-  where.when(query.since_ms, (p) => `seq >= (SELECT min(first_seq) FROM svc_times WHERE slot >= ${p})`, slotOf);
-  where.when(query.until_ms, (p) => `seq <= (SELECT max(last_seq) FROM svc_times WHERE slot <= ${p})`, slotOf);
+  where.when(
+    query.since_ms,
+    (p) => `seq >= (SELECT min(first_seq) FROM svc_times WHERE slot >= ${p})`,
+    slotOf,
+  );
+  where.when(
+    query.until_ms,
+    (p) => `seq <= (SELECT max(last_seq) FROM svc_times WHERE slot <= ${p})`,
+    slotOf,
+  );
   where.when(pattern, (p) => `line ILIKE ${p}`);
   const page = `ORDER BY seq ${query.order === "desc" ? "DESC" : "ASC"} LIMIT ${where.value(rows(query.limit))}`;
   const text = anyOf(where, "event", query.event, { columns: "seq, line", from: "svc_ledger", page });
@@ -105,9 +136,9 @@ function anyOf(
     return `SELECT ${columns} FROM ${from} ${where} ${page}`;
   }
   const list = where.value(wanted.map(toText));
-  where.add(named(column, wanted.find((name) => name === "") ?? "x", "name"));
+  where.add(named(column, wanted.includes("") ? "" : wanted[0], "name"));
   return `SELECT ${columns} FROM unnest(${list}::text[]) AS names(name)
-    CROSS JOIN LATERAL (SELECT ${columns} FROM ${from} ${where} ${page}) AS each ${page}`;
+    CROSS JOIN LATERAL (SELECT ${columns} FROM ${from} ${where} ${page}) AS found ${page}`;
 }
 
 function ownedBy(where: Where, owner: string | undefined): void {
@@ -121,9 +152,14 @@ function named(column: "owner" | "tag" | "event", name: string | undefined, para
 }
 
 function slotOf(ms: number): number {
-  return Math.floor(ms / SLOT_MS);
+  return whole(Math.floor(ms / SLOT_MS));
 }
 
 function rows(limit: number): number {
-  return Math.max(0, Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER));
+  return Math.max(0, whole(Math.floor(limit)));
+}
+
+/** A bound such as Infinity is a fine bound and no bigint. */
+function whole(value: number): number {
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(value, Number.MAX_SAFE_INTEGER));
 }

@@ -33,7 +33,11 @@ interface HeadRow {
 export async function begin(session: Session, needs: readonly Key[], facts: Facts): Promise<Locked> {
   const { client } = session;
   const [, locked] = await session.together(() =>
-    Promise.all([client.query(sql.BEGIN), client.query<HeadRow>(sql.LOCK), fetchFacts(session, needs, facts)]),
+    Promise.all([
+      client.query(sql.BEGIN),
+      client.query<HeadRow>(sql.LOCK),
+      fetchFacts(session, needs, facts),
+    ]),
   );
   const row = locked.rows[0];
   if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
@@ -56,14 +60,19 @@ export interface Sent {
 }
 
 /** Answers what the server has against it once it has answered; rejects when it has not. */
-export async function writeAndCommit(session: Session, batch: Batch, locked: Locked): Promise<SvcError | undefined> {
+export async function writeAndCommit(
+  session: Session,
+  batch: Batch,
+  locked: Locked,
+): Promise<SvcError | undefined> {
   const statements = statementsOf(batch, locked);
   session.warning = undefined;
   const answers = await session.together(() =>
     Promise.all([...statements, "COMMIT"].map((statement) => session.client.query(statement))),
   );
   // A failed transaction answers COMMIT with ROLLBACK. A warning means that a standby was not waited for.
-  if (answers.at(-1)?.command !== "COMMIT") return new SvcError("unavailable", "ledger unavailable: rolled back");
+  if (answers.at(-1)?.command !== "COMMIT")
+    return new SvcError("unavailable", "ledger unavailable: rolled back");
   if (session.warning === undefined) return undefined;
   return new SvcError("unavailable", "ledger unavailable: the commit was not confirmed by the standby");
 }
@@ -80,7 +89,10 @@ function statementsOf(batch: Batch, { head, events }: Locked): Statement[] {
   if (batch.records.length > 0) statements.push({ ...sql.APPEND, values: appendValues(batch, head) });
   for (const chunk of chunks(puts)) statements.push({ ...sql.PUT, values: putValues(chunk) });
   if (removed.length > 0) {
-    const values = [textArray(removed.map(({ table }) => table)), textArray(removed.map(({ key }) => toText(key)))];
+    const values = [
+      textArray(removed.map(({ table }) => table)),
+      textArray(removed.map(({ key }) => toText(key))),
+    ];
     statements.push({ ...sql.REMOVE, values });
   }
   statements.push({ ...sql.ADVANCE, values: advanceValues(batch, events) });
@@ -136,7 +148,9 @@ function* chunks(puts: readonly Put[]): Generator<Put[]> {
 }
 
 function putValues(puts: readonly Put[]): Buffer[] {
-  const index = puts.map(({ table, doc }) => (INDEX[table] as (doc: unknown) => ReturnType<(typeof INDEX)["runs"]>)(doc));
+  const index = puts.map(({ table, doc }) =>
+    (INDEX[table] as (doc: unknown) => ReturnType<(typeof INDEX)["runs"]>)(doc),
+  );
   return [
     textArray(puts.map(({ table }) => table)),
     textArray(puts.map(({ key }) => toText(key))),

@@ -103,7 +103,9 @@ async function assertServer(client: pg.Client): Promise<void> {
 }
 
 async function versionOf(client: pg.Client): Promise<number> {
-  const there = await client.query<{ there: boolean }>("SELECT to_regclass('svc_schema') IS NOT NULL AS there");
+  const there = await client.query<{ there: boolean }>(
+    "SELECT to_regclass('svc_schema') IS NOT NULL AS there",
+  );
   if (!there.rows[0]!.there) return 0;
   const { rows } = await client.query<{ version: number }>("SELECT version FROM svc_schema");
   const version = rows[0]?.version ?? 0;

@@ -31,7 +31,8 @@ function problemOf({ records, hash, seq, line }: TailRow): string | undefined {
   const expected = Number(records) - 1;
   const last = seq === null ? -1 : Number(seq);
   if (last !== expected) return `the head row counts ${records} records and the last one is ${last}`;
-  if (line === null) return hash === GENESIS ? undefined : "there are no records and the head is not the start";
+  if (line === null)
+    return hash === GENESIS ? undefined : "there are no records and the head is not the start";
   const split = splitLine(line);
   if (split === undefined) return `record ${last} has no hash`;
   if (sha256Hex(split.body) !== split.hash) return `record ${last} does not match its hash`;

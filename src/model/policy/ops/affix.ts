@@ -8,7 +8,8 @@ function affix(holds: (actual: string, operand: string) => boolean): Op {
       if (value === undefined) return "is missing; write the text to look for";
       return typeof value === "string" && value !== "" ? null : "must be a text that is not empty";
     },
-    compile: (operand) => (actual) => (typeof actual === "string" ? holds(actual, operand as string) : undefined),
+    compile: (operand) => (actual) =>
+      typeof actual === "string" ? holds(actual, operand as string) : undefined,
   };
 }
 

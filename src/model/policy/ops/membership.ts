@@ -11,7 +11,7 @@ export const isIn: Op = {
   },
   compile: (operand) => {
     const list = operand as Json[];
-    const plain = new Set(list.filter((item) => item === null || typeof item !== "object"));
+    const plain = new Set<Json>(list.filter((item) => item === null || typeof item !== "object"));
     return (actual) => {
       if (plain.has(actual)) return true;
       const answers = list.map((item) => same(item, actual));

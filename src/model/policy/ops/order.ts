@@ -8,7 +8,8 @@ function order(holds: (actual: number, operand: number) => boolean): Op {
       if (value === undefined) return "is missing; write the number to compare with";
       return typeof value === "number" ? null : "must be a number (without quotes)";
     },
-    compile: (operand) => (actual) => (typeof actual === "number" ? holds(actual, operand as number) : undefined),
+    compile: (operand) => (actual) =>
+      typeof actual === "number" ? holds(actual, operand as number) : undefined,
   };
 }
 

@@ -1,0 +1,71 @@
+/** What settings must be to each other. Each rule is one line of a table, so that none hides in a branch. */
+import { isLoopbackHost } from "./loopback.ts";
+import type { Settings } from "./settings.ts";
+
+interface Verdicts {
+  refuse(key: string, message: string): void;
+  warn(key: string, message: string): void;
+}
+
+interface Rule {
+  /** The key at whose place the problem is shown. */
+  readonly key: string;
+  readonly broken: (settings: Settings) => boolean;
+  readonly message: string;
+  readonly only_warn?: boolean;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    key: "console.mode",
+    broken: ({ console, listen }) => console.mode === "open" && !isLoopbackHost(listen.host),
+    message: "an open console asks nobody who they are, so it needs a loopback listen.host; use login, or 127.0.0.1",
+  },
+  {
+    key: "store",
+    broken: ({ store, database_url }) => store === "postgres" && database_url === null,
+    message: "the postgres store needs SVC_DATABASE_URL (or database_url)",
+  },
+  {
+    key: "oidc.issuer",
+    broken: ({ oidc }) => oidc.issuer !== null && oidc.audience.length === 0,
+    message: "an issuer needs an audience (oidc.audience or SVC_OIDC_AUDIENCE), or tokens meant for others would be accepted",
+  },
+  {
+    key: "oidc.audience",
+    broken: ({ oidc }) => oidc.issuer === null && oidc.audience.length > 0,
+    message: "an audience needs an issuer (oidc.issuer or SVC_OIDC_ISSUER)",
+  },
+  {
+    key: "chat.signing_secret",
+    broken: ({ chat }) => chat.signing_secret !== null && chat.users === null,
+    message: "chat actions stay off until chat.users (SVC_CHAT_USERS) says who each chat user is",
+    only_warn: true,
+  },
+  {
+    key: "chat.users",
+    broken: ({ chat }) => chat.signing_secret === null && chat.users !== null,
+    message: "chat actions stay off until chat.signing_secret (SVC_CHAT_SIGNING_SECRET) is set",
+    only_warn: true,
+  },
+  {
+    key: "oidc.issuer",
+    broken: ({ oidc }) => oidc.issuer?.startsWith("http:") === true && !isLoopbackHost(new URL(oidc.issuer).hostname),
+    message: "the issuer's keys travel over plain http, where anybody on the way can replace them; use https",
+    only_warn: true,
+  },
+  {
+    key: "oidc.role_map",
+    broken: ({ oidc }) => oidc.issuer !== null && Object.keys(oidc.role_map).length === 0,
+    message: "no group has a role, so every token is refused (403)",
+    only_warn: true,
+  },
+];
+
+export function settingsRules(settings: Settings, verdicts: Verdicts): void {
+  for (const rule of RULES) {
+    if (!rule.broken(settings)) continue;
+    if (rule.only_warn) verdicts.warn(rule.key, rule.message);
+    else verdicts.refuse(rule.key, rule.message);
+  }
+}

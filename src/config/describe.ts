@@ -1,0 +1,39 @@
+/** The effective settings for people: each key, its value with secrets masked, and where it came from. */
+import { showDuration } from "../kernel/duration.ts";
+import { MASKED } from "./mask.ts";
+import { isDuration, type Row } from "./row.ts";
+import { allRows, type Origin, type Settings } from "./settings.ts";
+
+export interface SettingLine {
+  readonly key: string;
+  /** JSON-ready; durations as a person writes them. */
+  readonly value: unknown;
+  readonly origin: Origin;
+  readonly about: string;
+}
+
+export function describeSettings(settings: Settings): SettingLine[] {
+  const values = settings as unknown as Record<string, unknown>;
+  return allRows().map(({ key, path, row }) => {
+    const group = path.length === 2 ? (values[path[0]] as Record<string, unknown>) : values;
+    const name = isDuration(row) ? `${path.at(-1)}_ms` : path.at(-1)!;
+    return {
+      key,
+      value: shownValue(row, group[name]),
+      origin: settings.meta.origins.get(key) ?? { from: "default" },
+      about: row.about,
+    };
+  });
+}
+
+export function showOrigin(origin: Origin): string {
+  if (origin.from === "default") return "default";
+  return origin.from === "file" ? `${origin.file}:${origin.line}` : origin.name;
+}
+
+export function shownValue(row: Row, value: unknown): unknown {
+  if (value === undefined || value === null) return null;
+  if (row.mask !== undefined) return row.mask(value);
+  if (row.secret) return MASKED;
+  return isDuration(row) ? showDuration(value as number).replaceAll(" ", "") : value;
+}

@@ -1,0 +1,47 @@
+/**
+ * Many findings, one answer. The strictest action wins. An explicit allow lifts what the clock or the
+ * risk score asked for and nothing else: not a rule, a freeze, a content check, a limit or a budget.
+ */
+import { type MergedApproval, mergeTerms } from "./approvals.ts";
+import type { Policy } from "./compile.ts";
+import type { Finding, RuleAction, StageName } from "./finding.ts";
+
+export interface Combined {
+  action: RuleAction;
+  /** Every reason against the call, in pipeline order; empty when it is allowed. */
+  reasons: string[];
+  /** Ids of the entries that decided: those whose action is the one that won. */
+  rules: string[];
+  /** What an approval must satisfy; null unless the action is `require_approval`. */
+  approval: MergedApproval | null;
+  warnings: string[];
+}
+
+const LIFTED_BY_ALLOW: ReadonlySet<StageName> = new Set(["risk", "window"]);
+
+/** `findings` in pipeline order: times, content, rules, limits and budgets, risk. */
+export function combine(policy: Pick<Policy, "approvals">, findings: readonly Finding[]): Combined {
+  const allowed = findings.some((finding) => finding.stage === "rule" && finding.action === "allow");
+  const standing = findings.filter((finding) => !(allowed && LIFTED_BY_ALLOW.has(finding.stage)));
+  const by = (action: Finding["action"]) => standing.filter((finding) => finding.action === action);
+  const action: RuleAction =
+    by("deny").length > 0 ? "deny" : by("require_approval").length > 0 ? "require_approval" : "allow";
+  const against = standing.filter(
+    (finding) => finding.action === "deny" || finding.action === "require_approval",
+  );
+  const approval =
+    action === "require_approval"
+      ? mergeTerms(by("require_approval").map((finding) => finding.approval ?? policy.approvals))
+      : null;
+  return {
+    action,
+    reasons: distinct(against.map((finding) => finding.reason)),
+    rules: distinct(by(action).flatMap((finding) => (finding.rule === null ? [] : [finding.rule]))),
+    approval,
+    warnings: distinct(by("warn").map((finding) => finding.reason)),
+  };
+}
+
+function distinct(texts: readonly string[]): string[] {
+  return [...new Set(texts)];
+}

@@ -1,0 +1,162 @@
+/**
+ * A policy made ready: globs, patterns and paths compiled, defaults filled in, entries indexed by tool.
+ * It is made once when a policy is loaded and shared by all decisions; nothing in it changes afterwards.
+ */
+import { parseDuration, tryTimestamp } from "../../kernel/duration.ts";
+import { valueHash } from "../../kernel/hash.ts";
+import type { Json } from "../../kernel/json.ts";
+import { type Path, parsePath } from "../../kernel/paths.ts";
+import { type ApprovalSettings, compileApprovals, compileTerms } from "./approvals.ts";
+import type { ApprovalTerms, RestrictingAction, Restriction, RuleAction } from "./finding.ts";
+import { DAYS, type HourRange, parseHours } from "./hours.ts";
+import { MatchIndex } from "./match.ts";
+import type { Compare } from "./ops/op.ts";
+import { OPS } from "./ops/table.ts";
+import { compileRisk, type Risk } from "./risk-weights.ts";
+import type { ApprovalTermsDoc, MatchDoc, Per, PolicyDoc, RetentionDoc, RuleDoc } from "./schema.ts";
+
+export type { PolicyCall } from "./call.ts";
+
+export interface Condition {
+  path: Path;
+  whenMissing: boolean;
+  compare: Compare;
+}
+
+export interface Rule {
+  id: string;
+  action: RuleAction;
+  reason: string;
+  when: Condition[];
+  approval: ApprovalTerms;
+}
+
+export interface Limit extends Restriction {
+  max: number;
+  per: Per;
+  window: string;
+  window_ms: number;
+}
+
+export interface Budget extends Limit {
+  path: Path;
+  warn_at: number | null;
+}
+
+export interface TimeWindow extends Restriction {
+  days: ReadonlySet<number>;
+  hours: HourRange[];
+  tz: string;
+  shown: string;
+}
+
+export interface Freeze extends Restriction {
+  from_ms: number;
+  to_ms: number;
+}
+
+export interface Policy {
+  doc: PolicyDoc;
+  hash: string;
+  approvals: ApprovalSettings;
+  content: NonNullable<PolicyDoc["content"]>;
+  risk: Risk | null;
+  retention: RetentionDoc | null;
+  rules: MatchIndex<Rule>;
+  limits: MatchIndex<Limit>;
+  budgets: MatchIndex<Budget>;
+  windows: MatchIndex<TimeWindow>;
+  freezes: MatchIndex<Freeze>;
+}
+
+interface RestrictionDoc {
+  id: string;
+  action?: RestrictingAction | undefined;
+  reason?: string | undefined;
+  approval?: ApprovalTermsDoc | undefined;
+}
+
+const WHOLE_DAY: HourRange[] = [{ from: 0, to: 24 * 60 }];
+
+/** The document must come from `loadPolicy`, which refuses what could not be compiled. */
+export function compilePolicy(doc: PolicyDoc): Policy {
+  const approvals = compileApprovals(doc.approvals);
+  const common = (entry: RestrictionDoc): Restriction => ({
+    id: entry.id,
+    action: entry.action ?? "deny",
+    reason: entry.reason ?? null,
+    approval: compileTerms(entry.approval, approvals),
+  });
+  return {
+    doc,
+    hash: valueHash(doc as unknown as Json),
+    approvals,
+    content: doc.content ?? {},
+    risk: doc.risk === undefined ? null : compileRisk(doc.risk),
+    retention: doc.retention ?? null,
+    rules: index(doc.rules, (rule) => compileRule(rule, approvals)),
+    limits: index(doc.limits, (limit) => ({
+      ...common(limit),
+      max: limit.max,
+      per: limit.per,
+      window: limit.window,
+      window_ms: parseDuration(limit.window),
+    })),
+    budgets: index(doc.budgets, (budget) => ({
+      ...common(budget),
+      max: budget.max,
+      per: budget.per,
+      window: budget.window,
+      window_ms: parseDuration(budget.window),
+      path: parsePath(budget.path),
+      warn_at: budget.warn_at ?? null,
+    })),
+    windows: index(doc.windows, (window) => ({
+      ...common(window),
+      days: new Set((window.days ?? DAYS).map((day) => DAYS.indexOf(day))),
+      hours: window.hours === undefined ? WHOLE_DAY : parseHours(window.hours),
+      tz: window.tz ?? "UTC",
+      shown: [window.days?.join(" "), window.hours, window.tz ?? "UTC"]
+        .filter((part) => part !== undefined)
+        .join(", "),
+    })),
+    freezes: index(doc.freezes, (freeze) => ({
+      ...common(freeze),
+      from_ms: tryTimestamp(freeze.from)!,
+      to_ms: tryTimestamp(freeze.to)!,
+    })),
+  };
+}
+
+/** A policy that says nothing, for a service that was given none. */
+export const EMPTY_POLICY: Policy = compilePolicy({ version: 1 });
+
+function index<D extends { match?: MatchDoc | undefined }, T>(
+  docs: readonly D[] | undefined,
+  compile: (doc: D) => T,
+): MatchIndex<T> {
+  return new MatchIndex((docs ?? []).map((doc) => ({ match: doc.match, item: compile(doc) })));
+}
+
+const DEFAULT_REASON: Record<RuleAction, (id: string) => string> = {
+  allow: (id) => `rule ${id} allows this call`,
+  require_approval: (id) => `rule ${id} requires approval`,
+  deny: (id) => `rule ${id} denies this call`,
+};
+
+function compileRule(rule: RuleDoc, approvals: ApprovalSettings): Rule {
+  return {
+    id: rule.id,
+    action: rule.action,
+    reason: rule.reason ?? DEFAULT_REASON[rule.action](rule.id),
+    when: (rule.when ?? []).map((condition) => {
+      const op = OPS[condition.op];
+      return {
+        path: parsePath(condition.path),
+        whenMissing: op.whenMissing,
+        compare: op.compile((condition.value ?? null) as Json),
+      };
+    }),
+    approval: compileTerms(rule.approval, approvals),
+  };
+}

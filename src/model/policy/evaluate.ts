@@ -1,0 +1,37 @@
+/** All stages of a policy over one call, in pipeline order. */
+import type { PolicyCall } from "./call.ts";
+import { type Combined, combine } from "./combine.ts";
+import type { Policy } from "./compile.ts";
+import { checkContent } from "./content.ts";
+import type { CounterDoc } from "./counters.ts";
+import type { Finding } from "./finding.ts";
+import { type Charge, checkLimits } from "./limits.ts";
+import { checkRisk, type RiskResult } from "./risk.ts";
+import { checkRules } from "./rules.ts";
+import { checkTimes } from "./times.ts";
+
+export interface Evaluation extends Combined {
+  findings: Finding[];
+  risk: RiskResult;
+  /** Counters to write if the call goes ahead. */
+  charges: Charge[];
+}
+
+/** `now_ms` null leaves freezes and windows out and counts limits at time zero. */
+export function evaluatePolicy(
+  policy: Policy,
+  call: PolicyCall,
+  now_ms: number | null,
+  counters: ReadonlyMap<string, CounterDoc> = new Map(),
+): Evaluation {
+  const limits = checkLimits(policy, call, counters, now_ms ?? 0);
+  const risk = checkRisk(policy, call);
+  const findings = [
+    ...(now_ms === null ? [] : checkTimes(policy, call, now_ms)),
+    ...checkContent(policy, call),
+    ...checkRules(policy, call),
+    ...limits.findings,
+    ...(risk.finding === null ? [] : [risk.finding]),
+  ];
+  return { ...combine(policy, findings), findings, risk, charges: limits.charges };
+}

@@ -1,0 +1,178 @@
+/**
+ * The distributed store: several servers, one PostgreSQL. This file puts the parts together; see the
+ * README beside it for the life of a record.
+ */
+import { SvcError } from "../../kernel/errors.ts";
+import type { Pending } from "../batch.ts";
+import { changeSignal } from "../change-signal.ts";
+import { GroupCommit } from "../group-commit.ts";
+import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
+import type { TableName, Tables } from "../tables.ts";
+import { failure } from "./failures.ts";
+import { Listener } from "./listener.ts";
+import { Reader } from "./reader.ts";
+import { prepareDatabase } from "./schema.ts";
+import { Session } from "./session.ts";
+import { timeLimit } from "./time-limit.ts";
+import { Writer } from "./writer.ts";
+
+type Warn = (message: string, fields?: Record<string, unknown>) => void;
+
+/** A first start creates tables and indexes, perhaps behind another process that does the same. */
+const PREPARE_MS = 30_000;
+const SCRUB_MS = 600_000;
+
+export async function openPostgresStore(url: string, warn: Warn): Promise<Store> {
+  await prepare(url, warn);
+  const store = new PostgresStore(url, warn);
+  try {
+    await store.start();
+  } catch (error) {
+    await store.close();
+    throw failure(error);
+  }
+  return store;
+}
+
+async function prepare(url: string, warn: Warn): Promise<void> {
+  const limit = timeLimit(PREPARE_MS);
+  try {
+    const session = await Session.open(url, {
+      signal: limit.signal,
+      setup: "SET client_min_messages = warning",
+    });
+    try {
+      await session.until(limit.signal, () => prepareDatabase(session.client));
+      await session.until(limit.signal, () => warnOfSettings(session, warn));
+    } finally {
+      await session.end();
+    }
+  } catch (error) {
+    throw failure(error);
+  } finally {
+    limit.clear();
+  }
+}
+
+async function warnOfSettings({ client }: Session, warn: Warn): Promise<void> {
+  const { rows } = await client.query<{ fsync: string }>("SELECT current_setting('fsync') AS fsync");
+  if (rows[0]?.fsync === "off") {
+    warn("this PostgreSQL runs with fsync off: a power cut can lose records that were answered for");
+  }
+}
+
+class PostgresStore implements Store {
+  readonly kind = "postgres" as const;
+  private readonly url: string;
+  private readonly warn: Warn;
+  private readonly signal = changeSignal();
+  private readonly writer: Writer;
+  private readonly reader: Reader;
+  private readonly listener: Listener;
+  private readonly commits = new GroupCommit((batch) => this.commit(batch));
+  private closing: Promise<void> | undefined;
+
+  constructor(url: string, warn: Warn) {
+    this.url = url;
+    this.warn = warn;
+    this.writer = new Writer(url);
+    this.reader = new Reader(url);
+    this.listener = new Listener(url, () => this.signal.notify());
+  }
+
+  async start(): Promise<void> {
+    await this.listener.start();
+    try {
+      await this.writer.check();
+    } catch (error) {
+      // A damaged ledger can still be read, and must be, to find the damage; only appends are refused.
+      if (!(error instanceof SvcError) || error.code !== "corrupt") throw error;
+      this.warn(error.message);
+    }
+  }
+
+  transact<T>(unit: Unit<T>): Promise<T> {
+    return this.commits.submit(unit);
+  }
+
+  async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
+    this.assertOpen();
+    return this.reader.get(table, key);
+  }
+
+  async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
+    this.assertOpen();
+    return this.reader.list(table, query);
+  }
+
+  async count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
+    this.assertOpen();
+    return this.reader.count(table, query);
+  }
+
+  async records(query: RecordQuery): Promise<string[]> {
+    this.assertOpen();
+    return this.reader.records(query);
+  }
+
+  async head(): Promise<LedgerState> {
+    this.assertOpen();
+    return this.reader.head();
+  }
+
+  async changed(signal: AbortSignal): Promise<void> {
+    this.assertOpen();
+    await this.signal.wait(signal);
+  }
+
+  /** A batch without effect: it takes the head lock, which only a database that can be written to grants. */
+  async ready(): Promise<void> {
+    await this.transact({ run: () => undefined });
+  }
+
+  async scrub(): Promise<void> {
+    this.assertOpen();
+    try {
+      const problem = await vacuum(this.url);
+      if (problem !== undefined) this.warn("deleted documents were not vacuumed away", { problem });
+    } catch (error) {
+      this.warn("deleted documents were not vacuumed away", { problem: failure(error).message });
+    }
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shut();
+    return this.closing;
+  }
+
+  private async shut(): Promise<void> {
+    await this.commits.close();
+    await Promise.all([this.writer.close(), this.listener.close(), this.reader.close()]);
+    this.signal.notify();
+  }
+
+  private async commit(batch: readonly Pending[]): Promise<void> {
+    await this.writer.commit(batch);
+    this.signal.notify();
+  }
+
+  private assertOpen(): void {
+    if (this.closing !== undefined) throw new SvcError("unavailable", "the store is closed");
+  }
+}
+
+/** On a connection of its own, since it may take longer than any statement of ours. Answers what was skipped. */
+async function vacuum(url: string): Promise<string | undefined> {
+  const limit = timeLimit(SCRUB_MS);
+  try {
+    const session = await Session.open(url, { signal: limit.signal, setup: "SET lock_timeout = 60000" });
+    try {
+      await session.until(limit.signal, () => session.client.query("VACUUM (INDEX_CLEANUP ON) svc_docs"));
+      return session.warning;
+    } finally {
+      await session.end();
+    }
+  } finally {
+    limit.clear();
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * Keeps the house in order: layers, rings, sizes, banned calls. A failure says what to do instead.
+ * Every rule is also tried on a sample that breaks it, for a rule that cannot fail keeps nothing.
+ */
+import { describe, expect, it } from "vitest";
+import { allTexts, filesUnder, type SourceFile, sourceFile } from "./support/files.ts";
+import { readSource } from "./support/source.ts";
+import { banProblems, SOURCE_BANS, TEST_BANS, TEXT_BANS } from "./support/tidy/bans.ts";
+import { functionsIn } from "./support/tidy/functions.ts";
+import { findCycles, importsOf } from "./support/tidy/imports.ts";
+import { arrowProblem, cycleProblems, layerProblems } from "./support/tidy/layers.ts";
+
+const MAX_FILE_LINES = 400;
+const MAX_FUNCTION_LINES = 75;
+const VAGUE = /(?:^|[/._-])(?:utils?|helpers?|misc|common)(?=[/._-])/i;
+
+const all = ["src", "test"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
+const shipped = all.filter(({ path }) => path.startsWith("src/") && !path.endsWith(".test.ts"));
+
+function sample(path: string, text: string): SourceFile {
+  return { path, text, ...readSource(text) };
+}
+
+describe("tidy", () => {
+  it("keeps the layers", () => {
+    expect(layerProblems(shipped)).toEqual([]);
+  });
+
+  it("has no import cycles", () => {
+    expect(cycleProblems(shipped)).toEqual([]);
+  });
+
+  it("makes no banned calls", () => {
+    expect(banProblems(shipped, SOURCE_BANS)).toEqual([]);
+  });
+
+  it("leaves no test out", () => {
+    expect(banProblems(all, TEST_BANS)).toEqual([]);
+  });
+
+  it("names things by what they are", () => {
+    const vague = [...all.map(({ path }) => path), ...filesUnder("scripts", "")].filter((path) =>
+      VAGUE.test(path),
+    );
+    expect(vague, "name the file or folder after what it holds").toEqual([]);
+  });
+
+  it("keeps files short", () => {
+    const long = shipped
+      .map(({ path, text }) => ({ path, lines: text.split("\n").length - 1 }))
+      .filter(({ lines }) => lines > MAX_FILE_LINES)
+      .map(
+        ({ path, lines }) =>
+          `${path} has ${lines} lines: split it by what it does, ${MAX_FILE_LINES} at most`,
+      );
+    expect(long).toEqual([]);
+  });
+
+  it("keeps functions short", () => {
+    const long = shipped.flatMap(({ path, code }) =>
+      functionsIn(code)
+        .filter(({ lines }) => lines > MAX_FUNCTION_LINES)
+        .map(
+          ({ header, line, lines }) =>
+            `${path}:${line} "${header}" has ${lines} lines: give its parts names, ${MAX_FUNCTION_LINES} at most`,
+        ),
+    );
+    expect(long).toEqual([]);
+  });
+
+  it("opens every file with what it owns", () => {
+    const bare = shipped.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*/.test(text)).map(({ path }) => path);
+    expect(bare, "begin the file with /** one or two sentences: what it owns and keeps true */").toEqual([]);
+  });
+
+  it("says nothing about the machine it was written on", () => {
+    expect(banProblems(allTexts(), TEXT_BANS)).toEqual([]);
+  });
+});
+
+describe("the rules themselves", () => {
+  it.each([
+    ["src/kernel/a.ts", "src/model/b.ts", false, "kernel may not know model"],
+    ["src/engine/a.ts", "src/store/port.ts", false, "core may not know infrastructure"],
+    ["src/engine/a.ts", "src/store/port.ts", true, undefined],
+    ["src/engine/a.ts", "src/store/batch.ts", true, "core may not know infrastructure"],
+    ["src/ledger/a.ts", "src/engine/b.ts", false, "within core the order is"],
+    ["src/engine/a.ts", "src/ledger/b.ts", false, undefined],
+    ["src/alerts/a.ts", "src/notify/b.ts", false, "do not import one another"],
+    ["src/app/wire.ts", "src/store/sqlite/store.ts", false, "only src/store/open.ts"],
+    ["src/store/open.ts", "src/store/sqlite/store.ts", false, undefined],
+    ["src/store/sqlite/a.ts", "src/store/sqlite/b.ts", false, undefined],
+    ["src/store/sqlite/a.ts", "src/store/files/b.ts", false, "only src/store/open.ts"],
+    ["src/http/a.ts", "src/app/b.ts", false, undefined],
+    ["src/app/a.ts", "src/http/b.ts", false, "app may not know surfaces"],
+    ["src/helper/a.ts", "src/kernel/b.ts", false, "belongs to no layer"],
+    ["src/app/a.ts", "src/index.ts", false, "the library's entry"],
+    ["src/index.ts", "src/app/a.ts", false, undefined],
+    ["src/app/a.ts", "test/support/env.ts", false, "only from src/"],
+  ])("layers: %s -> %s", (from, to, typeOnly, problem) => {
+    const found = arrowProblem(from, to, typeOnly);
+    if (problem === undefined) expect(found).toBeUndefined();
+    else expect(found).toContain(problem);
+  });
+
+  it("cycles: finds a ring once, and none in a diamond", () => {
+    const ring = new Map([
+      ["a", ["b"]],
+      ["b", ["c"]],
+      ["c", ["a"]],
+    ]);
+    const diamond = new Map([
+      ["a", ["b", "c"]],
+      ["b", ["d"]],
+      ["c", ["d"]],
+      ["d", []],
+    ]);
+    expect(findCycles(ring)).toEqual([["a", "b", "c"]]);
+    expect(findCycles(diamond)).toEqual([]);
+  });
+
+  it("imports: reads every form and no text that looks like one", () => {
+    const file = sample(
+      "src/app/a.ts",
+      [
+        'import x from "./x.ts";',
+        'import type { Y } from "../model/y.ts";',
+        "import {\n  z,\n} from './z.ts';",
+        'import "./effect.ts";',
+        'export { w } from "./w.ts";',
+        'const late = await import("./late.ts");',
+        "// import no from './no.ts'",
+        "const text = `\nimport no from './no.ts'\n`;",
+        'export const from = "./no.ts";',
+      ].join("\n"),
+    );
+    expect(importsOf(file).map(({ target, typeOnly }) => `${typeOnly ? "type " : ""}${target}`)).toEqual([
+      "src/app/x.ts",
+      "type src/model/y.ts",
+      "src/app/z.ts",
+      "src/app/effect.ts",
+      "src/app/w.ts",
+      "src/app/late.ts",
+    ]);
+  });
+
+  it.each([
+    ["src/engine/a.ts", "const t = Date.now();"],
+    ["src/engine/a.ts", "const t = new Date();"],
+    ["src/engine/a.ts", "const t = new Date;"],
+    ["src/model/a.ts", "Math.random()"],
+    ["src/model/a.ts", "setTimeout(f, 1)"],
+    ["src/model/a.ts", "process.env.X"],
+    ["src/model/a.ts", 'import { readFileSync } from "node:fs";'],
+    ["src/model/a.ts", 'import { spawn } from "child_process";'],
+    ["src/kernel/a.ts", 'import { randomBytes } from "node:crypto";'],
+    ["src/notify/a.ts", "await fetch(url)"],
+    ["src/notify/a.ts", 'import { request } from "undici";'],
+    ["src/app/a.ts", 'console.log("x")'],
+    ["src/app/a.ts", 'export * from "./b.ts";'],
+    ["src/app/a.ts", "const x: any = 1;"],
+    ["src/app/a.ts", "const x = y as any;"],
+    ["src/app/a.ts", "const x: Map<string, any> = y;"],
+    ["src/app/a.ts", "// @ts-ignore"],
+  ])("bans: %s may not hold %s", (path, text) => {
+    expect(banProblems([sample(path, text)], SOURCE_BANS)).toHaveLength(1);
+  });
+
+  it.each([
+    ["src/kernel/env.ts", "Date.now()"],
+    ["src/engine/a.ts", "const t = new Date(env.now());"],
+    ["src/engine/a.ts", "// Date.now() would be wrong here"],
+    ["src/engine/a.ts", 'const text = "Date.now()";'],
+    ["src/engine/a.ts", "process(units)"],
+    ["src/engine/a.ts", "work.process.start()"],
+    ["src/store/a.ts", 'import { readFileSync } from "node:fs";'],
+    ["src/egress/a.ts", "await fetch(url)"],
+    ["src/notify/a.ts", "await egress.fetch(url)"],
+    ["src/store/a.ts", "class A {\n  fetch(keys: Key[]) {}\n}"],
+    ["src/config/a.ts", "console.role"],
+    ["src/cli/a.ts", 'console.log("x")'],
+    ["src/app/a.ts", "const found = Promise.any(list);"],
+    ["src/app/a.ts", "const many: Company[] = company;"],
+  ])("bans: %s may hold %s", (path, text) => {
+    expect(banProblems([sample(path, text)], SOURCE_BANS)).toEqual([]);
+  });
+
+  it("bans: finds tests that do not run, and machine paths", () => {
+    expect(
+      banProblems([sample("test/a.test.ts", "it.only(x); describe.skip(y); it.skipIf(z)")], TEST_BANS),
+    ).toHaveLength(2);
+    expect(banProblems([sample("README.md", `see ${["", "work", "x"].join("/")}`)], TEXT_BANS)).toHaveLength(
+      1,
+    );
+    expect(
+      banProblems([sample("a.md", `https://${["registry", "npmjs", "org"].join(".")}/x`)], TEXT_BANS),
+    ).toHaveLength(1);
+  });
+
+  it("functions: measures each form and nothing else", () => {
+    const { code } = readSource(
+      [
+        "function plain() {\n  return 1;\n}",
+        "const arrow = (a: number) => {\n  return a;\n};",
+        "class A {\n  method(): Promise<{ x: string }> {\n    return y;\n  }\n}",
+        "function typed(f: () => void): f is () => void {\n  if (f) {\n    f();\n  }\n  return true;\n}",
+        "const object = {\n  key: {\n    a: 1,\n  },\n};",
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
+        "const template = `${list.map((x) => {\n  return `}${x}{`;\n})}`;",
+        "const regex = /[/}]{2}/;",
+        "function before(): void {}\n\nexport class B {\n  a = 1;\n}",
+      ].join("\n"),
+    );
+    expect(functionsIn(code).map(({ line, lines }) => [line, lines])).toEqual([
+      [1, 3],
+      [4, 3],
+      [8, 3],
+      [12, 6],
+      [23, 3],
+      [27, 1],
+    ]);
+  });
+});
