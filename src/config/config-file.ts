@@ -102,11 +102,15 @@ class KeyReader {
     }
   }
 
-  /** An empty value is one that was not given. */
+  /** An empty value is one that was not given; one whose variable is missing has been told of already. */
   private keep(key: string, path: FieldPath, value: Json): void {
-    if (value === null) return;
+    if (value === null || this.unexpanded(path)) return;
     const expanded = typeof value === "string" && this.written(path) !== value;
     this.values.set(key, { value, expanded, path, line: this.lineOf(path) });
+  }
+
+  private unexpanded(path: FieldPath): boolean {
+    return path.length > 0 && this.problems.some((problem) => path.every((key, i) => problem.path[i] === key && !problem.key));
   }
 
   private written(path: FieldPath): Json | undefined {

@@ -55,7 +55,7 @@ function variables(): string {
 }
 
 function about(row: Row): string {
-  return row.secret ? `${row.about} Secret: never shown.` : row.about;
+  return row.secret ? `${row.about} Secret: shown masked.` : row.about;
 }
 
 function showDefault(row: Row): string {

@@ -100,6 +100,10 @@ export interface StepDoc {
   compensated_seq: number | null;
   /** The store-wide key of the logical call, where the manifest declares one. */
   idempotency: string | null;
+  /** The latest request for approval of this step's undo. */
+  undo_request?: string;
+  /** The step is undone, and its declared read-back could not be run. */
+  unverified?: boolean;
 }
 
 /**

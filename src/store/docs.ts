@@ -30,6 +30,8 @@ export interface JobDoc {
   report: Json;
   error: string | null;
   options: { retries: number; approve_compensations: boolean };
+  /** Where the ledger stood when the job began: what was undone from there on is the job's own work. */
+  since_seq: number;
 }
 
 export interface CaptureDoc {

@@ -85,14 +85,12 @@ function toUpstream(given: z.infer<typeof upstreamSchema>): Upstream {
 
 export const GATEWAY_ROWS = {
   mode: choiceRow(["enforce", "observe"], "enforce", {
-    flag: "mode",
     about: "The mode of the runs that the gateway opens.",
   }),
   actor: row<string>({
     type: "text",
     schema: textSchema.max(256).refine((name) => !RESERVED_NAMES.has(name), "is a name of the service itself; choose another"),
     default: "gateway-agent",
-    flag: "actor",
     about: "The actor of a stdio session, which has no key.",
   }),
   tenant: textRow({ about: "The tenant of a stdio session." }),

@@ -34,7 +34,7 @@ export const SERVER_ROWS = {
     flag: "manifests",
     about: "The tool manifests: a file, a folder of .yaml files, or an http(s) URL.",
   }),
-  policy: pathRow({ env: "SVC_POLICY", flag: "policy", about: "The policy file." }),
+  policy: pathRow({ env: "SVC_POLICY", about: "The policy file." }),
   keys: pathRow({ env: "SVC_KEYS", flag: "keys", about: "The API key file (JSON)." }),
   data: row<string>({
     type: "path",
@@ -92,7 +92,6 @@ export const SERVER_ROWS = {
   }),
   environment: textRow({
     env: "SVC_ENVIRONMENT",
-    flag: "environment",
     about: "The name of this deployment (prod, staging); policies, halts, risk and traces use it.",
   }),
   signing_key: pathRow({

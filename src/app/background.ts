@@ -1,0 +1,43 @@
+/** Work that goes on beside the requests: each task at its own pace, never two of one kind at once. */
+import { messageOf } from "../kernel/errors.ts";
+import type { Logger } from "../telemetry/log.ts";
+
+export class Background {
+  private readonly stopped = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+  private readonly log: Logger;
+
+  constructor(log: Logger) {
+    this.log = log;
+  }
+
+  get signal(): AbortSignal {
+    return this.stopped.signal;
+  }
+
+  /** Runs the task every so often. A failure is a warning and the next round comes all the same. */
+  every(ms: number, name: string, task: () => Promise<unknown>): void {
+    const round = async () => {
+      try {
+        await task();
+      } catch (error) {
+        if (!this.stopped.signal.aborted) this.log.warn(`${name} failed`, { error: messageOf(error) });
+      }
+      if (!this.stopped.signal.aborted) timer = setTimeout(start, ms).unref();
+    };
+    const start = () => this.track(round());
+    let timer = setTimeout(start, ms).unref();
+    this.stopped.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  }
+
+  /** Keeps a promise in sight until it is done, so that stopping can wait for it. */
+  track(work: Promise<void>): void {
+    this.running.add(work);
+    void work.finally(() => this.running.delete(work));
+  }
+
+  async stop(): Promise<void> {
+    this.stopped.abort();
+    await Promise.allSettled([...this.running]);
+  }
+}

@@ -1,0 +1,19 @@
+/** The kill-switch file: while it exists nothing new runs, and what it says is the reason. */
+import { readFileSync, statSync } from "node:fs";
+
+const LONGEST_REASON = 500;
+
+export function killSwitch(file: string | null): () => string | null {
+  if (file === null) return () => null;
+  return () => {
+    try {
+      const found = statSync(file, { throwIfNoEntry: false });
+      if (found === undefined) return null;
+      const text = found.isFile() && found.size > 0 ? readFileSync(file, "utf8").slice(0, LONGEST_REASON).trim() : "";
+      return text === "" ? "the kill-switch file exists" : text;
+    } catch (error) {
+      // Not being able to look is no reason to go on.
+      return `the kill-switch file cannot be checked (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
+    }
+  };
+}

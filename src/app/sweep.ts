@@ -1,0 +1,44 @@
+/** What time alone changes: requests escalate and expire, remembered answers are forgotten. */
+import { ageUnit } from "../engine/approvals/decide-request.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { ApprovalDoc } from "../model/approval.ts";
+import { announce, type App } from "./app.ts";
+
+const PAGE = 200;
+
+/** Ages every request that is open or approved; answers those that were escalated just now. */
+export async function sweepApprovals(app: App): Promise<ApprovalDoc[]> {
+  const { store, env, listeners } = app.core;
+  const escalated: ApprovalDoc[] = [];
+  let after: { sort: number; key: string } | undefined;
+  for (;;) {
+    const rows = await store.list("approvals", { tag: ["pending", "escalated", "approved"], limit: PAGE, after });
+    for (const { doc } of rows) {
+      if (!due(doc, env.now())) continue;
+      const aged = await store.transact(ageUnit(app.core, doc.id));
+      if (aged === null) continue;
+      announce(listeners, aged.records);
+      if (aged.approval.status === "escalated") escalated.push(aged.approval);
+    }
+    const last = rows[rows.length - 1];
+    if (rows.length < PAGE || last === undefined) return escalated;
+    after = { sort: last.sort, key: last.key };
+  }
+}
+
+function due(doc: ApprovalDoc, now: number): boolean {
+  if (now >= doc.expires_ms) return true;
+  const { escalate_after_ms } = doc.internal;
+  return doc.status === "pending" && escalate_after_ms !== null && now >= doc.requested_ms + escalate_after_ms;
+}
+
+export async function forgetReplies(app: App): Promise<void> {
+  const { store, env } = app.core;
+  const rows = await store.list("replies", { to: env.now() - LIMITS.idempotency_keep_ms, limit: PAGE });
+  if (rows.length === 0) return;
+  await store.transact({
+    run(tx) {
+      for (const { key } of rows) tx.delete("replies", key);
+    },
+  });
+}

@@ -1,0 +1,58 @@
+/** From command-line options to an open engine; every command takes the same global options. */
+import { Command, Option } from "commander";
+import { type App } from "../app/app.ts";
+import { openLocalApp } from "../app/local.ts";
+import { loadSettings } from "../config/load.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Principal } from "../model/roles.ts";
+import { type Io } from "./io.ts";
+
+/** A command's result: the exit code it ends with. */
+export type Exit = 0 | 1 | 2;
+export const ATTENTION: Exit = 2;
+
+export interface Context {
+  io: Io;
+  settings(flags?: Record<string, unknown>): Settings;
+  /** Opens the store and the rules, runs the work, and closes everything again. */
+  withApp<T>(flags: Record<string, unknown>, work: (app: App) => Promise<T>): Promise<T>;
+}
+
+export type Action = (context: Context, options: Record<string, unknown>, ...args: string[]) => Promise<Exit>;
+
+export function globalOptions(command: Command): Command {
+  return command
+    .addOption(new Option("-m, --manifests <path>", "tool manifests: a file, a folder or a URL"))
+    .addOption(new Option("-d, --data <dir>", "data folder"))
+    .addOption(new Option("--store <kind>", "files, sqlite or postgres"))
+    .addOption(new Option("--config <file>", "configuration file (default: svc.config.yaml here)"));
+}
+
+export function createContext(io: Io): Context {
+  const settings = (flags: Record<string, unknown> = {}) => loadSettings({ flags, env: io.env, cwd: io.cwd });
+  return {
+    io,
+    settings,
+    async withApp(flags, work) {
+      const app = await openLocalApp(settings(flags), io.clock);
+      try {
+        return await work(app);
+      } finally {
+        await app.close();
+      }
+    },
+  };
+}
+
+/** Whoever sits at the command line holds the data already, and so acts with every role. */
+export function localPrincipal(name = "cli"): Principal {
+  return {
+    id: `local:${name}`,
+    name,
+    roles: ["admin"],
+    groups: [],
+    tenant: null,
+    max_permissions: ["*"],
+    allow_observe: true,
+  };
+}

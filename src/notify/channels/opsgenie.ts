@@ -1,0 +1,66 @@
+/**
+ * Opsgenie Alert API v2: an alert is created under an alias and closed by it. The address may be that of
+ * another region or of Jira Service Management, which speaks the same API.
+ */
+import { z } from "zod";
+import { type Channel, common, type HttpDelivery, httpUrl, postJson, withPath } from "../channel.ts";
+import type { Severity } from "../events.ts";
+import { describe, type Message } from "../message.ts";
+import { tagless } from "../text.ts";
+
+const DEFAULT_URL = "https://api.opsgenie.com/v2/alerts";
+
+const schema = z.strictObject({
+  type: z.literal("opsgenie"),
+  ...common,
+  api_key: z.string().min(1),
+  url: httpUrl.default(DEFAULT_URL),
+});
+type Config = z.infer<typeof schema>;
+
+const PRIORITIES: Record<Severity, string> = { critical: "P1", error: "P2", warning: "P3", info: "P5" };
+
+const target = (config: Config) => withPath(config.url, "/v2/alerts");
+const authorization = (config: Config) => ({ authorization: `GenieKey ${config.api_key}` });
+
+function create(message: Message, config: Config, eventName: string): HttpDelivery {
+  const facts = message.facts.map(({ label, value }) => [label, tagless(value)] as const);
+  const description = [
+    tagless(message.title, 500),
+    ...(message.words === null ? [] : [tagless(message.words, 1_000)]),
+    ...facts.map(([label, value]) => `${label}: ${value}`),
+    ...(message.link === null ? [] : [`${message.link.text}: ${message.link.url}`]),
+  ];
+  const body = {
+    message: tagless(`${message.heading}: ${message.title}`, 130),
+    alias: message.incident.key,
+    description: description.join("\n"),
+    tags: ["svc", eventName],
+    details: Object.fromEntries(facts.map(([label, value]) => [label.toLowerCase(), value])),
+    entity: "svc",
+    source: "svc",
+    priority: PRIORITIES[message.severity],
+  };
+  return postJson(target(config), body, authorization(config));
+}
+
+function close(message: Message, config: Config): HttpDelivery {
+  const url = new URL(target(config));
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/${encodeURIComponent(message.incident.key)}/close`;
+  url.searchParams.set("identifierType", "alias");
+  const body = { user: "svc", source: "svc", note: tagless(message.title, 500) };
+  return postJson(url.href, body, authorization(config));
+}
+
+export const opsgenie: Channel<Config> = {
+  schema,
+  secrets: ["api_key"],
+  destination: (config) => ({ kind: "url", url: target(config) }),
+  render(event, config, context) {
+    const message = describe(event, context);
+    const { change } = message.incident;
+    if (change === "opens") return [create(message, config, event.event)];
+    if (change === "closes") return [close(message, config)];
+    return [create(message, config, event.event), close(message, config)];
+  },
+};

@@ -1,0 +1,79 @@
+/**
+ * Slack incoming webhook, with blocks. Text from outside goes into `plain_text` objects only, which know
+ * neither mentions nor links nor markup, and is escaped besides; the one `mrkdwn` text is our own link.
+ */
+import { z } from "zod";
+import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
+import type { NotificationEvent } from "../events.ts";
+import { describe, type Message } from "../message.ts";
+import { inert } from "../text.ts";
+
+const schema = z.strictObject({ type: z.literal("slack"), ...common, url: httpUrl });
+
+/** Slack's three control characters; anything else is literal in a plain text. */
+const escaped = (text: string, max: number) =>
+  inert(text, max).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** Escaping can make a text five times longer, and Slack refuses a field over 2,000 characters. */
+const text = (value: string, max = 300) => ({
+  type: "plain_text",
+  text: escaped(value, max) || "-",
+  emoji: false,
+});
+
+const button = (label: string, style: "primary" | "danger", action_id: string, value: string) => ({
+  type: "button",
+  text: { type: "plain_text", text: label, emoji: false },
+  style,
+  action_id,
+  value,
+});
+
+function blocks(event: NotificationEvent, message: Message, context: RenderContext): object[] {
+  const out: object[] = [
+    { type: "header", text: text(message.heading) },
+    { type: "section", text: text(message.title, 500) },
+  ];
+  // A section holds ten fields at most.
+  for (let i = 0; i < message.facts.length; i += 10) {
+    const fields = message.facts.slice(i, i + 10).map(({ label, value }) => ({
+      ...text(""),
+      text: `${label}\n${escaped(value, 300) || "-"}`,
+    }));
+    out.push({ type: "section", fields });
+  }
+  if (message.words !== null) out.push({ type: "section", text: text(message.words, 500) });
+  if (event.event === "approval_requested" && context.chat_actions) {
+    out.push({
+      type: "actions",
+      block_id: "svc_approval",
+      elements: [
+        button("Approve", "primary", "svc_approve", event.id),
+        button("Deny", "danger", "svc_deny", event.id),
+      ],
+    });
+  }
+  if (message.link !== null) {
+    const link = { type: "mrkdwn", text: `<${message.link.url}|${message.link.text}>`, verbatim: true };
+    out.push({ type: "context", elements: [link] });
+  }
+  return out;
+}
+
+export const slack: Channel<z.infer<typeof schema>> = {
+  schema,
+  secrets: ["url"],
+  destination: (config) => ({ kind: "url", url: config.url }),
+  render(event, config, context) {
+    const message = describe(event, context);
+    return [
+      postJson(config.url, {
+        text: escaped(`${message.heading}: ${message.title}`, 300),
+        mrkdwn: false,
+        unfurl_links: false,
+        unfurl_media: false,
+        blocks: blocks(event, message, context),
+      }),
+    ];
+  },
+};

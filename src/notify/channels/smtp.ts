@@ -1,0 +1,104 @@
+/**
+ * Mail over SMTP, as plain text only: a reader that runs no HTML can be shown no forged page. TLS is
+ * required unless the server is on this very machine or the configuration says otherwise.
+ */
+import { z } from "zod";
+import { sha256Hex } from "../../kernel/hash.ts";
+import { type Channel, common, type Mail, type MailServer, type RenderContext } from "../channel.ts";
+import type { NotificationEvent } from "../events.ts";
+import { describe, type Message } from "../message.ts";
+import { inert } from "../text.ts";
+
+const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/;
+const NAMED = /^[^<>\r\n@,;:"]{0,100}<([^<>]+)>$/;
+const address = z.string().refine((text) => ADDRESS.test(NAMED.exec(text)?.[1] ?? text), {
+  message: "must be an address such as ops@example.com or Ops <ops@example.com>",
+});
+const LOCAL = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i;
+
+const schema = z
+  .strictObject({
+    type: z.literal("smtp"),
+    ...common,
+    host: z.string().min(1),
+    port: z.int().min(1).max(65_535).optional(),
+    secure: z.boolean().optional(),
+    starttls: z.enum(["required", "optional", "off"]).optional(),
+    user: z.string().min(1).optional(),
+    password: z.string().optional(),
+    from: address,
+    to: z.union([address.transform((one) => [one]), z.array(address).min(1)]),
+  })
+  .refine((config) => (config.user === undefined) === (config.password === undefined), {
+    message: "user and password belong together",
+    path: ["password"],
+  })
+  .refine((config) => config.user === undefined || isEncrypted(server(config as Config)), {
+    message: "a password may not travel unencrypted; use secure: true or starttls: required",
+    path: ["starttls"],
+  });
+
+interface Config extends Pick<MailServer, "host"> {
+  type: "smtp";
+  name?: string | undefined;
+  events?: z.infer<typeof common.events>;
+  port?: number | undefined;
+  secure?: boolean | undefined;
+  starttls?: MailServer["starttls"] | undefined;
+  user?: string | undefined;
+  password?: string | undefined;
+  from: string;
+  to: string[];
+}
+
+const isLocal = (host: string) => LOCAL.test(host);
+const isEncrypted = (to: MailServer) => to.secure || to.starttls === "required" || isLocal(to.host);
+
+function server(config: Config): MailServer {
+  const secure = config.secure ?? config.port === 465;
+  return {
+    host: config.host,
+    port: config.port ?? (secure ? 465 : 587),
+    secure,
+    starttls: config.starttls ?? (isLocal(config.host) ? "optional" : "required"),
+    user: config.user,
+    password: config.password,
+  };
+}
+
+function compose(event: NotificationEvent, message: Message, config: Config, context: RenderContext): Mail {
+  const width = Math.max(...message.facts.map(({ label }) => label.length)) + 1;
+  const lines = [
+    inert(message.title, 500),
+    "",
+    ...(message.words === null ? [] : [inert(message.words, 1_000), ""]),
+    ...message.facts.map(({ label, value }) => `${`${label}:`.padEnd(width)} ${inert(value)}`),
+    ...(message.link === null ? [] : ["", `${message.link.text}: ${message.link.url}`]),
+    "",
+  ];
+  const domain = (NAMED.exec(config.from)?.[1] ?? config.from).split("@").at(-1)!;
+  const id = (text: string) => `<${sha256Hex(text).slice(0, 32)}@${domain}>`;
+  return {
+    from: config.from,
+    to: config.to,
+    subject: inert(`[svc] ${message.heading}: ${message.title}`, 200),
+    text: lines.join("\n"),
+    message_id: id(context.delivery_id),
+    // One thread for an alert, its reminders and its resolution.
+    references: message.incident.change === "passes" ? null : id(message.incident.key),
+    headers: { "auto-submitted": "auto-generated", "x-svc-event": event.event },
+  };
+}
+
+export const smtp: Channel<Config> = {
+  schema: schema as unknown as z.ZodType<Config>,
+  secrets: ["password"],
+  destination(config) {
+    const { host, port } = server(config);
+    return { kind: "host", host, port };
+  },
+  render(event, config, context) {
+    const mail = compose(event, describe(event, context), config, context);
+    return [{ kind: "mail", server: server(config), mail }];
+  },
+};

@@ -1,0 +1,67 @@
+/** The channel kinds by the name that the configuration uses. A new kind is a file beside this one and a row here. */
+import { z } from "zod";
+import type { Channel, Delivery, Destination, RenderContext } from "../channel.ts";
+import type { NotificationEvent } from "../events.ts";
+import { opsgenie } from "./opsgenie.ts";
+import { pagerduty } from "./pagerduty.ts";
+import { slack } from "./slack.ts";
+import { smtp } from "./smtp.ts";
+import { teams } from "./teams.ts";
+import { webhook } from "./webhook.ts";
+
+export const CHANNELS = { slack, teams, pagerduty, opsgenie, smtp, webhook } as const;
+
+export type ChannelType = keyof typeof CHANNELS;
+export const CHANNEL_TYPES = Object.keys(CHANNELS) as ChannelType[];
+
+type ConfigOf<T> = T extends Channel<infer C> ? C : never;
+export type ChannelConfig = { [type in ChannelType]: ConfigOf<(typeof CHANNELS)[type]> }[ChannelType];
+
+/** The row of a configuration's own type, which its schema has already matched. */
+const rowOf = (config: ChannelConfig) => CHANNELS[config.type] as Channel<never>;
+
+export function renderFor(
+  config: ChannelConfig,
+  event: NotificationEvent,
+  context: RenderContext,
+): Delivery[] {
+  return rowOf(config).render(event, config as never, context);
+}
+
+export function destinationOf(config: ChannelConfig): Destination {
+  return rowOf(config).destination(config as never);
+}
+
+const channelSchema = z.discriminatedUnion("type", [
+  slack.schema,
+  teams.schema,
+  pagerduty.schema,
+  opsgenie.schema,
+  smtp.schema,
+  webhook.schema,
+] as never) as unknown as z.ZodType<ChannelConfig>;
+
+/** The `notifications:` section. A channel without a name is called by its type. */
+export const notificationsSchema = z.strictObject({
+  channels: z
+    .array(channelSchema)
+    .default([])
+    .superRefine((channels, context) => {
+      const seen = new Set<string>();
+      channels.forEach((channel, index) => {
+        const name = nameOf(channel);
+        if (seen.has(name)) {
+          context.addIssue({
+            code: "custom",
+            path: [index, "name"],
+            message: `two channels are named ${name}`,
+          });
+        }
+        seen.add(name);
+      });
+    }),
+});
+
+export function nameOf(config: ChannelConfig): string {
+  return config.name ?? config.type;
+}

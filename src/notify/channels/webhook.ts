@@ -1,0 +1,55 @@
+/**
+ * A generic webhook: the event's own fields as JSON, for a program to read, signed with HMAC-SHA-256
+ * over the very bytes of the body. Strings keep their words; only what no program wants in a text
+ * (control and invisible characters) is taken out.
+ */
+import { z } from "zod";
+import { hmacHex } from "../../kernel/hash.ts";
+import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
+import type { NotificationEvent } from "../events.ts";
+import { describe } from "../message.ts";
+import { plain } from "../text.ts";
+
+const schema = z.strictObject({
+  type: z.literal("webhook"),
+  ...common,
+  url: httpUrl,
+  secret: z.string().min(1).optional(),
+});
+
+const TEXT_CHARS = 4_000;
+const LIST_ENTRIES = 1_000;
+
+function cleaned(value: unknown): unknown {
+  if (typeof value === "string") return plain(value, TEXT_CHARS);
+  if (Array.isArray(value)) return value.slice(0, LIST_ENTRIES).map(cleaned);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, cleaned(member)]));
+}
+
+function payload(event: NotificationEvent, context: RenderContext): Record<string, unknown> {
+  const message = describe(event, context);
+  return {
+    ...(cleaned(event) as NotificationEvent),
+    title: plain(message.title),
+    at_ms: context.now_ms,
+    delivery_id: context.delivery_id,
+    environment: context.environment,
+    console_url: message.link?.url ?? null,
+  };
+}
+
+export const webhook: Channel<z.infer<typeof schema>> = {
+  schema,
+  secrets: ["url", "secret"],
+  destination: (config) => ({ kind: "url", url: config.url }),
+  render(event, config, context) {
+    const request = postJson(config.url, payload(event, context), {
+      "x-svc-event": event.event,
+      "x-svc-delivery": context.delivery_id,
+    });
+    if (config.secret === undefined) return [request];
+    const signature = `sha256=${hmacHex(config.secret, request.body)}`;
+    return [{ ...request, headers: { ...request.headers, "x-svc-signature": signature } }];
+  },
+};

@@ -1,0 +1,19 @@
+/** Links into the console. The base comes from the configuration; only ids are added, and encoded. */
+export interface ConsoleLinks {
+  approval(id: string): string | null;
+  run(id: string): string | null;
+  alerts(): string | null;
+  settings(): string | null;
+}
+
+/** `base` may be the server's address or the console's own; both lead to the same pages. */
+export function consoleLinks(base: string | null): ConsoleLinks {
+  const root = base === null ? null : base.replace(/\/+$/, "").replace(/\/console$/, "");
+  const at = (path: string) => (root === null ? null : `${root}/console${path}`);
+  return {
+    approval: (id) => at(`/approvals#${encodeURIComponent(id)}`),
+    run: (id) => at(`/runs/${encodeURIComponent(id)}`),
+    alerts: () => at("/alerts"),
+    settings: () => at("/settings"),
+  };
+}

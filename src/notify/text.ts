@@ -1,0 +1,47 @@
+/**
+ * Text that somebody else wrote, made harmless. Tool names, reasons and error texts come from agents;
+ * in a message they must stay words: no mention, no link, no second line that looks like our own.
+ */
+const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const CONTROL = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+/** Characters without a shape: they hide text from the reader or turn its order around. */
+const INVISIBLE =
+  /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
+
+/** One line of visible characters, cut to a length. */
+export function plain(text: string, max = 300): string {
+  const line = text.replace(LONE_SURROGATE, "\ufffd").replace(CONTROL, " ").replace(INVISIBLE, "").trim();
+  return clip(line, max);
+}
+
+export function clip(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const cut = text.slice(0, max - 1);
+  // Not through the middle of a character that takes two places.
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}
+
+/**
+ * A plain line that no chat, mail or incident service takes for a mention or a link. The marks stay
+ * readable, as people are used to see a defused address written.
+ */
+export function inert(text: string, max = 300): string {
+  const broken = plain(text, max)
+    .replaceAll("@", "＠")
+    .replaceAll("://", "[:]//")
+    .replace(/\bwww\./gi, (www) => `${www.slice(0, -1)}[.]`);
+  return clip(broken, max);
+}
+
+/** For services that may read tags or HTML in a text: angle brackets become look-alikes. */
+export function tagless(text: string, max = 300): string {
+  return inert(text, max).replaceAll("<", "‹").replaceAll(">", "›");
+}
+
+/** `a, b, c and 4 more`, so that a list cannot push the rest of a message away. */
+export function listed(items: readonly string[], max = 20): string {
+  if (items.length === 0) return "none";
+  const shown = items.slice(0, max).map((item) => plain(item, 60));
+  const rest = items.length - shown.length;
+  return rest > 0 ? `${shown.join(", ")} and ${rest} more` : shown.join(", ");
+}

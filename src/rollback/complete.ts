@@ -1,0 +1,105 @@
+/** Completing an undo: what the read-back showed, then how it ended, recorded with the step in one unit. */
+import { conflict } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
+import { withoutValues } from "../engine/clean-text.ts";
+import type { Core } from "../engine/core.ts";
+import { stepKey } from "../engine/keys.ts";
+import { loadSealedRun, loadStep } from "../engine/load-run.ts";
+import { changeStanding, releaseLogicalCall } from "../engine/outcome.ts";
+import { appendRunRecord, type RunRecord, stepFacts } from "../engine/records.ts";
+import type { StepDoc } from "../model/run.ts";
+import type { Tx, Unit } from "../store/port.ts";
+import type { Undo } from "./classify.ts";
+import { type Lease, leaseNeed, renewLease } from "./lease.ts";
+import type { ReadBack } from "./readback.ts";
+
+/** How an undo ended. `read_back` is null where none is declared, or where there was nothing to read back. */
+export type UndoEnd =
+  | { ok: true; attempts: number; read_back: ReadBack | null }
+  | { ok: false; attempts: number; error: string };
+
+export interface CompleteInput {
+  run_id: string;
+  step: number;
+  actor: string;
+  end: UndoEnd;
+}
+
+export interface Completed {
+  step: number;
+  status: "compensated" | "compensation_failed";
+  error: string | null;
+  unverified: boolean;
+  records: LedgerRecord[];
+}
+
+export function completeUnit(core: Core, lease: Lease, input: CompleteInput): Unit<Completed> {
+  const key = stepKey(input.run_id, input.step);
+  return {
+    needs: [["runs", input.run_id], ["steps", key], ["payloads", key], leaseNeed(input.run_id)],
+    run(tx) {
+      renewLease(tx, lease, core.env.now());
+      return completeStep(core, tx, input);
+    },
+  };
+}
+
+/** The caller has made sure of the lease, in the same unit. */
+export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }: CompleteInput): Completed {
+  const run = loadSealedRun(tx, run_id);
+  const step = loadStep(tx, run_id, n);
+  if (step.status !== "compensating") throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
+  const ts_ms = core.env.now();
+  const records: LedgerRecord[] = [];
+  const write = (part: Pick<RunRecord, "event" | "detail">): LedgerRecord => {
+    const record = appendRunRecord(tx, run, { ...stepFacts(step), actor, ts_ms, reason: step.reason, ...part });
+    records.push(record);
+    return record;
+  };
+  const read_back = end.ok ? end.read_back : null;
+  if (read_back !== null) {
+    write({ event: read_back.as, detail: read_back.as === "verification_failed" ? read_back.mismatch : undefined });
+  }
+  const error = errorOf(end);
+  if (error === null) {
+    const { seq } = write({ event: "compensated", detail: attemptsText(end.attempts) });
+    undone(tx, step, seq, read_back?.as === "unverified");
+  } else {
+    write({ event: "compensation_failed", detail: error });
+    step.status = "compensation_failed";
+    run.compensation_failed++;
+    changeStanding(tx, step, +1);
+  }
+  step.error = error;
+  tx.put("steps", stepKey(run_id, n), step);
+  tx.put("runs", run_id, run);
+  const status = error === null ? "compensated" : "compensation_failed";
+  return { step: n, status, error, unverified: read_back?.as === "unverified", records };
+}
+
+function undone(tx: Tx, step: StepDoc, seq: number, unverified: boolean): void {
+  step.status = "compensated";
+  step.compensated_seq = seq;
+  if (unverified) step.unverified = true;
+  releaseLogicalCall(tx, step);
+  // Kept for this undo alone.
+  tx.delete("payloads", stepKey(step.run_id, step.step));
+}
+
+function errorOf(end: UndoEnd): string | null {
+  if (!end.ok) return `${attemptsText(end.attempts) ?? "after 1 attempt"}: ${end.error}`;
+  return end.read_back?.as === "verification_failed" ? end.read_back.error : null;
+}
+
+function attemptsText(attempts: number): string | undefined {
+  return attempts === 1 ? undefined : `after ${attempts} attempts`;
+}
+
+/** What a compensator says of its failure, without credentials, values of the call, or terminal commands. */
+export function cleanError(core: Core, undo: Undo, text: string): string {
+  const plain = withoutValues(text, undo.args, undo.read_back?.arguments)
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
+    .trim();
+  return core.redact(plain).slice(0, LIMITS.error_chars) || "no reason given";
+}

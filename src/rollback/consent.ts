@@ -1,0 +1,109 @@
+/**
+ * A person's consent to an undo whose manifest asks for it. Beginning such an undo opens its request;
+ * an approved one is spent by the begin, once, and covers every later try of the same step.
+ */
+import { mergeTerms } from "../model/policy/approvals.ts";
+import { keyedHash } from "../kernel/hash.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
+import { type Core, ENGINE } from "../engine/core.ts";
+import { writeRecord } from "../engine/approvals/decide-request.ts";
+import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
+import { appendRunRecord, stepFacts } from "../engine/records.ts";
+import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../model/approval.ts";
+import type { RunDoc, StepDoc } from "../model/run.ts";
+import type { Tx } from "../store/port.ts";
+import type { Undo } from "./classify.ts";
+
+export interface ConsentInput {
+  actor: string;
+  /** The operator's decision to approve every compensation of this rollback. */
+  approve: boolean;
+  fresh_approval_id: string;
+}
+
+export interface Consent {
+  /** The request that the undo waits for, or null where it may begin. */
+  waits_for: ApprovalDoc | null;
+  /** The request that was opened just now, for notifications. */
+  opened: ApprovalDoc | null;
+  records: LedgerRecord[];
+}
+
+/** Changes `run` and `step` in place; the caller stores both. */
+export function settleConsent(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo, input: ConsentInput): Consent {
+  // A step that was begun before had its consent then.
+  if (!undo.needs_approval || step.status !== "succeeded") return { waits_for: null, opened: null, records: [] };
+  const records: LedgerRecord[] = [];
+  let request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
+  if (request !== undefined && isPast(request, core.env.now())) {
+    request = moveApproval(tx, run, request, "expired");
+    records.push(writeRecord(tx, run, request, "approval_expired", ENGINE, core.env.now(), `request ${request.id}`));
+  }
+  if (request?.status === "approved") {
+    takeApproval(tx, run, request.id, step.step);
+    records.push(writeRecord(tx, run, request, "approved", ENGINE, core.env.now(), `used request ${request.id}`));
+    return { waits_for: null, opened: null, records };
+  }
+  if (input.approve) {
+    records.push(approveNow(core, tx, run, step, request, input.actor));
+    return { waits_for: null, opened: null, records };
+  }
+  if (request !== undefined && OPEN_APPROVAL.has(request.status)) return { waits_for: request, opened: null, records };
+  if (!isCounted(request)) run.awaiting++;
+  const opened = openRequest(core, tx, run, step, undo, input.fresh_approval_id);
+  step.undo_request = opened.id;
+  return { waits_for: opened, opened, records };
+}
+
+function isPast(request: ApprovalDoc, now: number): boolean {
+  return (OPEN_APPROVAL.has(request.status) || request.status === "approved") && now >= request.expires_ms;
+}
+
+/** The run counts a step as awaiting from its first request until one is approved; a denial ends no wait. */
+function isCounted(request: ApprovalDoc | undefined): boolean {
+  if (request === undefined) return false;
+  const { status } = request;
+  return OPEN_APPROVAL.has(status) || status === "denied" || (status === "expired" && request.decided_ms === null);
+}
+
+function approveNow(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  step: StepDoc,
+  request: ApprovalDoc | undefined,
+  actor: string,
+): LedgerRecord {
+  const now = core.env.now();
+  if (isCounted(request)) run.awaiting--;
+  const open = request !== undefined && OPEN_APPROVAL.has(request.status);
+  if (open) {
+    const vote: Vote = { by: actor, decision: "approve", note: null, at_ms: now, for: null };
+    const votes = [...request.votes, vote];
+    moveApproval(tx, run, { ...request, votes, decided_by: actor, decided_ms: now }, "consumed");
+  }
+  return appendRunRecord(tx, run, {
+    ...stepFacts(step),
+    event: "approved",
+    actor,
+    ts_ms: now,
+    reason: step.reason,
+    detail: `all compensations of this rollback approved${open ? `, with them request ${request.id}` : ""}`,
+  });
+}
+
+function openRequest(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo, id: string): ApprovalDoc {
+  return newApproval(tx, run, {
+    id,
+    spec: mergeTerms([core.rules().policy.approvals]),
+    rule: null,
+    tool: undo.tool,
+    args: undo.args,
+    args_hash: keyedHash(run.salt, undo.args),
+    reason: `undo of step ${step.step} (${step.tool})`,
+    now: core.env.now(),
+    kind: "compensation",
+    step: step.step,
+    risk_score: step.risk_score,
+  });
+}

@@ -1,0 +1,72 @@
+/** Reading all that a rollback looks at: the run, its steps, the manifests they ran under, the kept values. */
+import { assertSealed, unknownRun } from "../engine/load-run.ts";
+import { stepKey } from "../engine/keys.ts";
+import type { Manifest } from "../model/manifest/types.ts";
+import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
+import type { Store } from "../store/port.ts";
+import { planRollback, type RollbackPlan } from "./plan.ts";
+
+const PAGE = 5_000;
+const AT_ONCE = 64;
+
+export interface Loaded {
+  run: RunDoc;
+  /** Every step of the run, oldest first. */
+  steps: StepDoc[];
+  manifests: Map<string, Manifest>;
+  payloads: Map<number, PayloadDoc>;
+}
+
+/** The plan of a run as it stands in the store; throws not_found for an unknown run. */
+export async function loadPlan(store: Store, run_id: string): Promise<RollbackPlan> {
+  const { run, steps, manifests, payloads } = await loadForRollback(store, run_id);
+  return planRollback(run, steps, manifests, payloads);
+}
+
+export async function loadForRollback(store: Store, run_id: string): Promise<Loaded> {
+  const run = await loadRunDoc(store, run_id);
+  const steps = await listSteps(store, run_id, 0);
+  const standing = steps.filter((step) => STANDING.has(step.status) && step.manifest_hash !== null);
+  const hashes = [...new Set(standing.map((step) => step.manifest_hash!))];
+  const manifests = new Map<string, Manifest>();
+  await eachOf(hashes, async (hash) => {
+    const manifest = await store.get("manifests", hash);
+    if (manifest !== undefined) manifests.set(hash, manifest);
+  });
+  const payloads = new Map<number, PayloadDoc>();
+  const undoable = standing.filter((step) => step.compensation_tool !== null);
+  await eachOf(undoable, async ({ step }) => {
+    const payload = await store.get("payloads", stepKey(run_id, step));
+    if (payload !== undefined) payloads.set(step, payload);
+  });
+  return { run, steps, manifests, payloads };
+}
+
+export async function loadRunDoc(store: Store, run_id: string): Promise<RunDoc> {
+  const run = await store.get("runs", run_id);
+  if (run === undefined) throw unknownRun(run_id);
+  assertSealed(run);
+  return run;
+}
+
+/** The steps behind `after` that stand or may stand, oldest first. */
+export function listStanding(store: Store, run_id: string, after: number): Promise<StepDoc[]> {
+  return listSteps(store, run_id, after + 1, [...STANDING, ...UNKNOWN]);
+}
+
+async function listSteps(store: Store, run_id: string, from: number, tag?: readonly string[]): Promise<StepDoc[]> {
+  const steps: StepDoc[] = [];
+  let after: { sort: number; key: string } | undefined;
+  for (;;) {
+    const rows = await store.list("steps", { owner: run_id, tag, from, after, order: "asc", limit: PAGE });
+    for (const row of rows) steps.push(row.doc);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return steps;
+    after = { sort: last.sort, key: last.key };
+  }
+}
+
+/** A few at a time: enough to hide the way to a database, not enough to flood it. */
+async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  for (let i = 0; i < items.length; i += AT_ONCE) await Promise.all(items.slice(i, i + AT_ONCE).map(work));
+}

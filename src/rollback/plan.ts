@@ -1,0 +1,99 @@
+/** The rollback plan: what undoing a run would do, and what it could not. A pure function; nothing is changed. */
+import type { Json } from "../kernel/json.ts";
+import type { Manifest } from "../model/manifest/types.ts";
+import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
+import { classify, type Standing, type Undo } from "./classify.ts";
+import { Dependents } from "./dependents.ts";
+
+export const PLAN_KINDS = ["compensate", "skip", "unrecoverable", "unresolved", "unmanifested", "defer"] as const;
+export type PlanKind = (typeof PLAN_KINDS)[number];
+
+export interface CompensateAction {
+  step: number;
+  tool: string;
+  kind: "compensate";
+  compensation_tool: string;
+  args: Json;
+  idempotency_key: string;
+  needs_approval: boolean;
+  residue: string[];
+  compensation_kind: "inverse" | "compensation";
+  /** Whether the undo will be read back. */
+  verified: boolean;
+}
+
+export interface DeferAction {
+  step: number;
+  tool: string;
+  kind: "defer";
+  blocked_by: number[];
+}
+
+export interface PlainAction {
+  step: number;
+  tool: string;
+  kind: Exclude<PlanKind, "compensate" | "defer">;
+}
+
+export type PlanAction = CompensateAction | DeferAction | PlainAction;
+
+export interface RollbackPlan {
+  run_id: string;
+  /** Newest first, as they would be done. */
+  actions: PlanAction[];
+  fully_reversible: boolean;
+}
+
+/** Whether a step of this kind is out of the way afterwards, so that what it depends on can go too. */
+const CLEARS: Record<PlanKind, boolean> = {
+  compensate: true,
+  skip: true,
+  unrecoverable: false,
+  unresolved: false,
+  unmanifested: false,
+  defer: false,
+};
+
+/** `steps` in step order; `manifests` by content hash; `payloads` by step number. */
+export function planRollback(
+  run: Pick<RunDoc, "run_id">,
+  steps: readonly StepDoc[],
+  manifests: ReadonlyMap<string, Manifest>,
+  payloads: ReadonlyMap<number, PayloadDoc>,
+): RollbackPlan {
+  const dependents = new Dependents();
+  const actions: PlanAction[] = [];
+  for (const step of steps.toReversed()) {
+    const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
+    const standing = classify(step, manifest, payloads.get(step.step));
+    if (standing === null) continue;
+    const blocked_by = dependents.blockersOf(step);
+    const action = actionFor(step, standing, blocked_by);
+    actions.push(action);
+    // What stays because it needs no undo still passes on what its own dependents hold.
+    if (!CLEARS[action.kind]) dependents.hold(step, [step.step]);
+    else if (action.kind === "skip") dependents.hold(step, blocked_by);
+  }
+  return { run_id: run.run_id, actions, fully_reversible: actions.every(({ kind }) => CLEARS[kind]) };
+}
+
+function actionFor({ step, tool }: StepDoc, standing: Standing, blocked_by: number[]): PlanAction {
+  if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
+  if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
+  return compensateAction(step, tool, standing.undo);
+}
+
+function compensateAction(step: number, tool: string, undo: Undo): CompensateAction {
+  return {
+    step,
+    tool,
+    kind: "compensate",
+    compensation_tool: undo.tool,
+    args: undo.args,
+    idempotency_key: undo.idempotency_key,
+    needs_approval: undo.needs_approval,
+    residue: undo.residue,
+    compensation_kind: undo.kind,
+    verified: undo.read_back !== null,
+  };
+}

@@ -1,0 +1,26 @@
+/** What a rollback needs from outside: somebody who undoes, somebody who reads back, somebody who checks. */
+import type { Json } from "../kernel/json.ts";
+
+/** The undo of one step, as every compensator gets it. The key is the same on every try, for ever. */
+export interface CompensationCall {
+  run_id: string;
+  step: number;
+  tool: string;
+  original_tool: string;
+  args: Json;
+  idempotency_key: string;
+}
+
+export interface ReadRequest {
+  tool: string;
+  arguments: Json;
+}
+
+/** Resolves when the undo took effect, rejects when it did not. What it resolves to is not looked at. */
+export type Compensator = (call: CompensationCall, signal: AbortSignal) => Promise<unknown>;
+
+/** Answers what the tool shows; a rejection is a failed read. */
+export type Reader = (request: ReadRequest, signal: AbortSignal) => Promise<Json>;
+
+/** A further check of an undo that went well; a rejection makes the compensation fail. */
+export type UndoCheck = (call: CompensationCall, signal: AbortSignal) => Promise<unknown>;
