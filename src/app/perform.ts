@@ -24,7 +24,7 @@ export async function perform(op: Operation, call: Call, raw: RawInput): Promise
   const why = op.feature?.(call.app) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
   const query = read(op.query, raw.query, "");
-  const body = read(op.body, raw.body ?? {}, "body");
+  const body = read(op.body, raw.body === undefined ? {} : raw.body, "body");
   return op.run(call, { params, query, body });
 }
 

@@ -1,11 +1,11 @@
 /** From command-line options to an open engine; every command takes the same global options. */
-import { Command, Option } from "commander";
-import { type App } from "../app/app.ts";
+import { type Command, Option } from "commander";
+import type { App } from "../app/app.ts";
 import { openLocalApp } from "../app/local.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Principal } from "../model/roles.ts";
-import { type Io } from "./io.ts";
+import type { Io } from "./io.ts";
 
 /** A command's result: the exit code it ends with. */
 export type Exit = 0 | 1 | 2;
@@ -13,12 +13,16 @@ export const ATTENTION: Exit = 2;
 
 export interface Context {
   io: Io;
+  /** Sets the exit code of the command that is running; 0 unless said otherwise. */
+  done(code: Exit): void;
   settings(flags?: Record<string, unknown>): Settings;
   /** Opens the store and the rules, runs the work, and closes everything again. */
   withApp<T>(flags: Record<string, unknown>, work: (app: App) => Promise<T>): Promise<T>;
 }
 
-export type Action = (context: Context, options: Record<string, unknown>, ...args: string[]) => Promise<Exit>;
+export type Flags = Record<string, unknown>;
+/** Each command file exports one of these. */
+export type Register = (program: Command, context: Context) => void;
 
 export function globalOptions(command: Command): Command {
   return command
@@ -28,7 +32,7 @@ export function globalOptions(command: Command): Command {
     .addOption(new Option("--config <file>", "configuration file (default: svc.config.yaml here)"));
 }
 
-export function createContext(io: Io): Context {
+export function createContext(io: Io): Omit<Context, "done"> {
   const settings = (flags: Record<string, unknown> = {}) => loadSettings({ flags, env: io.env, cwd: io.cwd });
   return {
     io,

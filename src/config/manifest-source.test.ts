@@ -74,7 +74,7 @@ test("validation gives one line for each invalid entry, and counts them all", as
   writeFileSync(join(dir, "a.yaml"), `${entry("a")}- {tool: b, effect: nope, permision: p}\n- {tool: c, effect: reversible, permission: p}\n`);
   const { ok, count, errors } = await validateManifests(dir);
   expect({ ok, count, lines: errors.length }).toEqual({ ok: false, count: 3, lines: 2 });
-  expect(errors[0]).toMatch(/a\.yaml:2: tool b: .*permission: is missing.*; effect: .*; permision: unknown key/);
+  expect(errors[0]).toMatch(/a\.yaml:2: tool b: effect: .*; permission: is missing.*; permision: unknown key/);
   expect(await validateManifests(join(dir, "none"))).toEqual({ ok: false, count: 0, errors: [expect.stringContaining("none: does not exist")] });
 });
 

@@ -2,10 +2,10 @@
 import type { FastifyInstance } from "fastify";
 import { messageOf } from "../kernel/errors.ts";
 import { requireRole } from "../app/access.ts";
-import type { App } from "../app/app.ts";
 import { openApiDocument } from "./openapi.ts";
+import type { HttpParts } from "./server.ts";
 
-export function openRoutes(server: FastifyInstance, app: App): void {
+export function openRoutes(server: FastifyInstance, { app, authenticate, metrics, readiness }: HttpParts): void {
   server.get("/healthz", async () => ({ ok: true, version: app.version }));
 
   server.get("/readyz", async (_request, reply) => {
@@ -15,16 +15,18 @@ export function openRoutes(server: FastifyInstance, app: App): void {
     } catch (error) {
       problems.push(messageOf(error));
     }
+    const more = await readiness?.();
+    problems.push(...(more?.problems ?? []));
     const ok = problems.length === 0;
-    return reply.code(ok ? 200 : 503).send({ ok, store: app.core.store.kind, version: app.version, problems });
+    return reply.code(ok ? 200 : 503).send({ ok, store: app.core.store.kind, version: app.version, problems, ...more?.facts });
   });
 
   server.get("/metrics", async (request, reply) => {
     if (!app.settings.metrics_public) {
-      const principal = await app.auth.authenticate(request.headers.authorization);
+      const principal = await authenticate(request.headers.authorization);
       requireRole(principal, "auditor");
     }
-    return reply.header("content-type", app.metrics.content_type).send(await app.metrics.render());
+    return reply.header("content-type", metrics.content_type).send(await metrics.render());
   });
 
   let document: string | undefined;

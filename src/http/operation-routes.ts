@@ -5,8 +5,9 @@ import type { App } from "../app/app.ts";
 import { type Call, Content, type Operation } from "../app/operation.ts";
 import { OPERATIONS } from "../app/operations/index.ts";
 import { perform } from "../app/perform.ts";
+import type { HttpParts } from "./server.ts";
 
-export function operationRoutes(server: FastifyInstance, app: App): void {
+export function operationRoutes(server: FastifyInstance, { app, authenticate }: HttpParts): void {
   for (const op of OPERATIONS) {
     server.route({
       method: op.method,
@@ -14,7 +15,7 @@ export function operationRoutes(server: FastifyInstance, app: App): void {
       exposeHeadRoute: false,
       // Before the body is read: a stranger's megabyte is not parsed.
       onRequest: async (request) => {
-        request.principal = await app.auth.authenticate(request.headers.authorization);
+        request.principal = await authenticate(request.headers.authorization);
       },
       handler: (request, reply) => answer(app, op, request, reply),
     });

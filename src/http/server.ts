@@ -9,6 +9,7 @@ import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { App } from "../app/app.ts";
 import type { Principal } from "../model/roles.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 
@@ -18,12 +19,31 @@ declare module "fastify" {
   }
 }
 
-export interface HttpOptions {
-  /** Called once per answered request. */
-  onAnswered?(request: { method: string; path: string; route: string; status: number; ms: number; principal: string | null }): void;
+export interface Answered {
+  method: string;
+  path: string;
+  /** The route's pattern, with its parameters unfilled. */
+  route: string;
+  status: number;
+  ms: number;
+  principal: string | null;
 }
 
-export function createHttpServer(app: App, options: HttpOptions = {}): FastifyInstance {
+/** Turns a credential into a principal, or throws `unauthenticated`. */
+export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
+
+export interface HttpParts {
+  app: App;
+  authenticate: Authenticate;
+  metrics: Metrics;
+  /** Told once per answered request. */
+  answered?(request: Answered): void;
+  /** What else must work before this process is ready, as problems; the gateway's upstreams, for one. */
+  readiness?(): Promise<{ problems: string[]; facts: Record<string, unknown> }>;
+}
+
+export function createHttpServer(parts: HttpParts): FastifyInstance {
+  const { app, authenticate, answered } = parts;
   const prefix = randomBytes(6).toString("hex");
   let count = 0;
   const server = Fastify({
@@ -45,10 +65,9 @@ export function createHttpServer(app: App, options: HttpOptions = {}): FastifyIn
     reply.header("x-request-id", request.id);
     refuseAmbiguousHeaders(request);
   });
-  if (options.onAnswered) {
-    const { onAnswered } = options;
+  if (answered !== undefined) {
     server.addHook("onResponse", (request, reply, done) => {
-      onAnswered({
+      answered({
         method: request.method,
         path: request.url.split("?", 1)[0]!,
         route: request.routeOptions.url ?? "unknown",
@@ -62,11 +81,11 @@ export function createHttpServer(app: App, options: HttpOptions = {}): FastifyIn
   server.setErrorHandler((error, _request, reply) => sendError(app, error, reply));
   server.setNotFoundHandler(async (request) => {
     // Nobody without a credential learns which routes exist.
-    if (request.url.startsWith("/v1/") || request.url === "/v1") await app.auth.authenticate(request.headers.authorization);
+    if (request.url.startsWith("/v1/") || request.url === "/v1") await authenticate(request.headers.authorization);
     throw new SvcError("not_found", `no route ${request.method} ${request.url.split("?", 1)[0]}`);
   });
-  openRoutes(server, app);
-  operationRoutes(server, app);
+  openRoutes(server, parts);
+  operationRoutes(server, parts);
   return server;
 }
 

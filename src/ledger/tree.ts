@@ -77,7 +77,7 @@ export function rootFromProof(leaf: Uint8Array, index: number, size: number, pro
   if (!Number.isSafeInteger(index) || !Number.isSafeInteger(size) || index < 0 || index >= size) return undefined;
   let fn = index;
   let sn = size - 1;
-  let hash = Buffer.from(leaf);
+  let hash: Buffer = Buffer.from(leaf);
   for (const hex of proof) {
     if (sn === 0 || !/^[0-9a-f]{64}$/.test(hex)) return undefined;
     const sibling = Buffer.from(hex, "hex");

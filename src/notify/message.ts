@@ -61,6 +61,11 @@ export function describe(event: NotificationEvent, context: RenderContext): Mess
   return { ...rest, facts: [...facts, ...environment], link };
 }
 
+/** The message in one line, for a subject or a summary. */
+export function headline({ heading, title }: Message): string {
+  return title.startsWith(heading) ? title : `${heading}: ${title}`;
+}
+
 function describeApproval(event: ApprovalRequested, context: RenderContext): Described {
   const { quorum, groups } = event.approvers;
   const from = groups.length > 0 ? ` from ${listed(groups, 10)}` : "";

@@ -2,19 +2,19 @@
  * Beginning an undo. One unit checks everything (the lease, the turn, the consent), marks the step
  * `compensating` and records it; only when that is durable may anything run.
  */
-import { conflict } from "../kernel/errors.ts";
-import type { LedgerRecord } from "../ledger/record.ts";
+
 import type { Core } from "../engine/core.ts";
 import { runToolKey, stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
 import { changeStanding } from "../engine/outcome.ts";
 import { appendRunRecord, stepFacts } from "../engine/records.ts";
+import { conflict } from "../kernel/errors.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Key, Tx, Unit } from "../store/port.ts";
 import { classify, needsUndo, type Standing, type Undo } from "./classify.ts";
 import { settleConsent } from "./consent.ts";
-import { dependsOn, MAX_BLOCKERS } from "./dependents.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 
 export interface BeginInput {
@@ -23,19 +23,28 @@ export interface BeginInput {
   actor: string;
   approve: boolean;
   fresh_approval_id: string;
+  /** What the caller knows of the step; it only saves round trips. */
+  hints?: Pick<StepDoc, "tool" | "manifest_hash"> | undefined;
   /** How many steps of the run the caller has looked at; those that came since are looked at here. */
   known_steps: number;
   /** Dependents that still stand, as the caller saw them. */
   blocked_by: readonly number[];
 }
 
+/** `stale`: steps that may depend on this one came meanwhile, and the caller must look again. */
 export type BeginResult =
   | { state: "begun"; undo: Undo; records: LedgerRecord[] }
-  | { state: "blocked"; blocked_by: number[]; records: [] }
+  | { state: "blocked"; blocked_by: number[]; records: LedgerRecord[] }
+  | { state: "stale"; records: LedgerRecord[] }
   | { state: "awaiting"; request: ApprovalDoc; opened: ApprovalDoc | null; records: LedgerRecord[] };
 
 /** For the holder of the run's lease, which lasts anew from here. `also` joins in where the undo begins. */
-export function beginUnit(core: Core, lease: Lease, input: BeginInput, also?: (tx: Tx) => void): Unit<BeginResult> {
+export function beginUnit(
+  core: Core,
+  lease: Lease,
+  input: BeginInput,
+  also?: (tx: Tx) => void,
+): Unit<BeginResult> {
   return {
     needs: beginNeeds(input),
     run(tx) {
@@ -47,9 +56,12 @@ export function beginUnit(core: Core, lease: Lease, input: BeginInput, also?: (t
   };
 }
 
-export function beginNeeds({ run_id, step }: BeginInput): Key[] {
+export function beginNeeds({ run_id, step, hints }: BeginInput): Key[] {
   const key = stepKey(run_id, step);
-  return [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)];
+  const needs: Key[] = [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)];
+  if (hints !== undefined) needs.push(["run_tools", runToolKey(run_id, hints.tool)]);
+  if (hints?.manifest_hash) needs.push(["manifests", hints.manifest_hash]);
+  return needs;
 }
 
 /** The caller has made sure of the lease, in the same unit. */
@@ -59,14 +71,20 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const key = stepKey(run.run_id, step.step);
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
   const undo = undoOrRefuse(step, classify(step, manifest, tx.get("payloads", key)));
-  const blocked_by = [...input.blocked_by, ...lateDependents(tx, run, step, input.known_steps)];
-  if (blocked_by.length > 0) return { state: "blocked", blocked_by: blocked_by.slice(0, MAX_BLOCKERS), records: [] };
+  if (input.blocked_by.length > 0)
+    return { state: "blocked", blocked_by: [...input.blocked_by], records: [] };
+  if (lateDependents(tx, run, input.known_steps)) return { state: "stale", records: [] };
 
   const consent = settleConsent(core, tx, run, step, undo, input);
   if (consent.waits_for !== null) {
     tx.put("steps", key, step);
     tx.put("runs", run.run_id, run);
-    return { state: "awaiting", request: consent.waits_for, opened: consent.opened, records: consent.records };
+    return {
+      state: "awaiting",
+      request: consent.waits_for,
+      opened: consent.opened,
+      records: consent.records,
+    };
   }
   const again = step.status === "compensating";
   if (step.status === "compensation_failed") run.compensation_failed--;
@@ -90,7 +108,10 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
 function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
   const n = step.step;
   if (standing === null) {
-    const why = step.status === "compensated" ? "is already compensated" : `is ${step.status}: there is nothing to undo`;
+    const why =
+      step.status === "compensated"
+        ? "is already compensated"
+        : `is ${step.status}: there is nothing to undo`;
     throw conflict(`step ${n} ${why}`);
   }
   if (standing.kind === "compensate") return standing.undo;
@@ -103,14 +124,12 @@ function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
   throw conflict(`step ${n} is not compensable: ${why[standing.kind]}`);
 }
 
-/** An agent may go on while its run is rolled back; what it added since may depend on the step. */
-function lateDependents(tx: Tx, run: RunDoc, step: StepDoc, known_steps: number): number[] {
-  const late: number[] = [];
-  for (let n = Math.max(known_steps, step.step + 1); n < run.next_step && late.length < MAX_BLOCKERS; n++) {
-    const later = tx.get("steps", stepKey(run.run_id, n));
-    if (later !== undefined && needsUndo(later) && dependsOn(later, step)) late.push(n);
+/** An agent may go on while its run is rolled back; what it added since may lean on what is about to go. */
+function lateDependents(tx: Tx, run: RunDoc, known_steps: number): boolean {
+  for (let n = known_steps; n < run.next_step; n++) {
+    const late = tx.get("steps", stepKey(run.run_id, n));
+    if (late === undefined || !needsUndo(late)) continue;
+    if (late.depends_on.length > 0 || late.requires.length > 0) return true;
   }
-  return late;
+  return false;
 }
-
-export const standingKey = (step: StepDoc): Key => ["run_tools", runToolKey(step.run_id, step.tool)];

@@ -1,13 +1,14 @@
 /** Completing an undo: what the read-back showed, then how it ended, recorded with the step in one unit. */
-import { conflict } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import type { LedgerRecord } from "../ledger/record.ts";
+
 import { withoutValues } from "../engine/clean-text.ts";
 import type { Core } from "../engine/core.ts";
 import { stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
 import { changeStanding, releaseLogicalCall } from "../engine/outcome.ts";
 import { appendRunRecord, type RunRecord, stepFacts } from "../engine/records.ts";
+import { conflict } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
 import type { Undo } from "./classify.ts";
@@ -49,17 +50,27 @@ export function completeUnit(core: Core, lease: Lease, input: CompleteInput): Un
 export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }: CompleteInput): Completed {
   const run = loadSealedRun(tx, run_id);
   const step = loadStep(tx, run_id, n);
-  if (step.status !== "compensating") throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
+  if (step.status !== "compensating")
+    throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
   const ts_ms = core.env.now();
   const records: LedgerRecord[] = [];
   const write = (part: Pick<RunRecord, "event" | "detail">): LedgerRecord => {
-    const record = appendRunRecord(tx, run, { ...stepFacts(step), actor, ts_ms, reason: step.reason, ...part });
+    const record = appendRunRecord(tx, run, {
+      ...stepFacts(step),
+      actor,
+      ts_ms,
+      reason: step.reason,
+      ...part,
+    });
     records.push(record);
     return record;
   };
   const read_back = end.ok ? end.read_back : null;
   if (read_back !== null) {
-    write({ event: read_back.as, detail: read_back.as === "verification_failed" ? read_back.mismatch : undefined });
+    write({
+      event: read_back.as,
+      detail: read_back.as === "verification_failed" ? read_back.mismatch : undefined,
+    });
   }
   const error = errorOf(end);
   if (error === null) {

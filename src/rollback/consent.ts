@@ -2,14 +2,15 @@
  * A person's consent to an undo whose manifest asks for it. Beginning such an undo opens its request;
  * an approved one is spent by the begin, once, and covers every later try of the same step.
  */
-import { mergeTerms } from "../model/policy/approvals.ts";
-import { keyedHash } from "../kernel/hash.ts";
-import type { LedgerRecord } from "../ledger/record.ts";
-import { type Core, ENGINE } from "../engine/core.ts";
+
 import { writeRecord } from "../engine/approvals/decide-request.ts";
 import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
+import { type Core, ENGINE } from "../engine/core.ts";
 import { appendRunRecord, stepFacts } from "../engine/records.ts";
+import { keyedHash } from "../kernel/hash.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
 import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../model/approval.ts";
+import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
 import type { Undo } from "./classify.ts";
@@ -30,25 +31,38 @@ export interface Consent {
 }
 
 /** Changes `run` and `step` in place; the caller stores both. */
-export function settleConsent(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo, input: ConsentInput): Consent {
+export function settleConsent(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  step: StepDoc,
+  undo: Undo,
+  input: ConsentInput,
+): Consent {
   // A step that was begun before had its consent then.
-  if (!undo.needs_approval || step.status !== "succeeded") return { waits_for: null, opened: null, records: [] };
+  if (!undo.needs_approval || step.status !== "succeeded")
+    return { waits_for: null, opened: null, records: [] };
   const records: LedgerRecord[] = [];
   let request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
   if (request !== undefined && isPast(request, core.env.now())) {
     request = moveApproval(tx, run, request, "expired");
-    records.push(writeRecord(tx, run, request, "approval_expired", ENGINE, core.env.now(), `request ${request.id}`));
+    records.push(
+      writeRecord(tx, run, request, "approval_expired", ENGINE, core.env.now(), `request ${request.id}`),
+    );
   }
   if (request?.status === "approved") {
     takeApproval(tx, run, request.id, step.step);
-    records.push(writeRecord(tx, run, request, "approved", ENGINE, core.env.now(), `used request ${request.id}`));
+    records.push(
+      writeRecord(tx, run, request, "approved", ENGINE, core.env.now(), `used request ${request.id}`),
+    );
     return { waits_for: null, opened: null, records };
   }
   if (input.approve) {
     records.push(approveNow(core, tx, run, step, request, input.actor));
     return { waits_for: null, opened: null, records };
   }
-  if (request !== undefined && OPEN_APPROVAL.has(request.status)) return { waits_for: request, opened: null, records };
+  if (request !== undefined && OPEN_APPROVAL.has(request.status))
+    return { waits_for: request, opened: null, records };
   if (!isCounted(request)) run.awaiting++;
   const opened = openRequest(core, tx, run, step, undo, input.fresh_approval_id);
   step.undo_request = opened.id;
@@ -63,7 +77,9 @@ function isPast(request: ApprovalDoc, now: number): boolean {
 function isCounted(request: ApprovalDoc | undefined): boolean {
   if (request === undefined) return false;
   const { status } = request;
-  return OPEN_APPROVAL.has(status) || status === "denied" || (status === "expired" && request.decided_ms === null);
+  return (
+    OPEN_APPROVAL.has(status) || status === "denied" || (status === "expired" && request.decided_ms === null)
+  );
 }
 
 function approveNow(

@@ -51,11 +51,3 @@ export class Dependents {
     }
   }
 }
-
-/** Whether `later` depends on `step` directly: it names it, or requires its tool and found it standing. */
-export function dependsOn(later: StepDoc, step: StepDoc): boolean {
-  if (later.depends_on.includes(step.step)) return true;
-  return (
-    later.requires.includes(step.tool) && step.succeeded_seq !== null && step.succeeded_seq < later.intended_seq
-  );
-}

@@ -3,10 +3,11 @@
  * unless renewed, so that another can take over from the dead. Every write of a rollback checks the lease
  * inside its own unit: one that was paused and taken over can no longer write.
  */
-import { conflict, SvcError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
+
 import type { Core } from "../engine/core.ts";
 import { loadSealedRun } from "../engine/load-run.ts";
+import { conflict, SvcError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import type { Key, Tx } from "../store/port.ts";
 
 export interface Lease {

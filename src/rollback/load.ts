@@ -1,6 +1,7 @@
 /** Reading all that a rollback looks at: the run, its steps, the manifests they ran under, the kept values. */
-import { assertSealed, unknownRun } from "../engine/load-run.ts";
+
 import { stepKey } from "../engine/keys.ts";
+import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
@@ -54,7 +55,12 @@ export function listStanding(store: Store, run_id: string, after: number): Promi
   return listSteps(store, run_id, after + 1, [...STANDING, ...UNKNOWN]);
 }
 
-async function listSteps(store: Store, run_id: string, from: number, tag?: readonly string[]): Promise<StepDoc[]> {
+async function listSteps(
+  store: Store,
+  run_id: string,
+  from: number,
+  tag?: readonly string[],
+): Promise<StepDoc[]> {
   const steps: StepDoc[] = [];
   let after: { sort: number; key: string } | undefined;
   for (;;) {

@@ -5,7 +5,14 @@ import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
 import { classify, type Standing, type Undo } from "./classify.ts";
 import { Dependents } from "./dependents.ts";
 
-export const PLAN_KINDS = ["compensate", "skip", "unrecoverable", "unresolved", "unmanifested", "defer"] as const;
+export const PLAN_KINDS = [
+  "compensate",
+  "skip",
+  "unrecoverable",
+  "unresolved",
+  "unmanifested",
+  "defer",
+] as const;
 export type PlanKind = (typeof PLAN_KINDS)[number];
 
 export interface CompensateAction {

@@ -36,7 +36,12 @@ export function compareReadBack(spec: ReadBackSpec, observed: Json): ReadBack {
 }
 
 /** Reads up to `1 + retries` times; the wait between reads starts at `backoff_ms` and doubles. */
-export async function readBack(env: Env, reader: Reader, spec: ReadBackSpec, signal: AbortSignal): Promise<ReadBack> {
+export async function readBack(
+  env: Env,
+  reader: Reader,
+  spec: ReadBackSpec,
+  signal: AbortSignal,
+): Promise<ReadBack> {
   if (spec.arguments === undefined) return cannotVerify();
   let wait_ms = spec.backoff_ms;
   for (let left = spec.retries; ; left--) {
@@ -47,7 +52,12 @@ export async function readBack(env: Env, reader: Reader, spec: ReadBackSpec, sig
   }
 }
 
-async function readOnce(reader: Reader, spec: ReadBackSpec, args: Json, signal: AbortSignal): Promise<ReadBack> {
+async function readOnce(
+  reader: Reader,
+  spec: ReadBackSpec,
+  args: Json,
+  signal: AbortSignal,
+): Promise<ReadBack> {
   let observed: Json;
   try {
     observed = await reader({ tool: spec.tool, arguments: args }, signal);

@@ -38,10 +38,22 @@ export interface Pending {
 
 const address = (table: TableName, key: string): string => `${table}\u0000${key}`;
 
+/** What one unit that went through left behind, for stores that write units apart. */
+export interface CommittedUnit {
+  /** Where the chain stands behind it. */
+  readonly head: Head;
+  readonly lines: readonly string[];
+  readonly records: readonly LedgerRecord[];
+  /** Every document it changed, each once, in its final form. */
+  readonly changes: readonly Change[];
+}
+
 export class Batch {
   head: Head;
   readonly lines: string[] = [];
   readonly records: LedgerRecord[] = [];
+  /** The units that left something, in order. */
+  readonly units: CommittedUnit[] = [];
   private readonly staged = new Map<string, Change>();
   private readonly view: View;
 
@@ -64,15 +76,21 @@ export class Batch {
     const tx = new UnitTx(this.head, (table, key) => this.read(table, key));
     try {
       const value = pending.unit.run(tx);
-      this.head = tx.head;
-      for (const [at, change] of tx.writes) this.staged.set(at, change);
-      this.lines.push(...tx.lines);
-      this.records.push(...tx.records);
+      this.keep(tx);
       pending.outcome = { ok: true, value };
     } catch (error) {
       if (error instanceof MissingFact) throw error;
       pending.outcome = { ok: false, error };
     }
+  }
+
+  private keep(tx: UnitTx): void {
+    if (tx.writes.size === 0 && tx.lines.length === 0) return;
+    this.head = tx.head;
+    for (const [at, change] of tx.writes) this.staged.set(at, change);
+    this.lines.push(...tx.lines);
+    this.records.push(...tx.records);
+    this.units.push({ head: tx.head, lines: tx.lines, records: tx.records, changes: [...tx.writes.values()] });
   }
 
   private read(table: TableName, key: string): AnyDoc | undefined {

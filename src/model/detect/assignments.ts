@@ -9,9 +9,10 @@ const KEYWORD =
   /passw(?:or[dt]|d)|passphrase|passcode|pwd|secret|token|api[_-]?key|access[_-]?key|auth|signing[_-]?key|master[_-]?key|encryption[_-]?key|private[_-]?key|credential|bearer/gi;
 const NAME_CHAR = /[A-Za-z0-9_-]/;
 const MAX_NAME = 64;
+const ACCOUNT = /:\d{12}:$/;
 /** From the end of a name to the end of its value; each piece is bounded and starts with its own mark. */
 const TAIL =
-  /["'`]?\]?[ \t]{0,4}(?::=|=>|=|:)[ \t]{0,4}(?:\\?"([^"\\\n]{1,512})|\\?'([^'\\\n]{1,512})|`([^`\n]{1,512})|([^\s"'`,;&<>()[\]{}|\\]{1,512}))/y;
+  /["'`]?\]?[ \t]{0,4}(?::=|=>|=|:| is:?[ \t])[ \t]{0,4}(?:\\?"([^"\\\n]{1,512})|\\?'([^'\\\n]{1,512})|`([^`\n]{1,512})|([^\s"'`,;&<>()[\]{}|\\]{1,512}))/y;
 
 export function findAssignments(text: string): Hit[] {
   const hits: Hit[] = [];
@@ -23,7 +24,8 @@ export function findAssignments(text: string): Hit[] {
     while (to < text.length && to - match.index < MAX_NAME && NAME_CHAR.test(text[to]!)) to++;
     KEYWORD.lastIndex = to;
     const name = secretName(text.slice(from, to));
-    if (name === undefined) continue;
+    // `arn:aws:secretsmanager:<region>:<account>:secret:<name>` says where a secret is kept.
+    if (name === undefined || ACCOUNT.test(text.slice(Math.max(0, from - 14), from))) continue;
     TAIL.lastIndex = to;
     const tail = TAIL.exec(text);
     if (tail === null) continue;
@@ -76,7 +78,7 @@ function looksKeyed(name: SecretName, value: string): boolean {
   if (isPlaceholder(value)) return false;
   if (!name.strong) return !/\s/.test(value) && looksRandom(value);
   if (value.length < 6 || value.length > 512) return false;
-  if (name.kind !== "password") return !/\s/.test(value) && (value.length >= 16 || /[\d\W_]/.test(value));
+  if (name.kind !== "password") return !/\s/.test(value) && (value.length >= 16 || /\d|[^\w.-]/.test(value));
   // A label or a help text has spaces and capitals; a passphrase is a few plain words.
   if (/\s/.test(value))
     return (

@@ -53,7 +53,7 @@ const PHRASES: readonly Phrase[] = [
     "override",
     "(?:new|updated|revised)",
     `(?:system${G})?(?:instructions|directive|directives|orders)`,
-    `(?:for|from|follow|are|is|to)(?:${G}(?:you|the|your|system|admin|follow|as|ai))`,
+    `(?:(?:for|from|to)${G}(?:the${G})?(?:you|your|system|admin|administrator|ai|assistant|model|agent)|follow|override|supersede)`,
   ),
   phrase(
     "role",
@@ -99,7 +99,7 @@ const PHRASES: readonly Phrase[] = [
     "(?:the )?user",
     "(?:must|should|need)",
     "(?:not|never)",
-    "(?:know|see|learn|be told|notice|find out)",
+    "(?:know|learn|be told|notice|find out)",
   ),
   phrase(
     "tool_order",
@@ -143,7 +143,7 @@ const UNSEEN = new RegExp(
 );
 
 const GATE =
-  /ignore|disregard|forget|overrid|bypass|discard|neglect|follow|obey|instruct|directive|orders|prompt|pretend|behave|respond|act as|act like|mode|you are|secret|credential|password|token|key|conversation|history|variables|user|human|operator|owner|admin|person|tool|function|command|api|important|attention|message/i;
+  /ignore|disregard|forget|overrid|bypass|discard|neglect|follow|obey|instruct|directive|orders|prompt|pretend|behave|respond|act as|act like|mode|you are|secret|credential|password|token|key|conversation|history|variables|user|human|operator|owner|admin|person|tool|function|command|api|important|attention|message|assistant|agent|model/i;
 
 export function findInjection(text: string, _key?: string): Hit[] {
   if (text.length < 8) return [];

@@ -27,6 +27,8 @@ const EMAIL =
   /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}(?![\p{L}\p{N}@])/gu;
 /** `logo@2x.png` and the like are files, and `git@host` is how everybody reaches a repository. */
 const NOT_EMAIL = /^git@|\.(?:png|jpe?g|gif|svg|webp|avif|ico|css|js|ts|mjs|json|html?|pdf|woff2?)$/i;
+/** The name and password before a host are no address. */
+const IN_URL = /:\/\/[^\s/@]*$/;
 
 function findEmails(text: string, hits: Hit[]): void {
   EMAIL.lastIndex = 0;
@@ -34,6 +36,7 @@ function findEmails(text: string, hits: Hit[]): void {
     const value = match[0];
     const top = value.slice(value.lastIndexOf(".") + 1);
     if (!/^(?:\p{L}{2,24}|xn--[a-z0-9-]{2,20})$/iu.test(top) || NOT_EMAIL.test(value)) continue;
+    if (IN_URL.test(text.slice(Math.max(0, match.index - 80), match.index))) continue;
     hits.push({ kind: "email", start: match.index, end: match.index + value.length });
   }
 }

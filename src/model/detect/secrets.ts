@@ -80,7 +80,7 @@ function findPrivateKeys(text: string, hits: Hit[]): void {
 }
 
 const URL_PASSWORD = /:\/\/([^\s:@/?#"'<>\\]{0,100}):([^\s@/"'<>\\]{1,200})@([^\s/:?#"'<>\\,]{0,100})/g;
-const TOY_PASSWORD = /^(?:password|passwd|pass|pwd|pw|secret|changeme|mypassword|user|username|root|test)$/i;
+const TOY_PASSWORD = /^(?:password|passwd|pass|pwd|pw|secret|changeme|mypassword|user|username|guest|postgres|root|test)$/i;
 const TOY_HOST =
   /^(?:localhost|127\.0\.0\.1|\[?::1\]?|host|hostname|server|db|(?:.*\.)?example(?:\.[a-z]+)?|)$/i;
 

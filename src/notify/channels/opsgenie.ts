@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { type Channel, common, type HttpDelivery, httpUrl, postJson, withPath } from "../channel.ts";
 import type { Severity } from "../events.ts";
-import { describe, type Message } from "../message.ts";
+import { describe, headline, type Message } from "../message.ts";
 import { tagless } from "../text.ts";
 
 const DEFAULT_URL = "https://api.opsgenie.com/v2/alerts";
@@ -32,7 +32,7 @@ function create(message: Message, config: Config, eventName: string): HttpDelive
     ...(message.link === null ? [] : [`${message.link.text}: ${message.link.url}`]),
   ];
   const body = {
-    message: tagless(`${message.heading}: ${message.title}`, 130),
+    message: tagless(headline(message), 130),
     alias: message.incident.key,
     description: description.join("\n"),
     tags: ["svc", eventName],

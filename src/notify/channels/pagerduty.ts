@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { type Channel, common, httpUrl, postJson, type RenderContext, withPath } from "../channel.ts";
-import { describe, type Message } from "../message.ts";
+import { describe, headline, type Message } from "../message.ts";
 import { tagless } from "../text.ts";
 
 const DEFAULT_URL = "https://events.pagerduty.com/v2/enqueue";
@@ -30,7 +30,7 @@ function trigger(message: Message, routing_key: string, eventName: string, conte
     ...(message.link === null ? {} : { client_url: message.link.url }),
     links: message.link === null ? [] : [{ href: message.link.url, text: message.link.text }],
     payload: {
-      summary: tagless(`${message.heading}: ${message.title}`, 1_000),
+      summary: tagless(headline(message), 1_000),
       source: context.environment === null ? "svc" : tagless(`svc ${context.environment}`),
       severity: message.severity,
       timestamp: new Date(context.now_ms).toISOString(),

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { describe, type Message } from "../message.ts";
+import { describe, headline, type Message } from "../message.ts";
 import { inert } from "../text.ts";
 
 const schema = z.strictObject({ type: z.literal("slack"), ...common, url: httpUrl });
@@ -68,7 +68,7 @@ export const slack: Channel<z.infer<typeof schema>> = {
     const message = describe(event, context);
     return [
       postJson(config.url, {
-        text: escaped(`${message.heading}: ${message.title}`, 300),
+        text: escaped(headline(message), 300),
         mrkdwn: false,
         unfurl_links: false,
         unfurl_media: false,

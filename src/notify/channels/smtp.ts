@@ -6,8 +6,8 @@ import { z } from "zod";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { type Channel, common, type Mail, type MailServer, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { describe, type Message } from "../message.ts";
-import { inert } from "../text.ts";
+import { describe, headline, type Message } from "../message.ts";
+import { tagless } from "../text.ts";
 
 const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/;
 const NAMED = /^[^<>\r\n@,;:"]{0,100}<([^<>]+)>$/;
@@ -16,45 +16,35 @@ const address = z.string().refine((text) => ADDRESS.test(NAMED.exec(text)?.[1] ?
 });
 const LOCAL = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i;
 
-const schema = z
-  .strictObject({
-    type: z.literal("smtp"),
-    ...common,
-    host: z.string().min(1),
-    port: z.int().min(1).max(65_535).optional(),
-    secure: z.boolean().optional(),
-    starttls: z.enum(["required", "optional", "off"]).optional(),
-    user: z.string().min(1).optional(),
-    password: z.string().optional(),
-    from: address,
-    to: z.union([address.transform((one) => [one]), z.array(address).min(1)]),
-  })
+const base = z.strictObject({
+  type: z.literal("smtp"),
+  ...common,
+  host: z.string().min(1),
+  port: z.int().min(1).max(65_535).optional(),
+  /** TLS from the first byte; by default only on port 465. */
+  secure: z.boolean().optional(),
+  starttls: z.enum(["required", "optional", "off"]).optional(),
+  user: z.string().min(1).optional(),
+  password: z.string().optional(),
+  from: address,
+  to: z.array(address).min(1),
+});
+export type SmtpConfig = z.infer<typeof base>;
+
+const schema = base
   .refine((config) => (config.user === undefined) === (config.password === undefined), {
     message: "user and password belong together",
     path: ["password"],
   })
-  .refine((config) => config.user === undefined || isEncrypted(server(config as Config)), {
+  .refine((config) => config.user === undefined || isEncrypted(server(config)), {
     message: "a password may not travel unencrypted; use secure: true or starttls: required",
     path: ["starttls"],
   });
 
-interface Config extends Pick<MailServer, "host"> {
-  type: "smtp";
-  name?: string | undefined;
-  events?: z.infer<typeof common.events>;
-  port?: number | undefined;
-  secure?: boolean | undefined;
-  starttls?: MailServer["starttls"] | undefined;
-  user?: string | undefined;
-  password?: string | undefined;
-  from: string;
-  to: string[];
-}
-
 const isLocal = (host: string) => LOCAL.test(host);
 const isEncrypted = (to: MailServer) => to.secure || to.starttls === "required" || isLocal(to.host);
 
-function server(config: Config): MailServer {
+function server(config: SmtpConfig): MailServer {
   const secure = config.secure ?? config.port === 465;
   return {
     host: config.host,
@@ -66,13 +56,18 @@ function server(config: Config): MailServer {
   };
 }
 
-function compose(event: NotificationEvent, message: Message, config: Config, context: RenderContext): Mail {
+function compose(
+  event: NotificationEvent,
+  message: Message,
+  config: SmtpConfig,
+  context: RenderContext,
+): Mail {
   const width = Math.max(...message.facts.map(({ label }) => label.length)) + 1;
   const lines = [
-    inert(message.title, 500),
+    tagless(message.title, 500),
     "",
-    ...(message.words === null ? [] : [inert(message.words, 1_000), ""]),
-    ...message.facts.map(({ label, value }) => `${`${label}:`.padEnd(width)} ${inert(value)}`),
+    ...(message.words === null ? [] : [tagless(message.words, 1_000), ""]),
+    ...message.facts.map(({ label, value }) => `${`${label}:`.padEnd(width)} ${tagless(value)}`),
     ...(message.link === null ? [] : ["", `${message.link.text}: ${message.link.url}`]),
     "",
   ];
@@ -81,7 +76,7 @@ function compose(event: NotificationEvent, message: Message, config: Config, con
   return {
     from: config.from,
     to: config.to,
-    subject: inert(`[svc] ${message.heading}: ${message.title}`, 200),
+    subject: tagless(`[svc] ${headline(message)}`, 200),
     text: lines.join("\n"),
     message_id: id(context.delivery_id),
     // One thread for an alert, its reminders and its resolution.
@@ -90,8 +85,8 @@ function compose(event: NotificationEvent, message: Message, config: Config, con
   };
 }
 
-export const smtp: Channel<Config> = {
-  schema: schema as unknown as z.ZodType<Config>,
+export const smtp: Channel<SmtpConfig> = {
+  schema,
   secrets: ["password"],
   destination(config) {
     const { host, port } = server(config);

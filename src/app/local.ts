@@ -1,0 +1,66 @@
+/** The service inside one process, without a listener or credentials: for the command line and the library. */
+import type { Settings } from "../config/settings.ts";
+import { readTextFileSync } from "../config/files.ts";
+import { type Listeners, silentListeners } from "../engine/core.ts";
+import { parseSigningKey, type SigningKey } from "../evidence/signing.ts";
+import type { Env } from "../kernel/env.ts";
+import { conflict, messageOf, ProblemsError } from "../kernel/errors.ts";
+import { Lru } from "../kernel/lru.ts";
+import { redactSecrets } from "../model/detect/secrets.ts";
+import { createLogger, type Logger } from "../telemetry/log.ts";
+import type { App } from "./app.ts";
+import { Background } from "./background.ts";
+import { openCore, type OpenCoreOptions } from "./open-core.ts";
+import { VERSION } from "./version.ts";
+
+const KNOWN_RUNS = 20_000;
+
+export interface LocalOptions {
+  listeners?: Listeners;
+  log?: Logger;
+  store?: OpenCoreOptions["store"];
+}
+
+export async function openLocalApp(settings: Settings, env: Env, options: LocalOptions = {}): Promise<App> {
+  const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
+  for (const warning of settings.meta.warnings) log.warn(warning);
+  const signing = openSigningKey(settings.signing_key);
+  const opened = await openCore({
+    settings,
+    env,
+    log,
+    listeners: options.listeners ?? { ...silentListeners },
+    ...(options.store === undefined ? {} : { store: options.store }),
+  });
+  const background = new Background(log);
+  return {
+    version: VERSION,
+    settings,
+    core: opened.core,
+    rules: opened.rules,
+    egress: opened.egress,
+    log,
+    signing,
+    runFacts: new Lru(KNOWN_RUNS),
+    started_ms: env.now(),
+    background,
+    async reload() {
+      const { manifests, policy } = await opened.rules.reload().catch(refuse);
+      return { manifests: manifests.all.length, policy: policy.hash, keys: 0 };
+    },
+    async close() {
+      await background.stop();
+      await opened.close();
+    },
+  };
+}
+
+export function openSigningKey(file: string | null): SigningKey | null {
+  return file === null ? null : parseSigningKey(readTextFileSync(file), file);
+}
+
+/** A reload that fails is a conflict between what is saved and what can be in force. */
+export function refuse(error: unknown): never {
+  const problems = error instanceof ProblemsError ? error.problems.join("; ") : messageOf(error);
+  throw conflict(`the saved configuration did not load, and the old one stays in force: ${problems}`);
+}

@@ -1,0 +1,35 @@
+/**
+ * Everything that listens to decisions: traces, metrics, capture, notifications. They hear of what was
+ * already decided and recorded; whatever goes wrong in them is a warning and nothing more.
+ */
+import type { Listeners } from "../engine/core.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Logger } from "../telemetry/log.ts";
+
+export class SideChannels implements Listeners {
+  private readonly listeners: Partial<Listeners>[] = [];
+  private readonly log: Logger;
+
+  constructor(log: Logger) {
+    this.log = log;
+  }
+
+  add(listener: Partial<Listeners>): void {
+    this.listeners.push(listener);
+  }
+
+  recorded: Listeners["recorded"] = (records) => this.tell("recorded", records);
+  approvalRequested: Listeners["approvalRequested"] = (approval) => this.tell("approvalRequested", approval);
+  intentDecided: Listeners["intentDecided"] = (call) => this.tell("intentDecided", call);
+  outcomeReported: Listeners["outcomeReported"] = (call) => this.tell("outcomeReported", call);
+
+  private tell<K extends keyof Listeners>(event: K, fact: Parameters<Listeners[K]>[0]): void {
+    for (const listener of this.listeners) {
+      try {
+        (listener[event] as ((fact: unknown) => void) | undefined)?.(fact);
+      } catch (error) {
+        this.log.warn("a side channel failed", { event, error: messageOf(error) });
+      }
+    }
+  }
+}

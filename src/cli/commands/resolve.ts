@@ -1,0 +1,25 @@
+/** `svc resolve <run> <step>`: an operator says what became of a step whose outcome is unknown. */
+import { resolve } from "../../app/operations/journal.ts";
+import { parseJson } from "../../kernel/json.ts";
+import { globalOptions, type Register } from "../context.ts";
+import { performLocally } from "../perform.ts";
+
+export const registerResolve: Register = (program, context) => {
+  globalOptions(program.command("resolve <run> <step>").description("say what became of a step whose outcome is unknown"))
+    .requiredOption("--status <status>", "succeeded or failed")
+    .requiredOption("--note <text>", "how you know")
+    .option("--result <json>", "the call's result, which lets a succeeded step be rolled back")
+    .option("--actor <name>", "who says so", "cli")
+    .action(async (run: string, step: string, flags: Record<string, string>) => {
+      const body = {
+        status: flags["status"],
+        note: flags["note"],
+        ...(flags["result"] === undefined ? {} : { result: parseJson(flags["result"]) }),
+      };
+      await context.withApp(flags, async (app) => {
+        const input = { params: { id: run, n: step }, body };
+        const done = (await performLocally(app, resolve, input, flags["actor"])) as { step: number; status: string };
+        context.io.out(`step ${done.step} of ${run}: ${done.status}`);
+      });
+    });
+};

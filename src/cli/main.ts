@@ -1,0 +1,72 @@
+/** The command `svc`: parses, runs one command, and turns every failure into one clear line and a code. */
+import { Command, CommanderError } from "commander";
+import { VERSION } from "../app/version.ts";
+import { ProblemsError, SvcError } from "../kernel/errors.ts";
+import { COMMANDS } from "./commands/index.ts";
+import { createContext, type Exit } from "./context.ts";
+import { inert, type Io } from "./io.ts";
+
+export async function main(argv: readonly string[], io: Io): Promise<Exit> {
+  const program = new Command("svc")
+    .description("Action governance for AI agents: decide every call, record it, take it back.")
+    .version(VERSION, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .showHelpAfterError("(add --help for what this command takes)")
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: (text) => io.err(text.trimEnd()) })
+    .addHelpText("after", EXAMPLES);
+  let exit: Exit = 0;
+  const context = { ...createContext(io), done: (code: Exit) => void (exit = code) };
+  for (const register of COMMANDS) register(program, context);
+  applyToAll(program);
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return exit;
+  } catch (error) {
+    return failed(error, io);
+  }
+}
+
+/** Commander keeps these per command; ours are the same for all. */
+function applyToAll(command: Command): void {
+  for (const child of command.commands) {
+    child.copyInheritedSettings(command);
+    child.exitOverride();
+    applyToAll(child);
+  }
+}
+
+function failed(error: unknown, io: Io): Exit {
+  if (error instanceof CommanderError) {
+    return error.code === "commander.helpDisplayed" || error.code === "commander.version" ? 0 : 1;
+  }
+  if (error instanceof ProblemsError) for (const problem of error.problems) io.err(inert(problem));
+  else if (error instanceof SvcError) io.err(`error: ${inert(error.message)}`);
+  else io.err(`error: ${inert(describe(error))}`);
+  return 1;
+}
+
+const ERRNO: Record<string, string> = {
+  ENOENT: "no such file or folder",
+  EACCES: "permission denied",
+  EISDIR: "is a folder, not a file",
+  ENOTDIR: "is not a folder",
+  EADDRINUSE: "the address is already in use",
+};
+
+function describe(error: unknown): string {
+  const { code, path, message } = error as NodeJS.ErrnoException;
+  const known = code === undefined ? undefined : ERRNO[code];
+  if (known !== undefined) return path === undefined ? `${known}: ${message}` : `${path}: ${known}`;
+  return message ?? String(error);
+}
+
+const EXAMPLES = `
+Examples:
+  svc server -m manifests/ -d data/        start the service
+  svc validate manifests/                  check tool manifests
+  svc runs -d data/                        list the runs of a data folder
+  svc export --run <id> -d data/           print a run's trail
+  svc verify -d data/                      check the ledger's chain
+
+Exit codes: 0 success, 1 failure, 2 a result that needs attention.`;

@@ -1,0 +1,73 @@
+/**
+ * One attempt to hand a message over, and what its failure means: worth another try (the service is
+ * away or busy) or final (it does not want this, or the egress rules do not).
+ */
+import type { Egress } from "../egress/egress.ts";
+import { EgressRefused } from "../egress/refusal.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Delivery, HttpDelivery } from "./channel.ts";
+import { type MailerDeps, sendMail } from "./mailer.ts";
+import { plain } from "./text.ts";
+
+export interface DeliverDeps extends MailerDeps {
+  readonly egress: Pick<Egress, "request" | "checkHost">;
+}
+
+export class Undelivered extends Error {
+  readonly retry: boolean;
+  /** How long the service asked us to wait. */
+  readonly after_ms: number | null;
+
+  constructor(problem: string, retry: boolean, after_ms: number | null = null) {
+    super(problem);
+    this.name = "Undelivered";
+    this.retry = retry;
+    this.after_ms = after_ms;
+  }
+}
+
+const ANSWER_BYTES = 4_096;
+const LONGEST_WAIT_MS = 60_000;
+
+/** Resolves when the service has taken the message; throws only Undelivered. */
+export async function deliver(delivery: Delivery, deps: DeliverDeps, signal?: AbortSignal): Promise<void> {
+  try {
+    if (delivery.kind === "mail") await sendMail(delivery, deps, signal);
+    else await post(delivery, deps, signal);
+  } catch (error) {
+    if (error instanceof Undelivered) throw error;
+    const retry = !(error instanceof EgressRefused) && !isFinalMailError(error);
+    throw new Undelivered(plain(messageOf(error)), retry);
+  }
+}
+
+async function post(delivery: HttpDelivery, deps: DeliverDeps, signal?: AbortSignal): Promise<void> {
+  const { status, headers, body } = await deps.egress.request(delivery.url, {
+    method: "POST",
+    headers: delivery.headers,
+    secret_headers: Object.keys(delivery.headers),
+    body: delivery.body,
+    timeout_ms: LIMITS.egress_timeout_ms,
+    max_bytes: ANSWER_BYTES,
+    cut: true,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (status >= 200 && status < 300) return;
+  const said = plain(Buffer.from(body).toString("utf8"), 200);
+  const retry = status === 408 || status === 425 || status === 429 || status >= 500;
+  throw new Undelivered(`answered ${status}${said === "" ? "" : `: ${said}`}`, retry, retryAfter(headers));
+}
+
+function retryAfter(headers: Readonly<Record<string, string>>): number | null {
+  const value = headers["retry-after"];
+  if (value === undefined || !/^\d{1,6}$/.test(value)) return null;
+  return Math.min(Number(value) * 1_000, LONGEST_WAIT_MS);
+}
+
+/** SMTP: 5xx and a refused login are final, 4xx and everything about the connection is not. */
+function isFinalMailError(error: unknown): boolean {
+  const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
+  if (typeof responseCode === "number") return responseCode >= 500;
+  return code === "EAUTH" || code === "EENVELOPE" || code === "EMESSAGE";
+}

@@ -1,0 +1,57 @@
+/** Sends one mail over SMTP to the address that the egress guard has checked, verifying the host's own name. */
+import { createTransport } from "nodemailer";
+import type { Egress } from "../egress/egress.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { MailDelivery } from "./channel.ts";
+
+export interface MailerDeps {
+  readonly egress: Pick<Egress, "checkHost">;
+  /** A further certificate authority, in PEM; the system's own always count. */
+  readonly ca?: string | undefined;
+}
+
+export async function sendMail(
+  delivery: MailDelivery,
+  deps: MailerDeps,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { server, mail } = delivery;
+  const place = await deps.egress.checkHost(server.host, server.port);
+  signal?.throwIfAborted();
+  const transport = createTransport({
+    host: place.address,
+    port: place.port,
+    secure: server.secure,
+    requireTLS: server.starttls === "required",
+    ignoreTLS: server.starttls === "off",
+    tls: {
+      // Where plain text would do as well, an unproven certificate is no worse.
+      rejectUnauthorized: server.secure || server.starttls === "required",
+      minVersion: "TLSv1.2",
+      ...(place.servername === undefined ? {} : { servername: place.servername }),
+      ...(deps.ca === undefined ? {} : { ca: deps.ca }),
+    },
+    ...(server.user === undefined ? {} : { auth: { user: server.user, pass: server.password ?? "" } }),
+    connectionTimeout: LIMITS.egress_timeout_ms,
+    greetingTimeout: LIMITS.egress_timeout_ms,
+    socketTimeout: LIMITS.egress_timeout_ms,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  const stop = () => transport.close();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    await transport.sendMail({
+      from: mail.from,
+      to: [...mail.to],
+      subject: mail.subject,
+      text: mail.text,
+      messageId: mail.message_id,
+      ...(mail.references === null ? {} : { references: mail.references }),
+      headers: { ...mail.headers },
+    });
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    transport.close();
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * Tells people. `notify` returns at once and never throws: every channel has its own queue, and what
+ * goes wrong there is logged and shown on the Settings page, and changes no decision.
+ */
+import type { Env } from "../kernel/env.ts";
+import { messageOf, notFound } from "../kernel/errors.ts";
+import type { Logger } from "../telemetry/log.ts";
+import type { Destination, RenderContext } from "./channel.ts";
+import { type ChannelConfig, type ChannelType, destinationOf, nameOf, renderFor } from "./channels/table.ts";
+import { type DeliverDeps, deliver } from "./deliver.ts";
+import type { NotificationEvent, NotificationName } from "./events.ts";
+import { ChannelQueue, type QueueStats } from "./queue.ts";
+
+export interface NotifierSettings {
+  readonly channels: readonly ChannelConfig[];
+  /** `SVC_APPROVAL_WEBHOOK`: the older single webhook, told of approval requests beside the channels. */
+  readonly approval_webhook?: string | null | undefined;
+  readonly console_url?: string | null | undefined;
+  readonly environment?: string | null | undefined;
+  /** Whether chat buttons lead back to this server; without it messages have none. Default true. */
+  readonly chat_actions?: boolean | undefined;
+}
+
+export interface NotifierDeps extends DeliverDeps {
+  readonly env: Env;
+  readonly log: Logger;
+  /** Takes credentials out of a text. */
+  readonly redact: (text: string) => string;
+}
+
+export interface ChannelInfo extends QueueStats {
+  readonly name: string;
+  readonly type: ChannelType;
+  /** The host only: the rest of a webhook's address is a secret. */
+  readonly host: string;
+  readonly events: readonly NotificationName[] | null;
+}
+
+export interface TestResult {
+  readonly channel: string;
+  readonly type: ChannelType;
+  readonly ok: boolean;
+  readonly error: string | null;
+}
+
+export interface Notifier {
+  notify(event: NotificationEvent): void;
+  /** Sends a test message through one channel or all, now and once; what came of it, channel by channel. */
+  sendTest(by: string, channel?: string): Promise<TestResult[]>;
+  channels(): ChannelInfo[];
+  /** Every place that messages go to, for a check that sends nothing. */
+  destinations(): { readonly name: string; readonly destination: Destination }[];
+  /** Finishes what is queued, for at most this long; takes nothing more. */
+  drain(deadline_ms: number): Promise<void>;
+}
+
+export const APPROVAL_WEBHOOK = "SVC_APPROVAL_WEBHOOK";
+
+export function createNotifier(settings: NotifierSettings, deps: NotifierDeps): Notifier {
+  return new ChannelNotifier(settings, deps);
+}
+
+interface Outlet {
+  readonly name: string;
+  readonly config: ChannelConfig;
+  readonly queue: ChannelQueue;
+  readonly log: Logger;
+}
+
+class ChannelNotifier implements Notifier {
+  private readonly settings: NotifierSettings;
+  private readonly deps: NotifierDeps;
+  private readonly outlets: readonly Outlet[];
+  private closed = false;
+
+  constructor(settings: NotifierSettings, deps: NotifierDeps) {
+    this.settings = settings;
+    this.deps = deps;
+    const outlets = settings.channels.map((config) => this.outlet(nameOf(config), config));
+    const url = settings.approval_webhook;
+    if (url) {
+      outlets.push(this.outlet(APPROVAL_WEBHOOK, { type: "webhook", url, events: ["approval_requested"] }));
+    }
+    this.outlets = outlets;
+  }
+
+  notify(event: NotificationEvent): void {
+    try {
+      if (this.closed) return;
+      // Made when the first message is, so that the caller does not wait for it.
+      let clean: NotificationEvent | undefined;
+      for (const { name, config, queue } of this.outlets) {
+        if (config.events !== undefined && !config.events.includes(event.event)) continue;
+        const context = this.context(name);
+        const render = () => {
+          clean ??= redacted(event, this.deps.redact);
+          return renderFor(config, clean, context);
+        };
+        queue.push({ event: event.event, render });
+      }
+    } catch (error) {
+      this.deps.log.warn("notification could not be made", { problem: messageOf(error) });
+    }
+  }
+
+  async sendTest(by: string, channel?: string): Promise<TestResult[]> {
+    const chosen = this.outlets.filter(
+      ({ name }) => name !== APPROVAL_WEBHOOK && (channel === undefined || name === channel),
+    );
+    if (channel !== undefined && chosen.length === 0) {
+      throw notFound(`no notification channel is named ${JSON.stringify(channel)}`);
+    }
+    return Promise.all(chosen.map((outlet) => this.test(outlet, by)));
+  }
+
+  channels(): ChannelInfo[] {
+    return this.outlets.map(({ name, config, queue }) => {
+      const place = destinationOf(config);
+      return {
+        name,
+        type: config.type,
+        host: place.kind === "url" ? new URL(place.url).host : `${place.host}:${place.port}`,
+        events: config.events ?? null,
+        ...queue.stats(),
+      };
+    });
+  }
+
+  destinations(): { name: string; destination: Destination }[] {
+    return this.outlets.map(({ name, config }) => ({ name, destination: destinationOf(config) }));
+  }
+
+  async drain(deadline_ms: number): Promise<void> {
+    this.closed = true;
+    const done = new AbortController();
+    const late = this.deps.env.sleep(deadline_ms, done.signal).catch(() => undefined);
+    await Promise.race([Promise.all(this.outlets.map(({ queue }) => queue.idle())), late]);
+    done.abort();
+    for (const { queue, log } of this.outlets) {
+      const left = queue.abandon();
+      if (left > 0) log.warn("notifications not sent before the shutdown", { left });
+    }
+  }
+
+  private outlet(name: string, config: ChannelConfig): Outlet {
+    const log = this.deps.log.child({ channel: name, type: config.type });
+    const send = (delivery: Parameters<typeof deliver>[0], signal: AbortSignal) =>
+      deliver(delivery, this.deps, signal);
+    return { name, config, log, queue: new ChannelQueue({ env: this.deps.env, log, send }) };
+  }
+
+  private async test({ name, config, queue, log }: Outlet, by: string): Promise<TestResult> {
+    let error: string | null = null;
+    try {
+      const event = redacted({ event: "test", by } as const, this.deps.redact);
+      for (const delivery of renderFor(config, event, this.context(name))) await deliver(delivery, this.deps);
+    } catch (thrown) {
+      error = messageOf(thrown);
+      log.warn("test notification not delivered", { problem: error });
+    }
+    queue.note(error);
+    return { channel: name, type: config.type, ok: error === null, error };
+  }
+
+  private context(channel: string): RenderContext {
+    return {
+      channel,
+      console_url: this.settings.console_url ?? null,
+      environment: this.settings.environment ?? null,
+      now_ms: this.deps.env.now(),
+      delivery_id: this.deps.env.uuid(),
+      chat_actions: this.settings.chat_actions ?? true,
+    };
+  }
+}
+
+/** Our own words and ids, which must arrive as they are: a button carries an id back. */
+const OURS = new Set(["event", "id", "kind", "severity"]);
+
+/** Credentials are taken out before any channel sees the event, whatever field they hide in. */
+function redacted<E extends NotificationEvent>(event: E, redact: (text: string) => string): E {
+  const walk = (value: unknown): unknown => {
+    if (typeof value === "string") return redact(value);
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [key, OURS.has(key) ? member : walk(member)]),
+    );
+  };
+  return walk(event) as E;
+}

@@ -1,0 +1,134 @@
+/**
+ * The deliveries of one channel: in order, one at a time, three retries, bounded. A channel that is dead
+ * fills its own queue and nobody else's, and all that comes of it is a line in the log.
+ */
+import type { Env } from "../kernel/env.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Logger } from "../telemetry/log.ts";
+import type { Delivery } from "./channel.ts";
+import { Undelivered } from "./deliver.ts";
+
+export interface Job {
+  readonly event: string;
+  /** Made when its turn comes, so that a waiting job holds the event and not its rendering. */
+  render(): readonly Delivery[];
+}
+
+export interface QueueStats {
+  readonly queued: number;
+  readonly ok: number;
+  readonly failed: number;
+  readonly dropped: number;
+  readonly last_ok_ms: number | null;
+  readonly last_error: string | null;
+}
+
+export interface QueueDeps {
+  readonly env: Pick<Env, "now" | "elapsed" | "random" | "sleep">;
+  readonly log: Logger;
+  send(delivery: Delivery, signal: AbortSignal): Promise<void>;
+}
+
+const MAX_QUEUED = 1_000;
+const RETRIES = 3;
+const BACKOFF_MS = 500;
+const REPEAT_LOG_MS = 60_000;
+
+export class ChannelQueue {
+  private readonly deps: QueueDeps;
+  private readonly jobs: Job[] = [];
+  private readonly stop = new AbortController();
+  private running: Promise<void> | null = null;
+  private readonly counts = { ok: 0, failed: 0, dropped: 0 };
+  private lastOk: number | null = null;
+  private lastError: string | null = null;
+  private lastDropLogged = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: QueueDeps) {
+    this.deps = deps;
+  }
+
+  push(job: Job): void {
+    if (this.jobs.length >= MAX_QUEUED) {
+      // The oldest goes: by now it is the least news.
+      this.jobs.shift();
+      this.counts.dropped++;
+      this.tellDropped();
+    }
+    this.jobs.push(job);
+    this.running ??= this.run();
+  }
+
+  stats(): QueueStats {
+    return {
+      queued: this.jobs.length + (this.running === null ? 0 : 1),
+      ...this.counts,
+      last_ok_ms: this.lastOk,
+      last_error: this.lastError,
+    };
+  }
+
+  /** Resolves when nothing is left. */
+  idle(): Promise<void> {
+    return this.running ?? Promise.resolve();
+  }
+
+  /** Gives up what is under way and what waits; answers how many were not sent. */
+  abandon(): number {
+    const left = this.stats().queued;
+    this.jobs.length = 0;
+    this.stop.abort();
+    return left;
+  }
+
+  /** Notes the result of a message sent past the queue. */
+  note(error: string | null): void {
+    this.lastError = error;
+    if (error === null) this.lastOk = this.deps.env.now();
+  }
+
+  private async run(): Promise<void> {
+    // Let the caller's turn end first: not even rendering may hold up a decision.
+    await Promise.resolve();
+    for (let job = this.jobs.shift(); job !== undefined; job = this.jobs.shift()) {
+      try {
+        for (const delivery of job.render()) await this.attempt(delivery);
+        this.counts.ok++;
+        this.note(null);
+      } catch (error) {
+        this.counts.failed++;
+        this.note(messageOf(error));
+        if (!this.stop.signal.aborted) {
+          this.deps.log.warn("notification not delivered", { event: job.event, problem: messageOf(error) });
+        }
+      }
+    }
+    this.running = null;
+  }
+
+  private async attempt(delivery: Delivery): Promise<void> {
+    for (let retries = 0; ; retries++) {
+      this.stop.signal.throwIfAborted();
+      try {
+        return await this.deps.send(delivery, this.stop.signal);
+      } catch (error) {
+        const again = error instanceof Undelivered && error.retry;
+        if (!again || retries >= RETRIES || this.stop.signal.aborted) throw error;
+        await this.deps.env.sleep(this.backoff(retries, error.after_ms), this.stop.signal);
+      }
+    }
+  }
+
+  /** Half a second, then three times as long each time, a fifth more or less so that processes do not march in step. */
+  private backoff(retries: number, asked: number | null): number {
+    const ms = BACKOFF_MS * 3 ** retries * (0.8 + 0.4 * this.deps.env.random());
+    return Math.round(Math.max(ms, asked ?? 0));
+  }
+
+  private tellDropped(): void {
+    const now = this.deps.env.elapsed();
+    if (now - this.lastDropLogged < REPEAT_LOG_MS) return;
+    this.lastDropLogged = now;
+    this.deps.log.warn("notification queue is full, oldest dropped", { dropped: this.counts.dropped });
+  }
+}

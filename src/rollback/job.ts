@@ -1,0 +1,185 @@
+/**
+ * A rollback as a job of the server. Its state is a document that outlives the process: a job whose
+ * holder died is carried on by whichever process finds it first.
+ */
+
+import type { Core } from "../engine/core.ts";
+import { loadSealedRun } from "../engine/load-run.ts";
+import { messageOf, notFound, SvcError } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { JobDoc } from "../store/docs.ts";
+import type { Store, Tx } from "../store/port.ts";
+import { checkRetries, executeRollback, RollbackInterrupted, type RollbackOptions } from "./execute.ts";
+import {
+  assertHeld,
+  dropLease,
+  type Lease,
+  LostLease,
+  leaseNeed,
+  newHolder,
+  releaseLease,
+  takeLease,
+} from "./lease.ts";
+
+/** What every job of this server works with. */
+export type JobTools = Pick<
+  RollbackOptions,
+  "compensator" | "reader" | "verify" | "backoff_ms" | "signal" | "stop" | "onProgress"
+>;
+
+export interface JobInput {
+  by: string;
+  retries?: number | undefined;
+  approve_compensations?: boolean | undefined;
+}
+
+export interface RunningJob {
+  job: JobDoc;
+  /** The job as it ended, or null where it was interrupted and waits to be carried on. Never rejects. */
+  done: Promise<JobDoc | null>;
+}
+
+/** What `GET .../rollback` shows. A report is there once the job has ended. */
+export function jobView(job: JobDoc) {
+  const { run_id, state, started_ms, finished_ms, by, current_step, error } = job;
+  const report = state === "running" ? null : job.report;
+  return { run_id, state, started_ms, finished_ms, by, current_step, report, error };
+}
+
+export async function getJob(store: Store, run_id: string): Promise<JobDoc> {
+  const job = await store.get("jobs", run_id);
+  if (job === undefined) throw notFound(`run ${run_id} has no rollback job`);
+  return job;
+}
+
+/** Throws a conflict while a rollback of the run is under way, by whatever door. */
+export async function startJob(
+  core: Core,
+  run_id: string,
+  input: JobInput,
+  tools: JobTools,
+): Promise<RunningJob> {
+  const options = {
+    retries: checkRetries(input.retries ?? LIMITS.rollback_retries.default),
+    approve_compensations: input.approve_compensations ?? false,
+  };
+  const holder = newHolder(core);
+  const { job, lease } = await core.store.transact({
+    needs: [["runs", run_id], ["jobs", run_id], leaseNeed(run_id)],
+    run(tx: Tx) {
+      loadSealedRun(tx, run_id);
+      const now = core.env.now();
+      const lease = takeLease(tx, run_id, holder, now, LIMITS.lease_ms);
+      const job: JobDoc = {
+        run_id,
+        state: "running",
+        started_ms: now,
+        finished_ms: null,
+        by: input.by,
+        current_step: null,
+        report: null,
+        error: null,
+        options,
+        since_seq: tx.head.records,
+      };
+      tx.put("jobs", run_id, job);
+      return { job, lease };
+    },
+  });
+  return { job, done: runJob(core, job, lease, tools) };
+}
+
+/** Carries on every job whose holder is gone. Those that somebody works on are left alone. */
+export async function resumeJobs(core: Core, tools: JobTools): Promise<RunningJob[]> {
+  const resumed: RunningJob[] = [];
+  let after: { sort: number; key: string } | undefined;
+  for (;;) {
+    const rows = await core.store.list("jobs", { tag: "running", after, limit: LIMITS.page_max });
+    for (const { doc } of rows) {
+      const taken = await takeOver(core, doc.run_id);
+      if (taken !== null) resumed.push({ job: taken.job, done: runJob(core, taken.job, taken.lease, tools) });
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < LIMITS.page_max) return resumed;
+    after = { sort: last.sort, key: last.key };
+  }
+}
+
+/** Looks for abandoned jobs now and every few seconds, until the signal aborts. */
+export async function watchJobs(core: Core, tools: JobTools, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    // A store that is away for a while is asked again at the next look.
+    await resumeJobs(core, tools).catch(() => []);
+    await core.env.sleep(LIMITS.lease_heartbeat_ms, signal).catch(() => {});
+  }
+}
+
+async function takeOver(core: Core, run_id: string): Promise<{ job: JobDoc; lease: Lease } | null> {
+  const holder = newHolder(core);
+  try {
+    return await core.store.transact({
+      needs: [["jobs", run_id], leaseNeed(run_id)],
+      run(tx: Tx) {
+        const job = tx.get("jobs", run_id);
+        if (job?.state !== "running") return null;
+        return { job, lease: takeLease(tx, run_id, holder, core.env.now(), LIMITS.lease_ms) };
+      },
+    });
+  } catch (error) {
+    if (error instanceof SvcError && error.code === "conflict") return null;
+    throw error;
+  }
+}
+
+async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): Promise<JobDoc | null> {
+  const { run_id } = job;
+  try {
+    const report = await executeRollback(core, run_id, {
+      ...tools,
+      actor: job.by,
+      retries: job.options.retries,
+      approve_compensations: job.options.approve_compensations,
+      lease,
+      since_seq: job.since_seq,
+      onBegin: (tx, step) => tx.put("jobs", run_id, { ...job, current_step: step }),
+    });
+    return await endJob(core, job, lease, { state: "done", report: report as unknown as Json, error: null });
+  } catch (error) {
+    return await brokenOff(core, job, lease, error).catch(() => null);
+  }
+}
+
+/** Interruptions and a store that is away leave the job to be carried on; anything else ends it. */
+async function brokenOff(core: Core, job: JobDoc, lease: Lease, error: unknown): Promise<JobDoc | null> {
+  if (error instanceof LostLease) return null;
+  const passing =
+    error instanceof RollbackInterrupted || (error instanceof SvcError && error.code === "unavailable");
+  if (passing) {
+    await releaseLease(core, lease);
+    return null;
+  }
+  return await endJob(core, job, lease, {
+    state: "failed",
+    report: null,
+    error: core.redact(messageOf(error)),
+  });
+}
+
+function endJob(
+  core: Core,
+  job: JobDoc,
+  lease: Lease,
+  end: Pick<JobDoc, "state" | "report" | "error">,
+): Promise<JobDoc> {
+  return core.store.transact({
+    needs: [["jobs", job.run_id], leaseNeed(job.run_id)],
+    run(tx: Tx) {
+      assertHeld(tx, lease);
+      const ended: JobDoc = { ...job, ...end, finished_ms: core.env.now(), current_step: null };
+      tx.put("jobs", job.run_id, ended);
+      dropLease(tx, lease);
+      return ended;
+    },
+  });
+}

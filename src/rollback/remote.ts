@@ -1,0 +1,173 @@
+/**
+ * A compensation by a worker somewhere else: it begins one, carries it out itself, and says how it went.
+ * The run's lease is its licence; one that never comes back frees the step when the lease lapses.
+ */
+
+import type { Asking, Core } from "../engine/core.ts";
+import { stepKey } from "../engine/keys.ts";
+import { loadStep } from "../engine/load-run.ts";
+import { conflict, notFound } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Tx } from "../store/port.ts";
+import { type BeginResult, beginNeeds, beginStep } from "./begin.ts";
+import { classify, needsUndo, type Undo } from "./classify.ts";
+import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
+import { Dependents } from "./dependents.ts";
+import { dropLease, leaseHolder, leaseNeed, takeLease } from "./lease.ts";
+import { listStanding, loadRunDoc } from "./load.ts";
+import type { CompensationCall, ReadRequest } from "./ports.ts";
+import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
+
+/** A worker has no heartbeat: its lease lasts for one compensation and one read at their deadlines, and some. */
+export const WORKER_LEASE_MS = LIMITS.compensation_timeout_ms + LIMITS.read_timeout_ms + LIMITS.lease_ms;
+
+const MAX_LOOKS = 20;
+
+export interface CompensationTask extends CompensationCall {
+  /** The read-back to make after the undo, or null where none is declared or its arguments are lost. */
+  verification: (ReadRequest & { expect: Json }) | null;
+}
+
+export interface WorkerOutcome {
+  status: "succeeded" | "failed";
+  error?: string | undefined;
+  attempts?: number | undefined;
+  /** What the read-back returned; absent where none was made. */
+  observed?: Json | undefined;
+}
+
+const workerHolder = (asking: Asking, step: number): string => `worker/${step}/${asking.id}`;
+
+/** Throws a conflict when it is not the step's turn, it is undone, it cannot be, or it awaits approval. */
+export async function beginCompensation(
+  core: Core,
+  asking: Asking,
+  run_id: string,
+  n: number,
+): Promise<CompensationTask> {
+  for (let looks = 0; looks < MAX_LOOKS; looks++) {
+    const { begun, tool } = await tryBegin(core, asking, run_id, n);
+    if (begun.records.length > 0) core.listeners.recorded(begun.records);
+    if (begun.state === "begun") return taskOf(run_id, n, tool, begun.undo);
+    if (begun.state === "blocked") {
+      throw conflict(
+        `it is not the turn of step ${n}: step ${begun.blocked_by.join(", ")} depends on it and still stands`,
+      );
+    }
+    if (begun.state === "awaiting") {
+      if (begun.opened !== null) core.listeners.approvalRequested(begun.opened);
+      throw conflict(
+        `approval required: request ${begun.request.id} is pending an operator decision; retry after it is approved`,
+      );
+    }
+  }
+  throw conflict(`run ${run_id} keeps taking new steps; halt its agent and try again`);
+}
+
+async function tryBegin(
+  core: Core,
+  asking: Asking,
+  run_id: string,
+  n: number,
+): Promise<{ begun: BeginResult; tool: string }> {
+  const run = await loadRunDoc(core.store, run_id);
+  const step = await core.store.get("steps", stepKey(run_id, n));
+  if (step === undefined) throw notFound(`run ${run_id} has no step ${n}`);
+  const dependents = new Dependents();
+  for (const later of (await listStanding(core.store, run_id, n)).toReversed()) {
+    dependents.hold(later, needsUndo(later) ? [later.step] : dependents.blockersOf(later));
+  }
+  const input = {
+    run_id,
+    step: n,
+    actor: asking.name,
+    approve: false,
+    fresh_approval_id: `apr_${core.env.uuid()}`,
+    known_steps: run.next_step,
+    blocked_by: dependents.blockersOf(step),
+    hints: step,
+  };
+  const begun = await core.store.transact({
+    needs: beginNeeds(input),
+    run(tx: Tx): BeginResult {
+      const lease = takeLease(tx, run_id, workerHolder(asking, n), core.env.now(), WORKER_LEASE_MS);
+      const result = beginStep(core, tx, input);
+      if (result.state !== "begun") dropLease(tx, lease);
+      return result;
+    },
+  });
+  return { begun, tool: step.tool };
+}
+
+function taskOf(run_id: string, step: number, original_tool: string, undo: Undo): CompensationTask {
+  const { read_back } = undo;
+  const readable = read_back !== null && read_back.arguments !== undefined;
+  return {
+    run_id,
+    step,
+    tool: undo.tool,
+    original_tool,
+    args: undo.args,
+    idempotency_key: undo.idempotency_key,
+    verification: readable
+      ? { tool: read_back.tool, arguments: read_back.arguments!, expect: read_back.expect }
+      : null,
+  };
+}
+
+/** Takes the word of the worker that began the step; anybody else's is a conflict. */
+export async function completeCompensation(
+  core: Core,
+  asking: Asking,
+  run_id: string,
+  n: number,
+  outcome: WorkerOutcome,
+): Promise<{ step: number; status: Completed["status"] }> {
+  const key = stepKey(run_id, n);
+  const done = await core.store.transact({
+    needs: [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)],
+    run(tx: Tx): Completed {
+      const undo = begunUndo(tx, run_id, n);
+      const lease = leaseHolder(tx, run_id);
+      if (lease?.holder !== workerHolder(asking, n)) {
+        throw conflict(
+          `the compensation of step ${n} was not begun by you, or was taken over by another worker`,
+        );
+      }
+      const completed = completeStep(core, tx, {
+        run_id,
+        step: n,
+        actor: asking.name,
+        end: endOf(core, undo, outcome),
+      });
+      dropLease(tx, lease);
+      return completed;
+    },
+  });
+  core.listeners.recorded(done.records);
+  return { step: done.step, status: done.status };
+}
+
+function begunUndo(tx: Tx, run_id: string, n: number): Undo {
+  const step = loadStep(tx, run_id, n);
+  if (step.status !== "compensating")
+    throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
+  const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
+  const standing = classify(step, manifest, tx.get("payloads", stepKey(run_id, n)));
+  if (standing?.kind !== "compensate") throw conflict(`the compensation of step ${n} can no longer be told`);
+  return standing.undo;
+}
+
+function endOf(core: Core, undo: Undo, outcome: WorkerOutcome): UndoEnd {
+  const attempts = outcome.attempts ?? 1;
+  if (outcome.status === "failed")
+    return { ok: false, attempts, error: cleanError(core, undo, outcome.error ?? "") };
+  return { ok: true, attempts, read_back: readBackOf(undo, outcome.observed) };
+}
+
+function readBackOf({ read_back }: Undo, observed: Json | undefined): ReadBack | null {
+  if (read_back === null) return null;
+  if (read_back.arguments === undefined) return cannotVerify();
+  return observed === undefined ? { as: "unverified" } : compareReadBack(read_back, observed);
+}

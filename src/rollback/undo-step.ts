@@ -1,0 +1,107 @@
+/**
+ * Carrying out one undo that was begun: the compensation with its attempts, the further check, the
+ * read-back. Only what happened is told; nothing is written here.
+ */
+
+import type { Core } from "../engine/core.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Undo } from "./classify.ts";
+import { cleanError, type UndoEnd } from "./complete.ts";
+import type { CompensationCall, Compensator, Reader, UndoCheck } from "./ports.ts";
+import { readBack } from "./readback.ts";
+
+export interface UndoTools {
+  compensator: Compensator;
+  /** Null where nobody can read back: a declared read-back then ends `unverified`. */
+  reader: Reader | null;
+  verify: UndoCheck | null;
+  /** Attempts in all. */
+  retries: number;
+  /** The first wait between attempts, before jitter; it doubles each time. */
+  backoff_ms: number;
+}
+
+export interface Attempted {
+  attempt: number;
+  error: string;
+  /** How long until the next attempt, or null after the last. */
+  retry_in_ms: number | null;
+}
+
+const LONGEST_BACKOFF_MS = 30_000;
+
+export interface UndoWork {
+  core: Core;
+  undo: Undo;
+  call: CompensationCall;
+  tools: UndoTools;
+  /** Ends what is running. */
+  signal: AbortSignal;
+  /** Asked before each further attempt; throws when there shall be none. */
+  mayRetry(): void;
+  told(attempt: Attempted): void;
+}
+
+/**
+ * Throws only when interrupted: then nobody knows how the undo ended, and it has to be done again with
+ * the same key.
+ */
+export async function undoStep(work: UndoWork): Promise<UndoEnd> {
+  const { core, undo, call, tools, signal } = work;
+  const { verify, reader } = tools;
+  const done = await compensate(work);
+  if (!done.ok) return done;
+  const problem = verify === null ? null : await failure(() => verify(call, signal), signal);
+  if (problem !== null) {
+    const error = cleanError(core, undo, `the verify check did not confirm the undo: ${problem}`);
+    return { ok: false, attempts: done.attempts, error };
+  }
+  if (undo.read_back === null) return done;
+  if (reader === null) return { ...done, read_back: { as: "unverified" } };
+  const bounded: Reader = (request) => untilAborted(() => reader(request, signal), signal);
+  return { ...done, read_back: await readBack(core.env, bounded, undo.read_back, signal) };
+}
+
+async function compensate({ core, undo, call, tools, signal, mayRetry, told }: UndoWork): Promise<UndoEnd> {
+  for (let attempt = 1; ; attempt++) {
+    const problem = await failure(() => tools.compensator(call, signal), signal);
+    if (problem === null) return { ok: true, attempts: attempt, read_back: null };
+    const error = cleanError(core, undo, problem);
+    const retry_in_ms = attempt < tools.retries ? jittered(core, tools.backoff_ms, attempt) : null;
+    told({ attempt, error, retry_in_ms });
+    if (retry_in_ms === null) return { ok: false, attempts: attempt, error };
+    mayRetry();
+    await core.env.sleep(retry_in_ms, signal);
+    mayRetry();
+  }
+}
+
+/** Between half and all of the doubled wait, so that workers that failed together do not retry together. */
+function jittered(core: Core, base_ms: number, attempt: number): number {
+  const full = Math.min(LONGEST_BACKOFF_MS, base_ms * 2 ** (attempt - 1));
+  return Math.round(full / 2 + (core.env.random() * full) / 2);
+}
+
+/** The message of a failure, or null for a success; throws when the work was interrupted. */
+async function failure(work: () => Promise<unknown>, signal: AbortSignal): Promise<string | null> {
+  try {
+    await untilAborted(work, signal);
+    return null;
+  } catch (error) {
+    signal.throwIfAborted();
+    return messageOf(error);
+  }
+}
+
+/** Does not wait for work that ignores its signal. */
+async function untilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  return await new Promise<T>((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    Promise.resolve()
+      .then(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", stop));
+  });
+}

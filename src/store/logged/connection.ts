@@ -1,0 +1,108 @@
+/**
+ * How this program opens an SQLite database and reads its errors. Nobody waits inside SQLite: a lock
+ * that somebody else holds is asked for again between turns of the event loop.
+ */
+import * as fs from "node:fs";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { SvcError } from "../../kernel/errors.ts";
+
+export type Database = DatabaseSyncInstance;
+export type Statement = ReturnType<Database["prepare"]>;
+
+export interface ConnectionOptions {
+  /**
+   * FULL: a commit is durable when it returns. NORMAL: the caller syncs the write-ahead log itself
+   * before it tells anybody; SQLite still syncs around checkpoints.
+   */
+  synchronous: "FULL" | "NORMAL";
+  cache_kib?: number;
+  /** How long SQLite itself may wait for a lock; only threads with no event loop to hold may. */
+  wait_ms?: number;
+  /** False where another thread runs the checkpoints. */
+  autocheckpoint?: boolean;
+}
+
+export function openDatabase(path: string, options: ConnectionOptions): Database {
+  createPrivate(path);
+  const db = new DatabaseSync(path, { timeout: options.wait_ms ?? 0 });
+  try {
+    db.exec("PRAGMA journal_mode = WAL");
+    // Per connection, and a reopened one starts at NORMAL: said every time.
+    db.exec(`PRAGMA synchronous = ${options.synchronous}`);
+    // Deleted working data is overwritten with zeros, not just unlinked from the tree.
+    db.exec("PRAGMA secure_delete = ON");
+    db.exec("PRAGMA trusted_schema = OFF");
+    db.exec(`PRAGMA cache_size = -${options.cache_kib ?? 2_000}`);
+    if (options.autocheckpoint === false) db.exec("PRAGMA wal_autocheckpoint = 0");
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * SQLite would create it readable by everyone that the umask lets. Only a new file is touched: closing
+ * any descriptor of an existing one would drop the locks that this process holds on it.
+ */
+function createPrivate(path: string): void {
+  try {
+    fs.closeSync(fs.openSync(path, "wx", 0o600));
+  } catch (error) {
+    // It is there already, or SQLite will say better what is wrong.
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+  }
+}
+
+export function sqliteCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === "number" ? code & 0xff : undefined;
+}
+
+const BUSY = 5;
+const LOCKED = 6;
+const FULL = 13;
+const DAMAGED = new Set([11, 26]);
+
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === BUSY || code === LOCKED;
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return sqliteCode(error) === FULL || (error as { code?: unknown } | null)?.code === "ENOSPC";
+}
+
+/** What a failing SQLite call means to a caller of the store. */
+export function sqliteFailure(error: unknown, file: string): SvcError {
+  if (error instanceof SvcError) return error;
+  const code = sqliteCode(error);
+  const text = (error as { errstr?: unknown } | null)?.errstr;
+  const reason = typeof text === "string" ? text : String((error as Error | null)?.message ?? error);
+  if (code !== undefined && DAMAGED.has(code)) {
+    return new SvcError("corrupt", `${file} is damaged (${reason}): restore it from a backup`, { cause: error });
+  }
+  return new SvcError("unavailable", `ledger unavailable: ${file} cannot be used now (${reason})`, { cause: error });
+}
+
+/** Turns of the event loop to try again in before falling asleep: holders keep a lock for microseconds. */
+const EAGER_TRIES = 20;
+const SLEEP_MS = 1;
+
+/** Runs `attempt` until it meets no lock, or rejects at `until` (a time of performance.now). */
+export async function whenFree<T>(attempt: () => T, until: number, file: string): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (performance.now() >= until) {
+        throw new SvcError("unavailable", `ledger unavailable: another process holds the lock on ${file}`, { cause: error });
+      }
+    }
+    await new Promise<void>((resolve) => {
+      if (tries < EAGER_TRIES) setImmediate(resolve);
+      else setTimeout(resolve, SLEEP_MS);
+    });
+  }
+}

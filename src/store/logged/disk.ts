@@ -1,0 +1,123 @@
+/**
+ * The file calls that the files and sqlite stores make, as one object: a test can fail, shorten or
+ * hang the k-th of them. What may wait for the medium (writes, syncs, cuts) is asynchronous, so that a
+ * hung disk never holds the event loop; what reads the page cache is not.
+ */
+import * as fs from "node:fs";
+import { promisify } from "node:util";
+
+export interface FileFacts {
+  size: number;
+  ino: number;
+  /** 0 once nobody can reach the file by name any more. */
+  nlink: number;
+}
+
+export interface Disk {
+  open(path: string, flags: string): Promise<number>;
+  close(fd: number): Promise<void>;
+  /** Appends where the file was opened for that; may write fewer bytes than asked. */
+  write(fd: number, bytes: Uint8Array, position: number | null): Promise<number>;
+  datasync(fd: number): Promise<void>;
+  sync(fd: number): Promise<void>;
+  truncate(fd: number, size: number): Promise<void>;
+  /** Sets the times of the file to now: the cheapest call that a frozen or read-only disk refuses. */
+  touch(fd: number): Promise<void>;
+  unlink(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  mkdir(path: string): Promise<void>;
+  list(path: string): Promise<string[]>;
+  readAsync(fd: number, into: Uint8Array, position: number): Promise<number>;
+  read(fd: number, into: Uint8Array, position: number): number;
+  facts(fd: number): FileFacts;
+  factsAt(path: string): FileFacts | undefined;
+}
+
+/** What the service writes is for its own user alone. */
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+const open = promisify(fs.open);
+const write = promisify(fs.write) as (
+  fd: number,
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  position: number | null,
+) => Promise<{ bytesWritten: number }>;
+const read = promisify(fs.read) as (
+  fd: number,
+  into: Uint8Array,
+  offset: number,
+  length: number,
+  position: number,
+) => Promise<{ bytesRead: number }>;
+const futimes = promisify(fs.futimes);
+
+export const nodeDisk: Disk = {
+  open: (path, flags) => open(path, flags, FILE_MODE),
+  close: promisify(fs.close),
+  write: async (fd, bytes, position) => (await write(fd, bytes, 0, bytes.length, position)).bytesWritten,
+  datasync: promisify(fs.fdatasync),
+  sync: promisify(fs.fsync),
+  truncate: promisify(fs.ftruncate),
+  touch: (fd) => futimes(fd, Date.now() / 1000, Date.now() / 1000),
+  unlink: promisify(fs.unlink),
+  rename: promisify(fs.rename),
+  mkdir: async (path) => {
+    await promisify(fs.mkdir)(path, { recursive: true, mode: FOLDER_MODE });
+  },
+  list: (path) => promisify(fs.readdir)(path),
+  readAsync: async (fd, into, position) => (await read(fd, into, 0, into.length, position)).bytesRead,
+  read: (fd, into, position) => fs.readSync(fd, into, 0, into.length, position),
+  facts: (fd) => fs.fstatSync(fd),
+  factsAt: (path) => fs.statSync(path, { throwIfNoEntry: false }),
+};
+
+export function errorCode(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
+/** A short write is carried on with until the disk says why it was short. */
+export async function writeAll(disk: Disk, fd: number, bytes: Uint8Array, position: number | null): Promise<void> {
+  let done = 0;
+  while (done < bytes.length) {
+    const written = await disk.write(fd, bytes.subarray(done), position === null ? null : position + done);
+    if (written <= 0) throw Object.assign(new Error("the disk took no bytes"), { code: "EIO" });
+    done += written;
+  }
+}
+
+/** The bytes of [from, to), or as many of them as the file has. */
+export function readRange(disk: Disk, fd: number, from: number, to: number): Buffer {
+  const bytes = Buffer.allocUnsafe(Math.max(0, to - from));
+  let done = 0;
+  while (done < bytes.length) {
+    const got = disk.read(fd, bytes.subarray(done), from + done);
+    if (got === 0) break;
+    done += got;
+  }
+  return bytes.subarray(0, done);
+}
+
+export async function readRangeAsync(disk: Disk, fd: number, from: number, to: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(Math.max(0, to - from));
+  let done = 0;
+  while (done < bytes.length) {
+    const got = await disk.readAsync(fd, bytes.subarray(done), from + done);
+    if (got === 0) break;
+    done += got;
+  }
+  return bytes.subarray(0, done);
+}
+
+/** A file's name is only durable once its folder is: without this a power cut may take a synced file. */
+export async function syncFolder(disk: Disk, path: string): Promise<void> {
+  const fd = await disk.open(path, "r");
+  try {
+    await disk.sync(fd);
+  } finally {
+    await disk.close(fd);
+  }
+}
