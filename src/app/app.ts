@@ -1,10 +1,13 @@
 /** The running service as the operations see it: the engine's core, and the features around it. */
+import type { KeyManager } from "../auth/manage.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Core, Listeners } from "../engine/core.ts";
 import type { RunFacts } from "../engine/gather.ts";
 import type { SigningKey } from "../evidence/signing.ts";
 import type { Lru } from "../kernel/lru.ts";
+import type { Notifier } from "../notify/notifier.ts";
+import type { JobTools } from "../rollback/job.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Background } from "./background.ts";
@@ -21,8 +24,14 @@ export interface App {
   signing: SigningKey | null;
   /** Unchanging facts of runs seen lately: they let a store fetch all of an intent's facts at once. */
   runFacts: Lru<string, RunFacts>;
+  /** Manages the key file; null where there is none. */
+  keys: KeyManager | null;
+  /** Tells people; null where nobody is to be told from here. */
+  notifier: Notifier | null;
   started_ms: number;
   background: Background;
+  /** How this process undoes steps; null where no compensator is configured. */
+  jobTools: JobTools | null;
   /** Reads manifests, policy and keys again; throws and keeps the old ones when they do not load. */
   reload(): Promise<{ manifests: number; policy: string; keys: number }>;
   close(): Promise<void>;

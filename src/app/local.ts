@@ -44,6 +44,9 @@ export async function openLocalApp(settings: Settings, env: Env, options: LocalO
     runFacts: new Lru(KNOWN_RUNS),
     started_ms: env.now(),
     background,
+    jobTools: null,
+    keys: null,
+    notifier: null,
     async reload() {
       const { manifests, policy } = await opened.rules.reload().catch(refuse);
       return { manifests: manifests.all.length, policy: policy.hash, keys: 0 };

@@ -19,6 +19,8 @@ export interface Call {
     if_match: string | undefined;
     accept: string | undefined;
   };
+  /** Set by an operation whose success has another status this time. */
+  status?: number;
 }
 
 /** An answer that is not JSON. */

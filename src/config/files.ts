@@ -100,6 +100,9 @@ export async function writeFileAtomic(path: string, text: string, mode = 0o600):
     const handle = await open(temporary, "wx", mode);
     try {
       await handle.chmod(mode);
+      // An edit by root must not take the file away from the account that serves.
+      const before = await stat(target).catch(() => undefined);
+      if (before !== undefined) await handle.chown(before.uid, before.gid).catch(() => undefined);
       await handle.writeFile(text);
       await handle.sync();
     } finally {

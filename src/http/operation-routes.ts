@@ -35,7 +35,7 @@ async function answer(app: App, op: Operation, request: FastifyRequest, reply: F
     query: request.query as Record<string, unknown>,
     body: request.body,
   });
-  reply.code(op.status);
+  reply.code(call.status ?? op.status);
   return body instanceof Content ? sendContent(reply, body) : reply.send(body);
 }
 

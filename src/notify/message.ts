@@ -27,8 +27,8 @@ export interface Message {
   readonly heading: string;
   readonly title: string;
   readonly facts: readonly Fact[];
-  /** A sentence or two of somebody's own words, where there are any. */
-  readonly words: string | null;
+  /** A sentence or two of somebody's own words, where there are any; its label says whose. */
+  readonly words: Fact | null;
   readonly severity: Severity;
   readonly link: { readonly text: string; readonly url: string } | null;
   /** For services that keep incidents: which one, and what happens to it. */
@@ -74,6 +74,7 @@ function describeApproval(event: ApprovalRequested, context: RenderContext): Des
     heading: event.escalated ? "Approval escalated" : "Approval requested",
     title: `${event.actor} asks to ${undo ? "undo" : "call"} ${event.tool}`,
     facts: [
+      { label: "Request", value: event.id },
       { label: "Tool", value: event.tool },
       { label: "Run", value: event.run_id },
       ...optional("Step", event.step),
@@ -84,7 +85,7 @@ function describeApproval(event: ApprovalRequested, context: RenderContext): Des
       { label: "Needs", value: `${quorum} approval${quorum === 1 ? "" : "s"}${from}` },
       { label: "Expires", value: stamp(event.expires_ms) },
     ],
-    words: event.reason,
+    words: { label: "Reason", value: event.reason },
     severity: "warning",
     url: consoleLinks(context.console_url).approval(event.id),
     incident: { key: incidentKey(context, "approval", event.id), change: "opens" },
@@ -107,7 +108,7 @@ function describeAlert(event: AlertRaised, context: RenderContext): Described {
     heading: event.reminder ? "Alert, still standing" : "Alert",
     title: event.title,
     facts: alertFacts(event),
-    words: event.message,
+    words: { label: "Details", value: event.message },
     severity: event.severity,
     url: consoleLinks(context.console_url).alerts(),
     incident: { key: incidentKey(context, "alert", event.id), change: "opens" },
@@ -119,7 +120,7 @@ function describeResolved(event: AlertResolved, context: RenderContext): Describ
     heading: "Resolved",
     title: `Resolved: ${event.title}`,
     facts: [...alertFacts(event), { label: "Resolved", value: stamp(event.resolved_ms) }],
-    words: event.message,
+    words: { label: "Details", value: event.message },
     severity: "info",
     url: consoleLinks(context.console_url).alerts(),
     incident: { key: incidentKey(context, "alert", event.id), change: "closes" },

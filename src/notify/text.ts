@@ -9,7 +9,7 @@ const INVISIBLE = /\p{Default_Ignorable_Code_Point}|[\ufff9-\ufffb]/gu;
 
 /** One line of visible characters, cut to a length. */
 export function plain(text: string, max = 300): string {
-  const line = text.replace(LONE_SURROGATE, "\ufffd").replace(CONTROL, " ").replace(INVISIBLE, "").trim();
+  const line = text.replace(LONE_SURROGATE, "\ufffd").replace(INVISIBLE, "").replace(CONTROL, " ").trim();
   return clip(line, max);
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { Core } from "../engine/core.ts";
-import { conflict, invalid, messageOf, SvcError } from "../kernel/errors.ts";
+import { conflict, invalid, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
@@ -217,6 +217,8 @@ class Rollback {
       call,
       tools: this.tools,
       signal: this.signal,
+      waiting:
+        this.options.stop === undefined ? this.signal : AbortSignal.any([this.signal, this.options.stop]),
       mayRetry: () => this.mayGoOn(),
       told: (attempt) => this.progress({ event: "attempt_failed", step: step.step, tool, ...attempt }),
     }).catch((error: unknown) => {
@@ -253,8 +255,8 @@ class Rollback {
   private progress(progress: RollbackProgress): void {
     try {
       this.options.onProgress?.(progress);
-    } catch (error) {
-      void messageOf(error);
+    } catch {
+      // Its trouble is its own.
     }
   }
 }

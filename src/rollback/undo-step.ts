@@ -37,6 +37,8 @@ export interface UndoWork {
   tools: UndoTools;
   /** Ends what is running. */
   signal: AbortSignal;
+  /** Ends the wait for a further attempt. */
+  waiting: AbortSignal;
   /** Asked before each further attempt; throws when there shall be none. */
   mayRetry(): void;
   told(attempt: Attempted): void;
@@ -62,7 +64,16 @@ export async function undoStep(work: UndoWork): Promise<UndoEnd> {
   return { ...done, read_back: await readBack(core.env, bounded, undo.read_back, signal) };
 }
 
-async function compensate({ core, undo, call, tools, signal, mayRetry, told }: UndoWork): Promise<UndoEnd> {
+async function compensate({
+  core,
+  undo,
+  call,
+  tools,
+  signal,
+  waiting,
+  mayRetry,
+  told,
+}: UndoWork): Promise<UndoEnd> {
   for (let attempt = 1; ; attempt++) {
     const problem = await failure(() => tools.compensator(call, signal), signal);
     if (problem === null) return { ok: true, attempts: attempt, read_back: null };
@@ -71,7 +82,7 @@ async function compensate({ core, undo, call, tools, signal, mayRetry, told }: U
     told({ attempt, error, retry_in_ms });
     if (retry_in_ms === null) return { ok: false, attempts: attempt, error };
     mayRetry();
-    await core.env.sleep(retry_in_ms, signal);
+    await core.env.sleep(retry_in_ms, waiting);
     mayRetry();
   }
 }

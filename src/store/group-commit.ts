@@ -10,10 +10,14 @@ import type { Unit } from "./port.ts";
 
 const MAX_BATCH = 512;
 
-/** Runs every unit of the batch and makes the result durable, or throws and leaves nothing. */
-export type CommitBatch = (batch: readonly Pending[]) => Promise<void>;
+/**
+ * Runs every unit of the batch and makes the result durable, or throws and leaves nothing. At `until`
+ * (a time of performance.now) nobody waits for it any more.
+ */
+export type CommitBatch = (batch: readonly Pending[], until: number) => Promise<void>;
 
 interface Waiting extends Pending {
+  readonly since: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -35,7 +39,13 @@ export class GroupCommit {
     if (this.closed) return Promise.reject(new SvcError("unavailable", "the store is closed"));
     if (this.overdue) return Promise.reject(slow());
     return new Promise<T>((resolve, reject) => {
-      this.queue.push({ unit, outcome: undefined, resolve: resolve as (value: unknown) => void, reject });
+      this.queue.push({
+        unit,
+        outcome: undefined,
+        since: performance.now(),
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
       this.running ??= this.drain();
     });
   }
@@ -61,12 +71,17 @@ export class GroupCommit {
   }
 
   private async runBatch(batch: Waiting[]): Promise<void> {
-    const timer = setTimeout(() => {
-      this.overdue = true;
-      for (const waiting of batch.concat(this.queue.splice(0))) waiting.reject(slow());
-    }, this.deadline_ms);
+    // Counted from when the oldest unit came: time spent behind a slow batch is time waited, too.
+    const until = batch[0]!.since + this.deadline_ms;
+    const timer = setTimeout(
+      () => {
+        this.overdue = true;
+        for (const waiting of batch.concat(this.queue.splice(0))) waiting.reject(slow());
+      },
+      Math.max(0, until - performance.now()),
+    );
     try {
-      await this.commit(batch);
+      await this.commit(batch, until);
       for (const waiting of batch) settle(waiting);
     } catch (error) {
       const failure = error instanceof SvcError ? error : unavailable(error);

@@ -17,7 +17,23 @@ export function matchesList(query: ListQuery, entry: IndexEntry, key: string): b
 
 function compareKeys(sortA: number, keyA: string, sortB: number, keyB: string): number {
   if (sortA !== sortB) return sortA - sortB;
-  return keyA < keyB ? -1 : keyA > keyB ? 1 : 0;
+  return keyA === keyB ? 0 : compareCodePoints(keyA, keyB);
+}
+
+/** By code point, which is also the byte order of UTF-8: databases sort so, `<` on strings does not. */
+function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const left = a.charCodeAt(i);
+    const right = b.charCodeAt(i);
+    if (left === right) continue;
+    // Surrogates stand for code points above everything else, yet lie below U+E000 to U+FFFF.
+    const leftIsSurrogate = left >= 0xd800 && left <= 0xdfff;
+    const rightIsSurrogate = right >= 0xd800 && right <= 0xdfff;
+    if (leftIsSurrogate === rightIsSurrogate) return left - right;
+    return leftIsSurrogate ? 1 : -1;
+  }
+  return a.length - b.length;
 }
 
 export function compareRows(order: "asc" | "desc" | undefined) {

@@ -46,6 +46,10 @@ export async function expectWhole(store: Store): Promise<Linked[]> {
   const records = lines.map((line) => JSON.parse(line) as Linked);
   const events: Record<string, number> = {};
   for (const { event } of records) events[event] = (events[event] ?? 0) + 1;
-  expect(await store.head()).toEqual({ records: records.length, hash: records.at(-1)?.hash ?? START, events });
+  expect(await store.head()).toEqual({
+    records: records.length,
+    hash: records.at(-1)?.hash ?? START,
+    events,
+  });
   return records;
 }

@@ -16,7 +16,7 @@ const VALUES: Record<string, Json> = {
   numbers: [0, -1, 0.1, 1e21, 1e-7, 5e-324, 1.7976931348623157e308, 9007199254740991, -9007199254740991],
   nothing: null,
   yes: true,
-  nested: { "": { a: [[], {}, [null]] }, "key with spaces": 1, "ключ": "значение" },
+  nested: { "": { a: [[], {}, [null]] }, "key with spaces": 1, ключ: "значение" },
   ordered: { z: 1, a: 2, "10": 3, "9": 4 },
 };
 
@@ -31,7 +31,9 @@ export function documentTests(bench: Bench): void {
         const inside = await store.transact({ run: (tx) => JSON.stringify(tx.get("meta", key)) });
         expect(inside, key).toBe(JSON.stringify(value));
       }
-      expect((await store.list("meta", { limit: 100 })).map(({ key }) => key)).toEqual(Object.keys(VALUES).sort());
+      expect((await store.list("meta", { limit: 100 })).map(({ key }) => key)).toEqual(
+        Object.keys(VALUES).sort(),
+      );
     });
 
     it("may have any key, owner and tag", async () => {
@@ -40,16 +42,25 @@ export function documentTests(bench: Bench): void {
       await store.transact({
         run: (tx) => {
           for (const name of names) tx.put("approvals", name, approvalDoc({ id: name, run_id: name }));
-          for (const name of names) tx.put("run_tools", name, { run_id: "r", tool: name, calls: 1, standing: 0 });
+          for (const name of names)
+            tx.put("run_tools", name, { run_id: "r", tool: name, calls: 1, standing: 0 });
           for (const name of names) tx.append(draft({ actor: name, run_id: name, tool: name }));
         },
       });
       for (const name of names) {
         expect((await store.get("approvals", name))?.id, name).toBe(name);
-        expect((await store.list("approvals", { owner: name, limit: 9 })).map(({ key }) => key), name).toEqual([name]);
-        expect((await store.list("run_tools", { tag: name, limit: 9 })).map(({ key }) => key), name).toEqual([name]);
+        expect(
+          (await store.list("approvals", { owner: name, limit: 9 })).map(({ key }) => key),
+          name,
+        ).toEqual([name]);
+        expect(
+          (await store.list("run_tools", { tag: name, limit: 9 })).map(({ key }) => key),
+          name,
+        ).toEqual([name]);
         expect(await store.count("run_tools", { owner: "r", tag: name }), name).toBe(1);
-        expect(await store.records({ actor: name, run_id: name, tool: name, limit: 9 }), name).toHaveLength(1);
+        expect(await store.records({ actor: name, run_id: name, tool: name, limit: 9 }), name).toHaveLength(
+          1,
+        );
       }
       await Promise.all(names.map((name) => remove(store, "approvals", name)));
       expect(await store.count("approvals")).toBe(0);
@@ -71,7 +82,9 @@ export function documentTests(bench: Bench): void {
 
     it("are apart in each table", async () => {
       const store = await bench.open();
-      const plain = TABLE_NAMES.filter((name) => ["meta", "payloads", "manifests", "counters", "leases"].includes(name));
+      const plain = TABLE_NAMES.filter((name) =>
+        ["meta", "payloads", "manifests", "counters", "leases"].includes(name),
+      );
       await store.transact({
         run: (tx) => {
           for (const table of plain) tx.put(table, "same", { table } as unknown as Tables[TableName]);
@@ -106,7 +119,13 @@ export function documentTests(bench: Bench): void {
           store.head(),
           store.records({ from: seq, limit: 1 }),
         ]);
-        expect([doc?.requested_ms, rows[0]?.sort, count, head.records, lines.length]).toEqual([i, i, 1, seq + 1, 1]);
+        expect([doc?.requested_ms, rows[0]?.sort, count, head.records, lines.length]).toEqual([
+          i,
+          i,
+          1,
+          seq + 1,
+          1,
+        ]);
       }
     });
   });

@@ -9,7 +9,11 @@ export function lifeTests(bench: Bench): void {
     it("wakes everybody who waits when a record or a document changes", async () => {
       const store = await bench.open();
       const { signal } = new AbortController();
-      for (const change of [() => append(store), () => put(store, "meta", { a: 1 }), () => remove(store, "meta", "a")]) {
+      for (const change of [
+        () => append(store),
+        () => put(store, "meta", { a: 1 }),
+        () => remove(store, "meta", "a"),
+      ]) {
         const woken = Promise.all([store.changed(signal), store.changed(signal), store.changed(signal)]);
         await change();
         await woken;
@@ -58,7 +62,9 @@ export function lifeTests(bench: Bench): void {
       const store = await bench.open();
       const underWay = Array.from({ length: 20 }, () => append(store));
       const closing = store.close();
-      expect((await Promise.all(underWay)).map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => i));
+      expect((await Promise.all(underWay)).map(({ seq }) => seq)).toEqual(
+        Array.from({ length: 20 }, (_, i) => i),
+      );
       await closing;
     });
 

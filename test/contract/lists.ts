@@ -47,7 +47,8 @@ export function listTests(bench: Bench): void {
         { key: "3", owner: "r", sort: 3, tag: "approved" },
         { key: "4", owner: "", sort: 4, tag: "pending" },
       ]);
-      const list = async (query: Omit<ListQuery, "limit">) => keys(await store.list("approvals", { ...query, limit: 9 }));
+      const list = async (query: Omit<ListQuery, "limit">) =>
+        keys(await store.list("approvals", { ...query, limit: 9 }));
       expect(await list({ owner: "r" })).toEqual(["1", "3"]);
       expect(await list({ owner: "" })).toEqual(["4"]);
       expect(await list({ tag: "pending" })).toEqual(["1", "4"]);
@@ -80,7 +81,9 @@ export function listTests(bench: Bench): void {
       await fill(store, [{ key: "a", owner: "s", sort: 9, tag: "approved" }]);
       expect(await store.count("approvals", { owner: "r" })).toBe(0);
       expect(await store.count("approvals", { tag: "pending" })).toBe(0);
-      expect(await store.list("approvals", { owner: "s", tag: "approved", from: 9, to: 9, limit: 9 })).toHaveLength(1);
+      expect(
+        await store.list("approvals", { owner: "s", tag: "approved", from: 9, to: 9, limit: 9 }),
+      ).toHaveLength(1);
       await remove(store, "approvals", "a");
       expect(await store.list("approvals", { limit: 9 })).toEqual([]);
     });
@@ -112,12 +115,15 @@ export function listTests(bench: Bench): void {
       const store = await bench.open();
       const random = seeded(7);
       const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
-      const entries = Array.from({ length: 120 }, (_, i): Entry => ({
-        key: `k${String(i).padStart(3, "0")}`,
-        owner: pick(["", "r1", "r2"]),
-        sort: pick([-3.5, 0, 1, 2, 2.5, 1e12]),
-        tag: pick(STATUSES),
-      }));
+      const entries = Array.from(
+        { length: 120 },
+        (_, i): Entry => ({
+          key: `k${String(i).padStart(3, "0")}`,
+          owner: pick(["", "r1", "r2"]),
+          sort: pick([-3.5, 0, 1, 2, 2.5, 1e12]),
+          tag: pick(STATUSES),
+        }),
+      );
       await fill(store, entries);
       const maybe = <T>(make: () => T): T | undefined => (random() < 0.5 ? make() : undefined);
       for (let i = 0; i < 150; i++) {
@@ -130,7 +136,9 @@ export function listTests(bench: Bench): void {
           order: maybe(() => pick(["asc", "desc"] as const)),
           limit: pick([1, 5, 1_000]),
         };
-        expect(keys(await store.list("approvals", query)), JSON.stringify(query)).toEqual(model(entries, query));
+        expect(keys(await store.list("approvals", query)), JSON.stringify(query)).toEqual(
+          model(entries, query),
+        );
       }
     });
   });

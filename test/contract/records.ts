@@ -23,7 +23,10 @@ export function recordTests(bench: Bench): void {
 
     it("take bounds on seq, both inclusive, and go on from there", async () => {
       const store = await bench.open();
-      await write(store, Array.from({ length: 30 }, () => ({})));
+      await write(
+        store,
+        Array.from({ length: 30 }, () => ({})),
+      );
       expect(seqs(await store.records({ from: 3, to: 5, limit: 10 }))).toEqual([3, 4, 5]);
       expect(seqs(await store.records({ from: 3, to: 5, order: "desc", limit: 2 }))).toEqual([5, 4]);
       expect(await store.records({ from: 30, limit: 10 })).toEqual([]);
@@ -45,7 +48,8 @@ export function recordTests(bench: Bench): void {
         { run_id: "r1", event: "succeeded", actor: "ann", tool: "a.b", ts_ms: T0 + 20 },
         { event: "halted", actor: "eve", ts_ms: T0 + 30 },
       ]);
-      const find = async (query: Omit<RecordQuery, "limit">) => seqs(await store.records({ ...query, limit: 9 }));
+      const find = async (query: Omit<RecordQuery, "limit">) =>
+        seqs(await store.records({ ...query, limit: 9 }));
       expect(await find({ run_id: "r1" })).toEqual([0, 2]);
       expect(await find({ run_id: "r1", order: "desc" })).toEqual([2, 0]);
       expect(await find({ event: "blocked" })).toEqual([1]);

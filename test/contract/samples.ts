@@ -34,7 +34,14 @@ export function approvalDoc(more: Partial<ApprovalDoc> = {}): ApprovalDoc {
     step: null,
     escalated_ms: null,
     break_glass: false,
-    internal: { principal: "key:bot", escalate_after_ms: null, escalate_to: [], risk_score: 0 },
+    internal: {
+      principal: "key:bot",
+      escalate_after_ms: null,
+      escalate_to: [],
+      risk_score: 0,
+      needs: [],
+      voters: [],
+    },
     ...more,
   };
 }
@@ -72,7 +79,11 @@ export function append(store: Store, more: Partial<RecordDraft> = {}) {
   return store.transact({ run: (tx) => tx.append(draft(more)) });
 }
 
-export function put<N extends TableName>(store: Store, table: N, docs: Record<string, Tables[N]>): Promise<void> {
+export function put<N extends TableName>(
+  store: Store,
+  table: N,
+  docs: Record<string, Tables[N]>,
+): Promise<void> {
   return store.transact({
     run: (tx) => {
       for (const [key, doc] of Object.entries(docs)) tx.put(table, key, doc as Tables[N]);

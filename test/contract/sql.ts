@@ -1,7 +1,7 @@
 /** The databases under the SQL stores, reached without the store: for attempts that must fail, and for damage. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import pg from "pg";
 
 export interface Sql {
@@ -50,7 +50,7 @@ export function postgresSql(url: string): Sql {
 
 /** Finds the database file and the ledger's table by themselves, since both are the store's own business. */
 export function sqliteSql(data: string): Sql {
-  const withDatabase = <T>(use: (database: DatabaseSync, ledger: string) => T): T => {
+  const withDatabase = <T>(use: (database: DatabaseSyncInstance, ledger: string) => T): T => {
     const file = readdirSync(data).find((name) => /\.(?:db|sqlite3?)$/.test(name));
     if (file === undefined) throw new Error(`no SQLite database in ${data}`);
     const database = new DatabaseSync(join(data, file));
@@ -66,7 +66,8 @@ export function sqliteSql(data: string): Sql {
     run: async (text) =>
       withDatabase((database, ledger) => {
         const statement = text.replaceAll("svc_ledger", ledger);
-        if (/^\s*SELECT/i.test(statement)) return database.prepare(statement).all() as Record<string, unknown>[];
+        if (/^\s*SELECT/i.test(statement))
+          return database.prepare(statement).all() as Record<string, unknown>[];
         database.exec(statement);
         return [];
       }),

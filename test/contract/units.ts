@@ -1,6 +1,6 @@
 /** Units of work: what they see, what they leave, and in which order. */
 import { describe, expect, it } from "vitest";
-import { firstBad, expectWhole } from "./chain.ts";
+import { expectWhole, firstBad } from "./chain.ts";
 import { append, draft, increment, put, T0 } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
@@ -15,7 +15,13 @@ export function unitTests(bench: Bench): void {
     it("starts a chain at 64 zeros and links each record to the one before", async () => {
       const store = await bench.open();
       const first = await append(store);
-      const second = await append(store, { event: "succeeded", run_id: "r", run_seq: 0, step: 3, tool: "a.b" });
+      const second = await append(store, {
+        event: "succeeded",
+        run_id: "r",
+        run_seq: 0,
+        step: 3,
+        tool: "a.b",
+      });
       expect(first).toMatchObject({ seq: 0, prev: "0".repeat(64) });
       expect(second).toMatchObject({ seq: 1, prev: first.hash });
       const lines = await store.records({ limit: 10 });
@@ -80,7 +86,12 @@ export function unitTests(bench: Bench): void {
         store.transact({ run: (tx) => [tx.get("meta", "kept"), tx.get("meta", "made"), tx.head.records] }),
         append(store, { run_id: "last" }),
       ]);
-      expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+      expect(outcomes.map(({ status }) => status)).toEqual([
+        "fulfilled",
+        "rejected",
+        "fulfilled",
+        "fulfilled",
+      ]);
       expect((outcomes[1] as PromiseRejectedResult).reason).toBe(problem);
       expect((outcomes[2] as PromiseFulfilledResult<unknown>).value).toEqual(["before", undefined, 1]);
       expect((await expectWhole(store)).map(({ run_id }) => run_id)).toEqual(["first", "last"]);
@@ -97,8 +108,20 @@ export function unitTests(bench: Bench): void {
       const together = await Promise.all([
         store.transact({ run: follow }),
         store.transact({ needs: [["meta", "a"]], run: follow }),
-        store.transact({ needs: [["runs", "none"], ["meta", "zzz"]], run: follow }),
-        store.transact({ needs: [["meta", "c"], ["meta", "c"]], run: follow }),
+        store.transact({
+          needs: [
+            ["runs", "none"],
+            ["meta", "zzz"],
+          ],
+          run: follow,
+        }),
+        store.transact({
+          needs: [
+            ["meta", "c"],
+            ["meta", "c"],
+          ],
+          run: follow,
+        }),
         store.transact({ run: (tx) => [tx.get("meta", "nothing"), follow(tx), tx.get("runs", "a")] }),
       ]);
       expect(together).toEqual([42, 42, 42, 42, [undefined, 42, undefined]]);

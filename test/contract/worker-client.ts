@@ -34,7 +34,10 @@ export class StoreProcess {
   /** Starts the processes side by side and opens the store in each, also side by side. */
   static async start(count: number, settings: PlaceSettings): Promise<StoreProcess[]> {
     const started = Array.from({ length: count }, async () => {
-      const child = fork(SCRIPT, { execArgv: ["--import", "tsx"], stdio: ["ignore", "ignore", "inherit", "ipc"] });
+      const child = fork(SCRIPT, {
+        execArgv: ["--import", "tsx"],
+        stdio: ["ignore", "ignore", "inherit", "ipc"],
+      });
       await once(child, "message");
       return new StoreProcess(child);
     });
@@ -43,7 +46,10 @@ export class StoreProcess {
     return processes;
   }
 
-  ask<Op extends keyof WorkerOps>(op: Op, ...input: Parameters<WorkerOps[Op]>): Promise<ReturnType<WorkerOps[Op]>> {
+  ask<Op extends keyof WorkerOps>(
+    op: Op,
+    ...input: Parameters<WorkerOps[Op]>
+  ): Promise<ReturnType<WorkerOps[Op]>> {
     const id = this.next++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });

@@ -103,7 +103,8 @@ process.on("message", async ({ id, op, input }: { id: number; op: keyof WorkerOp
     const value = await ops[op](input);
     if (process.connected) process.send!({ id, value });
   } catch (error) {
-    if (process.connected) process.send!({ id, error: error instanceof Error ? error.message : String(error) });
+    if (process.connected)
+      process.send!({ id, error: error instanceof Error ? error.message : String(error) });
   }
 });
 // Nobody is left to ask anything.

@@ -5,7 +5,9 @@ import { createDelegation, listDelegations, revokeDelegation } from "./delegatio
 import { exportRun } from "./export.ts";
 import { halt, listHalts, resume } from "./halts.ts";
 import { intent, outcome, resolve } from "./journal.ts";
+import { changeKey, createKey, deleteKey, listKeys } from "./keys.ts";
 import { reload } from "./reload.ts";
+import { beginUndo, completeUndo, getRollback, plan, startRollback } from "./rollback.ts";
 import { getRun, listRuns, openRun } from "./runs.ts";
 import { status } from "./status.ts";
 
@@ -17,6 +19,11 @@ export const OPERATIONS: readonly Operation[] = [
   outcome,
   exportRun,
   resolve,
+  plan,
+  startRollback,
+  getRollback,
+  beginUndo,
+  completeUndo,
   listApprovals,
   getApproval,
   approve,
@@ -31,4 +38,8 @@ export const OPERATIONS: readonly Operation[] = [
   halt,
   resume,
   reload,
+  listKeys,
+  createKey,
+  changeKey,
+  deleteKey,
 ];

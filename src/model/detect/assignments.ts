@@ -2,42 +2,82 @@
  * Secrets that only their name gives away: `password=...`, `"api_key": "..."`, `DB_PASSWORD: ...`. The
  * name must be one that names a secret, and the value must look like one rather than stand in for it.
  */
-import { entropy, type Hit } from "./hit.ts";
+import { entropy, type Hit, MOST_HITS } from "./hit.ts";
 import { isPlaceholder, type SecretName, secretName } from "./names.ts";
 
-const KEYWORD =
-  /passw(?:or[dt]|d)|passphrase|passcode|pwd|secret|token|api[_-]?key|access[_-]?key|auth|signing[_-]?key|master[_-]?key|encryption[_-]?key|private[_-]?key|credential|bearer/gi;
-const NAME_CHAR = /[A-Za-z0-9_-]/;
+const VALUE =
+  /[ \t]{0,4}(?:\\?"([^"\\\n]{1,512})|\\?'([^'\\\n]{1,512})|`([^`\n]{1,512})|([^\s"'`,;&<>()[\]{}|\\=]{1,512}={0,2}))/y;
 const MAX_NAME = 64;
+/** What may stand between a name and its separator: the end of a quoted or bracketed name, and spaces. */
+const CLOSING = new Set([" ", "\t", '"', "'", "`", "]", "\\"]);
 const ACCOUNT = /:\d{12}:$/;
-/** From the end of a name to the end of its value; each piece is bounded and starts with its own mark. */
-const TAIL =
-  /["'`]?\]?[ \t]{0,4}(?::=|=>|=|:| is:?[ \t])[ \t]{0,4}(?:\\?"([^"\\\n]{1,512})|\\?'([^'\\\n]{1,512})|`([^`\n]{1,512})|([^\s"'`,;&<>()[\]{}|\\]{1,512}))/y;
 
+/** Walks from separator to separator and looks at the name before each, which costs less than to look for names. */
 export function findAssignments(text: string): Hit[] {
   const hits: Hit[] = [];
-  KEYWORD.lastIndex = 0;
-  for (let match = KEYWORD.exec(text); match !== null; match = KEYWORD.exec(text)) {
-    let from = match.index;
-    while (from > 0 && match.index - from < MAX_NAME && NAME_CHAR.test(text[from - 1]!)) from--;
-    let to = match.index + match[0].length;
-    while (to < text.length && to - match.index < MAX_NAME && NAME_CHAR.test(text[to]!)) to++;
-    KEYWORD.lastIndex = to;
-    const name = secretName(text.slice(from, to));
-    // `arn:aws:secretsmanager:<region>:<account>:secret:<name>` says where a secret is kept.
-    if (name === undefined || ACCOUNT.test(text.slice(Math.max(0, from - 14), from))) continue;
-    TAIL.lastIndex = to;
-    const tail = TAIL.exec(text);
-    if (tail === null) continue;
-    const quoted = tail[4] === undefined;
-    const value = tail[1] ?? tail[2] ?? tail[3] ?? tail[4]!;
-    const start = TAIL.lastIndex - value.length;
-    const trimmed = quoted ? value : value.replace(/[.:!?]+$/, "");
-    if (!looksAssigned(name, trimmed, quoted)) continue;
-    hits.push({ kind: kindOf(name, trimmed, text.slice(from, to)), start, end: start + trimmed.length });
-    KEYWORD.lastIndex = Math.max(to, start + trimmed.length);
+  const known = new Map<string, SecretName | undefined>();
+  const nameOf = (source: string): SecretName | undefined => {
+    if (!known.has(source)) known.set(source, secretName(source));
+    return known.get(source);
+  };
+  for (let at = 0; at < text.length && hits.length < MOST_HITS; at++) {
+    const length = separatorAt(text, at);
+    if (length === 0) continue;
+    const hit = assignedAt(text, at, at + length, nameOf);
+    if (hit !== undefined) hits.push(hit);
+    at = Math.max(at + length, hit?.end ?? 0) - 1;
   }
+  if (hits.length === MOST_HITS) hits.push({ kind: hits[0]!.kind, start: 0, end: text.length });
   return hits;
+}
+
+/** How long the separator at this place is: `=`, `:`, `:=`, `=>`, ` is `, ` is: `; 0 when there is none. */
+function separatorAt(text: string, at: number): number {
+  const c = text.charCodeAt(at);
+  if (c === 0x3d || c === 0x3a) {
+    let end = at + 1;
+    while (end < text.length && end - at < MAX_NAME && "=:>".includes(text[end]!)) end++;
+    return end - at;
+  }
+  if (c !== 0x20 || text.charCodeAt(at + 1) !== 0x69 || text.charCodeAt(at + 2) !== 0x73) return 0;
+  const next = text.charCodeAt(at + 3);
+  return next === 0x20 ? 4 : next === 0x3a && text.charCodeAt(at + 4) === 0x20 ? 5 : 0;
+}
+
+function assignedAt(
+  text: string,
+  separator: number,
+  after: number,
+  nameOf: (source: string) => SecretName | undefined,
+): Hit | undefined {
+  const [from, to] = nameBefore(text, separator);
+  if (to - from < 3) return undefined;
+  const source = text.slice(from, to);
+  const name = nameOf(source);
+  // `arn:aws:secretsmanager:<region>:<account>:secret:<name>` says where a secret is kept.
+  if (name === undefined || ACCOUNT.test(text.slice(Math.max(0, from - 14), from))) return undefined;
+  VALUE.lastIndex = after;
+  const found = VALUE.exec(text);
+  if (found === null) return undefined;
+  const quoted = found[4] === undefined;
+  const value = found[1] ?? found[2] ?? found[3] ?? found[4]!;
+  const trimmed = quoted ? value : value.replace(/[.:!?]+$/, "");
+  if (!looksAssigned(name, trimmed, quoted)) return undefined;
+  const start = VALUE.lastIndex - value.length;
+  return { kind: kindOf(name, trimmed, source), start, end: start + trimmed.length };
+}
+
+/** The name that ends before the separator, looking back a bounded way. */
+function nameBefore(text: string, separator: number): [number, number] {
+  let to = separator;
+  for (let n = 0; n < 4 && to > 0 && CLOSING.has(text[to - 1]!); n++) to--;
+  let from = to;
+  while (from > 0 && to - from < MAX_NAME && isNameChar(text.charCodeAt(from - 1))) from--;
+  return [from, to];
+}
+
+function isNameChar(c: number): boolean {
+  return (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95 || c === 45;
 }
 
 /** The whole value of a field whose name says that it is a secret. */
@@ -63,13 +103,15 @@ function kindOf(name: SecretName, value: string, source: string): string {
 
 /** In running text a name may be followed by prose ("password: required"), so the value must show more. */
 function looksAssigned(name: SecretName, value: string, quoted: boolean): boolean {
+  if (value.length < 6) return false;
   if (AWS_SECRET.test(value) && classes(value) >= 3) return true;
-  if (value.length < 6 || isPlaceholder(value) || /\s/.test(value)) return false;
-  if (!name.strong) return looksRandom(value);
+  if (!name.strong) return looksRandom(value) && !/\s/.test(value) && !isPlaceholder(value);
   const odd = /\d/.test(value) || /[^A-Za-z0-9]/.test(value.slice(1, -1).replace(/[-_.]/g, ""));
-  if (odd) return classes(value) >= 2 || value.length >= 8;
   // Letters only: in quotes it may be a weak password, without them it is more likely a word.
-  return quoted && value.length >= 8 && /[A-Z]/.test(value.slice(1)) && entropy(value) > 2.5;
+  const likely = odd
+    ? classes(value) >= 2 || value.length >= 8
+    : quoted && value.length >= 8 && /[A-Z]/.test(value.slice(1)) && entropy(value) > 2.5;
+  return likely && !/\s/.test(value) && !isPlaceholder(value);
 }
 
 /** As the value of a field there is no prose around it: less is asked. */

@@ -54,7 +54,10 @@ describe.each(CORPORA)("the $name corpus", ({ name, finder, least }) => {
     const figures = `${name}: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} (${samples.length} samples, ${innocent.length} innocent)`;
     console.log(figures);
     const problems = [
-      ...missed.map((sample) => `missed ${sample.kind}: ${JSON.stringify({ ...sample, text: textOf(sample), got: finder(textOf(sample), sample.key) })}`),
+      ...missed.map(
+        (sample) =>
+          `missed ${sample.kind}: ${JSON.stringify({ ...sample, text: textOf(sample), got: finder(textOf(sample), sample.key) })}`,
+      ),
       ...alarms.map((one) => `false alarm: ${JSON.stringify(one)} ${JSON.stringify(hitsIn(one, finder))}`),
     ];
     expect(Math.min(precision, recall), `${figures}\n${problems.join("\n")}`).toBeGreaterThanOrEqual(FLOOR);
@@ -70,7 +73,9 @@ function textOf({ before = "", parts, text, after = "" }: Sample): string {
 function found(sample: Sample, finder: Finder, anywhere: boolean): boolean {
   const from = (sample.before ?? "").length;
   const to = from + (sample.parts?.join("") ?? sample.text ?? "").length;
-  return finder(textOf(sample), sample.key).some((hit) => hit.kind === sample.kind && (anywhere || (hit.start <= from && hit.end >= to)));
+  return finder(textOf(sample), sample.key).some(
+    (hit) => hit.kind === sample.kind && (anywhere || (hit.start <= from && hit.end >= to)),
+  );
 }
 
 function hitsIn(one: Innocent, finder: Finder) {

@@ -7,6 +7,7 @@ export interface Credential {
   readonly kind: string;
   /** One of these must occur in the text before the pattern is tried at all. */
   readonly hints: readonly string[];
+  /** Its group, where it has one, is the secret and stands at the end. */
   readonly pattern: RegExp;
   /** A further look at what matched, where the form alone also fits innocent text. */
   readonly accept: (match: string) => boolean;
@@ -52,14 +53,14 @@ const CLOUD: readonly Credential[] = [
   exact(
     "azure_storage_key",
     "AccountKey= SharedAccessKey=",
-    /(?<=(?:AccountKey|SharedAccessKey)=)[A-Za-z0-9+/]{40,100}={0,2}/g,
+    /(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,100}={0,2})/g,
   ),
   exact(
     "azure_client_secret",
     "Q~",
     /(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])/g,
   ),
-  exact("azure_sas_signature", "sig=", /(?<=[?&;]sig=)[A-Za-z0-9%/+]{40,120}={0,2}/g, mixed),
+  exact("azure_sas_signature", "sig=", /[?&;]sig=([A-Za-z0-9%/+]{40,120}={0,2})/g, mixed),
   row("digitalocean_token", "_v1_", /do[opr]_v1_[a-f0-9]{64}(?![a-f0-9])/),
   row("heroku_key", "HRKU-", /HRKU-[A-Za-z0-9_-]{30,100}/),
   row("fly_token", "fm2_ fo1_", /(?:fm2|fo1)_[A-Za-z0-9+/_-]{40,2000}={0,2}/),
@@ -135,7 +136,7 @@ const MESSAGING: readonly Credential[] = [
   exact(
     "slack_webhook",
     "hooks.slack.com/",
-    /(?<=hooks\.slack\.com\/(?:services|workflows|triggers)\/)[A-Za-z0-9/+_-]{20,120}/g,
+    /hooks\.slack\.com\/(?:services|workflows|triggers)\/([A-Za-z0-9/+_-]{20,120})/g,
     random,
   ),
   row(
@@ -145,7 +146,7 @@ const MESSAGING: readonly Credential[] = [
     numbered,
   ),
   row("slack_token", "xapp-", /xapp-\d-[A-Z0-9]{8,20}-\d{8,20}-[a-f0-9]{32,80}/),
-  exact("discord_webhook", "/api/webhooks/", /(?<=\/api\/webhooks\/\d{17,20}\/)[A-Za-z0-9_-]{60,80}/g),
+  exact("discord_webhook", "/api/webhooks/", /\/api\/webhooks\/\d{17,20}\/([A-Za-z0-9_-]{60,80})/g),
   exact(
     "discord_token",
     ".",

@@ -30,6 +30,37 @@ export function settle(found: readonly Hit[]): Hit[] {
   return out.map(({ kind, start, end }) => ({ kind, start, end }));
 }
 
+/**
+ * So many of one kind in one text, and the text as a whole counts as one: marking each would cost more
+ * than reading it, and nothing that dense is worth keeping.
+ */
+export const MOST_HITS = 2_000;
+
+/** Runs the pattern over the text; `judge` says what of a match, if anything, is a hit. */
+export function collect(
+  text: string,
+  pattern: RegExp,
+  hits: Hit[],
+  judge: (match: RegExpExecArray) => Hit | undefined,
+): void {
+  let count = 0;
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const hit = judge(match);
+    if (hit === undefined) continue;
+    hits.push(hit);
+    if (++count < MOST_HITS) continue;
+    hits.push({ kind: hit.kind, start: 0, end: text.length });
+    return;
+  }
+}
+
+/** The last group of the match, which must stand at its end, or the whole match when it has none. */
+export function atEnd(kind: string, match: RegExpExecArray): Hit {
+  const end = match.index + match[0].length;
+  return { kind, start: end - (match[1] ?? match[0]).length, end };
+}
+
 /** The text with every hit replaced; hits are settled, as finders return them. */
 export function replaceHits(text: string, hits: readonly Hit[], label: (kind: string) => string): string {
   if (hits.length === 0) return text;

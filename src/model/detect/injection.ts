@@ -3,7 +3,7 @@
  * conversation marks, requests to hide or leak, characters nobody can see. A hint, not a proof: policies
  * usually warn on it.
  */
-import { type Hit, settle } from "./hit.ts";
+import { collect, type Hit, settle } from "./hit.ts";
 
 interface Phrase {
   readonly kind: string;
@@ -148,12 +148,12 @@ const GATE =
 export function findInjection(text: string, _key?: string): Hit[] {
   if (text.length < 8) return [];
   const hits: Hit[] = [];
-  const look = ({ kind, pattern }: Phrase) => {
-    pattern.lastIndex = 0;
-    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-      hits.push({ kind, start: match.index, end: match.index + match[0].length });
-    }
-  };
+  const look = ({ kind, pattern }: Phrase) =>
+    collect(text, pattern, hits, (match) => ({
+      kind,
+      start: match.index,
+      end: match.index + match[0].length,
+    }));
   if (GATE.test(text)) for (const entry of PHRASES) look(entry);
   for (const entry of MARKS) look(entry);
   look({ kind: "unseen_text", pattern: UNSEEN });

@@ -3,7 +3,7 @@
  * candidate, so past a bound the patterns alone decide and a hostile text cannot stall the process.
  */
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
-import type { Hit } from "./hit.ts";
+import { atEnd, collect, type Hit } from "./hit.ts";
 
 const INTERNATIONAL = /(?<![A-Za-z0-9_.+/=-])(?:\+|00)[1-9][\d ().\u00a0-]{6,20}\d(?![A-Za-z0-9_])/g;
 const NORTH_AMERICAN =
@@ -20,18 +20,13 @@ export function findPhones(text: string, key?: string): Hit[] {
   const hits: Hit[] = [];
   const budget = { left: PARSED };
   if (text.includes("+") || text.includes("00")) {
-    each(INTERNATIONAL, text, (value, start) => {
-      const length = validLength(value, budget);
-      if (length > 0) hits.push({ kind: "phone", start, end: start + length });
+    collect(text, INTERNATIONAL, hits, (match) => {
+      const length = validLength(match[0], budget);
+      return length > 0 ? { kind: "phone", start: match.index, end: match.index + length } : undefined;
     });
   }
-  each(NORTH_AMERICAN, text, (value, start) =>
-    hits.push({ kind: "phone", start, end: start + value.length }),
-  );
-  each(NAMED, text, (value, start, group) => {
-    const from = start + value.length - group.length;
-    if (plausible(group)) hits.push({ kind: "phone", start: from, end: from + group.length });
-  });
+  collect(text, NORTH_AMERICAN, hits, (match) => atEnd("phone", match));
+  collect(text, NAMED, hits, (match) => (plausible(match[1]!) ? atEnd("phone", match) : undefined));
   if (
     key !== undefined &&
     PHONE_KEY.test(key) &&
@@ -41,17 +36,6 @@ export function findPhones(text: string, key?: string): Hit[] {
     hits.push({ kind: "phone", start: 0, end: text.length });
   }
   return hits;
-}
-
-function each(
-  pattern: RegExp,
-  text: string,
-  found: (value: string, start: number, group: string) => void,
-): void {
-  pattern.lastIndex = 0;
-  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-    found(match[0], match.index, match[1] ?? match[0]);
-  }
 }
 
 function plausible(value: string): boolean {

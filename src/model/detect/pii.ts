@@ -1,6 +1,6 @@
 /** Finds personal data: emails, phone numbers, payment cards, US social security numbers, IBANs. */
 import { countrySpecs, isValidIBAN } from "ibantools";
-import { type Hit, replaceHits, settle } from "./hit.ts";
+import { atEnd, collect, type Hit, replaceHits, settle } from "./hit.ts";
 import { findPhones } from "./phone.ts";
 
 export const PII_KINDS = ["email", "phone", "card", "ssn", "iban"] as const;
@@ -31,38 +31,65 @@ const NOT_EMAIL = /^git@|\.(?:png|jpe?g|gif|svg|webp|avif|ico|css|js|ts|mjs|json
 const IN_URL = /:\/\/[^\s/@]*$/;
 
 function findEmails(text: string, hits: Hit[]): void {
-  EMAIL.lastIndex = 0;
-  for (let match = EMAIL.exec(text); match !== null; match = EMAIL.exec(text)) {
+  collect(text, EMAIL, hits, (match) => {
     const value = match[0];
     const top = value.slice(value.lastIndexOf(".") + 1);
-    if (!/^(?:\p{L}{2,24}|xn--[a-z0-9-]{2,20})$/iu.test(top) || NOT_EMAIL.test(value)) continue;
-    if (IN_URL.test(text.slice(Math.max(0, match.index - 80), match.index))) continue;
-    hits.push({ kind: "email", start: match.index, end: match.index + value.length });
-  }
+    if (!/^(?:\p{L}{2,24}|xn--[a-z0-9-]{2,20})$/iu.test(top) || NOT_EMAIL.test(value)) return undefined;
+    if (IN_URL.test(text.slice(Math.max(0, match.index - 80), match.index))) return undefined;
+    return atEnd("email", match);
+  });
 }
 
 const IBAN_START = /(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}(?=[ -]?[A-Za-z0-9])/g;
 
 /** The country says how long an IBAN is, so the words after it are not taken for a part of it. */
 function findIbans(text: string, hits: Hit[]): void {
-  IBAN_START.lastIndex = 0;
-  for (let match = IBAN_START.exec(text); match !== null; match = IBAN_START.exec(text)) {
+  collect(text, IBAN_START, hits, (match) => {
     const country = match[1]!.toUpperCase();
     const length = Object.hasOwn(countrySpecs, country) ? countrySpecs[country]?.chars : undefined;
-    if (length === undefined || length === null) continue;
-    let at = match.index;
-    let compact = "";
-    while (compact.length < length && at < text.length) {
-      const c = text[at]!;
-      if (/[A-Za-z0-9]/.test(c)) compact += c.toUpperCase();
-      else if ((c !== " " && c !== "-") || !/[A-Za-z0-9]/.test(text[at + 1] ?? "")) break;
-      at++;
+    if (length === undefined || length === null) return undefined;
+    const end = ibanEnd(text, match.index, length);
+    if (end === undefined || !isValidIBAN(text.slice(match.index, end).replace(/[ -]/g, "").toUpperCase())) {
+      return undefined;
     }
-    if (compact.length !== length || /[A-Za-z0-9]/.test(text[at] ?? "")) continue;
-    if (!isValidIBAN(compact)) continue;
-    hits.push({ kind: "iban", start: match.index, end: at });
-    IBAN_START.lastIndex = at;
+    return { kind: "iban", start: match.index, end };
+  });
+}
+
+/**
+ * Where an IBAN of this length ends, one space or hyphen allowed between groups; undefined when it does
+ * not fit or its checksum is wrong. The checksum comes first, since the library's own check costs more.
+ */
+function ibanEnd(text: string, start: number, length: number): number | undefined {
+  let at = start;
+  let taken = 0;
+  let head = 0;
+  let rest = 0;
+  for (; taken < length; at++) {
+    const value = digit36(text.charCodeAt(at));
+    if (value < 0) {
+      const gap = text[at];
+      if ((gap !== " " && gap !== "-") || digit36(text.charCodeAt(at + 1)) < 0) return undefined;
+      continue;
+    }
+    // The country and check digits are counted after the rest.
+    if (taken < 4) head = append(head, value);
+    else rest = append(rest, value) % 97;
+    taken++;
   }
+  if (digit36(text.charCodeAt(at)) >= 0) return undefined;
+  return (rest * 1_000_000 + head) % 97 === 1 ? at : undefined;
+}
+
+function append(number: number, value: number): number {
+  return number * (value > 9 ? 100 : 10) + value;
+}
+
+/** 0 to 9 for digits, 10 to 35 for letters, -1 for anything else. */
+function digit36(c: number): number {
+  if (c >= 48 && c <= 57) return c - 48;
+  if (c >= 65 && c <= 90) return c - 55;
+  return c >= 97 && c <= 122 ? c - 87 : -1;
 }
 
 const CARD = /(?<![A-Za-z0-9_.-])\d(?:[ -]?\d){12,18}(?![A-Za-z0-9_]|[.-]\d)/g;
@@ -71,12 +98,10 @@ const ISSUER =
   /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|64[4-9]\d|65\d\d)\d{12,15}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}|(?:50|5[6-9]|6\d)\d{11,17})$/;
 
 function findCards(text: string, hits: Hit[]): void {
-  CARD.lastIndex = 0;
-  for (let match = CARD.exec(text); match !== null; match = CARD.exec(text)) {
+  collect(text, CARD, hits, (match) => {
     const digits = match[0].replace(/\D/g, "");
-    if (!ISSUER.test(digits) || !luhn(digits)) continue;
-    hits.push({ kind: "card", start: match.index, end: match.index + match[0].length });
-  }
+    return ISSUER.test(digits) && luhn(digits) ? atEnd("card", match) : undefined;
+  });
 }
 
 function luhn(digits: string): boolean {
@@ -96,15 +121,12 @@ const NAMED_SSN =
 const SSN_KEY = /ssn$|social_?security/i;
 
 function findSsns(text: string, hits: Hit[], key?: string): void {
-  SSN.lastIndex = 0;
-  for (let match = SSN.exec(text); match !== null; match = SSN.exec(text)) {
-    hits.push({ kind: "ssn", start: match.index, end: match.index + match[0].length });
-  }
-  NAMED_SSN.lastIndex = 0;
-  for (let match = NAMED_SSN.exec(text); match !== null; match = NAMED_SSN.exec(text)) {
-    const start = match.index + match[0].length - match[1]!.length;
-    hits.push({ kind: "ssn", start, end: start + match[1]!.length });
-  }
+  collect(text, SSN, hits, (match) => ({
+    kind: "ssn",
+    start: match.index,
+    end: match.index + match[0].length,
+  }));
+  collect(text, NAMED_SSN, hits, (match) => atEnd("ssn", match));
   if (key !== undefined && SSN_KEY.test(key) && /^(?!000|666|9)\d{9}$/.test(text)) {
     hits.push({ kind: "ssn", start: 0, end: text.length });
   }

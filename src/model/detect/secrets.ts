@@ -4,7 +4,7 @@
  */
 import { findAssignments, findKeyed } from "./assignments.ts";
 import { CREDENTIALS } from "./credentials.ts";
-import { entropy, type Hit, replaceHits, settle } from "./hit.ts";
+import { atEnd, collect, entropy, type Hit, replaceHits, settle } from "./hit.ts";
 import { isPlaceholder } from "./names.ts";
 
 /** No credential with a mark of its own is shorter. */
@@ -30,29 +30,21 @@ export function redactSecrets(text: string, key?: string): string {
 }
 
 function findMarked(text: string, hits: Hit[]): void {
-  let aws = false;
   for (const { kind, hints, pattern, accept } of CREDENTIALS) {
     if (!hints.some((hint) => text.includes(hint))) continue;
-    pattern.lastIndex = 0;
-    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-      if (!accept(match[0])) continue;
-      hits.push({ kind, start: match.index, end: match.index + match[0].length });
-      aws ||= kind === "aws_access_key_id";
-    }
+    collect(text, pattern, hits, (match) => (accept(match[1] ?? match[0]) ? atEnd(kind, match) : undefined));
   }
-  if (aws) findAwsSecrets(text, hits);
+  if (hits.some((hit) => hit.kind === "aws_access_key_id")) findAwsSecrets(text, hits);
 }
 
 const AWS_SECRET = /(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g;
 
 /** The secret half of an AWS pair has no mark; beside its id, forty random characters are it. */
 function findAwsSecrets(text: string, hits: Hit[]): void {
-  AWS_SECRET.lastIndex = 0;
-  for (let match = AWS_SECRET.exec(text); match !== null; match = AWS_SECRET.exec(text)) {
-    const value = match[0];
-    if (!/[A-Z]/.test(value) || !/[a-z]/.test(value) || entropy(value) < 3.5) continue;
-    hits.push({ kind: "aws_secret_access_key", start: match.index, end: match.index + value.length });
-  }
+  collect(text, AWS_SECRET, hits, (match) => {
+    const random = /[A-Z]/.test(match[0]) && /[a-z]/.test(match[0]) && entropy(match[0]) >= 3.5;
+    return random ? atEnd("aws_secret_access_key", match) : undefined;
+  });
 }
 
 const KEY_BEGIN = /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
@@ -80,40 +72,35 @@ function findPrivateKeys(text: string, hits: Hit[]): void {
 }
 
 const URL_PASSWORD = /:\/\/([^\s:@/?#"'<>\\]{0,100}):([^\s@/"'<>\\]{1,200})@([^\s/:?#"'<>\\,]{0,100})/g;
-const TOY_PASSWORD = /^(?:password|passwd|pass|pwd|pw|secret|changeme|mypassword|user|username|guest|postgres|root|test)$/i;
+const TOY_PASSWORD =
+  /^(?:password|passwd|pass|pwd|pw|secret|changeme|mypassword|user|username|guest|postgres|root|test)$/i;
 const TOY_HOST =
   /^(?:localhost|127\.0\.0\.1|\[?::1\]?|host|hostname|server|db|(?:.*\.)?example(?:\.[a-z]+)?|)$/i;
 
 function findUrlPasswords(text: string, hits: Hit[]): void {
   if (!text.includes("://")) return;
-  URL_PASSWORD.lastIndex = 0;
-  for (let match = URL_PASSWORD.exec(text); match !== null; match = URL_PASSWORD.exec(text)) {
-    const [, user, password, host] = match as unknown as [string, string, string, string];
-    const toy = isPlaceholder(password) && !TOY_PASSWORD.test(password);
-    if (toy || (TOY_PASSWORD.test(password) && TOY_HOST.test(host))) continue;
+  collect(text, URL_PASSWORD, hits, (match) => {
+    const [, user = "", password = "", host = ""] = match;
+    const toy = TOY_PASSWORD.test(password);
+    if (toy ? TOY_HOST.test(host) : isPlaceholder(password)) return undefined;
     const web = /(?:https?|wss?|ftp|git)$/i.test(text.slice(Math.max(0, match.index - 5), match.index));
     const start = match.index + 3 + user.length + 1;
-    hits.push({ kind: web ? "basic_auth_url" : "connection_string", start, end: start + password.length });
-  }
+    return { kind: web ? "basic_auth_url" : "connection_string", start, end: start + password.length };
+  });
 }
 
-const BEARER = /(?<![A-Za-z0-9])(?:bearer|token)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,4000})/gi;
-const BASIC = /(?<![A-Za-z0-9])basic[ \t]{1,4}([A-Za-z0-9+/]{8,500}={0,2})(?![A-Za-z0-9+/=])/gi;
+const BEARER = /(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Tt]oken)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,4000})/g;
+const BASIC = /(?<![A-Za-z0-9])(?:[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9+/]{8,500}={0,2})(?![A-Za-z0-9+/=])/g;
 
 function findHeaders(text: string, hits: Hit[]): void {
-  BEARER.lastIndex = 0;
-  for (let match = BEARER.exec(text); match !== null; match = BEARER.exec(text)) {
+  collect(text, BEARER, hits, (match) => {
     const value = match[1]!.replace(/[.=-]+$/, "");
-    if (value.length < 16 || !/\d/.test(value) || !/[A-Za-z]/.test(value)) continue;
-    if (isPlaceholder(value) || entropy(value.slice(0, 200)) < 3) continue;
-    const start = match.index + match[0].length - match[1]!.length;
-    hits.push({ kind: "bearer_token", start, end: start + match[1]!.length });
-  }
-  BASIC.lastIndex = 0;
-  for (let match = BASIC.exec(text); match !== null; match = BASIC.exec(text)) {
+    if (value.length < 16 || !/\d/.test(value) || !/[A-Za-z]/.test(value)) return undefined;
+    if (isPlaceholder(value) || entropy(value.slice(0, 200)) < 3) return undefined;
+    return atEnd("bearer_token", match);
+  });
+  collect(text, BASIC, hits, (match) => {
     const decoded = Buffer.from(match[1]!, "base64").toString("latin1");
-    if (!/^[\x20-\x7e]{1,100}:[\x20-\x7e]{1,}$/.test(decoded)) continue;
-    const start = match.index + match[0].length - match[1]!.length;
-    hits.push({ kind: "basic_auth_header", start, end: start + match[1]!.length });
-  }
+    return /^[\x20-\x7e]{1,100}:[\x20-\x7e]+$/.test(decoded) ? atEnd("basic_auth_header", match) : undefined;
+  });
 }

@@ -27,7 +27,7 @@ function create(message: Message, config: Config, eventName: string): HttpDelive
   const facts = message.facts.map(({ label, value }) => [label, tagless(value)] as const);
   const description = [
     tagless(message.title, 500),
-    ...(message.words === null ? [] : [tagless(message.words, 1_000)]),
+    ...(message.words === null ? [] : [`${message.words.label}: ${tagless(message.words.value, 1_000)}`]),
     ...facts.map(([label, value]) => `${label}: ${value}`),
     ...(message.link === null ? [] : [`${message.link.text}: ${message.link.url}`]),
   ];

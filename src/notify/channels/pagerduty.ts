@@ -21,7 +21,8 @@ const target = (config: Config) => withPath(config.url, "/v2/enqueue");
 
 function trigger(message: Message, routing_key: string, eventName: string, context: RenderContext): object {
   const details = message.facts.map(({ label, value }) => [label.toLowerCase(), tagless(value)]);
-  if (message.words !== null) details.push(["message", tagless(message.words, 1_000)]);
+  if (message.words !== null)
+    details.push([message.words.label.toLowerCase(), tagless(message.words.value, 1_000)]);
   return {
     routing_key,
     event_action: "trigger",

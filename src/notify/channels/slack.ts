@@ -42,7 +42,10 @@ function blocks(event: NotificationEvent, message: Message, context: RenderConte
     }));
     out.push({ type: "section", fields });
   }
-  if (message.words !== null) out.push({ type: "section", text: text(message.words, 500) });
+  if (message.words !== null) {
+    const { label, value } = message.words;
+    out.push({ type: "section", text: text(`${label}: ${value}`, 500) });
+  }
   if (event.event === "approval_requested" && context.chat_actions) {
     out.push({
       type: "actions",

@@ -66,7 +66,7 @@ function compose(
   const lines = [
     tagless(message.title, 500),
     "",
-    ...(message.words === null ? [] : [tagless(message.words, 1_000), ""]),
+    ...(message.words === null ? [] : [`${message.words.label}: ${tagless(message.words.value, 1_000)}`, ""]),
     ...message.facts.map(({ label, value }) => `${`${label}:`.padEnd(width)} ${tagless(value)}`),
     ...(message.link === null ? [] : ["", `${message.link.text}: ${message.link.url}`]),
     "",

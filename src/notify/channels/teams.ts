@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { type Channel, common, httpUrl, postJson } from "../channel.ts";
 import type { Severity } from "../events.ts";
-import { describe, type Message } from "../message.ts";
+import { describe, type Fact, type Message } from "../message.ts";
 import { tagless } from "../text.ts";
 
 const schema = z.strictObject({ type: z.literal("teams"), ...common, url: httpUrl });
@@ -19,6 +19,8 @@ const COLORS: Record<Severity, string> = {
 
 const run = (text: string, more: object = {}) => ({ type: "TextRun", text, ...more });
 const line = (...inlines: object[]) => ({ type: "RichTextBlock", inlines });
+const labelled = ({ label, value }: Fact, max = 300) =>
+  line(run(`${label}: `, { weight: "bolder" }), run(tagless(value, max) || "-"));
 
 function card(message: Message): object {
   const color = message.incident.change === "closes" ? "good" : COLORS[message.severity];
@@ -31,10 +33,8 @@ function card(message: Message): object {
     body: [
       { type: "TextBlock", text: message.heading, weight: "bolder", size: "medium", color, wrap: true },
       line(run(tagless(message.title, 500) || "-", { weight: "bolder" })),
-      ...message.facts.map(({ label, value }) =>
-        line(run(`${label}: `, { weight: "bolder" }), run(tagless(value) || "-")),
-      ),
-      ...(message.words === null ? [] : [line(run(tagless(message.words, 500) || "-"))]),
+      ...message.facts.map((fact) => labelled(fact)),
+      ...(message.words === null ? [] : [labelled(message.words, 500)]),
     ],
     actions:
       message.link === null

@@ -21,7 +21,11 @@ const IDLE_MS = 30_000;
 const LOOK_AGAIN = 500;
 
 const GET = { name: "svc_get", text: "SELECT doc FROM svc_docs WHERE tbl = $1 AND key = $2" };
-const HEAD = { name: "svc_read_head", text: "SELECT records, hash, events FROM svc_head WHERE one", values: [] };
+const HEAD = {
+  name: "svc_read_head",
+  text: "SELECT records, hash, events FROM svc_head WHERE one",
+  values: [],
+};
 
 export class Reader {
   private readonly pool: pg.Pool;

@@ -82,7 +82,10 @@ const RIGHTS: Record<string, readonly string[]> = {
   svc_head: ["SELECT", "UPDATE"],
 };
 
-/** Brings the database to this version of the tables, or says what stands in the way. */
+/**
+ * Brings the database to this version of the tables, or says what stands in the way. The session is to be
+ * ended afterwards: it may hold the migration lock.
+ */
 export async function prepareDatabase(client: pg.Client): Promise<void> {
   await assertServer(client);
   if ((await versionOf(client)) !== SCHEMA_VERSION) await migrate(client);
@@ -120,9 +123,10 @@ async function versionOf(client: pg.Client): Promise<number> {
 
 async function migrate(client: pg.Client): Promise<void> {
   try {
+    // Held until the session ends. The transaction must begin behind it: one that began before would
+    // go on believing what it knew of the tables, and whoever held the lock may have made them.
+    await client.query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`);
     await client.query("BEGIN");
-    await client.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-    // Whoever held the lock before us may have done it all.
     const from = await versionOf(client);
     if (from === 0) await client.query("CREATE TABLE svc_schema (version integer NOT NULL)");
     for (const migration of MIGRATIONS.slice(from)) await client.query(migration);

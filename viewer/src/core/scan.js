@@ -8,7 +8,7 @@ const CHUNK_BYTES = 4 << 20;
 const MAX_RECORD_BYTES = 16 << 20;
 const MAX_REST_BYTES = 256 << 20;
 const LF = 10;
-const [QUOTE, COMMA, COLON, OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN, CLOSE] = [34, 44, 58, 91, 92, 93, 123, 125];
+const [QUOTE, COMMA, OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN, CLOSE] = [34, 44, 91, 92, 93, 123, 125];
 
 /** Start and end of each record in the file, in two buffers that double as they grow. */
 export class Extents {
@@ -32,7 +32,7 @@ export class Extents {
   }
 }
 
-/** The file's bytes as chunks, each joined to what `keep` says was left over from the one before. */
+/** The file's bytes as chunks, each joined to what its reader left unused of the one before. */
 async function* pieces(blob, onProgress) {
   let left = new Uint8Array(0);
   for (let at = 0; at < blob.size; at += CHUNK_BYTES) {
@@ -125,7 +125,6 @@ export class RecordCutter {
       } else this.depth++;
     }
     if (byte === COMMA) this.key = null;
-    else if (byte === COLON && this.key !== null) this.key = this.key.slice();
     return 1;
   }
 

@@ -1,0 +1,43 @@
+/** Who may come in: the key file and the OIDC issuer that the settings name, watched and reloadable. */
+import { Authenticator } from "../auth/authenticate.ts";
+import { KeyFile } from "../auth/key-file.ts";
+import { KeyManager } from "../auth/manage.ts";
+import { OidcVerifier } from "../auth/oidc.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Egress } from "../egress/egress.ts";
+import type { Env } from "../kernel/env.ts";
+import type { Logger } from "../telemetry/log.ts";
+
+export interface Identity {
+  auth: Authenticator;
+  /** Null where no key file is configured. */
+  manager: KeyManager | null;
+  close(): void;
+}
+
+export interface IdentityDeps {
+  settings: Settings;
+  env: Env;
+  egress: Egress;
+  log: Logger;
+  /** Counts refused credentials, for the auth_failures alert. */
+  failed(): void;
+}
+
+export async function openIdentity({ settings, env, egress, log, failed }: IdentityDeps): Promise<Identity> {
+  const warn = (message: string, fields?: Record<string, unknown>) => log.warn(message, fields);
+  const path = settings.auth.keys ?? settings.keys;
+  const keys = path === null ? null : await KeyFile.open(path, { env, warn });
+  keys?.watch();
+  const { issuer, audience, role_map, groups_claim, max_permissions } = settings.oidc;
+  const oidc =
+    issuer === null
+      ? null
+      : new OidcVerifier({ issuer, audience, role_map, groups_claim, max_permissions }, { egress, env, warn });
+  if (keys === null && oidc === null) log.warn("no keys and no OIDC issuer are configured: every request will be refused");
+  return {
+    auth: new Authenticator({ env, keys, oidc, failed }),
+    manager: keys === null ? null : new KeyManager(keys.path, { env, live: keys }),
+    close: () => keys?.close(),
+  };
+}

@@ -1,0 +1,138 @@
+/** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
+import { z } from "zod";
+import { ROLES } from "../../model/roles.ts";
+import type { LedgerEvent } from "../../ledger/events.ts";
+import { notFound } from "../../kernel/errors.ts";
+import type { KeyFields, KeyManager } from "../../auth/manage.ts";
+import { announce, type App } from "../app.ts";
+import { type Call, operation } from "../operation.ts";
+import { emptyQuery, noParams, text } from "../schemas.ts";
+
+const feature = (app: App) => (app.keys === null ? "no key file is configured on this server" : null);
+const manager = (app: App): KeyManager => app.keys!;
+
+const names = z.array(text(256)).max(1_000);
+const fields = {
+  role: z.enum(ROLES).optional(),
+  roles: z.array(z.enum(ROLES)).min(1, "at least one role").optional(),
+  groups: names.optional(),
+  tenant: z.union([text(256), z.null()]).optional(),
+  max_permissions: names.optional(),
+  not_before: z.union([text(64), z.null()]).optional(),
+  expires_at: z.union([text(64), z.null()]).optional(),
+  disabled: z.boolean().optional(),
+  allow_observe: z.boolean().optional(),
+};
+
+const keyShape = {
+  index: z.int(),
+  name: z.string(),
+  roles: z.array(z.enum(ROLES)),
+  groups: z.array(z.string()),
+  tenant: z.union([z.string(), z.null()]),
+  max_permissions: z.array(z.string()),
+  not_before: z.union([z.string(), z.null()]),
+  expires_at: z.union([z.string(), z.null()]),
+  disabled: z.boolean(),
+  allow_observe: z.boolean(),
+  fingerprint: z.string(),
+};
+const keyView = z.strictObject(keyShape);
+
+const indexParams = z.strictObject({
+  index: z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,8})$/, "must be the index of a key entry")
+    .transform(Number),
+});
+
+async function record({ app, principal }: Call, event: LedgerEvent, detail: string): Promise<void> {
+  const { core } = app;
+  const written = await core.store.transact({
+    run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail }),
+  });
+  announce(core.listeners, [written]);
+}
+
+/** A list may be quoted as ETags are. */
+const fingerprintOf = (header: string | undefined): string | undefined => header?.replace(/^"(.*)"$/, "$1");
+
+export const listKeys = operation({
+  id: "list_keys",
+  summary: "List key entries; no key and no hash is shown",
+  method: "GET",
+  path: "/v1/keys",
+  role: "admin",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({ keys: z.array(keyView) }),
+  status: 200,
+  feature,
+  async run({ app }) {
+    return { keys: await manager(app).list() };
+  },
+});
+
+export const createKey = operation({
+  id: "create_key",
+  summary: "Make a key; its value is in this answer and nowhere else",
+  method: "POST",
+  path: "/v1/keys",
+  role: "admin",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({ name: text(256), ...fields }),
+  output: z.strictObject({ ...keyShape, key: z.string() }),
+  status: 201,
+  feature,
+  errors: { 409: "the key file does not load" },
+  async run(call, { body }) {
+    const { name, ...given } = body;
+    const created = await manager(call.app).create(name, given as KeyFields);
+    await record(call, "key_created", `key ${created.name} (${created.roles.join(", ")}), fingerprint ${created.fingerprint}`);
+    return created;
+  },
+});
+
+export const changeKey = operation({
+  id: "change_key",
+  summary: "Change a key entry; If-Match with its fingerprint guards against a concurrent edit",
+  method: "PATCH",
+  path: "/v1/keys/{index}",
+  role: "admin",
+  params: indexParams,
+  query: emptyQuery,
+  body: z.strictObject(fields),
+  output: keyView,
+  status: 200,
+  feature,
+  errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
+  async run(call, { params, body }) {
+    const changed = await manager(call.app).patch(params.index, body as KeyFields, fingerprintOf(call.headers.if_match));
+    const what = Object.keys(body).sort().join(", ") || "nothing";
+    await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
+    return changed;
+  },
+});
+
+export const deleteKey = operation({
+  id: "delete_key",
+  summary: "Delete a key entry",
+  method: "DELETE",
+  path: "/v1/keys/{index}",
+  role: "admin",
+  params: indexParams,
+  query: emptyQuery,
+  output: keyView,
+  status: 200,
+  feature,
+  errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
+  async run(call, { params }) {
+    const found = (await manager(call.app).list())[params.index];
+    if (found === undefined) throw notFound(`there is no key entry ${params.index}`);
+    // Whoever gave no fingerprint means the entry as it is now, not one that slides into its place.
+    const removed = await manager(call.app).remove(params.index, fingerprintOf(call.headers.if_match) ?? found.fingerprint);
+    await record(call, "key_deleted", `key ${removed.name}, fingerprint ${removed.fingerprint}`);
+    return removed;
+  },
+});

@@ -1,0 +1,116 @@
+/**
+ * The one place where parts are put together into a running service: engine, credentials, side channels
+ * and background work. The server and the gateway both start from here and add their own surface.
+ */
+import type { Authenticator } from "../auth/authenticate.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Env } from "../kernel/env.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { redactSecrets } from "../model/detect/secrets.ts";
+import { createNotifier, type Notifier } from "../notify/notifier.ts";
+import type { ChannelConfig } from "../notify/channels/table.ts";
+import { compensatorCommand, readerCommand } from "../process/rollback-commands.ts";
+import { type JobTools, watchJobs } from "../rollback/job.ts";
+import { createLogger } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { createTracer } from "../telemetry/trace.ts";
+import { approvalRequested } from "./announcements.ts";
+import type { App } from "./app.ts";
+import { openIdentity } from "./identity.ts";
+import { openLocalApp, refuse } from "./local.ts";
+import { appMetrics } from "./metrics-source.ts";
+import { SideChannels } from "./side-channels.ts";
+import { forgetReplies, sweepApprovals } from "./sweep.ts";
+
+const SWEEP_MS = 1_000;
+const FORGET_MS = 60_000;
+
+export interface Service extends App {
+  auth: Authenticator;
+  metrics: Metrics;
+  notifier: Notifier;
+}
+
+export async function openService(settings: Settings, env: Env): Promise<Service> {
+  const log = createLogger(settings.log, { redact: redactSecrets });
+  const channels = new SideChannels(log);
+  const app = await openLocalApp(settings, env, { log, listeners: channels });
+  try {
+    return await complete(app, channels);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+async function complete(app: App, channels: SideChannels): Promise<Service> {
+  const { settings, core, egress, log, background } = app;
+  const { env } = core;
+  const identity = await openIdentity({ settings, env, egress, log, failed: () => {} });
+  const notifier = openNotifier(app);
+  channels.add({ approvalRequested: (approval) => notifier.notify(approvalRequested(approval, false)) });
+  const tracer =
+    settings.otlp.endpoint === null
+      ? null
+      : createTracer({ ...settings.otlp, endpoint: settings.otlp.endpoint, environment: settings.environment }, { egress, env, log });
+  if (tracer !== null) channels.add({ recorded: (records) => tracer.record(records) });
+  app.jobTools = jobTools(settings, background.signal);
+
+  background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
+  background.every(SWEEP_MS, "ageing approvals", async () => {
+    for (const approval of await sweepApprovals(app)) notifier.notify(approvalRequested(approval, true));
+  });
+  background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
+  if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
+
+  const { close } = app;
+  return Object.assign(app, {
+    auth: identity.auth,
+    keys: identity.manager,
+    metrics: appMetrics(app, () => ({ trace: tracer?.stats().queued ?? 0 })),
+    notifier,
+    async reload() {
+      const { manifests, policy } = await app.rules.reload().catch(refuse);
+      const keys = await identity.auth.reload().catch(refuse);
+      return { manifests: manifests.all.length, policy: policy.hash, keys };
+    },
+    async close() {
+      identity.close();
+      await close();
+      await Promise.all([notifier.drain(LIMITS.drain_ms / 2), tracer?.close(LIMITS.drain_ms / 2)]);
+      await log.flush();
+    },
+  });
+}
+
+async function reloadChanged(app: App): Promise<void> {
+  try {
+    if (await app.rules.reloadIfChanged()) app.log.info("manifests and policy were reloaded");
+  } catch (error) {
+    app.log.warn("manifests or policy do not load; the old ones stay in force", { error: messageOf(error) });
+  }
+}
+
+function openNotifier({ settings, core, egress, log }: App): Notifier {
+  return createNotifier(
+    {
+      channels: settings.notifications.channels as unknown as ChannelConfig[],
+      approval_webhook: settings.notifications.approval_webhook,
+      console_url: settings.console_url,
+      environment: settings.environment,
+      chat_actions: settings.chat.signing_secret !== null && settings.chat.users !== null,
+    },
+    { env: core.env, log, egress, redact: core.redact },
+  );
+}
+
+function jobTools(settings: Settings, stop: AbortSignal): JobTools | null {
+  const { compensator_cmd, reader_cmd, timeout_ms } = settings.rollback;
+  if (compensator_cmd === null) return null;
+  return {
+    compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
+    reader: reader_cmd === null ? null : readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }),
+    stop,
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * Turns an Authorization header into a principal: an API key, else a token of the issuer. Validity is
+ * judged on every call, so that a key that was disabled or has expired stops counting at once.
+ */
+import type { Env } from "../kernel/env.ts";
+import { SvcError } from "../kernel/errors.ts";
+import type { Principal } from "../model/roles.ts";
+import type { KeyFile } from "./key-file.ts";
+import type { KeyRefusal } from "./keys.ts";
+import { looksLikeToken, type OidcVerifier } from "./oidc.ts";
+
+/** Why somebody was not let in; `token` is any token that proves nothing. */
+export type AuthFailure = "missing" | "malformed" | "token" | KeyRefusal;
+
+export interface AuthenticatorOptions {
+  readonly env: Env;
+  /** Null where only tokens are accepted. */
+  readonly keys: KeyFile | null;
+  readonly oidc: OidcVerifier | null;
+  /** Counts failures, for the auth_failures alert; must not throw. */
+  readonly failed?: (failure: AuthFailure) => void;
+}
+
+export interface Authenticated {
+  readonly principal: Principal;
+  readonly kind: "key" | "oidc";
+  /** When the credential stops counting, as far as that is known now. */
+  readonly expires_ms: number | null;
+  /** For a session that must not keep the key: pass it to `holderOf`. Null for a token. */
+  readonly key_sha256: string | null;
+}
+
+const MAX_CHARS = 16_384;
+const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
+
+export class Authenticator {
+  private readonly options: AuthenticatorOptions;
+
+  constructor(options: AuthenticatorOptions) {
+    this.options = options;
+  }
+
+  /** Throws `unauthenticated` (401), `forbidden` for a token without a role, `unavailable` while the issuer is out of reach. */
+  async authenticate(authorization: string | undefined): Promise<Principal> {
+    if (authorization === undefined || authorization === "") {
+      throw this.refuse("missing", "missing credential: send Authorization: Bearer <API key or OIDC token>");
+    }
+    const match = authorization.length <= MAX_CHARS ? BEARER.exec(authorization) : null;
+    if (match === null) throw this.refuse("malformed");
+    return (await this.authenticateToken(match[1]!)).principal;
+  }
+
+  /** The same for a bare credential, as it is pasted into the console's login form. */
+  async authenticateToken(token: string): Promise<Authenticated> {
+    const { env, keys, oidc } = this.options;
+    const found = keys?.ring.find(token, env.now()) ?? "unknown";
+    if (typeof found !== "string") return { ...found, kind: "key" };
+    if (found !== "unknown" || oidc === null || !looksLikeToken(token)) throw this.refuse(found);
+    try {
+      const { principal, expires_ms } = await oidc.verify(token);
+      return { principal, kind: "oidc", expires_ms, key_sha256: null };
+    } catch (error) {
+      if (error instanceof SvcError && error.code === "unauthenticated") throw this.refuse("token");
+      throw error;
+    }
+  }
+
+  /** Who holds the key with this hash now; undefined once it is disabled, expired or gone. */
+  holderOf(key_sha256: string): Principal | undefined {
+    const found = this.options.keys?.ring.findHash(key_sha256, this.options.env.now()) ?? "unknown";
+    return typeof found === "string" ? undefined : found.principal;
+  }
+
+  /** Who the key of this name is now, for chat users mapped to key names. */
+  named(name: string): Principal | undefined {
+    return this.options.keys?.ring.findName(name, this.options.env.now());
+  }
+
+  /** Reads the key file again; throws and keeps the old keys where it does not load. Answers their number. */
+  async reload(): Promise<number> {
+    return (await this.options.keys?.reload()) ?? 0;
+  }
+
+  /** All reasons are told alike: an outsider does not learn whether a key exists. */
+  private refuse(failure: AuthFailure, message = "invalid credential"): SvcError {
+    this.options.failed?.(failure);
+    return new SvcError("unauthenticated", message);
+  }
+}

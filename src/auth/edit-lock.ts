@@ -1,0 +1,86 @@
+/**
+ * A lock beside a file, so that two processes do not edit it at once. It is a file that only one can
+ * create; one whose holder died is taken over. An edit also checks, before it replaces the file, that it
+ * still has the lock: a lock that was taken for dead too early costs a retry and never an edit.
+ */
+import { randomBytes } from "node:crypto";
+import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { fileError } from "../config/files.ts";
+import type { Env } from "../kernel/env.ts";
+import { SvcError } from "../kernel/errors.ts";
+
+const WAIT_MS = 5_000;
+const RETRY_MS = 20;
+/** An edit takes milliseconds; a lock this old has no living holder, whatever machine it was on. */
+const STALE_MS = 15_000;
+
+export interface Held {
+  /** Throws where the lock is no longer ours. */
+  check(): Promise<void>;
+}
+
+export async function withEditLock<T>(file: string, env: Env, edit: (held: Held) => Promise<T>): Promise<T> {
+  const path = `${file}.lock`;
+  const token = `${process.pid}@${hostname()} ${randomBytes(8).toString("hex")}`;
+  await take(path, token, env);
+  const ours = async () => (await readFile(path, "utf8").catch(() => "")) === token;
+  try {
+    return await edit({
+      check: async () => {
+        if (!(await ours())) throw new SvcError("conflict", "another edit of the key file is under way; try again");
+      },
+    });
+  } finally {
+    if (await ours()) await rm(path, { force: true });
+  }
+}
+
+async function take(path: string, token: string, env: Env): Promise<void> {
+  const until = env.elapsed() + WAIT_MS;
+  for (;;) {
+    if (await create(path, token)) return;
+    if (await isDead(path)) {
+      // Moved aside before it is deleted, so that of several who see it dead only one removes it.
+      const aside = `${path}.${randomBytes(8).toString("hex")}`;
+      await rename(path, aside).catch(() => undefined);
+      await rm(aside, { force: true });
+      continue;
+    }
+    if (env.elapsed() >= until) throw new SvcError("conflict", "another edit of the key file is under way; try again");
+    await env.sleep(RETRY_MS);
+  }
+}
+
+async function create(path: string, token: string): Promise<boolean> {
+  try {
+    const handle = await open(path, "wx", 0o600);
+    try {
+      await handle.writeFile(token);
+    } finally {
+      await handle.close();
+    }
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw fileError(path, error);
+  }
+}
+
+async function isDead(path: string): Promise<boolean> {
+  const [text, stats] = await Promise.all([readFile(path, "utf8").catch(() => ""), stat(path).catch(() => undefined)]);
+  if (stats === undefined) return false;
+  // The disk's clock against itself would need another write; a holder's age is coarse enough for ours.
+  if (Date.now() - stats.mtimeMs > STALE_MS) return true;
+  const match = /^(\d+)@(\S+) /.exec(text);
+  return match !== null && match[2] === hostname() && !isAlive(Number(match[1]));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

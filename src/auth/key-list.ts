@@ -1,0 +1,111 @@
+/**
+ * Reads a key file entry by entry, so that a list of 100,000 keys can be read while serving without
+ * holding up the answers in between. Every entry goes through the one strict JSON reading.
+ */
+import { messageOf, ProblemsError } from "../kernel/errors.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
+import { type KeyEntry, readEntry } from "./key-entry.ts";
+
+const MAX_PROBLEMS = 100;
+const SLICE_MS = 10;
+
+export interface KeyList {
+  readonly entries: KeyEntry[];
+  /** As they stand in the file, for writing them back. */
+  readonly raw: JsonObject[];
+}
+
+/** The entries of a key file, or a ProblemsError with what is wrong with each. */
+export function parseKeys(text: string, file: string): KeyList {
+  const work = readList(text, file);
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
+/** The same in slices, with room for other work between them. */
+export async function parseKeysGently(text: string, file: string): Promise<KeyList> {
+  const work = readList(text, file);
+  let until = performance.now() + SLICE_MS;
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    if (performance.now() < until) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    until = performance.now() + SLICE_MS;
+  }
+}
+
+function* readList(text: string, file: string): Generator<undefined, KeyList> {
+  const problems: string[] = [];
+  const entries: KeyEntry[] = [];
+  const raw: JsonObject[] = [];
+  const hashes = new Map<string, number>();
+  let index = -1;
+  for (const item of items(text, file)) {
+    yield;
+    index++;
+    const value = readItem(item, index, file);
+    const { entry, problems: found } = readEntry(value);
+    const tell = (problem: string) => problems.push(`${file}: entry ${index}${shownName(value)}: ${problem}`);
+    for (const problem of found) tell(problem);
+    if (entry === undefined) continue;
+    const other = hashes.get(entry.key_sha256);
+    if (other !== undefined) tell(`key_sha256: is the same as that of entry ${other}`);
+    hashes.set(entry.key_sha256, index);
+    entries.push(entry);
+    raw.push(value as JsonObject);
+  }
+  if (problems.length > MAX_PROBLEMS) {
+    problems.splice(MAX_PROBLEMS, problems.length, `${file}: and ${problems.length - MAX_PROBLEMS} more problems`);
+  }
+  if (problems.length > 0) throw new ProblemsError(problems);
+  return { entries, raw };
+}
+
+function readItem(text: string, index: number, file: string): Json {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new ProblemsError([`${file}: entry ${index}: ${messageOf(error)}`]);
+  }
+}
+
+function shownName(value: Json): string {
+  const name = isJsonObject(value) ? value["name"] : undefined;
+  return typeof name === "string" ? ` (${JSON.stringify(name.slice(0, 60))})` : "";
+}
+
+/** The texts between the commas of the outermost list; that each is JSON is for its reader to say. */
+function* items(text: string, file: string): Generator<string> {
+  const fail = (problem: string) => new ProblemsError([`${file}: ${problem}`]);
+  const open = /^[ \t\r\n]*\[/.exec(text);
+  if (open === null) throw fail("must be a JSON list of key entries");
+  let from = open[0].length;
+  let depth = 0;
+  for (let at = from; at < text.length; at++) {
+    const c = text.charCodeAt(at);
+    if (c === 0x22) at = endOfString(text, at);
+    else if (c === 0x7b || c === 0x5b) depth++;
+    else if (c === 0x2c && depth === 0) {
+      yield text.slice(from, at);
+      from = at + 1;
+    } else if ((c === 0x7d || c === 0x5d) && depth-- === 0) {
+      if (!/^[ \t\r\n]*$/.test(text.slice(at + 1))) throw fail("holds text after the list");
+      const last = text.slice(from, at);
+      if (from > open[0].length || last.trim() !== "") yield last;
+      return;
+    }
+  }
+  throw fail("the list of key entries is not closed; the file may be half written");
+}
+
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const c = text.charCodeAt(at);
+    if (c === 0x5c) at++;
+    else if (c === 0x22) return at;
+  }
+  return text.length;
+}

@@ -1,0 +1,145 @@
+/**
+ * Bearer tokens of an OpenID Connect issuer. A token counts only if the issuer's public key signed it, for
+ * our audience, and it has not expired; what its header asks for (algorithms, embedded keys, key URLs) is
+ * never followed. The principal's identity holds the issuer, so it cannot be mistaken for an API key.
+ */
+import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
+import type { Env } from "../kernel/env.ts";
+import { forbidden, SvcError } from "../kernel/errors.ts";
+import { sha256Hex } from "../kernel/hash.ts";
+import { Lru } from "../kernel/lru.ts";
+import { type Principal, RESERVED_NAMES, type Role } from "../model/roles.ts";
+import { IssuerKeys, type JwksDeps } from "./jwks.ts";
+
+/** Only signatures that the issuer alone can make; with a shared secret, whoever checks could also sign. */
+const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"];
+const TYPES = new Set(["jwt", "at+jwt", "application/jwt", "application/at+jwt"]);
+const MAX_CHARS = 16_384;
+const SUBJECT_CHARS = 256;
+/** For `nbf` and `iat` of an issuer whose clock is a little ahead; expiry has no grace. */
+const CLOCK_TOLERANCE_S = 5;
+/** A checked token is trusted this long before its signature is checked again, so that a withdrawn key stops counting. */
+const TRUST_MS = 60_000;
+const TRUSTED_TOKENS = 10_000;
+
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly audience: readonly string[];
+  readonly role_map: Readonly<Record<string, Role>>;
+  readonly groups_claim: string;
+  readonly max_permissions: Readonly<Record<string, readonly string[]>> | null;
+}
+
+export interface VerifiedToken {
+  readonly principal: Principal;
+  readonly expires_ms: number;
+}
+
+interface Trusted extends VerifiedToken {
+  readonly until: number;
+}
+
+const refused = () => new SvcError("unauthenticated", "invalid credential");
+
+/** Three parts of base64url: worth a look. Anything else costs no more than this. */
+export function looksLikeToken(text: string): boolean {
+  return text.length <= MAX_CHARS && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
+}
+
+export class OidcVerifier {
+  private readonly settings: OidcSettings;
+  private readonly env: Env;
+  private readonly keys: IssuerKeys;
+  private readonly trusted = new Lru<string, Trusted>(TRUSTED_TOKENS);
+
+  constructor(settings: OidcSettings, deps: JwksDeps) {
+    this.settings = settings;
+    this.env = deps.env;
+    this.keys = new IssuerKeys(settings.issuer, deps);
+  }
+
+  /** 401 for a token that proves nothing, 403 for one whose holder has no role here, 503 while it cannot be checked. */
+  async verify(token: string): Promise<VerifiedToken> {
+    const hash = sha256Hex(token);
+    const known = this.trusted.get(hash);
+    if (known !== undefined && this.env.elapsed() < known.until) {
+      if (this.env.now() < known.expires_ms) return known;
+      throw refused();
+    }
+    const payload = await this.check(token);
+    const expires_ms = payload.exp! * 1_000;
+    if (this.env.now() >= expires_ms) throw refused();
+    const verified = { principal: this.principal(payload), expires_ms };
+    this.trusted.set(hash, { ...verified, until: this.env.elapsed() + TRUST_MS });
+    return verified;
+  }
+
+  /** What is wrong with the issuer, for svc doctor. */
+  doctor(): Promise<string | undefined> {
+    return this.keys.check();
+  }
+
+  private async check(token: string): Promise<JWTPayload> {
+    if (!looksLikeToken(token) || !this.worthChecking(token)) throw refused();
+    try {
+      const { payload } = await jwtVerify(token, this.keys.find, {
+        issuer: this.settings.issuer,
+        audience: [...this.settings.audience],
+        algorithms: ALGORITHMS,
+        requiredClaims: ["exp", "sub", "iss", "aud"],
+        clockTolerance: CLOCK_TOLERANCE_S,
+        currentDate: new Date(this.env.now()),
+      });
+      this.keys.confirm();
+      return payload;
+    } catch (error) {
+      // Ours say that the issuer is out of reach; all others, whatever they are, mean the token is no good.
+      if (error instanceof SvcError) throw error;
+      throw refused();
+    }
+  }
+
+  /** Looks at what the token claims before anything is fetched on its behalf. */
+  private worthChecking(token: string): boolean {
+    try {
+      const { alg, crit, b64, typ } = decodeProtectedHeader(token) as Record<string, unknown>;
+      if (typeof alg !== "string" || !ALGORITHMS.includes(alg) || crit !== undefined || b64 !== undefined) return false;
+      if (typ !== undefined && (typeof typ !== "string" || !TYPES.has(typ.toLowerCase()))) return false;
+      return decodeJwt(token).iss === this.settings.issuer;
+    } catch {
+      return false;
+    }
+  }
+
+  private principal(payload: JWTPayload): Principal {
+    const { sub } = payload;
+    if (typeof sub !== "string" || sub === "" || sub.length > SUBJECT_CHARS || /[\p{C}\u2028\u2029]/u.test(sub)) throw refused();
+    if (RESERVED_NAMES.has(sub)) throw forbidden("the token's subject is a name of the service itself");
+    const { role_map, max_permissions, issuer } = this.settings;
+    const groups = groupsOf(payload, this.settings.groups_claim);
+    const roles = [...new Set(groups.flatMap((group) => (Object.hasOwn(role_map, group) ? [role_map[group]!] : [])))];
+    if (roles.length === 0) throw forbidden("no role is mapped to this token's groups");
+    const caps = max_permissions;
+    return Object.freeze({
+      id: `oidc:${issuer}#${sub}`,
+      name: sub,
+      roles,
+      groups,
+      tenant: null,
+      max_permissions:
+        caps === null ? null : [...new Set(groups.flatMap((group) => (Object.hasOwn(caps, group) ? caps[group]! : [])))],
+      allow_observe: false,
+    });
+  }
+}
+
+/** The claim by its whole name, else as a path of names joined by dots; a single text is a list of one. */
+function groupsOf(payload: JWTPayload, claim: string): string[] {
+  const value = Object.hasOwn(payload, claim) ? payload[claim] : claim.split(".").reduce<unknown>(member, payload);
+  const list = Array.isArray(value) ? value : [value];
+  return [...new Set(list.filter((group): group is string => typeof group === "string" && group !== ""))];
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+}

@@ -1,0 +1,52 @@
+/** `svc plan <run>`: what a rollback would do. Exits 2 when the run is not fully reversible. */
+import { plan as planOp } from "../../app/operations/rollback.ts";
+import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
+import { ATTENTION, globalOptions, type Register } from "../context.ts";
+import { inert, type Paint, table } from "../io.ts";
+import { performLocally } from "../perform.ts";
+
+export const registerPlan: Register = (program, context) => {
+  const { io } = context;
+  globalOptions(program.command("plan <run>").description("show what a rollback would do; changes nothing"))
+    .option("--json", "print the plan as JSON")
+    .action(async (run: string, flags: Record<string, unknown>) => {
+      await context.withApp(flags, async (app) => {
+        const plan = (await performLocally(app, planOp, { params: { id: run } })) as RollbackPlan;
+        if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
+        else for (const line of describePlan(plan, io.color)) io.out(line);
+        if (!plan.fully_reversible) context.done(ATTENTION);
+      });
+    });
+};
+
+export function describePlan(plan: RollbackPlan, color: Paint): string[] {
+  const verdict = plan.fully_reversible ? color.green("fully reversible") : color.yellow("not fully reversible");
+  const head = `run ${plan.run_id}: ${verdict}`;
+  if (plan.actions.length === 0) return [head, "  nothing to undo"];
+  const rows = plan.actions.map((action) => [`  ${action.step}`, inert(action.tool), paintKind(action, color), explain(action)]);
+  return [head, ...table(rows)];
+}
+
+function paintKind(action: PlanAction, color: Paint): string {
+  if (action.kind === "compensate") return color.green(action.kind);
+  return action.kind === "skip" ? color.dim(action.kind) : color.yellow(action.kind);
+}
+
+function explain(action: PlanAction): string {
+  switch (action.kind) {
+    case "compensate": {
+      const notes = [action.verified ? "read back" : "not read back", ...(action.needs_approval ? ["needs approval"] : [])];
+      return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})`;
+    }
+    case "defer":
+      return `waits for step ${action.blocked_by.join(", ")}`;
+    case "skip":
+      return "needs no undo";
+    case "unrecoverable":
+      return "cannot be undone";
+    case "unresolved":
+      return "outcome unknown; say what happened with svc resolve";
+    case "unmanifested":
+      return "no manifest, so no undo is known";
+  }
+}

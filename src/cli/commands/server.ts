@@ -1,0 +1,28 @@
+/** `svc server`: the standalone server, until it is told to stop. */
+import { openService } from "../../app/service.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { startServer } from "../../http/start.ts";
+import { globalOptions, type Register } from "../context.ts";
+import { untilSignalled } from "../signals.ts";
+
+export const registerServer: Register = (program, context) => {
+  globalOptions(program.command("server").description("start the HTTP API and the console"))
+    .option("--port <n>", "port to listen on")
+    .option("--host <address>", "address to bind")
+    .option("--policy <file>", "policy file")
+    .option("--keys <file>", "API key file")
+    .action(async (flags: Record<string, unknown>) => {
+      const service = await openService(context.settings(flags), context.io.clock);
+      const listening = await startServer(service);
+      context.io.err(`svc ${service.version} listening on ${listening.url} (store ${service.core.store.kind})`);
+      await untilSignalled(async () => {
+        try {
+          const loaded = await service.reload();
+          service.log.info("reloaded", loaded);
+        } catch (error) {
+          service.log.warn("reload refused", { error: messageOf(error) });
+        }
+      });
+      await listening.stop();
+    });
+};

@@ -1,0 +1,33 @@
+/** The standalone server: the HTTP surface over a service, listening. */
+import type { Service } from "../app/service.ts";
+import { redactSecrets } from "../model/detect/secrets.ts";
+import { createRequestLog } from "../telemetry/request-log.ts";
+import { type Listening, listen } from "./lifecycle.ts";
+import { type Answered, createHttpServer } from "./server.ts";
+
+export async function startServer(service: Service): Promise<Listening> {
+  const { settings, auth, metrics } = service;
+  const requestLog = settings.log.requests ? createRequestLog({ redact: redactSecrets }) : null;
+  const server = createHttpServer({
+    app: service,
+    authenticate: (header) => auth.authenticate(header),
+    metrics,
+    answered(request: Answered) {
+      metrics.http(request.method, request.route, request.status, request.ms);
+      requestLog?.(request);
+    },
+  });
+  try {
+    const listening = await listen(server, settings.listen.host, settings.listen.port);
+    return {
+      ...listening,
+      async stop() {
+        await listening.stop();
+        await service.close();
+      },
+    };
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+}

@@ -1,0 +1,33 @@
+/** What a caller of the library catches. */
+
+/** The call was not allowed to run. */
+export class BlockedError extends Error {
+  readonly reasons: readonly string[];
+  /** The request that waits for a person, where one does. */
+  readonly approval_id: string | null;
+
+  constructor(reasons: readonly string[]) {
+    super(`blocked: ${reasons.join("; ")}`);
+    this.name = "BlockedError";
+    this.reasons = reasons;
+    this.approval_id = approvalIn(reasons);
+  }
+}
+
+/** Thrown by a tool that does not know whether it took effect; the step is then `uncertain`. */
+export class UncertainError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "UncertainError";
+  }
+}
+
+const PENDING = /^approval required: request (apr_[0-9a-f-]{36}) is pending/;
+
+export function approvalIn(reasons: readonly string[]): string | null {
+  for (const reason of reasons) {
+    const match = PENDING.exec(reason);
+    if (match !== null) return match[1]!;
+  }
+  return null;
+}

@@ -1,0 +1,79 @@
+/** The service inside the caller's own process: same engine, same ledger, no server. */
+import { openLocalApp } from "../app/local.ts";
+import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
+import { openRun as openRunOp } from "../app/operations/runs.ts";
+import type { App } from "../app/app.ts";
+import type { Operation } from "../app/operation.ts";
+import { perform } from "../app/perform.ts";
+import { loadSettings } from "../config/load.ts";
+import type { Decision } from "../engine/decide/verdict.ts";
+import { systemEnv } from "../kernel/env.ts";
+import { assertJson } from "../kernel/json.ts";
+import type { Principal } from "../model/roles.ts";
+import type { Mode, OutcomeStatus } from "../model/run.ts";
+import { executeRollback } from "../rollback/execute.ts";
+import { loadPlan } from "../rollback/load.ts";
+import { Run } from "./run.ts";
+
+export interface OpenOptions {
+  manifests?: string;
+  policy?: string;
+  store?: "files" | "sqlite" | "postgres";
+  data?: string;
+  database_url?: string;
+  environment?: string;
+  /** A svc.config.yaml; the other options come before it. */
+  config?: string;
+}
+
+export interface RunOptions {
+  actor: string;
+  permissions: readonly string[];
+  run_id?: string;
+  mode?: Mode;
+  reason?: string;
+  tenant?: string;
+}
+
+export interface Svc {
+  run(options: RunOptions): Promise<Run>;
+  close(): Promise<void>;
+}
+
+export async function open(options: OpenOptions = {}): Promise<Svc> {
+  const { database_url, ...rest } = options;
+  const flags = { ...rest, ...(database_url === undefined ? {} : { "database-url": database_url }) };
+  const settings = loadSettings({ flags, env: process.env, cwd: process.cwd() });
+  const app = await openLocalApp(settings, systemEnv);
+  return {
+    run: (run) => openRun(app, run),
+    close: () => app.close(),
+  };
+}
+
+async function openRun(app: App, options: RunOptions): Promise<Run> {
+  const { actor, tenant, ...body } = options;
+  const principal: Principal = {
+    id: `library:${actor}`,
+    name: actor,
+    roles: ["agent"],
+    groups: [],
+    tenant: tenant ?? null,
+    max_permissions: ["*"],
+    allow_observe: true,
+  };
+  const call = (op: Operation, params: Record<string, string>, body: unknown) => {
+    assertJson(body, "input");
+    const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
+    const context = { app, principal, signal: new AbortController().signal, headers };
+    return perform(op, context, { params, query: {}, body });
+  };
+  const { run_id, scope_seal } = (await call(openRunOp, {}, body)) as { run_id: string; scope_seal: string };
+  return new Run(run_id, scope_seal, {
+    intent: (intent) => call(intentOp, { id: run_id }, { ...intent }) as Promise<Decision>,
+    outcome: (step, outcome) =>
+      call(outcomeOp, { id: run_id, n: String(step) }, { ...outcome }) as Promise<{ step: number; status: OutcomeStatus }>,
+    plan: () => loadPlan(app.core.store, run_id),
+    rollback: ({ verifier, ...request }) => executeRollback(app.core, run_id, { ...request, actor, reader: verifier ?? null }),
+  });
+}

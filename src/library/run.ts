@@ -1,0 +1,115 @@
+/** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
+import type { Decision } from "../engine/decide/verdict.ts";
+import type { Json } from "../kernel/json.ts";
+import type { OutcomeStatus } from "../model/run.ts";
+import type { Compensator, Reader } from "../rollback/ports.ts";
+import type { RollbackPlan } from "../rollback/plan.ts";
+import type { RollbackReport } from "../rollback/report.ts";
+import { BlockedError, UncertainError } from "./errors.ts";
+
+export interface Intent {
+  tool: string;
+  args: Json;
+  reason: string;
+  depends_on?: readonly number[];
+}
+
+export interface Outcome {
+  status: OutcomeStatus;
+  result?: Json;
+  error?: string;
+}
+
+export interface RollbackRequest {
+  compensator: Compensator;
+  /** Makes declared read-backs; without it such steps end unverified. */
+  verifier?: Reader;
+  retries?: number;
+  approve_compensations?: boolean;
+  signal?: AbortSignal;
+}
+
+/** The few things a run needs from wherever the engine is. */
+export interface RunTransport {
+  intent(intent: Intent): Promise<Decision>;
+  outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
+  plan(): Promise<RollbackPlan>;
+  rollback(request: RollbackRequest): Promise<RollbackReport>;
+}
+
+export interface CallOptions {
+  /** After this long the outcome counts as unknown. */
+  timeout_ms?: number;
+}
+
+export class Run {
+  readonly run_id: string;
+  readonly scope_seal: string;
+  private readonly transport: RunTransport;
+
+  constructor(run_id: string, scope_seal: string, transport: RunTransport) {
+    this.run_id = run_id;
+    this.scope_seal = scope_seal;
+    this.transport = transport;
+  }
+
+  intent(intent: Intent): Promise<Decision> {
+    return this.transport.intent(intent);
+  }
+
+  outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
+    return this.transport.outcome(step, outcome);
+  }
+
+  plan(): Promise<RollbackPlan> {
+    return this.transport.plan();
+  }
+
+  rollback(request: RollbackRequest): Promise<RollbackReport> {
+    return this.transport.rollback(request);
+  }
+
+  /**
+   * Asks, executes and reports. Throws BlockedError when the call may not run, and whatever the function
+   * throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
+   */
+  async call<T>(intent: Intent, execute: (step: number) => Promise<T> | T, options: CallOptions = {}): Promise<T> {
+    const decision = await this.intent(intent);
+    if (decision.decision === "block") throw new BlockedError(decision.reasons);
+    let result: T;
+    try {
+      result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, intent.tool);
+    } catch (error) {
+      const status = error instanceof UncertainError ? "uncertain" : "failed";
+      await this.outcome(decision.step, { status, error: error instanceof Error ? error.message : String(error) });
+      throw error;
+    }
+    const value = jsonOf(result);
+    await this.outcome(decision.step, value === undefined ? { status: "succeeded" } : { status: "succeeded", result: value });
+    return result;
+  }
+}
+
+async function within<T>(work: Promise<T>, timeout_ms: number | undefined, tool: string): Promise<T> {
+  if (timeout_ms === undefined) return work;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new UncertainError(`${tool} did not answer within ${timeout_ms} ms`)), timeout_ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A result that has no JSON form (a socket, a function) is simply not kept. */
+function jsonOf(value: unknown): Json | undefined {
+  if (value === undefined) return undefined;
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined ? undefined : (JSON.parse(text) as Json);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { consoleLinks } from "./links.ts";
+import { clip, inert, listed, plain, tagless } from "./text.ts";
+
+describe("text", () => {
+  it("is one visible line", () => {
+    expect(plain("a\r\n\tb\u0000c\u2028d")).toBe("a b c d");
+    expect(plain("\u202eabc\u202c \u200b\u2060\ufeffd\u{e0041}")).toBe("abc d");
+    expect(plain("x\ud800y")).toBe("x\ufffdy");
+    expect(plain("naïve 日本 👍")).toBe("naïve 日本 👍");
+  });
+
+  it("is cut between characters", () => {
+    expect(clip("abcdef", 4)).toBe("abc…");
+    expect(clip("ab👍cd", 4)).toBe("ab…");
+    expect(plain("x".repeat(400))).toHaveLength(300);
+  });
+
+  it("neither mentions nor links, and stays readable", () => {
+    expect(inert("@here see https://a.example and www.b.example, mail x@y")).toBe(
+      "＠here see https[:]//a.example and www[.]b.example, mail x＠y",
+    );
+    expect(tagless("<!channel>")).toBe("‹!channel›");
+    expect(inert("crm.create_contact run_01-a.b")).toBe("crm.create_contact run_01-a.b");
+  });
+
+  it("holds for any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 600 }), (text) => {
+        const out = tagless(text);
+        expect(out.length).toBeLessThanOrEqual(300);
+        expect(out).not.toMatch(/[@<>\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e]|:\/\/|www\./i);
+      }),
+    );
+  });
+
+  it("shortens lists", () => {
+    expect(listed([])).toBe("none");
+    expect(listed(["a", "b"])).toBe("a, b");
+    expect(listed(["a", "b", "c", "d"], 2)).toBe("a, b and 2 more");
+  });
+});
+
+describe("console links", () => {
+  it("stand on either base", () => {
+    for (const base of [
+      "https://s.example",
+      "https://s.example/",
+      "https://s.example/console",
+      "https://s.example/console/",
+    ]) {
+      expect(consoleLinks(base).run("run_1")).toBe("https://s.example/console/runs/run_1");
+    }
+    expect(consoleLinks("https://s.example/gov").alerts()).toBe("https://s.example/gov/console/alerts");
+    expect(consoleLinks(null).alerts()).toBe(null);
+    expect(consoleLinks("https://s.example").approval("a|b>c")).toBe(
+      "https://s.example/console/approvals#a%7Cb%3Ec",
+    );
+  });
+});

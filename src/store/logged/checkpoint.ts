@@ -1,0 +1,182 @@
+/**
+ * Reading the checkpoint database. It only ever moves from the end of one journal to the end of the
+ * next, in one transaction, so whatever is read from it was true; the overlays say what is newer.
+ */
+import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
+import type { ListQuery } from "../port.ts";
+import type { TableName } from "../tables.ts";
+import { type Database, openDatabase, type Statement, sqliteFailure } from "./connection.ts";
+import { LIST_INDEXES, migrateCheckpoint, tableOf } from "./schema.ts";
+import { SegmentReader } from "./segments.ts";
+
+/** The ledger position that the checkpoint reflects, and the journal that ended there. */
+export interface Base {
+  generation: number;
+  head: Head;
+  size: number;
+  /** Checksum of that journal's last block: the next journal carries on from it. */
+  crc: number;
+  events: Record<string, number>;
+}
+
+export const EMPTY_BASE: Base = { generation: 0, head: EMPTY_HEAD, size: 0, crc: 0, events: {} };
+
+interface BaseRow {
+  store: string;
+  generation: number;
+  records: number;
+  hash: string;
+  size: number;
+  crc: number;
+  events: string;
+}
+
+export function readBase(db: Database): Base | undefined {
+  const row = db.prepare("SELECT * FROM checkpoint").get() as BaseRow | undefined;
+  if (row === undefined) return undefined;
+  const { generation, records, hash, size, crc, events } = row;
+  return { generation, head: { records, hash }, size, crc, events: JSON.parse(events) };
+}
+
+export function writeBase(db: Database, store: string, base: Base): void {
+  db.prepare("INSERT OR REPLACE INTO checkpoint VALUES (0, ?, ?, ?, ?, ?, ?, ?)").run(
+    store,
+    base.generation,
+    base.head.records,
+    base.head.hash,
+    base.size,
+    base.crc,
+    JSON.stringify(base.events),
+  );
+}
+
+export interface BaseDocument {
+  key: string;
+  sort: number;
+  text: string;
+}
+
+/** One ordered walk over a table: all conditions hold for every row. */
+export interface Walk {
+  owner: string | undefined;
+  tag: string | undefined;
+  from: number | undefined;
+  to: number | undefined;
+  order: "asc" | "desc";
+}
+
+export class Checkpoint {
+  readonly path: string;
+  readonly segments: SegmentReader;
+  private readonly db: Database;
+  private readonly statements = new Map<string, Statement>();
+  private readonly gets = new Map<TableName, Statement>();
+
+  private constructor(path: string, db: Database) {
+    this.path = path;
+    this.db = db;
+    this.segments = new SegmentReader(db);
+  }
+
+  static open(path: string): Checkpoint {
+    const db = openDatabase(path, { synchronous: "FULL", autocheckpoint: false, cache_kib: 8_000 });
+    try {
+      migrateCheckpoint(db, path);
+      return new Checkpoint(path, db);
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  }
+
+  base(): Base | undefined {
+    return this.run(() => readBase(this.db));
+  }
+
+  /** The very first checkpoint: of nothing. */
+  begin(store: string): void {
+    this.run(() => writeBase(this.db, store, EMPTY_BASE));
+  }
+
+  get(table: TableName, key: string): string | undefined {
+    let statement = this.gets.get(table);
+    if (statement === undefined) {
+      statement = this.db.prepare(`SELECT doc FROM ${tableOf(table)} WHERE key = ?`);
+      this.gets.set(table, statement);
+    }
+    const found = statement;
+    return this.run(() => found.get(key) as { doc: string } | undefined)?.doc;
+  }
+
+  isEmpty(table: TableName): boolean {
+    return this.run(() => this.statement(`SELECT 1 FROM ${tableOf(table)} LIMIT 1`).get() === undefined);
+  }
+
+  /** The next rows of a walk, in (`sort`, key) order, behind `after`. */
+  page(table: TableName, walk: Walk, after: ListQuery["after"], limit: number): BaseDocument[] {
+    const where: string[] = [];
+    const values: (string | number)[] = [];
+    const add = (condition: string, ...given: (string | number)[]): void => {
+      where.push(condition);
+      values.push(...given);
+    };
+    if (walk.owner !== undefined) add("owner = ?", walk.owner);
+    if (walk.tag !== undefined) add("tag = ?", walk.tag);
+    if (walk.from !== undefined) add("sort >= ?", walk.from);
+    if (walk.to !== undefined) add("sort <= ?", walk.to);
+    const [sign, direction] = walk.order === "desc" ? ["<", "DESC"] : [">", "ASC"];
+    // Tables that keep no order of their own have the same `sort` everywhere: the key is the order.
+    const plain = LIST_INDEXES[table].length === 0;
+    if (after !== undefined) add(`(sort, key) ${sign} (?, ?)`, after.sort, after.key);
+    if (after !== undefined && plain) add(`key ${sign} ?`, after.key);
+    const condition = where.length === 0 ? "" : `WHERE ${where.join(" AND ")}`;
+    const order = plain ? `key ${direction}` : `sort ${direction}, key ${direction}`;
+    const sql = `SELECT key, sort, doc AS text FROM ${tableOf(table)} ${condition} ORDER BY ${order} LIMIT ?`;
+    return this.run(() => this.statement(sql).all(...values, limit) as BaseDocument[]);
+  }
+
+  count(table: TableName, owner: string | undefined, tag: string | undefined): number {
+    const where = [...(owner === undefined ? [] : ["owner = ?"]), ...(tag === undefined ? [] : ["tag = ?"])];
+    const condition = where.length === 0 ? "" : `WHERE ${where.join(" AND ")}`;
+    const statement = this.statement(`SELECT count(*) AS n FROM ${tableOf(table)} ${condition}`);
+    const values = [owner, tag].filter((value) => value !== undefined);
+    return this.run(() => (statement.get(...values) as { n: number }).n);
+  }
+
+  /** Owner and tag of those of the keys that the table has. */
+  entries(table: TableName, keys: readonly string[]): { owner: string; tag: string }[] {
+    const sql = `SELECT owner, tag FROM ${tableOf(table)} WHERE key IN (SELECT value FROM json_each(?))`;
+    return this.run(() => this.statement(sql).all(JSON.stringify(keys)) as { owner: string; tag: string }[]);
+  }
+
+  /** Several reads of one moment. */
+  snapshot<T>(work: () => T): T {
+    this.run(() => this.db.exec("BEGIN"));
+    try {
+      return work();
+    } finally {
+      this.run(() => this.db.exec("COMMIT"));
+    }
+  }
+
+  close(): void {
+    this.db.close();
+  }
+
+  private statement(sql: string): Statement {
+    let statement = this.statements.get(sql);
+    if (statement === undefined) {
+      statement = this.db.prepare(sql);
+      this.statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  private run<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw sqliteFailure(error, this.path);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * A thread that does a store's slow SQLite work: checkpoints, and syncs that SQLite makes itself. It is
+ * started when first needed and keeps the process alive only while it has something to do.
+ */
+import { parentPort, Worker, workerData } from "node:worker_threads";
+import { messageOf, SvcError } from "../../kernel/errors.ts";
+
+type Jobs = Record<string, (input: never) => unknown>;
+
+interface Request {
+  id: number;
+  job: string;
+  input: unknown;
+}
+
+interface Reply {
+  id: number;
+  value?: unknown;
+  failure?: { code: string | undefined; errcode: number | undefined; message: string };
+}
+
+/** In the thread: answers jobs one after the other. `make` is given what the store passed to `Helper`. */
+export function serveJobs<S>(make: (setting: S) => Jobs): void {
+  let jobs: Jobs | undefined;
+  parentPort!.on("message", ({ id, job, input }: Request) => {
+    const reply: Reply = { id };
+    try {
+      jobs ??= make(workerData as S);
+      reply.value = jobs[job]!(input as never);
+    } catch (error) {
+      const { code, errcode } = error as { code?: string; errcode?: number };
+      reply.failure = { code, errcode, message: messageOf(error) };
+    }
+    parentPort!.postMessage(reply);
+  });
+}
+
+export class Helper {
+  private readonly entry: URL;
+  private readonly setting: unknown;
+  private readonly waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  private worker: Worker | undefined;
+  private lastId = 0;
+
+  constructor(entry: URL, setting: unknown) {
+    this.entry = entry;
+    this.setting = setting;
+  }
+
+  ask<T>(job: string, input: unknown): Promise<T> {
+    const id = ++this.lastId;
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
+      this.worker ??= this.start();
+      // Whoever waits for an answer must get it before the process may end.
+      this.worker.ref();
+      this.worker.postMessage({ id, job, input } satisfies Request);
+    });
+  }
+
+  async close(): Promise<void> {
+    const { worker } = this;
+    this.worker = undefined;
+    await worker?.terminate();
+    this.fail(new SvcError("unavailable", "the store is closed"));
+  }
+
+  private start(): Worker {
+    const worker = startWorker(this.entry, this.setting);
+    worker.on("message", ({ id, value, failure }: Reply) => {
+      const waiting = this.waiting.get(id);
+      this.waiting.delete(id);
+      if (this.waiting.size === 0) worker.unref();
+      if (failure === undefined) waiting?.resolve(value);
+      else waiting?.reject(Object.assign(new Error(failure.message), { code: failure.code, errcode: failure.errcode }));
+    });
+    // A thread that dies takes its jobs with it; the next job starts another.
+    worker.on("error", (error) => this.lose(worker, error));
+    worker.on("exit", () => this.lose(worker, new Error("the helper thread ended")));
+    return worker;
+  }
+
+  private lose(worker: Worker, error: Error): void {
+    if (this.worker !== worker) return;
+    this.worker = undefined;
+    this.fail(error);
+  }
+
+  private fail(error: Error): void {
+    const waiting = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { reject } of waiting) reject(error);
+  }
+}
+
+/** From source (tests, development) a thread does not inherit the loader that reads TypeScript. */
+function startWorker(entry: URL, setting: unknown): Worker {
+  if (!entry.pathname.endsWith(".ts")) return new Worker(entry, { workerData: setting });
+  const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
+  const program = `import(${loader}).then((tsx) => { tsx.register(); return import(${JSON.stringify(entry.href)}); })`;
+  return new Worker(program, { eval: true, workerData: setting });
+}
+
+/** The file beside `module` of that name, as source or as built. */
+export function besideModule(module: string, name: string): URL {
+  return new URL(`./${name}${module.endsWith(".ts") ? ".ts" : ".js"}`, module);
+}

@@ -1,0 +1,116 @@
+/** Lists and counts: the checkpoint's rows with what the overlays know laid over them. */
+import type { ListQuery, Row } from "../port.ts";
+import { compareRows, matchesList } from "../query.ts";
+import type { TableName, Tables } from "../tables.ts";
+import { docOf, type Slot } from "./block.ts";
+import type { BaseDocument, Checkpoint, Walk } from "./checkpoint.ts";
+import type { Overlays } from "./overlay.ts";
+
+interface Found {
+  key: string;
+  sort: number;
+  slot?: Slot;
+  text?: string;
+}
+
+export function listDocuments<N extends TableName>(
+  table: N,
+  query: ListQuery,
+  overlays: Overlays,
+  checkpoint: Checkpoint,
+): Row<N>[] {
+  return checkpoint.snapshot(() => merge(table, query, overlays, checkpoint));
+}
+
+function merge<N extends TableName>(table: N, query: ListQuery, overlays: Overlays, checkpoint: Checkpoint): Row<N>[] {
+  const compare = compareRows(query.order);
+  const fresh: Found[] = [];
+  for (const [key, slot] of overlays.table(table)) {
+    if (slot !== null && matchesList(query, slot, key)) fresh.push({ key, sort: slot.sort, slot });
+  }
+  fresh.sort(compare);
+  const sources = [arraySource(fresh), ...walksOf(query).map((walk) => baseSource(table, walk, query, overlays, checkpoint))];
+  const rows: Row<N>[] = [];
+  while (rows.length < query.limit) {
+    let first: Source | undefined;
+    for (const source of sources) {
+      const row = source.peek();
+      if (row !== undefined && (first === undefined || compare(row, first.peek()!) < 0)) first = source;
+    }
+    if (first === undefined) break;
+    const { key, sort, slot, text } = first.take();
+    rows.push({ key, sort, doc: (slot === undefined ? JSON.parse(text!) : docOf(slot)) as Tables[N] });
+  }
+  return rows;
+}
+
+interface Source {
+  peek(): Found | undefined;
+  take(): Found;
+}
+
+function arraySource(rows: readonly Found[]): Source {
+  let at = 0;
+  return { peek: () => rows[at], take: () => rows[at++]! };
+}
+
+/** One walk for each state asked for, so that each follows an index. */
+function walksOf(query: ListQuery): Walk[] {
+  const tags = query.tag === undefined || typeof query.tag === "string" ? [query.tag] : [...new Set(query.tag)];
+  const { owner, from, to } = query;
+  return tags.map((tag) => ({ owner, tag, from, to, order: query.order ?? "asc" }));
+}
+
+const PAGE = 64;
+
+/** Rows of the checkpoint that no overlay knows better, fetched a page at a time. */
+function baseSource(
+  table: TableName,
+  walk: Walk,
+  query: ListQuery,
+  overlays: Overlays,
+  checkpoint: Checkpoint,
+): Source {
+  const size = Math.min(query.limit, 10_000) + PAGE;
+  let rows: BaseDocument[] = [];
+  let at = 0;
+  let after = query.after;
+  let done = false;
+  const fill = (): void => {
+    while (at >= rows.length && !done) {
+      const page = checkpoint.page(table, walk, after, size);
+      const last = page[page.length - 1];
+      done = page.length < size;
+      if (last !== undefined) after = { sort: last.sort, key: last.key };
+      rows = page.filter(({ key }) => overlays.get(table, key) === undefined);
+      at = 0;
+    }
+  };
+  return {
+    peek: () => {
+      fill();
+      return rows[at];
+    },
+    take: () => rows[at++]!,
+  };
+}
+
+export function countDocuments(
+  table: TableName,
+  query: { owner?: string | undefined; tag?: string | undefined },
+  overlays: Overlays,
+  checkpoint: Checkpoint,
+): number {
+  const matches = (entry: { owner: string; tag: string }): boolean =>
+    (query.owner === undefined || entry.owner === query.owner) && (query.tag === undefined || entry.tag === query.tag);
+  return checkpoint.snapshot(() => {
+    const known: string[] = [];
+    let count = checkpoint.count(table, query.owner, query.tag);
+    for (const [key, slot] of overlays.table(table)) {
+      known.push(key);
+      if (slot !== null && matches(slot)) count++;
+    }
+    if (known.length === 0) return count;
+    return count - checkpoint.entries(table, known).filter(matches).length;
+  });
+}

@@ -1,0 +1,70 @@
+/**
+ * What the files and sqlite stores differ in: how units are put in order and made durable. Everything
+ * else about them (checkpoints, overlays, lists, searches) is shared.
+ */
+import type { SvcError } from "../../kernel/errors.ts";
+import type { CommittedUnit } from "../batch.ts";
+import type { UnitBlock } from "./block.ts";
+import type { Base } from "./checkpoint.ts";
+import type { LineReader } from "./search.ts";
+
+/** Units of one journal, in order. */
+export interface Journaled {
+  generation: number;
+  units: readonly UnitBlock[];
+}
+
+export interface Loaded {
+  /** Every journal behind the checkpoint, oldest first, the one being written last, even if empty. */
+  journals: Journaled[];
+  /** Why nothing may be appended; what can be read is still in `journals`. */
+  problem: SvcError | undefined;
+}
+
+export interface Log extends LineReader {
+  readonly kind: "files" | "sqlite";
+  /** The files it keeps, in words for a message. */
+  readonly what: string;
+  /** Bytes of the journal that is being written: what a crash would have to replay. */
+  readonly journal_bytes: number;
+
+  /** Takes the lock that lets one process at a time add; rejects `unavailable` at `until`. */
+  lock(until: number): Promise<void>;
+  /** Lets go of the lock, whatever state the log is in. */
+  unlock(): void;
+
+  /**
+   * Units that were committed since the last look. `reload` when it cannot tell from where it stands:
+   * then `load` must, under the lock. Without the lock a batch under way is not seen.
+   */
+  news(locked: boolean): Journaled[] | "reload";
+
+  /** Under the lock: everything behind the checkpoint, held against the ledger, and repaired. */
+  load(base: Base | undefined): Promise<Loaded>;
+
+  /** Under the lock, once, when there is no checkpoint: an empty journal behind nothing. */
+  create(): Promise<void>;
+
+  /** Under the lock: adds the units and lets others see them. If it rejects, nothing of them is left. */
+  write(units: readonly CommittedUnit[], until: number): Promise<Journaled>;
+
+  /** Makes everything that was seen or written so far durable. */
+  sync(): Promise<void>;
+
+  /** Under the lock: closes the journal durably and begins the next. */
+  rotate(): Promise<void>;
+
+  /** Whether a failure has left something that only `recover` can put right. */
+  readonly isDamaged: boolean;
+
+  /** Under the lock: opens everything anew and, where it can, takes back a batch that failed to sync. */
+  recover(): Promise<void>;
+
+  /** Under the lock, after `load`: makes durable anew what a failed sync may have lost. */
+  resync(): Promise<void>;
+
+  /** A checkpoint has taken in journals up to this one. */
+  retire(generation: number): Promise<void>;
+
+  close(): Promise<void>;
+}

@@ -1,0 +1,103 @@
+/**
+ * What this process knows of the store: where the ledger stands, the documents changed since the
+ * checkpoint, and a bounded cache of those before it. It is changed by whole units, in their order,
+ * whether this process wrote them or another.
+ */
+import type { Head } from "../../ledger/record.ts";
+import { TABLE_NAMES, type TableName, type Tables } from "../tables.ts";
+import { type AnyDoc, docOf, type UnitBlock } from "./block.ts";
+import { type Base, type Checkpoint, EMPTY_BASE } from "./checkpoint.ts";
+import { Lru } from "./lru.ts";
+import { Overlays } from "./overlay.ts";
+import { Tail } from "./tail.ts";
+
+/** Characters of JSON; parsed documents take a few times as many bytes. */
+const CACHE_CHARS = 8_000_000;
+/** For documents whose text was let go; printing each again for a cache's bookkeeping would not pay. */
+const GUESSED_CHARS = 1_000;
+
+export class Mirror {
+  base: Base = EMPTY_BASE;
+  head: Head = EMPTY_BASE.head;
+  events: Record<string, number> = {};
+  readonly overlays = new Overlays();
+  tail = new Tail();
+  private readonly cache = new Lru<AnyDoc>(CACHE_CHARS);
+  /** Tables of which the checkpoint has nothing: most keys that a decision asks for do not exist. */
+  private readonly empty = new Set<TableName>();
+  private checkpoint: Checkpoint | undefined;
+
+  /** Starts anew from a checkpoint. */
+  reset(checkpoint: Checkpoint, base: Base): void {
+    this.checkpoint = checkpoint;
+    this.base = base;
+    this.head = base.head;
+    this.events = { ...base.events };
+    this.tail = new Tail(base.head.records, base.size);
+    this.overlays.clear();
+    this.overlays.open(base.generation + 1);
+    this.cache.clear();
+    this.empty.clear();
+    for (const table of TABLE_NAMES) if (checkpoint.isEmpty(table)) this.empty.add(table);
+  }
+
+  /** The same checkpoint through a new connection. */
+  reconnect(checkpoint: Checkpoint): void {
+    this.checkpoint = checkpoint;
+  }
+
+  /** Units of a journal, behind all that were applied before. */
+  apply(generation: number, units: readonly UnitBlock[]): void {
+    while (this.overlays.active.generation < generation) this.rotate();
+    const { active } = this.overlays;
+    for (const unit of units) {
+      for (const put of unit.puts) active.take(put);
+      for (const line of unit.lines) {
+        this.tail.push(line);
+        this.events[line.event] = (this.events[line.event] ?? 0) + 1;
+      }
+      active.records += unit.lines.length;
+      this.head = unit.head;
+    }
+  }
+
+  /** From here on units belong to the next journal. */
+  rotate(): void {
+    this.overlays.open(this.overlays.active.generation + 1);
+  }
+
+  /** A checkpoint has taken in journals up to its generation: what it holds need not be kept twice. */
+  release(base: Base): void {
+    if (base.generation <= this.base.generation) return;
+    for (const overlay of this.overlays.release(base.generation)) {
+      for (const [table, key, slot] of overlay) {
+        this.empty.delete(table);
+        // Only what somebody has looked at is worth its place in the cache.
+        if (slot?.doc === undefined) this.cache.delete(address(table, key));
+        else this.remember(table, key, slot.doc, GUESSED_CHARS);
+      }
+    }
+    if (this.overlays.isEmpty) this.overlays.open(base.generation + 1);
+    this.tail.release(base.head.records);
+    this.base = base;
+  }
+
+  get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
+    const slot = this.overlays.get(table, key);
+    if (slot !== undefined) return slot === null ? undefined : (docOf(slot) as Tables[N]);
+    if (this.empty.has(table)) return undefined;
+    const cached = this.cache.get(address(table, key));
+    if (cached !== undefined) return cached as Tables[N];
+    const text = this.checkpoint?.get(table, key);
+    if (text === undefined) return undefined;
+    const doc = JSON.parse(text) as Tables[N];
+    this.remember(table, key, doc, text.length);
+    return doc;
+  }
+
+  private remember(table: TableName, key: string, doc: AnyDoc, chars: number): void {
+    this.cache.set(address(table, key), doc, chars + key.length);
+  }
+}
+
+const address = (table: TableName, key: string): string => `${table}\u0000${key}`;

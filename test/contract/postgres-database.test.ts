@@ -1,0 +1,236 @@
+/** What the postgres store needs of a database, what it says when that is not there, and what it keeps to itself. */
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SvcError } from "../../src/kernel/errors.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openPostgresStore } from "../../src/store/postgres/store.ts";
+import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
+import { expectWhole } from "./chain.ts";
+import { append, draft, put, remove } from "./samples.ts";
+import { postgresSql } from "./sql.ts";
+
+let server: PgServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server.dispose());
+
+const open = (url: string, warnings: string[] = []): Promise<Store> =>
+  openPostgresStore(url, (message) => warnings.push(message));
+
+async function refusal(url: string): Promise<SvcError> {
+  const outcome = await open(url).then(
+    async (store) => {
+      await store.close();
+      return new Error("it opened");
+    },
+    (error: unknown) => error,
+  );
+  expect(outcome).toBeInstanceOf(SvcError);
+  return outcome as SvcError;
+}
+
+/** Another role on the same database. */
+function as(url: string, role: string, password: string): string {
+  const other = new URL(url);
+  other.username = role;
+  other.password = password;
+  return other.href;
+}
+
+describe("the tables", () => {
+  it("are made once, by whoever comes first, and kept", async () => {
+    const { url } = await freshDatabase(server);
+    const stores = await Promise.all(Array.from({ length: 6 }, () => open(url)));
+    await Promise.all(stores.map((store) => append(store)));
+    expect(await expectWhole(stores[0]!)).toHaveLength(6);
+    await Promise.all(stores.map((store) => store.close()));
+    expect(await postgresSql(url).run("SELECT version FROM svc_schema")).toEqual([{ version: 1 }]);
+  });
+
+  it("of a newer version are left alone", async () => {
+    const { url } = await freshDatabase(server);
+    await (await open(url)).close();
+    await postgresSql(url).run("UPDATE svc_schema SET version = 99");
+    expect(await refusal(url)).toMatchObject({ code: "invalid", message: expect.stringMatching(/newer svc.*99/) });
+  });
+
+  it("of somebody else are left alone", async () => {
+    const { url } = await freshDatabase(server);
+    await postgresSql(url).run("CREATE TABLE svc_docs (mine text)");
+    expect(await refusal(url)).toMatchObject({ code: "invalid", message: expect.stringMatching(/did not make/) });
+    const rows = await postgresSql(url).run("SELECT to_regclass('svc_ledger') AS ledger");
+    expect(rows).toEqual([{ ledger: null }]);
+  });
+
+  it("may lie in a schema of their own", async () => {
+    const { url } = await freshDatabase(server);
+    await postgresSql(url).run("CREATE SCHEMA other");
+    const there = new URL(url);
+    there.searchParams.set("options", "-c search_path=other");
+    const store = await open(there.href);
+    await append(store);
+    await store.close();
+    expect(await postgresSql(url).run("SELECT count(*)::int AS n FROM other.svc_ledger")).toEqual([{ n: 1 }]);
+  });
+});
+
+describe("the role", () => {
+  it("need not own the tables, and then cannot take the triggers away", async () => {
+    const { url } = await freshDatabase(server);
+    await (await open(url)).close();
+    const sql = postgresSql(url);
+    await sql.run(`CREATE ROLE svc_server LOGIN PASSWORD 'pw';
+      GRANT SELECT ON svc_schema TO svc_server;
+      GRANT SELECT, INSERT ON svc_ledger TO svc_server;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON svc_docs TO svc_server;
+      GRANT SELECT, INSERT, UPDATE ON svc_times TO svc_server;
+      GRANT SELECT, UPDATE ON svc_head TO svc_server`);
+    const limited = as(url, "svc_server", "pw");
+    const warnings: string[] = [];
+    const store = await open(limited, warnings);
+    await append(store);
+    await put(store, "meta", { a: 1 });
+    await remove(store, "meta", "a");
+    await store.ready();
+    await store.scrub();
+    expect(warnings.join()).toMatch(/not vacuumed/);
+    await store.close();
+    const own = postgresSql(limited);
+    for (const statement of ["ALTER TABLE svc_ledger DISABLE TRIGGER ALL", "DROP TABLE svc_ledger", "TRUNCATE svc_ledger"]) {
+      await expect(own.run(statement), statement).rejects.toThrow(/must be owner|permission denied/);
+    }
+    await sql.run("REVOKE INSERT ON svc_ledger FROM svc_server; REVOKE UPDATE ON svc_head FROM svc_server");
+    expect(await refusal(limited)).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/lacks INSERT on svc_ledger, UPDATE on svc_head/),
+    });
+  });
+
+  it("that may not create tables is told so", async () => {
+    const { url } = await freshDatabase(server);
+    await postgresSql(url).run("CREATE ROLE svc_nobody LOGIN PASSWORD 'pw'");
+    const { message } = await refusal(as(url, "svc_nobody", "pw"));
+    expect(message).toMatch(/may not create the svc_ tables/);
+  });
+});
+
+describe("what is said", () => {
+  it("never holds the password, whatever is wrong with the URL", async () => {
+    const secret = "s3cr3t-p4ss";
+    const good = new URL(server.url());
+    const urls = [
+      as(server.url(), "svc", secret),
+      as(server.url(), "nobody_here", secret),
+      as(server.url("no_such_database"), "svc", secret),
+      `postgres://svc:${secret}@127.0.0.1:1/x`,
+      `postgres://svc:${secret}@no-such-host.invalid/x`,
+      `postgres://svc:${secret}@[::bad/x`,
+      `postgres://svc:${secret}@127.0.0.1:99999/x`,
+      `postgres://svc:${secret}@${good.host}/x?sslmode=require`,
+      `nonsense ${secret}`,
+    ];
+    for (const url of urls) {
+      const error = await refusal(url);
+      const whole = [error.message, String(error.stack), JSON.stringify(error), String(error.cause)].join();
+      expect(whole, url).not.toContain(secret);
+      expect(error.message).not.toBe("");
+    }
+  });
+
+  it("warns of a server that does not sync", async () => {
+    const warnings: string[] = [];
+    const { url } = await freshDatabase(server);
+    await (await open(url, warnings)).close();
+    expect(warnings.join()).toMatch(/fsync/);
+  });
+});
+
+describe("the database", () => {
+  it("must be UTF-8", async () => {
+    await postgresSql(server.url()).run("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
+    expect(await refusal(server.url("latin"))).toMatchObject({ message: expect.stringMatching(/LATIN1.*UTF8/) });
+  });
+
+  it("can be reached over a unix socket", async () => {
+    const { name } = await freshDatabase(server);
+    const store = await open(server.socketUrl(name));
+    await append(store);
+    expect(await store.head()).toMatchObject({ records: 1 });
+    await store.close();
+  });
+
+  it("holds one unit's impossible value against that unit alone", async () => {
+    const { url } = await freshDatabase(server);
+    const store = await open(url);
+    // Random, or PostgreSQL would compress it into what an index can hold.
+    const tooLong = Array.from({ length: 3_000 }, () => Math.random().toString(36).slice(2)).join("");
+    const outcomes = await Promise.allSettled([
+      append(store, { run_id: "before" }),
+      append(store, { run_id: tooLong }),
+      put(store, "meta", { [tooLong]: 1 }),
+      append(store, { run_id: "after" }),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    expect((outcomes[1] as PromiseRejectedResult).reason).toMatchObject({ code: "invalid" });
+    expect((await expectWhole(store)).map(({ run_id }) => run_id)).toEqual(["before", "after"]);
+    await store.close();
+  });
+
+  it("is looked at again when its head row was changed behind our back", async () => {
+    const { url } = await freshDatabase(server);
+    const store = await open(url);
+    for (let i = 0; i < 3; i++) await append(store);
+    await postgresSql(url).run("UPDATE svc_head SET records = 2");
+    await expect(append(store)).rejects.toMatchObject({ code: "corrupt" });
+    await expect(store.ready()).rejects.toMatchObject({ code: "corrupt" });
+    await postgresSql(url).run("UPDATE svc_head SET records = 3");
+    expect((await append(store)).seq).toBe(3);
+    await expectWhole(store);
+    await store.close();
+  });
+});
+
+describe("plans", () => {
+  it("of reads and of batches use indexes, also those made while the tables were empty", async () => {
+    const { url } = await freshDatabase(server);
+    const store = await open(url);
+    await append(store);
+    const client = new pg.Client(url);
+    await client.connect();
+    await store.transact({
+      run: (tx) => {
+        for (let i = 0; i < 3_000; i++) {
+          tx.append(draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, ts_ms: i * 60_000 }));
+          tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
+        }
+      },
+    });
+    const scans = async (): Promise<number> => {
+      const { rows } = await client.query<{ n: string }>(
+        "SELECT sum(seq_tup_read) AS n FROM pg_stat_user_tables WHERE relname IN ('svc_ledger', 'svc_docs')",
+      );
+      return Number(rows[0]!.n);
+    };
+    await client.query("ANALYZE; SELECT pg_stat_force_next_flush()");
+    await client.query("SELECT 1");
+    const before = await scans();
+    for (let i = 0; i < 10; i++) {
+      await store.records({ run_id: "r7", limit: 50 });
+      await store.records({ event: ["intended", "blocked"], order: "desc", limit: 50 });
+      await store.records({ since_ms: 100_000_000, until_ms: 110_000_000, limit: 50 });
+      await store.records({ tool: "t3", actor: "a1", order: "desc", limit: 50 });
+      await store.list("steps", { owner: "r7", limit: 50 });
+      await store.list("steps", { tag: ["intended", "failed"], from: 100, limit: 50 });
+      await store.list("steps", { order: "desc", limit: 50 });
+      await store.count("steps", { owner: "r7" });
+      await store.transact({ needs: [["steps", `s${i}`]], run: (tx) => tx.put("steps", `s${i}`, tx.get("steps", `s${i}`)!) });
+      await store.transact({ run: (tx) => tx.delete("steps", `s${100 + i}`) });
+    }
+    await store.close();
+    // Backends report their counts when they end, a moment after they were told to.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await scans()).toBe(before);
+    await client.end();
+  });
+});

@@ -1,0 +1,213 @@
+/**
+ * PostgreSQL going away, coming back, hanging, and losing an answer. Nothing may be answered for that is
+ * not there, nothing may be there that was refused for good, and the store mends itself.
+ */
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Store } from "../../src/store/port.ts";
+import { openPostgresStore } from "../../src/store/postgres/store.ts";
+import { type FreshDatabase, freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
+import { expectWhole } from "./chain.ts";
+import { PgProxy } from "./pg-proxy.ts";
+import { append, draft, put } from "./samples.ts";
+
+const open: Store[] = [];
+async function openAt(url: string): Promise<Store> {
+  const store = await openPostgresStore(url, () => {});
+  open.push(store);
+  return store;
+}
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+
+const UNAVAILABLE = { code: "unavailable" };
+
+/** Tries until it works: how a caller sees that the store has mended itself. */
+async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+describe("a PostgreSQL that fails", () => {
+  let server: PgServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server.dispose());
+  const fresh = async (): Promise<FreshDatabase> => freshDatabase(server);
+
+  it("is noticed when it is down, and used again when it is up", async () => {
+    const store = await openAt((await fresh()).url);
+    const first = await append(store);
+    await server.stop("immediate");
+    await expect(append(store)).rejects.toMatchObject(UNAVAILABLE);
+    await expect(store.ready()).rejects.toMatchObject(UNAVAILABLE);
+    await expect(store.get("meta", "a")).rejects.toMatchObject(UNAVAILABLE);
+    await server.start();
+    const second = await eventually(() => append(store));
+    expect(second).toMatchObject({ seq: 1, prev: first.hash });
+    await store.ready();
+    await eventually(() => store.head());
+    expect(await expectWhole(store)).toHaveLength(2);
+  });
+
+  it("may be restarted while nobody is asking, without anybody noticing", async () => {
+    const store = await openAt((await fresh()).url);
+    await append(store);
+    await server.restart("fast");
+    expect((await append(store)).seq).toBe(1);
+    expect((await store.head()).records).toBe(2);
+  });
+
+  it("keeps what was answered for through crashes under load", { timeout: 60_000 }, async () => {
+    const store = await openAt((await fresh()).url);
+    const acked: { seq: number; hash: string }[] = [];
+    let over = false;
+    const writers = Array.from({ length: 16 }, async () => {
+      while (!over) {
+        await append(store).then(
+          (record) => acked.push(record),
+          () => new Promise((resolve) => setTimeout(resolve, 5)),
+        );
+      }
+    });
+    for (const mode of ["immediate", "kill", "immediate"] as const) {
+      const before = acked.length;
+      await eventually(async () => {
+        if (acked.length < before + 50) throw new Error("not yet");
+      });
+      await server.restart(mode);
+    }
+    over = true;
+    await Promise.all(writers);
+    await eventually(() => store.ready());
+    const records = await expectWhole(store);
+    expect(acked.length).toBeGreaterThan(150);
+    for (const { seq, hash } of acked) expect(records[seq]?.hash).toBe(hash);
+  });
+
+  it("is given up on when it hangs, at once from then on, and used again when it wakes", { timeout: 60_000 }, async () => {
+    const store = await openAt((await fresh()).url);
+    await append(store);
+    server.pause();
+    try {
+      const early = Array.from({ length: 30 }, () => append(store));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      // These wait for the batch before them, and must not wait for their own as well.
+      const late = Array.from({ length: 30 }, () => append(store));
+      const reads = Array.from({ length: 20 }, () => store.get("meta", "a"));
+      const outcomes = await Promise.allSettled([...early, ...late, ...reads]);
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
+      await expect(append(store)).rejects.toMatchObject(UNAVAILABLE);
+      await expect(store.ready()).rejects.toMatchObject(UNAVAILABLE);
+    } finally {
+      server.resume();
+    }
+    await eventually(() => append(store));
+    await eventually(() => store.get("meta", "a"));
+    // The pool has its places back.
+    await Promise.all(Array.from({ length: 20 }, () => store.head()));
+    await expectWhole(store);
+  });
+
+  it("wakes whoever waits once the store can listen again", async () => {
+    const { url } = await fresh();
+    const store = await openAt(url);
+    const other = await openAt(url);
+    const client = new pg.Client(url);
+    await client.connect();
+    const woken = store.changed(new AbortController().signal);
+    await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+    await client.end();
+    await woken;
+    const heard = (async () => {
+      while ((await store.get("meta", "a")) !== 1) await store.changed(new AbortController().signal);
+    })();
+    await put(other, "meta", { a: 1 });
+    await heard;
+  });
+
+  it("does not let a session that stands still with the head block the others for ever", { timeout: 60_000 }, async () => {
+    const { url } = await fresh();
+    const store = await openAt(url);
+    const client = new pg.Client(url);
+    client.on("error", () => {});
+    await client.connect();
+    await client.query("BEGIN; SELECT * FROM svc_head FOR UPDATE");
+    await expect(append(store)).rejects.toMatchObject(UNAVAILABLE);
+    await client.end();
+    expect((await eventually(() => append(store))).seq).toBe(0);
+  });
+
+  it("is written to although its sessions begin read-only", async () => {
+    const { url, name } = await fresh();
+    const client = new pg.Client(url);
+    await client.connect();
+    await client.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
+    const store = await openAt(url);
+    await append(store);
+    await client.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await client.end();
+    const second = await openAt(url);
+    await second.ready();
+    await Promise.all([append(store), append(second)]);
+    expect(await expectWhole(second)).toHaveLength(3);
+  });
+});
+
+describe("a COMMIT that is not answered", () => {
+  let database: FreshDatabase;
+  let proxy: PgProxy;
+  let store: Store;
+  beforeAll(async () => {
+    database = await freshDatabase();
+    proxy = await PgProxy.start(database.url);
+  });
+  afterAll(async () => {
+    proxy.stop();
+    await database.drop();
+  });
+
+  const attempt = (label: string) =>
+    store.transact({
+      run: (tx) => {
+        tx.put("meta", label, true);
+        return tx.append(draft({ run_id: label }));
+      },
+    });
+  const docsOnly = (label: string) => put(store, "meta", { [label]: true });
+
+  it.each(["answer", "late"] as const)("is found to have worked when it did (%s)", async (loss) => {
+    store = await openAt(proxy.url);
+    const { records } = await store.head();
+    proxy.lose = loss;
+    expect(await attempt(`record-${loss}`)).toMatchObject({ seq: records });
+    proxy.lose = loss;
+    await docsOnly(`docs-${loss}`);
+    expect(proxy.lose).toBeUndefined();
+    expect(await store.get("meta", `record-${loss}`)).toBe(true);
+    expect(await store.get("meta", `docs-${loss}`)).toBe(true);
+    expect((await attempt(`after-${loss}`)).seq).toBe(records + 1);
+    expect(await expectWhole(store)).toHaveLength(records + 2);
+  });
+
+  it.each(["question", "half-open"] as const)("is found not to have worked when it did not (%s)", async (loss) => {
+    store = await openAt(proxy.url);
+    const { records } = await store.head();
+    proxy.lose = loss;
+    await expect(attempt(`record-${loss}`)).rejects.toMatchObject(UNAVAILABLE);
+    proxy.lose = loss;
+    await expect(docsOnly(`docs-${loss}`)).rejects.toMatchObject(UNAVAILABLE);
+    expect(proxy.lose).toBeUndefined();
+    expect(await store.get("meta", `record-${loss}`)).toBeUndefined();
+    expect(await store.get("meta", `docs-${loss}`)).toBeUndefined();
+    expect((await eventually(() => attempt(`after-${loss}`))).seq).toBe(records);
+    expect(await expectWhole(store)).toHaveLength(records + 1);
+  });
+});

@@ -1,0 +1,59 @@
+// The whole verification core in three calls, for tests and for anyone who wants it without the page. Each takes a
+// Blob and answers `{ok, ...}`; what is wrong is in `problem`, a sentence that names the first bad place.
+
+import { checkAnchors, readAnchors } from "./core/anchors.js";
+import { Archive } from "./core/archive.js";
+import { checkBundleSignature, readBundle } from "./core/bundle.js";
+import { Finding } from "./core/finding.js";
+import { readLedger } from "./core/ledger.js";
+
+export { parsePublicKey } from "./core/keys.js";
+
+/** A ledger.jsonl: chain, canonical form, numbering. */
+export async function verifyLedger(blob, { onProgress } = {}) {
+  const ledger = await readLedger(blob, onProgress);
+  return { ok: ledger.problem === null, records: ledger.count, head: ledger.head, problem: ledger.problem?.message ?? null };
+}
+
+/** A bundle: contents, proofs and signature. `ok` needs a checked signature; `trusted` are parsed public keys. */
+export async function verifyBundle(blob, { trusted = [], native = true, onProgress } = {}) {
+  const bundle = await readBundle(blob, onProgress);
+  const signature = await bundleSignature(bundle, trusted, native);
+  const unchecked = signature.state === "unchecked" ? "its signature cannot be checked: it carries no public key" : null;
+  const problem = (bundle.problem ?? signature.problem)?.message ?? unchecked;
+  return { ok: problem === null, records: bundle.count, head: bundle.head, signature: signature.state, problem };
+}
+
+/** Anchors against the ledger they were made of. */
+export async function verifyAnchors(anchorsBlob, ledgerBlob, { trusted = [], native = true } = {}) {
+  const ledger = await readLedger(ledgerBlob);
+  if (ledger.problem !== null && ledger.extents.count > 0) {
+    return { ok: false, anchors: [], problem: `the ledger, ${ledger.problem.message}` };
+  }
+  try {
+    const anchors = await anchorFindings(anchorsBlob, ledger, trusted, native);
+    const bad = anchors.find((anchor) => anchor.problem !== null);
+    return { ok: bad === undefined, anchors, problem: bad?.problem ?? null };
+  } catch (error) {
+    if (!(error instanceof Finding)) throw error;
+    return { ok: false, anchors: [], problem: error.message };
+  }
+}
+
+/** `{state, problem}` of a bundle's signature; state is null where its contents already failed. */
+export async function bundleSignature(bundle, trusted, native = true) {
+  if (bundle.problem !== null) return { state: null, problem: null };
+  try {
+    return { state: await checkBundleSignature(bundle, trusted, native), problem: null };
+  } catch (error) {
+    if (!(error instanceof Finding)) throw error;
+    return { state: null, problem: error };
+  }
+}
+
+/** A finding per anchor, against evidence whose records have verified as a whole ledger. */
+export async function anchorFindings(anchorsBlob, evidence, trusted, native = true) {
+  const archive = new Archive(evidence.blob, evidence.extents);
+  const hashAt = async (position) => (await archive.read(position)).record.hash;
+  return checkAnchors(await readAnchors(anchorsBlob), evidence, hashAt, trusted, native);
+}
