@@ -18,7 +18,7 @@ import { createTracer } from "../telemetry/trace.ts";
 import { approvalRequested } from "./announcements.ts";
 import type { App } from "./app.ts";
 import { openIdentity } from "./identity.ts";
-import { openLocalApp, refuse } from "./local.ts";
+import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
 import { appMetrics } from "./metrics-source.ts";
 import { SideChannels } from "./side-channels.ts";
 import { forgetReplies, sweepApprovals } from "./sweep.ts";
@@ -32,10 +32,10 @@ export interface Service extends App {
   notifier: Notifier;
 }
 
-export async function openService(settings: Settings, env: Env): Promise<Service> {
-  const log = createLogger(settings.log, { redact: redactSecrets });
+export async function openService(settings: Settings, env: Env, options: Pick<LocalOptions, "log" | "store"> = {}): Promise<Service> {
+  const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);
-  const app = await openLocalApp(settings, env, { log, listeners: channels });
+  const app = await openLocalApp(settings, env, { ...options, log, listeners: channels });
   try {
     return await complete(app, channels);
   } catch (error) {

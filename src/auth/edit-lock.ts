@@ -28,7 +28,8 @@ export async function withEditLock<T>(file: string, env: Env, edit: (held: Held)
   try {
     return await edit({
       check: async () => {
-        if (!(await ours())) throw new SvcError("conflict", "another edit of the key file is under way; try again");
+        if (!(await ours()))
+          throw new SvcError("conflict", "another edit of the key file is under way; try again");
       },
     });
   } finally {
@@ -47,7 +48,8 @@ async function take(path: string, token: string, env: Env): Promise<void> {
       await rm(aside, { force: true });
       continue;
     }
-    if (env.elapsed() >= until) throw new SvcError("conflict", "another edit of the key file is under way; try again");
+    if (env.elapsed() >= until)
+      throw new SvcError("conflict", "another edit of the key file is under way; try again");
     await env.sleep(RETRY_MS);
   }
 }
@@ -68,7 +70,10 @@ async function create(path: string, token: string): Promise<boolean> {
 }
 
 async function isDead(path: string): Promise<boolean> {
-  const [text, stats] = await Promise.all([readFile(path, "utf8").catch(() => ""), stat(path).catch(() => undefined)]);
+  const [text, stats] = await Promise.all([
+    readFile(path, "utf8").catch(() => ""),
+    stat(path).catch(() => undefined),
+  ]);
   if (stats === undefined) return false;
   // The disk's clock against itself would need another write; a holder's age is coarse enough for ours.
   if (Date.now() - stats.mtimeMs > STALE_MS) return true;

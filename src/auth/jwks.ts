@@ -68,7 +68,8 @@ export class IssuerKeys {
     const { env } = this.deps;
     if (this.keys === undefined) {
       if (env.elapsed() - this.triedAt >= RETRY_MS || this.running) await this.refresh();
-      if (this.keys === undefined) throw new SvcError("unavailable", "the token's issuer cannot be reached to check it; try again");
+      if (this.keys === undefined)
+        throw new SvcError("unavailable", "the token's issuer cannot be reached to check it; try again");
     } else if (env.elapsed() - this.fetchedAt >= FRESH_MS && env.elapsed() - this.triedAt >= REFETCH_MS) {
       await this.refresh();
     }
@@ -79,14 +80,15 @@ export class IssuerKeys {
    * counts too, so that a flood of bad tokens on a cold start causes one fetch and not two.
    */
   private async refetched(): Promise<boolean> {
-    const before = this.fetchedAt;
+    const before = this.keys;
     if (this.running === undefined) {
       const now = this.deps.env.elapsed();
-      if (now - this.refetchedAt < REFETCH_MS || (!this.confirmed && now - this.triedAt < REFETCH_MS)) return false;
+      if (now - this.refetchedAt < REFETCH_MS || (!this.confirmed && now - this.triedAt < REFETCH_MS))
+        return false;
       this.refetchedAt = now;
     }
     await this.refresh();
-    return this.fetchedAt !== before;
+    return this.keys !== before;
   }
 
   /** One fetch at a time: whoever comes meanwhile waits for it. */
@@ -109,23 +111,32 @@ export class IssuerKeys {
 
   private async fetchKeys(): Promise<JSONWebKeySet> {
     const discovery = await this.get(`${this.issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`);
-    if (discovery["issuer"] !== this.issuer) throw new SvcError("invalid", "the issuer's discovery document names another issuer");
+    if (discovery["issuer"] !== this.issuer)
+      throw new SvcError("invalid", "the issuer's discovery document names another issuer");
     const uri = discovery["jwks_uri"];
-    if (typeof uri !== "string") throw new SvcError("invalid", "the issuer's discovery document has no jwks_uri");
+    if (typeof uri !== "string")
+      throw new SvcError("invalid", "the issuer's discovery document has no jwks_uri");
     if (this.issuer.startsWith("https:") && !uri.startsWith("https:")) {
       throw new SvcError("invalid", "the issuer's keys are not served over https");
     }
     const { keys } = await this.get(uri);
-    if (!Array.isArray(keys) || keys.length > MAX_KEYS) throw new SvcError("invalid", "the issuer's key set is not a list of keys");
+    if (!Array.isArray(keys) || keys.length > MAX_KEYS)
+      throw new SvcError("invalid", "the issuer's key set is not a list of keys");
     // A symmetric key in a public document could sign for anybody who reads it.
-    return { keys: keys.filter((key) => isJsonObject(key) && key["kty"] !== "oct") } as unknown as JSONWebKeySet;
+    return {
+      keys: keys.filter((key) => isJsonObject(key) && key["kty"] !== "oct"),
+    } as unknown as JSONWebKeySet;
   }
 
   private async get(url: string): Promise<JsonObject> {
-    const { status, body } = await this.deps.egress.request(url, { headers: { accept: "application/json" }, max_bytes: MAX_BYTES });
+    const { status, body } = await this.deps.egress.request(url, {
+      headers: { accept: "application/json" },
+      max_bytes: MAX_BYTES,
+    });
     if (status !== 200) throw new SvcError("delivery_failed", `${new URL(url).host} answered ${status}`);
     const value = parseJsonBytes(body);
-    if (!isJsonObject(value)) throw new SvcError("invalid", `${new URL(url).host} did not answer with a JSON object`);
+    if (!isJsonObject(value))
+      throw new SvcError("invalid", `${new URL(url).host} did not answer with a JSON object`);
     return value;
   }
 }

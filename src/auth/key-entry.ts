@@ -57,7 +57,11 @@ export function readEntry(value: Json): { entry: KeyEntry | undefined; problems:
   };
   const { problems } = fields;
   fields.unknown();
-  if (entry.not_before !== null && entry.expires_at !== null && tryTimestamp(entry.expires_at)! <= tryTimestamp(entry.not_before)!) {
+  if (
+    entry.not_before !== null &&
+    entry.expires_at !== null &&
+    tryTimestamp(entry.expires_at)! <= tryTimestamp(entry.not_before)!
+  ) {
     problems.push("expires_at: is not after not_before, so the key is never valid");
   }
   return { entry: problems.length === 0 ? entry : undefined, problems };
@@ -82,19 +86,22 @@ class FieldReader {
 
   name(): string {
     const name = this.get("name");
-    if (typeof name !== "string" || name === "") return this.fail("name", "is missing; write who holds the key", "");
+    if (typeof name !== "string" || name === "")
+      return this.fail("name", "is missing; write who holds the key", "");
     if (name.length > NAME_CHARS) return this.fail("name", `must have at most ${NAME_CHARS} characters`, "");
     if (!PLAIN.test(name) && (/[\p{C}\u2028\u2029]/u.test(name) || name.trim() !== name)) {
       return this.fail("name", "must not hold control characters, nor begin or end with a space", "");
     }
-    if (RESERVED_NAMES.has(name)) return this.fail("name", "is a name of the service itself; choose another", "");
+    if (RESERVED_NAMES.has(name))
+      return this.fail("name", "is a name of the service itself; choose another", "");
     return name;
   }
 
   roles(): Role[] {
     const role = this.get("role");
     const roles = this.get("roles");
-    if (role !== undefined && roles !== undefined) return this.fail("roles", "cannot stand beside role; keep one of the two", []);
+    if (role !== undefined && roles !== undefined)
+      return this.fail("roles", "cannot stand beside role; keep one of the two", []);
     const given = role === undefined ? roles : [role];
     if (!Array.isArray(given) || given.length === 0) {
       return this.fail("roles", `is missing; write one or more of ${ROLES.join(", ")}`, []);
@@ -118,7 +125,8 @@ class FieldReader {
   permissions(): string[] {
     const list = this.texts("max_permissions");
     for (const pattern of list) {
-      if (pattern.length > LIMITS.permission_chars) this.fail("max_permissions", `an entry is longer than ${LIMITS.permission_chars} characters`, null);
+      if (pattern.length > LIMITS.permission_chars)
+        this.fail("max_permissions", `an entry is longer than ${LIMITS.permission_chars} characters`, null);
       if (PLAIN.test(pattern) && !/[{}]/.test(pattern)) continue;
       try {
         compileGlob(pattern);
@@ -132,14 +140,20 @@ class FieldReader {
   texts(field: "max_permissions" | "groups"): string[] {
     const list = this.get(field);
     if (list === undefined) return [];
-    const good = Array.isArray(list) && list.length <= LIST_ENTRIES && list.every((item) => typeof item === "string" && item !== "");
-    return good ? [...(list as string[])] : this.fail(field, `must be a list of at most ${LIST_ENTRIES} texts`, []);
+    const good =
+      Array.isArray(list) &&
+      list.length <= LIST_ENTRIES &&
+      list.every((item) => typeof item === "string" && item !== "");
+    return good
+      ? [...(list as string[])]
+      : this.fail(field, `must be a list of at most ${LIST_ENTRIES} texts`, []);
   }
 
   tenant(): string | null {
     const tenant = this.get("tenant");
     if (tenant === undefined) return null;
-    const good = typeof tenant === "string" && tenant !== "" && tenant.length <= NAME_CHARS && !/\p{C}/u.test(tenant);
+    const good =
+      typeof tenant === "string" && tenant !== "" && tenant.length <= NAME_CHARS && !/\p{C}/u.test(tenant);
     return good ? tenant : this.fail("tenant", "must be a text without control characters", null);
   }
 

@@ -8,13 +8,20 @@ import { sha256Hex } from "../kernel/hash.ts";
 import { KeyFile, modeWarning } from "./key-file.ts";
 
 const keys = (...names: string[]) =>
-  JSON.stringify(names.map((name) => ({ name, role: "admin", key_sha256: sha256Hex(name) })), null, 2);
+  JSON.stringify(
+    names.map((name) => ({ name, role: "admin", key_sha256: sha256Hex(name) })),
+    null,
+    2,
+  );
 
 async function opened(text: string, env = systemEnv) {
   const path = join(tempDir("k"), "keys.json");
   writeFileSync(path, text, { mode: 0o600 });
   const warnings: string[] = [];
-  const file = await KeyFile.open(path, { env, warn: (message, fields) => warnings.push(`${message}: ${fields?.["problem"] ?? ""}`) });
+  const file = await KeyFile.open(path, {
+    env,
+    warn: (message, fields) => warnings.push(`${message}: ${fields?.["problem"] ?? ""}`),
+  });
   const holds = (name: string) => typeof file.ring.find(name, Date.now()) !== "string";
   return { path, file, warnings, holds };
 }
@@ -22,7 +29,9 @@ async function opened(text: string, env = systemEnv) {
 describe("a key file", () => {
   test("that is missing or broken at the start is an error", async () => {
     const env = fakeEnv();
-    await expect(KeyFile.open("/nowhere/keys.json", { env })).rejects.toThrow(/\/nowhere\/keys\.json: does not exist/);
+    await expect(KeyFile.open("/nowhere/keys.json", { env })).rejects.toThrow(
+      /\/nowhere\/keys\.json: does not exist/,
+    );
     await expect(opened("{}")).rejects.toThrow(/must be a JSON list/);
     await expect(KeyFile.open("/dev/zero", { env })).rejects.toThrow(/is a device/);
   });

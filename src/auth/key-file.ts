@@ -2,8 +2,9 @@
  * The key ring in force, kept in step with its file. The file is looked at every two seconds and when
  * somebody asks; one that does not parse, or is gone, changes nothing: the old keys stay in force.
  */
-import { type FileHandle, open, stat } from "node:fs/promises";
+
 import { constants, type Stats } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { decodeText, fileError, stamp, unreadable } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
@@ -45,7 +46,10 @@ export class KeyFile {
   static async open(path: string, deps: KeyFileDeps): Promise<KeyFile> {
     const file = new KeyFile(path, deps);
     await file.reload();
-    const mode = await stat(path).then(({ mode }) => mode, () => 0);
+    const mode = await stat(path).then(
+      ({ mode }) => mode,
+      () => 0,
+    );
     const warning = modeWarning(mode);
     if (warning !== undefined) deps.warn?.(warning, { file: path });
     return file;
@@ -127,13 +131,16 @@ export class KeyFile {
   private tellOnce(problem: string): void {
     if (problem === this.told) return;
     this.told = problem;
-    this.deps.warn?.("the key file does not load; the old keys stay in force", { problem: problem.split("\n")[0] });
+    this.deps.warn?.("the key file does not load; the old keys stay in force", {
+      problem: problem.split("\n")[0],
+    });
   }
 }
 
 /** Why the file's mode is a danger, for the log and for svc doctor. */
 export function modeWarning(mode: number): string | undefined {
-  if ((mode & 0o022) !== 0) return "the key file can be written by others, who could add a key of their own; use mode 0600";
+  if ((mode & 0o022) !== 0)
+    return "the key file can be written by others, who could add a key of their own; use mode 0600";
   if ((mode & 0o004) !== 0) return "the key file can be read by everybody on this machine; use mode 0600";
   return undefined;
 }

@@ -58,7 +58,11 @@ function* readList(text: string, file: string): Generator<undefined, KeyList> {
     raw.push(value as JsonObject);
   }
   if (problems.length > MAX_PROBLEMS) {
-    problems.splice(MAX_PROBLEMS, problems.length, `${file}: and ${problems.length - MAX_PROBLEMS} more problems`);
+    problems.splice(
+      MAX_PROBLEMS,
+      problems.length,
+      `${file}: and ${problems.length - MAX_PROBLEMS} more problems`,
+    );
   }
   if (problems.length > 0) throw new ProblemsError(problems);
   return { entries, raw };
@@ -91,6 +95,8 @@ function* items(text: string, file: string): Generator<string> {
     else if (c === 0x2c && depth === 0) {
       yield text.slice(from, at);
       from = at + 1;
+    } else if (c === 0x7d && depth === 0) {
+      throw fail("the list of key entries is closed by } instead of ]");
     } else if ((c === 0x7d || c === 0x5d) && depth-- === 0) {
       if (!/^[ \t\r\n]*$/.test(text.slice(at + 1))) throw fail("holds text after the list");
       const last = text.slice(from, at);

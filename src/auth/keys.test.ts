@@ -21,21 +21,60 @@ const problems = (text: string): readonly string[] => {
 describe("reading the file", () => {
   test("role or roles, defaults, and every field", () => {
     expect(parse(good)).toEqual([
-      { name: "ann", roles: ["admin"], key_sha256: HASH, max_permissions: [], groups: [], tenant: null, not_before: null, expires_at: null, disabled: false, allow_observe: false },
+      {
+        name: "ann",
+        roles: ["admin"],
+        key_sha256: HASH,
+        max_permissions: [],
+        groups: [],
+        tenant: null,
+        not_before: null,
+        expires_at: null,
+        disabled: false,
+        allow_observe: false,
+      },
     ]);
     const whole = {
-      name: "bot 7", roles: ["agent", "approver", "agent"], key_sha256: HASH, max_permissions: ["crm.*", "{a,b}"], groups: ["finance"], tenant: "acme",
-      not_before: "2026-01-01", expires_at: "2027-01-01T00:00:00+02:00", disabled: true, allow_observe: true,
+      name: "bot 7",
+      roles: ["agent", "approver", "agent"],
+      key_sha256: HASH,
+      max_permissions: ["crm.*", "{a,b}"],
+      groups: ["finance"],
+      tenant: "acme",
+      not_before: "2026-01-01",
+      expires_at: "2027-01-01T00:00:00+02:00",
+      disabled: true,
+      allow_observe: true,
     };
     expect(parse(whole)).toEqual([{ ...whole, roles: ["agent", "approver"] }]);
-    expect(parse({ ...good, tenant: null, groups: null, expires_at: null })[0]).toMatchObject({ tenant: null, groups: [], expires_at: null });
+    expect(parse({ ...good, tenant: null, groups: null, expires_at: null })[0]).toMatchObject({
+      tenant: null,
+      groups: [],
+      expires_at: null,
+    });
   });
 
   test("an empty list is a list", () => {
     expect(parseKeys(" [ ] \n", "k").entries).toEqual([]);
   });
 
-  test.each(["", " ", "{}", "null", '"x"', "[", "[{}", "[{]}", "[1,]", "[,1]", "[] []", "[]]", "not json", '[{"name": "a]', "\0"])("%j does not parse", (text) => {
+  test.each([
+    "",
+    " ",
+    "{}",
+    "null",
+    '"x"',
+    "[",
+    "[{}",
+    "[{]}",
+    "[1,]",
+    "[,1]",
+    "[] []",
+    "[]]",
+    "not json",
+    '[{"name": "a]',
+    "\0",
+  ])("%j does not parse", (text) => {
     expect(problems(text)).toHaveLength(1);
     expect(problems(text)[0]).toMatch(/^keys\.json: /);
   });
@@ -57,7 +96,11 @@ describe("reading the file", () => {
     ["a plain key", { key_sha256: "secret" }, /key_sha256/],
     ["a bad timestamp", { expires_at: "tomorrow" }, /expires_at: must be an ISO 8601/],
     ["a number as timestamp", { expires_at: 1_800_000_000 }, /expires_at/],
-    ["a validity that ends before it begins", { not_before: "2027-01-01", expires_at: "2026-01-01" }, /never valid/],
+    [
+      "a validity that ends before it begins",
+      { not_before: "2027-01-01", expires_at: "2026-01-01" },
+      /never valid/,
+    ],
     ["disabled as text", { disabled: "false" }, /disabled: must be true or false/],
     ["permissions as text", { max_permissions: "crm.*" }, /max_permissions: must be a list/],
     ["a broken glob", { max_permissions: ["{a"] }, /max_permissions: glob/],
@@ -81,13 +124,17 @@ describe("reading the file", () => {
   });
 
   test("a problem never holds the hash", () => {
-    expect(problems(JSON.stringify([{ ...good, key_sha256: HASH.toUpperCase() }])).join()).not.toContain(HASH.toUpperCase());
+    expect(problems(JSON.stringify([{ ...good, key_sha256: HASH.toUpperCase() }])).join()).not.toContain(
+      HASH.toUpperCase(),
+    );
   });
 
   test("reading entry by entry accepts exactly what reading at once accepts", () => {
     const json = fc.json({ maxDepth: 3 });
     const list = fc.array(json, { maxLength: 4 }).map((items) => `[${items.join(",")}]`);
-    const mangled = fc.tuple(list, fc.nat(40), fc.constantFrom(",", "]", "[", "{", "}", '"', "\\", "")).map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + 1));
+    const mangled = fc
+      .tuple(list, fc.nat(40), fc.constantFrom(",", "]", "[", "{", "}", '"', "\\", ""))
+      .map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + 1));
     fc.assert(
       fc.property(fc.oneof(list, mangled), (text) => {
         let wanted: unknown;
@@ -96,7 +143,8 @@ describe("reading the file", () => {
         } catch {}
         const told = problems(text).join("\n");
         if (!Array.isArray(wanted)) expect(told).not.toBe("");
-        else if (!/__proto__|number|2\^53|surrogate|duplicate|nesting/.test(told)) expect(told).not.toMatch(/not closed|after the list|invalid JSON/);
+        else if (!/__proto__|number|2\^53|surrogate|duplicate|nesting/.test(told))
+          expect(told).not.toMatch(/not closed|after the list|invalid JSON/);
       }),
       { numRuns: 500 },
     );
@@ -108,11 +156,27 @@ describe("the ring", () => {
   const ring = (...entries: unknown[]) => new KeyRing(parse(...entries));
 
   test("finds a principal whose identity cannot be mistaken for a token's", () => {
-    const found = ring({ ...good, role: undefined, roles: ["agent"], max_permissions: ["a"], tenant: "t", groups: ["g"], allow_observe: true }).find("secret", NOW);
+    const found = ring({
+      ...good,
+      role: undefined,
+      roles: ["agent"],
+      max_permissions: ["a"],
+      tenant: "t",
+      groups: ["g"],
+      allow_observe: true,
+    }).find("secret", NOW);
     expect(found).toEqual({
       key_sha256: HASH,
       expires_ms: null,
-      principal: { id: "key:ann", name: "ann", roles: ["agent"], groups: ["g"], tenant: "t", max_permissions: ["a"], allow_observe: true },
+      principal: {
+        id: "key:ann",
+        name: "ann",
+        roles: ["agent"],
+        groups: ["g"],
+        tenant: "t",
+        max_permissions: ["a"],
+        allow_observe: true,
+      },
     });
   });
 
@@ -133,14 +197,22 @@ describe("the ring", () => {
   });
 
   test("by name: a usable key of that name, whichever it is", () => {
-    const keys = ring({ ...good, disabled: true }, { ...good, key_sha256: sha256Hex("new"), role: "approver" });
+    const keys = ring(
+      { ...good, disabled: true },
+      { ...good, key_sha256: sha256Hex("new"), role: "approver" },
+    );
     expect(keys.findName("ann", NOW)?.roles).toEqual(["approver"]);
     expect(keys.findName("bob", NOW)).toBeUndefined();
   });
 });
 
 test("100,000 entries are read, in slices and at once, to the same ring", async () => {
-  const list = Array.from({ length: 100_000 }, (_, i) => ({ name: `bot-${i}`, role: "agent", key_sha256: sha256Hex(`k${i}`), max_permissions: ["a.*"] }));
+  const list = Array.from({ length: 100_000 }, (_, i) => ({
+    name: `bot-${i}`,
+    role: "agent",
+    key_sha256: sha256Hex(`k${i}`),
+    max_permissions: ["a.*"],
+  }));
   const text = JSON.stringify(list);
   let turns = 0;
   const timer = setInterval(() => turns++, 0);

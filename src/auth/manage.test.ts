@@ -1,5 +1,13 @@
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, lstatSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -10,7 +18,12 @@ import { sha256Hex } from "../kernel/hash.ts";
 import { KeyFile } from "./key-file.ts";
 import { KeyManager } from "./manage.ts";
 
-const entry = (name: string, more: object = {}) => ({ name, role: "agent", key_sha256: sha256Hex(name), ...more });
+const entry = (name: string, more: object = {}) => ({
+  name,
+  role: "agent",
+  key_sha256: sha256Hex(name),
+  ...more,
+});
 const root = entry("root", { role: "admin" });
 
 async function managed(...entries: object[]) {
@@ -22,26 +35,54 @@ async function managed(...entries: object[]) {
   return { path, live, manager, raw };
 }
 
-const refusal = async (work: Promise<unknown>) => work.then(() => "done", (error: Error & { code?: string }) => `${error.code}: ${error.message}`);
+const refusal = async (work: Promise<unknown>) =>
+  work.then(
+    () => "done",
+    (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
+  );
 
 describe("managing keys", () => {
   test("the list shows everything but the hash", async () => {
     const { manager } = await managed(root, entry("bot", { max_permissions: ["a"], tenant: "t" }));
     const list = await manager.list();
     expect(list[1]).toEqual({
-      index: 1, name: "bot", roles: ["agent"], groups: [], tenant: "t", max_permissions: ["a"], not_before: null, expires_at: null,
-      disabled: false, allow_observe: false, fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
+      index: 1,
+      name: "bot",
+      roles: ["agent"],
+      groups: [],
+      tenant: "t",
+      max_permissions: ["a"],
+      not_before: null,
+      expires_at: null,
+      disabled: false,
+      allow_observe: false,
+      fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
     });
     expect(JSON.stringify(list)).not.toContain(sha256Hex("bot").slice(0, 16));
   });
 
   test("a new key is shown once, works at once, and only its hash is kept", async () => {
     const { manager, live, raw, path } = await managed(root);
-    const made = await manager.create("bot", { roles: ["agent"], max_permissions: ["crm.*"], expires_at: "2099-01-01T00:00:00Z" });
-    expect(made).toMatchObject({ index: 1, name: "bot", roles: ["agent"], key: expect.stringMatching(/^svc_[A-Za-z0-9_-]{43}$/) });
+    const made = await manager.create("bot", {
+      roles: ["agent"],
+      max_permissions: ["crm.*"],
+      expires_at: "2099-01-01T00:00:00Z",
+    });
+    expect(made).toMatchObject({
+      index: 1,
+      name: "bot",
+      roles: ["agent"],
+      key: expect.stringMatching(/^svc_[A-Za-z0-9_-]{43}$/),
+    });
     expect(live.ring.find(made.key, Date.now())).toMatchObject({ principal: { name: "bot" } });
     expect(readFileSync(path, "utf8")).not.toContain(made.key);
-    expect(raw()[1]).toEqual({ name: "bot", roles: ["agent"], max_permissions: ["crm.*"], expires_at: "2099-01-01T00:00:00Z", key_sha256: sha256Hex(made.key) });
+    expect(raw()[1]).toEqual({
+      name: "bot",
+      roles: ["agent"],
+      max_permissions: ["crm.*"],
+      expires_at: "2099-01-01T00:00:00Z",
+      key_sha256: sha256Hex(made.key),
+    });
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(readdirSync(dirname(path))).toEqual(["keys.json"]);
   });
@@ -49,10 +90,20 @@ describe("managing keys", () => {
   test("a patch changes its fields alone and keeps order and the others as they were", async () => {
     const { manager, live, raw } = await managed(root, entry("a", { tenant: "t" }), entry("b"));
     await manager.patch(1, { disabled: true, tenant: null, groups: ["g"] });
-    expect(raw()).toEqual([root, { name: "a", role: "agent", key_sha256: sha256Hex("a"), disabled: true, groups: ["g"] }, entry("b")]);
+    expect(raw()).toEqual([
+      root,
+      { name: "a", role: "agent", key_sha256: sha256Hex("a"), disabled: true, groups: ["g"] },
+      entry("b"),
+    ]);
     expect(live.ring.find("a", Date.now())).toBe("disabled");
     await manager.patch(1, { roles: ["auditor", "agent"], disabled: false });
-    expect(raw()[1]).toEqual({ name: "a", key_sha256: sha256Hex("a"), disabled: false, groups: ["g"], roles: ["auditor", "agent"] });
+    expect(raw()[1]).toEqual({
+      name: "a",
+      key_sha256: sha256Hex("a"),
+      disabled: false,
+      groups: ["g"],
+      roles: ["auditor", "agent"],
+    });
     await manager.patch(1, { role: "operator" });
     expect((await manager.list())[1]?.roles).toEqual(["operator"]);
   });
@@ -60,13 +111,20 @@ describe("managing keys", () => {
   test("what is not valid is refused and nothing is written", async () => {
     const { manager, raw } = await managed(root, entry("a"));
     const before = raw();
-    expect(await refusal(manager.create("engine", { role: "agent" }))).toMatch(/^invalid: name: is a name of the service/);
+    expect(await refusal(manager.create("engine", { role: "agent" }))).toMatch(
+      /^invalid: name: is a name of the service/,
+    );
     expect(await refusal(manager.create("x", {}))).toMatch(/^invalid: roles: is missing/);
-    expect(await refusal(manager.create("x", { role: "agent", key_sha256: "0" } as object))).toMatch(/^invalid: unknown field "key_sha256"/);
-    expect(await refusal(manager.patch(1, { name: "b" } as object))).toMatch(/^invalid: the name of a key cannot be changed/);
+    expect(await refusal(manager.create("x", { role: "agent", key_sha256: "0" } as object))).toMatch(
+      /^invalid: unknown field "key_sha256"/,
+    );
+    expect(await refusal(manager.patch(1, { name: "b" } as object))).toMatch(
+      /^invalid: the name of a key cannot be changed/,
+    );
     expect(await refusal(manager.patch(1, { expires_at: "soon" }))).toMatch(/^invalid: expires_at/);
     expect(await refusal(manager.patch(1, { roles: null, role: null }))).toMatch(/^invalid: roles/);
-    for (const index of [2, -1, 0.5, Number.NaN]) expect(await refusal(manager.remove(index))).toMatch(/^not_found: /);
+    for (const index of [2, -1, 0.5, Number.NaN])
+      expect(await refusal(manager.remove(index))).toMatch(/^not_found: /);
     expect(raw()).toEqual(before);
   });
 
@@ -74,7 +132,9 @@ describe("managing keys", () => {
     const { manager, raw } = await managed(root, entry("a"), entry("b"));
     const [, a, b] = await manager.list();
     await manager.remove(1, a!.fingerprint);
-    expect(await refusal(manager.patch(1, { disabled: true }, a!.fingerprint))).toMatch(/^conflict: another key has this index/);
+    expect(await refusal(manager.patch(1, { disabled: true }, a!.fingerprint))).toMatch(
+      /^conflict: another key has this index/,
+    );
     expect(await refusal(manager.remove(2, b!.fingerprint))).toMatch(/^conflict: /);
     expect(raw()).toEqual([root, entry("b")]);
     await manager.patch(1, { disabled: true }, `"${b!.fingerprint}"`);
@@ -103,7 +163,9 @@ describe("managing keys", () => {
   test("a broken file is not edited, a missing one only where it may be made", async () => {
     const { manager, path } = await managed(root);
     writeFileSync(path, "[");
-    expect(await refusal(manager.create("a", { role: "agent" }))).toMatch(/^conflict: the key file does not load/);
+    expect(await refusal(manager.create("a", { role: "agent" }))).toMatch(
+      /^conflict: the key file does not load/,
+    );
     expect(readFileSync(path, "utf8")).toBe("[");
     const fresh = join(tempDir("k"), "sub/keys.json");
     expect(await refusal(new KeyManager(fresh, { env: systemEnv }).list())).toMatch(/does not exist/);
@@ -145,7 +207,11 @@ describe("edits at the same time", () => {
       for (let i = 0; i < 10; i++) await manager.create(process.argv[2] + "-" + i, { role: "agent" });
     `;
     const run = (name: string) =>
-      promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "--eval", script, "--", path, name], { cwd: join(import.meta.dirname, "../..") });
+      promisify(execFile)(
+        process.execPath,
+        ["--import", "tsx", "--input-type=module", "--eval", script, "--", path, name],
+        { cwd: join(import.meta.dirname, "../..") },
+      );
     await Promise.all(["a", "b", "c"].map(run));
     expect(new Set(raw().map((key) => key["name"])).size).toBe(31);
   });

@@ -43,7 +43,17 @@ export interface KeyFields {
   allow_observe?: boolean | null;
 }
 
-const EDITABLE = ["role", "roles", "groups", "tenant", "max_permissions", "not_before", "expires_at", "disabled", "allow_observe"];
+const EDITABLE = [
+  "role",
+  "roles",
+  "groups",
+  "tenant",
+  "max_permissions",
+  "not_before",
+  "expires_at",
+  "disabled",
+  "allow_observe",
+];
 
 export interface KeyManagerOptions {
   readonly env: Env;
@@ -127,7 +137,8 @@ export class KeyManager {
       return await parseKeysGently(await readTextFile(this.path), this.path);
     } catch (error) {
       // A person is editing the file by hand right now, or broke it: nothing may be built on top of that.
-      if (error instanceof ProblemsError) throw conflict(`the key file does not load, so it cannot be edited: ${error.problems[0]}`);
+      if (error instanceof ProblemsError)
+        throw conflict(`the key file does not load, so it cannot be edited: ${error.problems[0]}`);
       throw error;
     }
   }
@@ -170,7 +181,11 @@ function hasAdmin(entries: readonly KeyEntry[], now: number): boolean {
 function target(entries: readonly KeyEntry[], index: number, fingerprint: string | undefined): KeyEntry {
   const entry = Number.isInteger(index) && index >= 0 ? entries[index] : undefined;
   const wanted = fingerprint?.trim().replace(/^(?:W\/)?"(.*)"$/, "$1");
-  if (wanted !== undefined && wanted !== "*" && (entry === undefined || fingerprintOf(entry.key_sha256) !== wanted)) {
+  if (
+    wanted !== undefined &&
+    wanted !== "*" &&
+    (entry === undefined || fingerprintOf(entry.key_sha256) !== wanted)
+  ) {
     throw conflict("another key has this index now; list the keys again");
   }
   if (entry === undefined) throw notFound("no key has this index");
@@ -181,7 +196,11 @@ function editable(fields: KeyFields): JsonObject {
   const out: JsonObject = {};
   for (const [name, value] of Object.entries(fields)) {
     if (!EDITABLE.includes(name)) {
-      throw invalid(name === "name" ? "the name of a key cannot be changed; make a new key" : `unknown field ${JSON.stringify(name)}`);
+      throw invalid(
+        name === "name"
+          ? "the name of a key cannot be changed; make a new key"
+          : `unknown field ${JSON.stringify(name)}`,
+      );
     }
     if (value !== undefined) out[name] = value as Json;
   }

@@ -12,7 +12,19 @@ import { type Principal, RESERVED_NAMES, type Role } from "../model/roles.ts";
 import { IssuerKeys, type JwksDeps } from "./jwks.ts";
 
 /** Only signatures that the issuer alone can make; with a shared secret, whoever checks could also sign. */
-const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"];
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
 const TYPES = new Set(["jwt", "at+jwt", "application/jwt", "application/at+jwt"]);
 const MAX_CHARS = 16_384;
 const SUBJECT_CHARS = 256;
@@ -103,7 +115,8 @@ export class OidcVerifier {
   private worthChecking(token: string): boolean {
     try {
       const { alg, crit, b64, typ } = decodeProtectedHeader(token) as Record<string, unknown>;
-      if (typeof alg !== "string" || !ALGORITHMS.includes(alg) || crit !== undefined || b64 !== undefined) return false;
+      if (typeof alg !== "string" || !ALGORITHMS.includes(alg) || crit !== undefined || b64 !== undefined)
+        return false;
       if (typ !== undefined && (typeof typ !== "string" || !TYPES.has(typ.toLowerCase()))) return false;
       return decodeJwt(token).iss === this.settings.issuer;
     } catch {
@@ -113,11 +126,19 @@ export class OidcVerifier {
 
   private principal(payload: JWTPayload): Principal {
     const { sub } = payload;
-    if (typeof sub !== "string" || sub === "" || sub.length > SUBJECT_CHARS || /[\p{C}\u2028\u2029]/u.test(sub)) throw refused();
+    if (
+      typeof sub !== "string" ||
+      sub === "" ||
+      sub.length > SUBJECT_CHARS ||
+      /[\p{C}\u2028\u2029]/u.test(sub)
+    )
+      throw refused();
     if (RESERVED_NAMES.has(sub)) throw forbidden("the token's subject is a name of the service itself");
     const { role_map, max_permissions, issuer } = this.settings;
     const groups = groupsOf(payload, this.settings.groups_claim);
-    const roles = [...new Set(groups.flatMap((group) => (Object.hasOwn(role_map, group) ? [role_map[group]!] : [])))];
+    const roles = [
+      ...new Set(groups.flatMap((group) => (Object.hasOwn(role_map, group) ? [role_map[group]!] : []))),
+    ];
     if (roles.length === 0) throw forbidden("no role is mapped to this token's groups");
     const caps = max_permissions;
     return Object.freeze({
@@ -127,7 +148,9 @@ export class OidcVerifier {
       groups,
       tenant: null,
       max_permissions:
-        caps === null ? null : [...new Set(groups.flatMap((group) => (Object.hasOwn(caps, group) ? caps[group]! : [])))],
+        caps === null
+          ? null
+          : [...new Set(groups.flatMap((group) => (Object.hasOwn(caps, group) ? caps[group]! : [])))],
       allow_observe: false,
     });
   }
@@ -135,11 +158,15 @@ export class OidcVerifier {
 
 /** The claim by its whole name, else as a path of names joined by dots; a single text is a list of one. */
 function groupsOf(payload: JWTPayload, claim: string): string[] {
-  const value = Object.hasOwn(payload, claim) ? payload[claim] : claim.split(".").reduce<unknown>(member, payload);
+  const value = Object.hasOwn(payload, claim)
+    ? payload[claim]
+    : claim.split(".").reduce<unknown>(member, payload);
   const list = Array.isArray(value) ? value : [value];
   return [...new Set(list.filter((group): group is string => typeof group === "string" && group !== ""))];
 }
 
 function member(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
 }

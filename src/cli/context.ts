@@ -4,6 +4,7 @@ import type { App } from "../app/app.ts";
 import { openLocalApp } from "../app/local.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
+import { channelsSchema } from "../notify/channels/table.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Io } from "./io.ts";
 
@@ -15,14 +16,19 @@ export interface Context {
   io: Io;
   /** Sets the exit code of the command that is running; 0 unless said otherwise. */
   done(code: Exit): void;
-  settings(flags?: Record<string, unknown>): Settings;
+  /** The settings under the global options and those further ones that the command names as its own. */
+  settings(flags?: Flags, own?: readonly string[]): Settings;
   /** Opens the store and the rules, runs the work, and closes everything again. */
-  withApp<T>(flags: Record<string, unknown>, work: (app: App) => Promise<T>): Promise<T>;
+  withApp<T>(flags: Flags, work: (app: App) => Promise<T>): Promise<T>;
 }
 
 export type Flags = Record<string, unknown>;
 /** Each command file exports one of these. */
 export type Register = (program: Command, context: Context) => void;
+
+const GLOBAL_FLAGS = ["manifests", "data", "store", "config"];
+/** The channels' own schemas live with the channels. */
+const CHANNEL_SCHEMAS = { "notifications.channels": channelsSchema };
 
 export function globalOptions(command: Command): Command {
   return command
@@ -33,7 +39,11 @@ export function globalOptions(command: Command): Command {
 }
 
 export function createContext(io: Io): Omit<Context, "done"> {
-  const settings = (flags: Record<string, unknown> = {}) => loadSettings({ flags, env: io.env, cwd: io.cwd });
+  const settings = (flags: Flags = {}, own: readonly string[] = []) => {
+    // An option of one command may share its name with a setting and mean something else.
+    const chosen = Object.fromEntries([...GLOBAL_FLAGS, ...own].map((name) => [name, flags[name]]));
+    return loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS });
+  };
   return {
     io,
     settings,

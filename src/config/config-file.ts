@@ -33,7 +33,11 @@ export interface ConfigFile {
 }
 
 /** The file that was named, or the one in the working directory; undefined where neither is there. */
-export function readConfigFile(named: string | undefined, cwd: string, env: Variables): ConfigFile | undefined {
+export function readConfigFile(
+  named: string | undefined,
+  cwd: string,
+  env: Variables,
+): ConfigFile | undefined {
   const file = named ?? CONFIG_NAME;
   if (file.includes("\0")) throw new ProblemsError(["--config: must not hold a NUL character"]);
   const path = resolve(cwd, file);
@@ -93,7 +97,11 @@ class KeyReader {
     if (value === null) return;
     if (!isJsonObject(value)) {
       if (shorthand !== undefined && !Array.isArray(value)) this.keep(`${name}.${shorthand}`, [name], value);
-      else this.problems.push({ path: [name], message: `must be a mapping with ${Object.keys(rows).join(", ")}` });
+      else
+        this.problems.push({
+          path: [name],
+          message: `must be a mapping with ${Object.keys(rows).join(", ")}`,
+        });
       return;
     }
     for (const [key, member] of Object.entries(value)) {
@@ -110,7 +118,10 @@ class KeyReader {
   }
 
   private unexpanded(path: FieldPath): boolean {
-    return path.length > 0 && this.problems.some((problem) => path.every((key, i) => problem.path[i] === key && !problem.key));
+    return (
+      path.length > 0 &&
+      this.problems.some((problem) => path.every((key, i) => problem.path[i] === key && !problem.key))
+    );
   }
 
   private written(path: FieldPath): Json | undefined {

@@ -19,7 +19,8 @@ const RULES: readonly Rule[] = [
   {
     key: "console.mode",
     broken: ({ console, listen }) => console.mode === "open" && !isLoopbackHost(listen.host),
-    message: "an open console asks nobody who they are, so it needs a loopback listen.host; use login, or 127.0.0.1",
+    message:
+      "an open console asks nobody who they are, so it needs a loopback listen.host; use login, or 127.0.0.1",
   },
   {
     key: "store",
@@ -29,7 +30,8 @@ const RULES: readonly Rule[] = [
   {
     key: "oidc.issuer",
     broken: ({ oidc }) => oidc.issuer !== null && oidc.audience.length === 0,
-    message: "an issuer needs an audience (oidc.audience or SVC_OIDC_AUDIENCE), or tokens meant for others would be accepted",
+    message:
+      "an issuer needs an audience (oidc.audience or SVC_OIDC_AUDIENCE), or tokens meant for others would be accepted",
   },
   {
     key: "oidc.audience",
@@ -50,7 +52,8 @@ const RULES: readonly Rule[] = [
   },
   {
     key: "oidc.issuer",
-    broken: ({ oidc }) => oidc.issuer?.startsWith("http:") === true && !isLoopbackHost(new URL(oidc.issuer).hostname),
+    broken: ({ oidc }) =>
+      oidc.issuer?.startsWith("http:") === true && !isLoopbackHost(new URL(oidc.issuer).hostname),
     message: "the issuer's keys travel over plain http, where anybody on the way can replace them; use https",
     only_warn: true,
   },

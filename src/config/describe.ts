@@ -26,6 +26,21 @@ export function describeSettings(settings: Settings): SettingLine[] {
   });
 }
 
+/** What `svc config show` prints: a line for each key. */
+export function renderSettings(settings: Settings): string {
+  const lines = describeSettings(settings).map(({ key, value, origin }) => ({
+    key,
+    value: value === null ? "-" : typeof value === "string" ? value : JSON.stringify(value),
+    origin: showOrigin(origin),
+  }));
+  const width = (field: "key" | "value") =>
+    Math.min(48, Math.max(...lines.map((line) => line[field].length)));
+  const [keys, values] = [width("key"), width("value")];
+  return lines
+    .map(({ key, value, origin }) => `${key.padEnd(keys)}  ${value.padEnd(values)}  ${origin}\n`)
+    .join("");
+}
+
 export function showOrigin(origin: Origin): string {
   if (origin.from === "default") return "default";
   return origin.from === "file" ? `${origin.file}:${origin.line}` : origin.name;

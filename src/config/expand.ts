@@ -2,7 +2,7 @@
  * Replaces `${NAME}` in the strings of a config by what the environment holds. A name that is not set is
  * a problem and never an empty string: half a secret is worse than none.
  */
-import { type Json, isJsonObject } from "../kernel/json.ts";
+import { isJsonObject, type Json } from "../kernel/json.ts";
 import type { FieldPath } from "../model/problems.ts";
 import type { Report } from "../model/yaml.ts";
 
@@ -16,7 +16,8 @@ export function expand(value: Json, env: Variables, report: Report, path: FieldP
   if (Array.isArray(value)) return value.map((item, i) => expand(item, env, report, [...path, i]));
   if (!isJsonObject(value)) return value;
   const out: { [name: string]: Json } = {};
-  for (const [name, member] of Object.entries(value)) out[name] = expand(member, env, report, [...path, name]);
+  for (const [name, member] of Object.entries(value))
+    out[name] = expand(member, env, report, [...path, name]);
   return out;
 }
 
@@ -32,7 +33,7 @@ export function expandText(text: string, env: Variables, fail: (message: string)
     const end = text.indexOf("}", at);
     const name = end < 0 ? "" : text.slice(at + 2, end);
     if (!NAME.test(name)) {
-      fail("holds a ${ that is not ${NAME}; write $${ for a plain one");
+      fail(`holds a \${ that is not \${NAME}; write $\${ for a plain one`);
       return text;
     }
     const value = Object.hasOwn(env, name) ? env[name] : undefined;

@@ -3,7 +3,7 @@
  * device cannot hang the process; a write is whole or not there at all.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { constants, fstatSync, openSync, closeSync, readFileSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SvcError } from "../kernel/errors.ts";
@@ -36,7 +36,9 @@ export function fileProblem(error: unknown): string {
 }
 
 export function fileError(path: string, error: unknown): SvcError {
-  return error instanceof SvcError ? error : new SvcError("invalid", `${path}: ${fileProblem(error)}`, { cause: error });
+  return error instanceof SvcError
+    ? error
+    : new SvcError("invalid", `${path}: ${fileProblem(error)}`, { cause: error });
 }
 
 /** Why the path cannot be read as a text file, judged by what it is; undefined when it can. */

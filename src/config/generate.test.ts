@@ -42,7 +42,10 @@ test("the manifest schema accepts the examples and refuses what validation refus
   expect(verification.required).toEqual(["tool", "expect"]);
   const folder = join(ROOT, "examples/manifests");
   for (const name of await readdir(folder)) {
-    const entries = parseDocument(await readFile(join(folder, name), "utf8")).toJS() as Record<string, unknown>[];
+    const entries = parseDocument(await readFile(join(folder, name), "utf8")).toJS() as Record<
+      string,
+      unknown
+    >[];
     for (const entry of entries) {
       for (const key of Object.keys(entry)) expect(Object.keys(schema.items.properties)).toContain(key);
     }

@@ -52,18 +52,16 @@ class Loader {
   }
 
   load(key: string, path: readonly string[], row: Row): void {
-    const found = this.fromFlag(row) ?? this.fromEnv(row);
-    const written = this.fromFile(key, row);
-    const chosen = found ?? written ?? { value: row.default, origin: { from: "default" } as Origin, base: this.options.cwd };
+    const found = [this.fromFlag(row), this.fromEnv(row), this.fromFile(key, row)];
+    const fallback = { value: row.default, origin: { from: "default" } as Origin, base: this.options.cwd };
+    const chosen = found.find((one) => one !== undefined) ?? fallback;
     this.origins.set(key, chosen.origin);
     const { value } = chosen;
-    const located = value !== null && value !== undefined && row.locate ? row.locate(value, chosen.base) : value;
+    const located =
+      value !== null && value !== undefined && row.locate ? row.locate(value, chosen.base) : value;
     const name = isDuration(row) ? `${path.at(-1)}_ms` : path.at(-1)!;
-    if (path.length === 1) this.values[name] = located;
-    else {
-      const group = (this.values[path[0]!] ??= {}) as Record<string, unknown>;
-      group[name] = located;
-    }
+    const group = path.length === 1 ? this.values : this.group(path[0]!);
+    group[name] = located;
   }
 
   finish(): Settings {
@@ -84,12 +82,23 @@ class Loader {
     return settings;
   }
 
+  private group(name: string): Record<string, unknown> {
+    const group = (this.values[name] ?? {}) as Record<string, unknown>;
+    this.values[name] = group;
+    return group;
+  }
+
   private fromFlag(row: Row) {
     if (row.flag === undefined) return undefined;
     const given = this.flags[row.flag] ?? this.flags[camel(row.flag)];
     if (given === undefined || given === null) return undefined;
     const name = `--${row.flag}`;
-    return this.fromOutside(row, name, { from: "flag", name }, typeof given === "string" ? given : (given as Json));
+    return this.fromOutside(
+      row,
+      name,
+      { from: "flag", name },
+      typeof given === "string" ? given : (given as Json),
+    );
   }
 
   /** An empty variable is one that was not given, as compose files and unit files leave them. */
@@ -114,7 +123,8 @@ class Loader {
     if (file === undefined || found === undefined) return undefined;
     const schema = this.options.schemas?.[key] ?? row.schema;
     const { value, problems } = readValue(row, schema, found.value, found.expanded);
-    for (const problem of problems) this.fileProblems.push({ ...problem, path: [...found.path, ...problem.path] });
+    for (const problem of problems)
+      this.fileProblems.push({ ...problem, path: [...found.path, ...problem.path] });
     if (problems.length > 0) return undefined;
     return { value, origin: { from: "file", file: file.file, line: found.line } as Origin, base: file.base };
   }

@@ -31,7 +31,11 @@ describe("a file or a folder", () => {
     writeFileSync(join(dir, ".hidden.yaml"), "not yaml: [");
     expect(await names(join(dir, "z.yaml"))).toEqual(["z"]);
     expect(await names(dir)).toEqual(["a", "m", "z"]);
-    expect((await manifestFiles(dir)).files.map(({ file }) => file)).toEqual([join(dir, "a.yml"), join(dir, "b/c/m.yaml"), join(dir, "z.yaml")]);
+    expect((await manifestFiles(dir)).files.map(({ file }) => file)).toEqual([
+      join(dir, "a.yml"),
+      join(dir, "b/c/m.yaml"),
+      join(dir, "z.yaml"),
+    ]);
   });
 
   test("links are followed once: circles end, a mounted volume's second copies do not count", async () => {
@@ -55,7 +59,14 @@ describe("a file or a folder", () => {
     writeFileSync(join(dir, "bad.yaml"), entry("a", ", efect: x"));
     const error = await loadManifests({ path: dir }).catch((e: unknown) => e as Error);
     const text = (error as Error).message;
-    for (const part of ["pipe.yaml: is a named pipe", "loop.yaml: is a symbolic link that leads in a circle", "gone.yaml: does not exist", "zero.yaml: is a device", "bytes.yaml: is not UTF-8", "bad.yaml:1: tool a: efect: unknown key"]) {
+    for (const part of [
+      "pipe.yaml: is a named pipe",
+      "loop.yaml: is a symbolic link that leads in a circle",
+      "gone.yaml: does not exist",
+      "zero.yaml: is a device",
+      "bytes.yaml: is not UTF-8",
+      "bad.yaml:1: tool a: efect: unknown key",
+    ]) {
       expect(text).toContain(part);
     }
     await expect(loadManifests({ path: join(dir, "nope") })).rejects.toThrow(/nope: does not exist/);
@@ -65,17 +76,28 @@ describe("a file or a folder", () => {
   test("no path and an empty folder register nothing", async () => {
     expect((await loadManifests({ path: null })).all).toEqual([]);
     const dir = tempDir("m");
-    expect((await loadManifests({ path: dir })).warnings).toEqual([`${dir}: holds no .yaml file, so no tool is registered`]);
+    expect((await loadManifests({ path: dir })).warnings).toEqual([
+      `${dir}: holds no .yaml file, so no tool is registered`,
+    ]);
   });
 });
 
 test("validation gives one line for each invalid entry, and counts them all", async () => {
   const dir = tempDir("m");
-  writeFileSync(join(dir, "a.yaml"), `${entry("a")}- {tool: b, effect: nope, permision: p}\n- {tool: c, effect: reversible, permission: p}\n`);
+  writeFileSync(
+    join(dir, "a.yaml"),
+    `${entry("a")}- {tool: b, effect: nope, permision: p}\n- {tool: c, effect: reversible, permission: p}\n`,
+  );
   const { ok, count, errors } = await validateManifests(dir);
   expect({ ok, count, lines: errors.length }).toEqual({ ok: false, count: 3, lines: 2 });
-  expect(errors[0]).toMatch(/a\.yaml:2: tool b: effect: .*; permission: is missing.*; permision: unknown key/);
-  expect(await validateManifests(join(dir, "none"))).toEqual({ ok: false, count: 0, errors: [expect.stringContaining("none: does not exist")] });
+  expect(errors[0]).toMatch(
+    /a\.yaml:2: tool b: effect: .*; permission: is missing.*; permision: unknown key/,
+  );
+  expect(await validateManifests(join(dir, "none"))).toEqual({
+    ok: false,
+    count: 0,
+    errors: [expect.stringContaining("none: does not exist")],
+  });
 });
 
 test("the stamp of a folder changes with every edit", async () => {
@@ -107,7 +129,8 @@ describe("a URL", () => {
   test("the last good copy serves while the address is out of reach", async () => {
     const data = tempDir("d");
     const warnings: string[] = [];
-    const load = (egress: typeof down) => loadManifests({ path: url, egress, data, warn: (text) => warnings.push(text) });
+    const load = (egress: typeof down) =>
+      loadManifests({ path: url, egress, data, warn: (text) => warnings.push(text) });
     await expect(load(down)).rejects.toThrow(/cannot reach/);
     expect((await load(answer(200, entry("a")))).all[0]?.tool).toBe("a");
     expect(readdirSync(join(data, "remote-manifests"))).toHaveLength(1);

@@ -8,7 +8,12 @@ import type { Egress } from "../egress/egress.ts";
 import { messageOf, ProblemsError, SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { ManifestFile } from "../model/manifest/entry.ts";
-import { checkManifests, errorsByEntry, type LoadedManifests, readManifests } from "../model/manifest/load.ts";
+import {
+  checkManifests,
+  errorsByEntry,
+  type LoadedManifests,
+  readManifests,
+} from "../model/manifest/load.ts";
 import { decodeText, fileProblem, readTextFile, unreadable, writeFileAtomic } from "./files.ts";
 
 const MAX_REMOTE_BYTES = 16 * 1_048_576;
@@ -142,14 +147,17 @@ function problemsIn(files: readonly ManifestFile[]): readonly string[] {
 
 /** An unreachable server falls back on the copy; a reachable one that serves nonsense is an error. */
 async function loadRemote(url: string, source: ManifestSource): Promise<LoadedManifests> {
-  const copy = source.data == null ? null : join(source.data, "remote-manifests", `${sha256Hex(url).slice(0, 32)}.yaml`);
+  const copy =
+    source.data == null ? null : join(source.data, "remote-manifests", `${sha256Hex(url).slice(0, 32)}.yaml`);
   let fetched: ManifestFile;
   try {
     fetched = await fetchManifests(url, source.egress);
   } catch (error) {
     const kept = copy === null ? undefined : await readTextFile(copy).catch(() => undefined);
     if (kept === undefined) throw error;
-    source.warn?.("remote manifests are out of reach; the last good copy is in force", { problem: messageOf(error) });
+    source.warn?.("remote manifests are out of reach; the last good copy is in force", {
+      problem: messageOf(error),
+    });
     return readManifests([{ file: showUrl(url), text: kept }]);
   }
   const set = readManifests([fetched]);
@@ -161,9 +169,16 @@ async function loadRemote(url: string, source: ManifestSource): Promise<LoadedMa
   return set;
 }
 
-async function fetchManifests(url: string, egress: Pick<Egress, "request"> | undefined): Promise<ManifestFile> {
+async function fetchManifests(
+  url: string,
+  egress: Pick<Egress, "request"> | undefined,
+): Promise<ManifestFile> {
   const file = showUrl(url);
-  if (egress === undefined) throw new SvcError("invalid", `${file}: remote manifests cannot be fetched here; give a file or a folder`);
+  if (egress === undefined)
+    throw new SvcError(
+      "invalid",
+      `${file}: remote manifests cannot be fetched here; give a file or a folder`,
+    );
   const { status, body } = await egress.request(url, {
     headers: { accept: "application/yaml, text/yaml, text/plain, */*" },
     max_bytes: MAX_REMOTE_BYTES,

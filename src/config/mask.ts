@@ -1,7 +1,8 @@
 /** How values that may hold secrets are shown: enough to recognise them, too little to use them. */
 
 export const MASKED = "********";
-const SECRET_NAME = /pass|secret|token|authorization|api_?key|routing_?key|cookie|credential|private|signature/i;
+const SECRET_NAME =
+  /pass|secret|token|authorization|api_?key|routing_?key|cookie|credential|private|signature/i;
 
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
@@ -30,7 +31,8 @@ export function maskNamed(value: unknown, name = ""): unknown {
     return name === "url" ? maskUrl(value) : value;
   }
   if (Array.isArray(value)) return value.map((item) => maskNamed(item, name));
-  if (value === null || typeof value !== "object") return isSecretName(name) && value !== null ? MASKED : value;
+  if (value === null || typeof value !== "object")
+    return isSecretName(name) && value !== null ? MASKED : value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, maskNamed(member, key)]));
 }
 

@@ -1,7 +1,8 @@
 /** The reference page of the configuration, made from the settings table. */
+
+import { shownValue } from "./describe.ts";
 import { isSection, type Row } from "./row.ts";
 import { ENTRIES } from "./settings.ts";
-import { shownValue } from "./describe.ts";
 
 const INTRO = `# Configuration
 
@@ -30,7 +31,9 @@ export function renderConfigReference(): string {
   const sections = ENTRIES.flatMap(([name, entry]) => (isSection(entry) ? [[name, entry] as const] : []));
   const parts = [INTRO, `## Single keys\n\n${table(plain)}`];
   for (const [name, { about, rows }] of sections) {
-    parts.push(`## ${name}\n\n${about}\n\n${table(Object.entries(rows).map(([key, row]) => [`${name}.${key}`, row] as const))}`);
+    parts.push(
+      `## ${name}\n\n${about}\n\n${table(Object.entries(rows).map(([key, row]) => [`${name}.${key}`, row] as const))}`,
+    );
   }
   parts.push(`## Environment variables\n\n${variables()}`);
   return parts.join("\n");
@@ -38,14 +41,23 @@ export function renderConfigReference(): string {
 
 function table(rows: readonly (readonly [key: string, row: Row])[]): string {
   const lines = rows.map(([key, row]) =>
-    line([code(key), row.type, showDefault(row), row.env ? code(row.env) : "", row.flag ? code(`--${row.flag}`) : "", about(row)]),
+    line([
+      code(key),
+      row.type,
+      showDefault(row),
+      row.env ? code(row.env) : "",
+      row.flag ? code(`--${row.flag}`) : "",
+      about(row),
+    ]),
   );
   return `${line(["Key", "Value", "Default", "Environment", "Option", "Meaning"])}${line(Array(6).fill("-"))}${lines.join("")}`;
 }
 
 function variables(): string {
   const rows = ENTRIES.flatMap(([name, entry]) =>
-    isSection(entry) ? Object.entries(entry.rows).map(([key, row]) => [`${name}.${key}`, row] as const) : [[name, entry] as const],
+    isSection(entry)
+      ? Object.entries(entry.rows).map(([key, row]) => [`${name}.${key}`, row] as const)
+      : [[name, entry] as const],
   );
   const named = rows.flatMap(([key, row]) => (row.env === undefined ? [] : [[row.env, key] as const]));
   named.push(["SVC_CONFIG", "the config file itself"]);

@@ -92,7 +92,12 @@ export function switchRow(spec: Spec<boolean>, fallback = false): Row<boolean> {
 }
 
 export function choiceRow<const T extends string>(values: readonly T[], fallback: T, spec: Spec<T>): Row<T> {
-  return { type: values.join(", "), ...spec, schema: z.enum(values) as unknown as z.ZodType<T>, default: fallback };
+  return {
+    type: values.join(", "),
+    ...spec,
+    schema: z.enum(values) as unknown as z.ZodType<T>,
+    default: fallback,
+  };
 }
 
 export function numberRow(schema: z.ZodType<number>, fallback: number, spec: Spec<number>): Row<number> {
@@ -125,7 +130,8 @@ export function isDuration(entry: Row): entry is DurationRow {
 export const urlSchema = NUL_FREE.superRefine((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const refuse = (message: string) => context.addIssue({ code: "custom", message });
-  if (url === undefined || !/^https?:$/.test(url.protocol)) refuse("is not an address that begins with http:// or https://");
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    refuse("is not an address that begins with http:// or https://");
   else if (url.username !== "" || url.password !== "") refuse("must not hold a user name or password");
 }).meta({ format: "uri" });
 

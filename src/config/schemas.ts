@@ -25,7 +25,9 @@ export function generateSchemas(options: SchemaOptions = {}): Record<string, str
 function configSchema(options: SchemaOptions): JsonSchema {
   const properties: JsonSchema = {};
   for (const [name, entry] of ENTRIES) {
-    properties[name] = isSection(entry) ? sectionSchema(name, entry, options) : rowSchema(name, entry, options);
+    properties[name] = isSection(entry)
+      ? sectionSchema(name, entry, options)
+      : rowSchema(name, entry, options);
   }
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -36,7 +38,11 @@ function configSchema(options: SchemaOptions): JsonSchema {
   };
 }
 
-function sectionSchema(name: string, { about, rows, shorthand }: Section, options: SchemaOptions): JsonSchema {
+function sectionSchema(
+  name: string,
+  { about, rows, shorthand }: Section,
+  options: SchemaOptions,
+): JsonSchema {
   const properties = Object.fromEntries(
     Object.entries(rows).map(([key, row]) => [key, rowSchema(`${name}.${key}`, row, options)]),
   );
@@ -49,7 +55,8 @@ function sectionSchema(name: string, { about, rows, shorthand }: Section, option
 function rowSchema(key: string, row: Row, options: SchemaOptions): JsonSchema {
   const given = key === "notifications.channels" && options.channels ? options.channels : row.schema;
   const { $schema, ...schema } = toJsonSchema(given);
-  const plain = schema["type"] === "string" && !("enum" in schema || "pattern" in schema || "format" in schema);
+  const plain =
+    schema["type"] === "string" && !("enum" in schema || "pattern" in schema || "format" in schema);
   const forms = plain ? [schema] : [schema, VARIABLE];
   return { description: row.about, anyOf: [...forms, { type: "null" }] };
 }

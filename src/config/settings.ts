@@ -52,7 +52,11 @@ export interface KeyedRow {
 export function allRows(): KeyedRow[] {
   return ENTRIES.flatMap(([name, entry]): KeyedRow[] => {
     if (!isSection(entry)) return [{ key: name, path: [name], row: entry }];
-    return Object.entries(entry.rows).map(([key, row]) => ({ key: `${name}.${key}`, path: [name, key], row }));
+    return Object.entries(entry.rows).map(([key, row]) => ({
+      key: `${name}.${key}`,
+      path: [name, key],
+      row,
+    }));
   });
 }
 

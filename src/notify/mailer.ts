@@ -4,6 +4,8 @@ import type { Egress } from "../egress/egress.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { MailDelivery } from "./channel.ts";
 
+const MAIL_DEADLINE_MS = 3 * LIMITS.egress_timeout_ms;
+
 export interface MailerDeps {
   readonly egress: Pick<Egress, "checkHost">;
   /** A further certificate authority, in PEM; the system's own always count. */
@@ -38,20 +40,30 @@ export async function sendMail(
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  const stop = () => transport.close();
-  signal?.addEventListener("abort", stop, { once: true });
+  const message = {
+    from: mail.from,
+    to: [...mail.to],
+    subject: mail.subject,
+    text: mail.text,
+    messageId: mail.message_id,
+    ...(mail.references === null ? {} : { references: mail.references }),
+    headers: { ...mail.headers },
+  };
+  await orAborted(transport.sendMail(message), signal);
+}
+
+/** nodemailer's own timeouts start anew with every byte; a server that trickles must not hold a channel for ever. */
+async function orAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  const deadline = AbortSignal.timeout(MAIL_DEADLINE_MS);
+  const stop = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(new Error(`the mail server did not finish within ${MAIL_DEADLINE_MS} ms`));
+    stop.addEventListener("abort", onAbort, { once: true });
+  });
   try {
-    await transport.sendMail({
-      from: mail.from,
-      to: [...mail.to],
-      subject: mail.subject,
-      text: mail.text,
-      messageId: mail.message_id,
-      ...(mail.references === null ? {} : { references: mail.references }),
-      headers: { ...mail.headers },
-    });
+    await Promise.race([work, aborted]);
   } finally {
-    signal?.removeEventListener("abort", stop);
-    transport.close();
+    stop.removeEventListener("abort", onAbort);
   }
 }

@@ -6,13 +6,21 @@ import type { Env } from "../kernel/env.ts";
 import { messageOf, notFound } from "../kernel/errors.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Destination, RenderContext } from "./channel.ts";
-import { type ChannelConfig, type ChannelType, destinationOf, nameOf, renderFor } from "./channels/table.ts";
+import {
+  type ChannelConfig,
+  type ChannelType,
+  destinationOf,
+  nameOf,
+  readChannels,
+  renderFor,
+} from "./channels/table.ts";
 import { type DeliverDeps, deliver } from "./deliver.ts";
 import type { NotificationEvent, NotificationName } from "./events.ts";
 import { ChannelQueue, type QueueStats } from "./queue.ts";
 
 export interface NotifierSettings {
-  readonly channels: readonly ChannelConfig[];
+  /** As configured; they are checked here, so that a misspelt key stops the start and not a message. */
+  readonly channels: readonly unknown[];
   /** `SVC_APPROVAL_WEBHOOK`: the older single webhook, told of approval requests beside the channels. */
   readonly approval_webhook?: string | null | undefined;
   readonly console_url?: string | null | undefined;
@@ -76,7 +84,7 @@ class ChannelNotifier implements Notifier {
   constructor(settings: NotifierSettings, deps: NotifierDeps) {
     this.settings = settings;
     this.deps = deps;
-    const outlets = settings.channels.map((config) => this.outlet(nameOf(config), config));
+    const outlets = readChannels(settings.channels).map((config) => this.outlet(nameOf(config), config));
     const url = settings.approval_webhook;
     if (url) {
       outlets.push(this.outlet(APPROVAL_WEBHOOK, { type: "webhook", url, events: ["approval_requested"] }));

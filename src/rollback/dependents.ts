@@ -6,7 +6,7 @@
 import type { StepDoc } from "../model/run.ts";
 
 /** A step may have thousands of dependents; naming this many says enough, and keeps answers small. */
-export const MAX_BLOCKERS = 100;
+export const MAX_BLOCKERS = 50;
 
 interface ToolHold {
   holder: number;
@@ -21,10 +21,11 @@ export class Dependents {
   /** The steps that must go before this one can, oldest first. Every newer step has been visited. */
   blockersOf(step: StepDoc): number[] {
     const found = new Set(this.byStep.get(step.step));
-    if (step.succeeded_seq !== null) {
+    const { succeeded_seq } = step;
+    if (succeeded_seq !== null) {
       // Newest first, so the holds that were accepted after this step succeeded come at the front.
       for (const { holder, seq } of this.byTool.get(step.tool)?.holds ?? []) {
-        if (seq < step.succeeded_seq || found.size >= MAX_BLOCKERS) break;
+        if (seq < succeeded_seq || found.size >= MAX_BLOCKERS) break;
         found.add(holder);
       }
     }
@@ -34,6 +35,7 @@ export class Dependents {
   /** `via` stays because of `holders` (itself, or whoever depends on it): what it depends on is held. */
   hold(via: StepDoc, holders: readonly number[]): void {
     if (holders.length === 0) return;
+    const { intended_seq } = via;
     for (const dependency of via.depends_on) {
       const held = this.byStep.get(dependency) ?? new Set<number>();
       for (const holder of holders) if (held.size < MAX_BLOCKERS) held.add(holder);
@@ -45,7 +47,7 @@ export class Dependents {
         // Its first entry has the highest position and covers all that a later one would.
         if (held.known.has(holder)) continue;
         held.known.add(holder);
-        held.holds.push({ holder, seq: via.intended_seq });
+        held.holds.push({ holder, seq: intended_seq });
       }
       this.byTool.set(tool, held);
     }

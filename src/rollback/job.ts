@@ -106,13 +106,18 @@ export async function resumeJobs(core: Core, tools: JobTools): Promise<RunningJo
   }
 }
 
-/** Looks for abandoned jobs now and every few seconds, until the signal aborts. */
+/** Looks for abandoned jobs now and every few seconds. Resolves once told to stop and its jobs have ended. */
 export async function watchJobs(core: Core, tools: JobTools, signal: AbortSignal): Promise<void> {
+  const running = new Set<Promise<unknown>>();
   while (!signal.aborted) {
     // A store that is away for a while is asked again at the next look.
-    await resumeJobs(core, tools).catch(() => []);
+    for (const { done } of await resumeJobs(core, tools).catch(() => [])) {
+      const tracked = done.finally(() => running.delete(tracked));
+      running.add(tracked);
+    }
     await core.env.sleep(LIMITS.lease_heartbeat_ms, signal).catch(() => {});
   }
+  await Promise.all(running);
 }
 
 async function takeOver(core: Core, run_id: string): Promise<{ job: JobDoc; lease: Lease } | null> {

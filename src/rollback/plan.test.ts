@@ -232,7 +232,11 @@ describe("the plan of a long run", () => {
         compensated_seq: null,
         idempotency: null,
       };
-      return new Proxy(doc, { get: (target, name) => (looks++, Reflect.get(target, name)) });
+      const get = (target: StepDoc, name: string | symbol): unknown => {
+        looks++;
+        return Reflect.get(target, name);
+      };
+      return new Proxy(doc, { get });
     });
     const plan = planRollback({ run_id: "r1" }, steps, manifests, payloads);
     return { plan, looks };

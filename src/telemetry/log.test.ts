@@ -143,6 +143,13 @@ describe("engine log", () => {
     expect(() => dead.error("x")).not.toThrow();
   });
 
+  it("knows credentials by itself", () => {
+    const lines: string[] = [];
+    const log = createLogger({}, { sink: lineSink((line) => lines.push(line)) });
+    log.warn("sent with AKIAIOSFODNN7EXAMPL3", { url: "https://user:hunter2pass@db.example/x" });
+    expect(lines.join("")).not.toMatch(/AKIAIOSFODNN7EXAMPL3|hunter2pass/);
+  });
+
   it("gives a child its fields", () => {
     const { lines, log } = logger();
     log.child({ channel: "ops", api_key: "k" }).info("sent");

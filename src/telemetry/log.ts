@@ -4,6 +4,7 @@
  */
 import { pino } from "pino";
 import { z } from "zod";
+import { redactSecrets } from "../model/detect/secrets.ts";
 import { type LogValue, type Redact, scrubFields, scrubText } from "./scrub.ts";
 import { fdSink, type Sink } from "./sink.ts";
 
@@ -30,13 +31,14 @@ export interface Logger {
 }
 
 export interface LoggerDeps {
-  /** Takes credentials out of a text. */
-  readonly redact: Redact;
+  /** Takes credentials out of a text; the built-in detector unless given. */
+  readonly redact?: Redact;
   readonly now?: () => number;
   readonly sink?: Sink;
 }
 
-export function createLogger(settings: Partial<LogSettings>, deps: LoggerDeps): Logger {
+export function createLogger(settings: Partial<LogSettings>, deps: LoggerDeps = {}): Logger {
+  const redact = deps.redact ?? redactSecrets;
   const sink = deps.sink ?? fdSink(2);
   const now = deps.now ?? Date.now;
   const pretty = settings.format === "pretty";
@@ -53,8 +55,8 @@ export function createLogger(settings: Partial<LogSettings>, deps: LoggerDeps): 
   const at = (level: LogLevel, extra: LogFields) => (msg: string, fields?: LogFields) => {
     try {
       if (!logger.isLevelEnabled(level)) return;
-      const clean = apart(scrubFields({ ...extra, ...fields }, deps.redact));
-      logger[level](clean, scrubText(msg, deps.redact));
+      const clean = apart(scrubFields({ ...extra, ...fields }, redact));
+      logger[level](clean, scrubText(msg, redact));
     } catch {
       // The log is a side channel: its failure must not become its caller's.
     }

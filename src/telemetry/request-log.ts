@@ -1,4 +1,5 @@
 /** One JSON line on stdout for each request (`SVC_LOG=json`): who asked for what, and how it went; no bodies, no keys. */
+import { redactSecrets } from "../model/detect/secrets.ts";
 import { type Redact, scrubText } from "./scrub.ts";
 import { fdSink, type Sink } from "./sink.ts";
 
@@ -17,7 +18,10 @@ export type RequestLog = (line: RequestLine) => void;
 
 const PATH_CHARS = 1_000;
 
-export function createRequestLog(deps: { redact: Redact; now?: () => number; sink?: Sink }): RequestLog {
+export function createRequestLog(
+  deps: { redact?: Redact; now?: () => number; sink?: Sink } = {},
+): RequestLog {
+  const redact = deps.redact ?? redactSecrets;
   const sink = deps.sink ?? fdSink(1);
   const now = deps.now ?? Date.now;
   return ({ method, path, status, ms, principal, request_id }) => {
@@ -27,10 +31,10 @@ export function createRequestLog(deps: { redact: Redact; now?: () => number; sin
       const line = {
         time: new Date(now()).toISOString(),
         method,
-        path: scrubText(bare, deps.redact),
+        path: scrubText(bare, redact),
         status,
         ms: Math.round(ms * 1_000) / 1_000,
-        principal: principal === null ? null : scrubText(principal, deps.redact),
+        principal: principal === null ? null : scrubText(principal, redact),
         request_id,
       };
       sink.write(`${JSON.stringify(line)}\n`);

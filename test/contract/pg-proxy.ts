@@ -47,7 +47,10 @@ export class PgProxy {
   }
 
   private join(client: Socket, server: Socket): void {
-    for (const [socket, other] of [[client, server], [server, client]] as const) {
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
       this.sockets.add(socket);
       socket.on("error", () => {});
       socket.on("close", () => {

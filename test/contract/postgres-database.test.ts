@@ -52,13 +52,19 @@ describe("the tables", () => {
     const { url } = await freshDatabase(server);
     await (await open(url)).close();
     await postgresSql(url).run("UPDATE svc_schema SET version = 99");
-    expect(await refusal(url)).toMatchObject({ code: "invalid", message: expect.stringMatching(/newer svc.*99/) });
+    expect(await refusal(url)).toMatchObject({
+      code: "invalid",
+      message: expect.stringMatching(/newer svc.*99/),
+    });
   });
 
   it("of somebody else are left alone", async () => {
     const { url } = await freshDatabase(server);
     await postgresSql(url).run("CREATE TABLE svc_docs (mine text)");
-    expect(await refusal(url)).toMatchObject({ code: "invalid", message: expect.stringMatching(/did not make/) });
+    expect(await refusal(url)).toMatchObject({
+      code: "invalid",
+      message: expect.stringMatching(/did not make/),
+    });
     const rows = await postgresSql(url).run("SELECT to_regclass('svc_ledger') AS ledger");
     expect(rows).toEqual([{ ledger: null }]);
   });
@@ -97,7 +103,11 @@ describe("the role", () => {
     expect(warnings.join()).toMatch(/not vacuumed/);
     await store.close();
     const own = postgresSql(limited);
-    for (const statement of ["ALTER TABLE svc_ledger DISABLE TRIGGER ALL", "DROP TABLE svc_ledger", "TRUNCATE svc_ledger"]) {
+    for (const statement of [
+      "ALTER TABLE svc_ledger DISABLE TRIGGER ALL",
+      "DROP TABLE svc_ledger",
+      "TRUNCATE svc_ledger",
+    ]) {
       await expect(own.run(statement), statement).rejects.toThrow(/must be owner|permission denied/);
     }
     await sql.run("REVOKE INSERT ON svc_ledger FROM svc_server; REVOKE UPDATE ON svc_head FROM svc_server");
@@ -148,8 +158,12 @@ describe("what is said", () => {
 
 describe("the database", () => {
   it("must be UTF-8", async () => {
-    await postgresSql(server.url()).run("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
-    expect(await refusal(server.url("latin"))).toMatchObject({ message: expect.stringMatching(/LATIN1.*UTF8/) });
+    await postgresSql(server.url()).run(
+      "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'",
+    );
+    expect(await refusal(server.url("latin"))).toMatchObject({
+      message: expect.stringMatching(/LATIN1.*UTF8/),
+    });
   });
 
   it("can be reached over a unix socket", async () => {
@@ -201,7 +215,9 @@ describe("plans", () => {
     await store.transact({
       run: (tx) => {
         for (let i = 0; i < 3_000; i++) {
-          tx.append(draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, ts_ms: i * 60_000 }));
+          tx.append(
+            draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, ts_ms: i * 60_000 }),
+          );
           tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
         }
       },
@@ -224,13 +240,19 @@ describe("plans", () => {
       await store.list("steps", { tag: ["intended", "failed"], from: 100, limit: 50 });
       await store.list("steps", { order: "desc", limit: 50 });
       await store.count("steps", { owner: "r7" });
-      await store.transact({ needs: [["steps", `s${i}`]], run: (tx) => tx.put("steps", `s${i}`, tx.get("steps", `s${i}`)!) });
+      await store.transact({
+        needs: [["steps", `s${i}`]],
+        run: (tx) => tx.put("steps", `s${i}`, tx.get("steps", `s${i}`)!),
+      });
       await store.transact({ run: (tx) => tx.delete("steps", `s${100 + i}`) });
     }
     await store.close();
     // Backends report their counts when they end, a moment after they were told to.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await scans()).toBe(before);
+    // And it would have shown.
+    await postgresSql(url).run("SELECT count(line) FROM svc_ledger");
+    while ((await scans()) === before) await new Promise((resolve) => setTimeout(resolve, 20));
     await client.end();
   });
 });

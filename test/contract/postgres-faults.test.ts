@@ -92,7 +92,9 @@ describe("a PostgreSQL that fails", () => {
     for (const { seq, hash } of acked) expect(records[seq]?.hash).toBe(hash);
   });
 
-  it("is given up on when it hangs, at once from then on, and used again when it wakes", { timeout: 60_000 }, async () => {
+  it("is given up on when it hangs, at once from then on, and used again when it wakes", {
+    timeout: 60_000,
+  }, async () => {
     const store = await openAt((await fresh()).url);
     await append(store);
     server.pause();
@@ -103,7 +105,8 @@ describe("a PostgreSQL that fails", () => {
       const late = Array.from({ length: 30 }, () => append(store));
       const reads = Array.from({ length: 20 }, () => store.get("meta", "a"));
       const outcomes = await Promise.allSettled([...early, ...late, ...reads]);
-      for (const outcome of outcomes) expect(outcome).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
+      for (const outcome of outcomes)
+        expect(outcome).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
       await expect(append(store)).rejects.toMatchObject(UNAVAILABLE);
       await expect(store.ready()).rejects.toMatchObject(UNAVAILABLE);
     } finally {
@@ -133,7 +136,9 @@ describe("a PostgreSQL that fails", () => {
     await heard;
   });
 
-  it("does not let a session that stands still with the head block the others for ever", { timeout: 60_000 }, async () => {
+  it("does not let a session that stands still with the head block the others for ever", {
+    timeout: 60_000,
+  }, async () => {
     const { url } = await fresh();
     const store = await openAt(url);
     const client = new pg.Client(url);
@@ -197,17 +202,20 @@ describe("a COMMIT that is not answered", () => {
     expect(await expectWhole(store)).toHaveLength(records + 2);
   });
 
-  it.each(["question", "half-open"] as const)("is found not to have worked when it did not (%s)", async (loss) => {
-    store = await openAt(proxy.url);
-    const { records } = await store.head();
-    proxy.lose = loss;
-    await expect(attempt(`record-${loss}`)).rejects.toMatchObject(UNAVAILABLE);
-    proxy.lose = loss;
-    await expect(docsOnly(`docs-${loss}`)).rejects.toMatchObject(UNAVAILABLE);
-    expect(proxy.lose).toBeUndefined();
-    expect(await store.get("meta", `record-${loss}`)).toBeUndefined();
-    expect(await store.get("meta", `docs-${loss}`)).toBeUndefined();
-    expect((await eventually(() => attempt(`after-${loss}`))).seq).toBe(records);
-    expect(await expectWhole(store)).toHaveLength(records + 1);
-  });
+  it.each(["question", "half-open"] as const)(
+    "is found not to have worked when it did not (%s)",
+    async (loss) => {
+      store = await openAt(proxy.url);
+      const { records } = await store.head();
+      proxy.lose = loss;
+      await expect(attempt(`record-${loss}`)).rejects.toMatchObject(UNAVAILABLE);
+      proxy.lose = loss;
+      await expect(docsOnly(`docs-${loss}`)).rejects.toMatchObject(UNAVAILABLE);
+      expect(proxy.lose).toBeUndefined();
+      expect(await store.get("meta", `record-${loss}`)).toBeUndefined();
+      expect(await store.get("meta", `docs-${loss}`)).toBeUndefined();
+      expect((await eventually(() => attempt(`after-${loss}`))).seq).toBe(records);
+      expect(await expectWhole(store)).toHaveLength(records + 1);
+    },
+  );
 });

@@ -154,9 +154,7 @@ describe("agent routes", () => {
 
   it("refuse permissions beyond the cap and modes without allow_observe", async () => {
     const capped = await testServer({
-      principals: {
-        capped: { id: "key:c", name: "c", roles: ["agent"], groups: [], tenant: null, max_permissions: ["crm.*"], allow_observe: false },
-      },
+      keys: [{ name: "capped", role: "agent", max_permissions: ["crm.*"], allow_observe: false }],
     });
     const open = (body: unknown) => capped.call("capped", "POST", "/v1/runs", body);
     expect((await open({ permissions: ["crm.read"] })).status).toBe(201);

@@ -3,17 +3,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll } from "vitest";
-import type { App } from "../../src/app/app.ts";
-import { openLocalApp } from "../../src/app/local.ts";
-import { appMetrics } from "../../src/app/metrics-source.ts";
+import { openService, type Service } from "../../src/app/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { createHttpServer } from "../../src/http/server.ts";
-import { SvcError } from "../../src/kernel/errors.ts";
-import type { Principal, Role } from "../../src/model/roles.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
-import { principal } from "./engine.ts";
 import { fakeEnv, type FakeEnv } from "./env.ts";
 import { tempDir } from "./tmp.ts";
 
@@ -23,8 +19,8 @@ export interface TestServerOptions {
   /** Keys of svc.config.yaml. */
   config?: string;
   environment?: string;
-  /** Further principals by their bearer key. */
-  principals?: Record<string, Principal>;
+  /** Further entries of the key file; each key's value is its name. */
+  keys?: ({ name: string } & Record<string, unknown>)[];
 }
 
 export interface Answer {
@@ -36,12 +32,12 @@ export interface Answer {
 }
 
 export interface TestServer {
-  app: App;
+  app: Service;
   env: FakeEnv;
   http: FastifyInstance;
   folder: string;
   logged: string[];
-  /** Calls as the principal whose key this is: a role's name, or one of `principals`. */
+  /** Calls with this key: a role's name, or the name of one of `keys`. */
   call(key: string | null, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
@@ -54,28 +50,29 @@ const DEMO_MANIFESTS = `
 - {tool: mail.send, effect: irreversible, permission: mail.send}
 `;
 
+/** The key of an entry is its own name, which is all that a test needs to know. */
+function keyEntries(more: ({ name: string } & Record<string, unknown>)[]) {
+  const roles = ["agent", "auditor", "approver", "operator", "admin"].map((role) => ({ name: role, role }));
+  return [...roles, { name: "agent2", role: "agent" }, ...more].map((entry) => ({
+    max_permissions: ["*"],
+    allow_observe: true,
+    ...entry,
+    key_sha256: sha256Hex(entry.name),
+  }));
+}
+
 export async function testServer(options: TestServerOptions = {}): Promise<TestServer> {
   const folder = tempDir("server");
   writeFileSync(join(folder, "manifests.yaml"), options.manifests ?? DEMO_MANIFESTS);
   writeFileSync(join(folder, "policy.yaml"), options.policy ?? "version: 1\n");
-  writeFileSync(join(folder, "svc.config.yaml"), `manifests: manifests.yaml\npolicy: policy.yaml\n${options.config ?? ""}`);
+  writeFileSync(join(folder, "svc.config.yaml"), `manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\n${options.config ?? ""}`);
+  writeFileSync(join(folder, "keys.json"), JSON.stringify(keyEntries(options.keys ?? [])), { mode: 0o600 });
   const settings = loadSettings({ flags: {}, env: {}, cwd: folder });
   const env = fakeEnv({ now: Date.parse("2026-06-15T12:00:00Z"), seed: 7 });
   const logged: string[] = [];
   const log = createLogger(settings.log, { redact: (text) => text, sink: lineSink((line) => void logged.push(line)) });
-  const app = await openLocalApp(settings, env, { log, store: new MemoryStore() });
-  const principals = new Map<string, Principal>(Object.entries(options.principals ?? {}));
-  for (const role of ["agent", "auditor", "approver", "operator", "admin"] as Role[]) principals.set(role, principal(role, role));
-  principals.set("agent2", principal("agent2", "agent"));
-  const http = createHttpServer({
-    app,
-    metrics: appMetrics(app),
-    async authenticate(header) {
-      const found = principals.get(/^Bearer (.+)$/.exec(header ?? "")?.[1] ?? "");
-      if (found === undefined) throw new SvcError("unauthenticated", "missing or invalid credential");
-      return found;
-    },
-  });
+  const app = await openService(settings, env, { log, store: new MemoryStore() });
+  const http = createHttpServer({ app, metrics: app.metrics, authenticate: (header) => app.auth.authenticate(header) });
   afterAll(async () => {
     await http.close();
     await app.close();

@@ -22,14 +22,24 @@ export async function sniff(blob) {
     return format === "svc-bundle" ? "bundle" : "ledger";
   } catch {
     // The first line is not one whole JSON value: a bundle spread over lines, one longer than the sample, or damage.
-    return /"format"\s*:\s*"svc-bundle"/.test(start) || /"records"\s*:\s*\[/.test(start) || line.trim() === "{"
+    return /"format"\s*:\s*"svc-bundle"/.test(start) ||
+      /"records"\s*:\s*\[/.test(start) ||
+      line.trim() === "{"
       ? "bundle"
       : "ledger";
   }
 }
 
 export function createSession(post) {
-  const state = { evidence: null, name: "", anchors: null, anchorsName: "", trusted: [], matches: null, query: 0 };
+  const state = {
+    evidence: null,
+    name: "",
+    anchors: null,
+    anchorsName: "",
+    trusted: [],
+    matches: null,
+    query: 0,
+  };
   const archive = () => new Archive(state.evidence.blob, state.evidence.extents);
 
   async function open({ file }) {
@@ -42,14 +52,15 @@ export function createSession(post) {
     }
     post({ type: "reading", name: file.name });
     const onProgress = (done, total) => post({ type: "progress", done, total });
-    state.evidence = kind === "bundle" ? await readBundle(file, onProgress) : await readLedger(file, onProgress);
+    state.evidence =
+      kind === "bundle" ? await readBundle(file, onProgress) : await readLedger(file, onProgress);
     state.name = file.name;
     state.matches = null;
     return judge();
   }
 
   async function addKey({ text, name }) {
-    const key = parsePublicKey(text.trim() === "" ? "" : `${text.trim()}\n`);
+    const key = parsePublicKey(text.trim());
     if (!state.trusted.some((known) => known.keyId === key.keyId)) state.trusted.push(key);
     post({ type: "keys", keys: state.trusted.map(({ keyId }) => keyId), name });
     if (state.evidence !== null) await judge();
@@ -90,8 +101,10 @@ export function createSession(post) {
   async function judgeAnchors() {
     if (state.anchors === null) return { findings: null, note: null };
     const { evidence } = state;
-    if (evidence.problem !== null) return { findings: null, note: "The anchors: the records do not hold, so there is nothing to compare" };
-    if (evidence.members?.kind === "run") return { findings: null, note: "The anchors: they speak of a whole ledger, and this is one run" };
+    if (evidence.problem !== null)
+      return { findings: null, note: "The anchors: the records do not hold, so there is nothing to compare" };
+    if (evidence.members?.kind === "run")
+      return { findings: null, note: "The anchors: they speak of a whole ledger, and this is one run" };
     try {
       return { findings: await anchorFindings(state.anchors, evidence, state.trusted), note: null };
     } catch (error) {
@@ -104,7 +117,8 @@ export function createSession(post) {
     if (state.evidence === null) return;
     const positions = [];
     const count = state.matches?.length ?? archive().count;
-    for (let at = Math.max(0, from); at < Math.min(to, count); at++) positions.push(state.matches?.[at] ?? at);
+    for (let at = Math.max(0, from); at < Math.min(to, count); at++)
+      positions.push(state.matches?.[at] ?? at);
     const found = await Promise.all(positions.map((position) => archive().read(position)));
     post({ type: "rows", from: Math.max(0, from), rows: found, ticket });
   }
@@ -140,14 +154,23 @@ export function createSession(post) {
     post({ type: "placed", index, position, ticket });
   }
 
-  const answers = { open, addKey, dropKey, rows, filter, place };
-  return async (message) => {
+  async function answer(message) {
     try {
       await answers[message.type](message);
     } catch (error) {
-      const text = error instanceof Finding ? error.message : `this file could not be read: ${error.message}`;
-      post({ type: "failed", text: message.type === "addKey" || message.name ? `The key ${text}` : text, of: message.type });
+      const text = error instanceof Finding ? error.message : `could not be read: ${error.message}`;
+      post({ type: "failed", text, of: message.type, name: message.file?.name ?? message.name ?? null });
     }
+  }
+
+  // What changes the session happens one after the other; looking at rows does not wait for it.
+  const answers = { open, addKey, dropKey, rows, filter, place };
+  const changes = new Set(["open", "addKey", "dropKey"]);
+  let last = Promise.resolve();
+  return (message) => {
+    if (!changes.has(message.type)) return answer(message);
+    last = last.then(() => answer(message));
+    return last;
   };
 }
 

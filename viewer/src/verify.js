@@ -12,16 +12,28 @@ export { parsePublicKey } from "./core/keys.js";
 /** A ledger.jsonl: chain, canonical form, numbering. */
 export async function verifyLedger(blob, { onProgress } = {}) {
   const ledger = await readLedger(blob, onProgress);
-  return { ok: ledger.problem === null, records: ledger.count, head: ledger.head, problem: ledger.problem?.message ?? null };
+  return {
+    ok: ledger.problem === null,
+    records: ledger.count,
+    head: ledger.head,
+    problem: ledger.problem?.message ?? null,
+  };
 }
 
 /** A bundle: contents, proofs and signature. `ok` needs a checked signature; `trusted` are parsed public keys. */
 export async function verifyBundle(blob, { trusted = [], native = true, onProgress } = {}) {
   const bundle = await readBundle(blob, onProgress);
   const signature = await bundleSignature(bundle, trusted, native);
-  const unchecked = signature.state === "unchecked" ? "its signature cannot be checked: it carries no public key" : null;
+  const unchecked =
+    signature.state === "unchecked" ? "its signature cannot be checked: it carries no public key" : null;
   const problem = (bundle.problem ?? signature.problem)?.message ?? unchecked;
-  return { ok: problem === null, records: bundle.count, head: bundle.head, signature: signature.state, problem };
+  return {
+    ok: problem === null,
+    records: bundle.count,
+    head: bundle.head,
+    signature: signature.state,
+    problem,
+  };
 }
 
 /** Anchors against the ledger they were made of. */

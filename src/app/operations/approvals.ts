@@ -7,6 +7,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { breakGlassUnit, type DecideResult, decideUnit } from "../../engine/approvals/decide-request.ts";
 import { preApproveUnit } from "../../engine/approvals/pre-approve.ts";
 import { APPROVAL_STATUSES, approvalView, type Delegation, OPEN_APPROVAL } from "../../model/approval.ts";
+import { requireRole } from "../access.ts";
 import { announce, type App } from "../app.ts";
 import { decodeCursor, encodeCursor } from "../cursor.ts";
 import { type Call, operation } from "../operation.ts";
@@ -102,6 +103,7 @@ async function delegationsTo(app: App, name: string): Promise<Delegation[]> {
 
 export async function decideRequest({ app, principal }: Call, id: string, decision: "approve" | "deny", note: string | undefined) {
   const delegations = await delegationsTo(app, principal.name);
+  if (delegations.length === 0) requireRole(principal, "approver");
   const result = await app.core.store.transact(decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations));
   return told(app, result);
 }

@@ -61,7 +61,7 @@ export const status = operation({
       policy: { version: policy.doc.version, hash: policy.hash, rules: policy.doc.rules?.length ?? 0 },
       capture: settings.capture.enabled,
       signing: settings.signing_key !== null,
-      egress: settings.egress.allow !== null || settings.egress.block_private,
+      egress: app.egress.describe().in_force,
     };
   },
 });

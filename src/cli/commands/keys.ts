@@ -51,7 +51,7 @@ export const registerKeys: Register = (program, context) => {
 };
 
 function manager(context: Context, flags: Record<string, unknown>): KeyManager {
-  const path = context.settings(flags).keys;
+  const path = context.settings(flags, ["keys"]).keys;
   if (path === null) throw invalid("which key file? give --keys <file>, or set SVC_KEYS");
   return new KeyManager(path, { env: context.io.clock, create_file: true });
 }

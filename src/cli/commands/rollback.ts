@@ -31,7 +31,7 @@ export const registerRollback: Register = (program, context) => {
 };
 
 function rollbackOptions({ io, settings }: Context, flags: Record<string, unknown>): RollbackOptions {
-  const { compensator_cmd, reader_cmd, timeout_ms } = settings(flags).rollback;
+  const { compensator_cmd, reader_cmd, timeout_ms } = settings(flags, ["compensatorCmd", "readerCmd"]).rollback;
   if (compensator_cmd === null) throw invalid("how are steps undone? give --compensator-cmd <cmd>, or set SVC_COMPENSATOR_CMD");
   const verify = flags["verifyCmd"] as string | undefined;
   const stop = new AbortController();

@@ -12,7 +12,7 @@ export const registerServer: Register = (program, context) => {
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")
     .action(async (flags: Record<string, unknown>) => {
-      const service = await openService(context.settings(flags), context.io.clock);
+      const service = await openService(context.settings(flags, ["port", "host", "policy", "keys"]), context.io.clock);
       const listening = await startServer(service);
       context.io.err(`svc ${service.version} listening on ${listening.url} (store ${service.core.store.kind})`);
       await untilSignalled(async () => {

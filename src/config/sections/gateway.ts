@@ -3,10 +3,27 @@ import { z } from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import { RESERVED_NAMES } from "../../model/roles.ts";
 import { maskNamed, maskValues } from "../mask.ts";
-import { choiceRow, durationSchema, locatePath, pathSchema, readList, row, textRow, textSchema, urlSchema } from "../row.ts";
+import {
+  choiceRow,
+  durationSchema,
+  locatePath,
+  pathSchema,
+  readList,
+  row,
+  textRow,
+  textSchema,
+  urlSchema,
+} from "../row.ts";
 
 /** Methods beside tools that an upstream may be allowed, though nothing governs them. */
-export const PASSTHROUGH = ["resources", "prompts", "completions", "sampling", "elicitation", "roots"] as const;
+export const PASSTHROUGH = [
+  "resources",
+  "prompts",
+  "completions",
+  "sampling",
+  "elicitation",
+  "roots",
+] as const;
 
 interface UpstreamBase {
   name: string;
@@ -29,10 +46,14 @@ export type Upstream = CommandUpstream | UrlUpstream;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const headers = z
-  .record(z.string(), textSchema.refine((text) => !/[\r\n]/.test(text), "must not hold a line break"))
+  .record(
+    z.string(),
+    textSchema.refine((text) => !/[\r\n]/.test(text), "must not hold a line break"),
+  )
   .superRefine((map, context) => {
     for (const name of Object.keys(map)) {
-      if (!HEADER_NAME.test(name)) context.addIssue({ code: "custom", path: [name], message: "is not a header name" });
+      if (!HEADER_NAME.test(name))
+        context.addIssue({ code: "custom", path: [name], message: "is not a header name" });
     }
   });
 
@@ -42,8 +63,15 @@ const upstreamSchema = z
       message: 'must be letters, digits, "-" and "_" (at most 64), and not "svc"',
     }),
     command: textSchema.optional(),
-    args: z.array(z.string().refine((text) => !text.includes("\0"), "must not hold a NUL character")).optional(),
-    env: z.record(z.string().min(1), z.string().refine((text) => !text.includes("\0"), "must not hold a NUL character")).optional(),
+    args: z
+      .array(z.string().refine((text) => !text.includes("\0"), "must not hold a NUL character"))
+      .optional(),
+    env: z
+      .record(
+        z.string().min(1),
+        z.string().refine((text) => !text.includes("\0"), "must not hold a NUL character"),
+      )
+      .optional(),
     cwd: pathSchema.optional(),
     url: urlSchema.optional(),
     headers: headers.optional(),
@@ -54,10 +82,14 @@ const upstreamSchema = z
   .superRefine((upstream, context) => {
     const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
     const given = (["args", "env", "cwd"] as const).filter((key) => upstream[key] !== undefined);
-    if (upstream.command === undefined && upstream.url === undefined) refuse([], "needs a command to start or a url to reach");
-    if (upstream.command !== undefined && upstream.url !== undefined) refuse(["url"], "cannot stand beside command; keep one of the two");
-    else if (upstream.url !== undefined) for (const key of given) refuse([key], "belongs to an upstream with a command");
-    if (upstream.command !== undefined && upstream.headers !== undefined) refuse(["headers"], "belongs to an upstream with a url");
+    if (upstream.command === undefined && upstream.url === undefined)
+      refuse([], "needs a command to start or a url to reach");
+    if (upstream.command !== undefined && upstream.url !== undefined)
+      refuse(["url"], "cannot stand beside command; keep one of the two");
+    else if (upstream.url !== undefined)
+      for (const key of given) refuse([key], "belongs to an upstream with a command");
+    if (upstream.command !== undefined && upstream.headers !== undefined)
+      refuse(["headers"], "belongs to an upstream with a url");
   });
 
 export const upstreamsSchema = z
@@ -66,7 +98,8 @@ export const upstreamsSchema = z
   .superRefine((list, context) => {
     const seen = new Set<string>();
     for (const [i, { name }] of list.entries()) {
-      if (seen.has(name)) context.addIssue({ code: "custom", path: [i, "name"], message: "another upstream has this name" });
+      if (seen.has(name))
+        context.addIssue({ code: "custom", path: [i, "name"], message: "another upstream has this name" });
       seen.add(name);
     }
   })
@@ -80,7 +113,13 @@ function toUpstream(given: z.infer<typeof upstreamSchema>): Upstream {
     passthrough: given.passthrough,
   };
   if (given.url !== undefined) return { ...base, url: given.url, headers: given.headers ?? {} };
-  return { ...base, command: given.command!, args: given.args ?? [], env: given.env ?? {}, cwd: given.cwd ?? null };
+  return {
+    ...base,
+    command: given.command!,
+    args: given.args ?? [],
+    env: given.env ?? {},
+    cwd: given.cwd ?? null,
+  };
 }
 
 export const GATEWAY_ROWS = {
@@ -89,7 +128,9 @@ export const GATEWAY_ROWS = {
   }),
   actor: row<string>({
     type: "text",
-    schema: textSchema.max(256).refine((name) => !RESERVED_NAMES.has(name), "is a name of the service itself; choose another"),
+    schema: textSchema
+      .max(256)
+      .refine((name) => !RESERVED_NAMES.has(name), "is a name of the service itself; choose another"),
     default: "gateway-agent",
     about: "The actor of a stdio session, which has no key.",
   }),
@@ -110,7 +151,9 @@ export const GATEWAY_ROWS = {
       "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`, and `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots).",
     locate: (list, base) =>
       list.map((upstream) =>
-        "command" in upstream && upstream.cwd !== null ? { ...upstream, cwd: locatePath(upstream.cwd, base) } : upstream,
+        "command" in upstream && upstream.cwd !== null
+          ? { ...upstream, cwd: locatePath(upstream.cwd, base) }
+          : upstream,
       ),
     mask: (list) =>
       list.map((upstream) =>

@@ -9,16 +9,22 @@ export type ConsoleMode = (typeof CONSOLE_MODES)[number];
 export const OPEN_CONSOLE_ROLES = ["auditor", "approver", "operator"] as const;
 export type OpenConsoleRole = (typeof OPEN_CONSOLE_ROLES)[number];
 
-const openRole = z.string().transform((text, context) => {
-  if ((OPEN_CONSOLE_ROLES as readonly string[]).includes(text)) return text as OpenConsoleRole;
-  const why = text === "admin" ? "an open console never acts as admin" : "is not a role of the open console";
-  context.addIssue({ code: "custom", message: `${why}; write auditor, approver or operator` });
-  return z.NEVER;
-}).meta({ enum: [...OPEN_CONSOLE_ROLES] });
+const openRole = z
+  .string()
+  .transform((text, context) => {
+    if ((OPEN_CONSOLE_ROLES as readonly string[]).includes(text)) return text as OpenConsoleRole;
+    const why =
+      text === "admin" ? "an open console never acts as admin" : "is not a role of the open console";
+    context.addIssue({ code: "custom", message: `${why}; write auditor, approver or operator` });
+    return z.NEVER;
+  })
+  .meta({ enum: [...OPEN_CONSOLE_ROLES] });
 
 const roleMap = z.record(z.string().min(1), z.enum(ROLES));
 const permissionMap = z.record(z.string().min(1), z.array(textSchema).max(1_000));
-const audience = z.union([textSchema, z.array(textSchema).min(1).max(32)]).transform((value) => (typeof value === "string" ? [value] : value));
+const audience = z
+  .union([textSchema, z.array(textSchema).min(1).max(32)])
+  .transform((value) => (typeof value === "string" ? [value] : value));
 
 export const IDENTITY_ROWS = {
   console: section(
@@ -105,4 +111,3 @@ export const IDENTITY_ROWS = {
     }),
   }),
 } as const;
-

@@ -43,7 +43,8 @@ const channels = z
   .superRefine((list, context) => {
     const seen = new Set<string>();
     for (const [i, { name }] of list.entries()) {
-      if (seen.has(name)) context.addIssue({ code: "custom", path: [i, "name"], message: "another channel has this name" });
+      if (seen.has(name))
+        context.addIssue({ code: "custom", path: [i, "name"], message: "another channel has this name" });
       seen.add(name);
     }
   });
@@ -74,7 +75,9 @@ export const OPERATIONS_ROWS = {
       flag: "reader-cmd",
       about: "Runs a read-back: gets {tool, arguments}, prints the tool's JSON result.",
     }),
-    timeout: durationRow(LIMITS.compensation_timeout_ms, 1, { about: "How long one of these commands may take." }),
+    timeout: durationRow(LIMITS.compensation_timeout_ms, 1, {
+      about: "How long one of these commands may take.",
+    }),
   }),
   capture: section("Keeps redacted arguments and results for simulation and replay.", {
     enabled: switchRow({ env: "SVC_CAPTURE", about: "Captures calls." }),
@@ -95,7 +98,9 @@ export const OPERATIONS_ROWS = {
         sinks.map((sink) => (sink.type === "file" ? { ...sink, path: locatePath(sink.path, base) } : sink)),
       mask: maskNamed,
     }),
-    interval: durationRow(LIMITS.anchor_interval_ms, 1_000, { about: "How often; once at the start as well." }),
+    interval: durationRow(LIMITS.anchor_interval_ms, 1_000, {
+      about: "How often; once at the start as well.",
+    }),
   }),
   egress: section("What may be reached from here; cloud metadata addresses never.", {
     allow: row<string[] | undefined>({
@@ -118,7 +123,8 @@ export const OPERATIONS_ROWS = {
       type: "list of channels",
       schema: channels as unknown as z.ZodType<ChannelSettings[]>,
       default: [],
-      about: "Each has a `name`, a `type` (slack, teams, pagerduty, opsgenie, smtp, webhook), its own keys, and `events`.",
+      about:
+        "Each has a `name`, a `type` (slack, teams, pagerduty, opsgenie, smtp, webhook), its own keys, and `events`.",
       mask: maskNamed,
     }),
     approval_webhook: row<string | null>({
@@ -139,7 +145,10 @@ export const OPERATIONS_ROWS = {
   }),
   log: section("The engine's log on stderr, and the request log on stdout.", {
     format: choiceRow(LOG_FORMATS, "json", { env: "SVC_LOG_FORMAT", about: "How lines are written." }),
-    level: choiceRow(LOG_LEVELS, "info", { env: "SVC_LOG_LEVEL", about: "The least important level that is written." }),
+    level: choiceRow(LOG_LEVELS, "info", {
+      env: "SVC_LOG_LEVEL",
+      about: "The least important level that is written.",
+    }),
     requests: switchRow({
       env: "SVC_LOG",
       fromText: (text) => requestLog(text),

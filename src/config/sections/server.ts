@@ -21,9 +21,12 @@ import {
 const hostSchema = z
   .string()
   .transform((text) => text.replace(/^\[(.*)\]$/, "$1"))
-  .refine((host) => isIP(host) !== 0 || /^(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host), {
-    message: "is not a host name or an IP address; write it without a scheme or a port",
-  });
+  .refine(
+    (host) => isIP(host) !== 0 || /^(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host),
+    {
+      message: "is not a host name or an IP address; write it without a scheme or a port",
+    },
+  );
 
 const namesSchema = z.array(textSchema).max(1_000);
 
@@ -34,7 +37,7 @@ export const SERVER_ROWS = {
     flag: "manifests",
     about: "The tool manifests: a file, a folder of .yaml files, or an http(s) URL.",
   }),
-  policy: pathRow({ env: "SVC_POLICY", about: "The policy file." }),
+  policy: pathRow({ env: "SVC_POLICY", flag: "policy", about: "The policy file." }),
   keys: pathRow({ env: "SVC_KEYS", flag: "keys", about: "The API key file (JSON)." }),
   data: row<string>({
     type: "path",
@@ -52,7 +55,10 @@ export const SERVER_ROWS = {
   }),
   database_url: row<string | null>({
     type: "connection URL",
-    schema: textSchema.refine((text) => /^postgres(?:ql)?:\/\//.test(text), "is not a URL that begins with postgres://"),
+    schema: textSchema.refine(
+      (text) => /^postgres(?:ql)?:\/\//.test(text),
+      "is not a URL that begins with postgres://",
+    ),
     default: null,
     env: "SVC_DATABASE_URL",
     flag: "database-url",
@@ -80,7 +86,8 @@ export const SERVER_ROWS = {
       schema: namesSchema,
       default: [],
       fromText: readList,
-      about: "Names, beside the bound address and localhost, that a request's Host header may carry at the gateway.",
+      about:
+        "Names, beside the bound address and localhost, that a request's Host header may carry at the gateway.",
     }),
     allowed_origins: row<string[]>({
       type: "list of origins",

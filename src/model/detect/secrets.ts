@@ -4,6 +4,7 @@
  */
 import { findAssignments, findKeyed } from "./assignments.ts";
 import { CREDENTIALS } from "./credentials.ts";
+import { HintTable } from "./hints.ts";
 import { atEnd, collect, entropy, type Hit, replaceHits, settle } from "./hit.ts";
 import { isPlaceholder } from "./names.ts";
 
@@ -13,10 +14,9 @@ const SHORTEST = 12;
 export function findSecrets(text: string, key?: string): Hit[] {
   const hits: Hit[] = [];
   if (text.length >= SHORTEST) {
-    findMarked(text, hits);
-    findPrivateKeys(text, hits);
-    findUrlPasswords(text, hits);
-    findHeaders(text, hits);
+    const present = HINTS.present(text);
+    for (const [hints, find] of FINDERS) if (hints.some((hint) => present.has(hint))) find(text, hits);
+    if (hits.some((hit) => hit.kind === "aws_access_key_id")) findAwsSecrets(text, hits);
     hits.push(...findAssignments(text));
   }
   if (key !== undefined && !hits.some((hit) => hit.start === 0 && hit.end === text.length)) {
@@ -27,14 +27,6 @@ export function findSecrets(text: string, key?: string): Hit[] {
 
 export function redactSecrets(text: string, key?: string): string {
   return replaceHits(text, findSecrets(text, key), (kind) => `[REDACTED:${kind}]`);
-}
-
-function findMarked(text: string, hits: Hit[]): void {
-  for (const { kind, hints, pattern, accept } of CREDENTIALS) {
-    if (!hints.some((hint) => text.includes(hint))) continue;
-    collect(text, pattern, hits, (match) => (accept(match[1] ?? match[0]) ? atEnd(kind, match) : undefined));
-  }
-  if (hits.some((hit) => hit.kind === "aws_access_key_id")) findAwsSecrets(text, hits);
 }
 
 const AWS_SECRET = /(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g;
@@ -48,11 +40,9 @@ function findAwsSecrets(text: string, hits: Hit[]): void {
 }
 
 const KEY_BEGIN = /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
-const KEY_END = "PRIVATE KEY";
 
 /** From BEGIN to END; a block that was cut off reaches to the end of its base64. */
 function findPrivateKeys(text: string, hits: Hit[]): void {
-  if (!text.includes(KEY_END) && !text.includes("PuTTY-User-Key-File")) return;
   const putty = text.indexOf("PuTTY-User-Key-File");
   if (putty >= 0) hits.push({ kind: "private_key", start: putty, end: text.length });
   KEY_BEGIN.lastIndex = 0;
@@ -78,7 +68,6 @@ const TOY_HOST =
   /^(?:localhost|127\.0\.0\.1|\[?::1\]?|host|hostname|server|db|(?:.*\.)?example(?:\.[a-z]+)?|)$/i;
 
 function findUrlPasswords(text: string, hits: Hit[]): void {
-  if (!text.includes("://")) return;
   collect(text, URL_PASSWORD, hits, (match) => {
     const [, user = "", password = "", host = ""] = match;
     const toy = TOY_PASSWORD.test(password);
@@ -92,15 +81,37 @@ function findUrlPasswords(text: string, hits: Hit[]): void {
 const BEARER = /(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Tt]oken)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,4000})/g;
 const BASIC = /(?<![A-Za-z0-9])(?:[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9+/]{8,500}={0,2})(?![A-Za-z0-9+/=])/g;
 
-function findHeaders(text: string, hits: Hit[]): void {
+function findBearers(text: string, hits: Hit[]): void {
   collect(text, BEARER, hits, (match) => {
     const value = match[1]!.replace(/[.=-]+$/, "");
     if (value.length < 16 || !/\d/.test(value) || !/[A-Za-z]/.test(value)) return undefined;
     if (isPlaceholder(value) || entropy(value.slice(0, 200)) < 3) return undefined;
     return atEnd("bearer_token", match);
   });
+}
+
+function findBasics(text: string, hits: Hit[]): void {
   collect(text, BASIC, hits, (match) => {
     const decoded = Buffer.from(match[1]!, "base64").toString("latin1");
     return /^[\x20-\x7e]{1,100}:[\x20-\x7e]+$/.test(decoded) ? atEnd("basic_auth_header", match) : undefined;
   });
 }
+
+type Find = (text: string, hits: Hit[]) => void;
+
+/** Each with the literals without one of which it finds nothing; the surest first. */
+const FINDERS: readonly (readonly [hints: readonly string[], find: Find])[] = [
+  ...CREDENTIALS.map(({ kind, hints, pattern, accept }) => {
+    const find: Find = (text, hits) =>
+      collect(text, pattern, hits, (match) =>
+        accept(match[1] ?? match[0]) ? atEnd(kind, match) : undefined,
+      );
+    return [hints, find] as const;
+  }),
+  [["PRIVATE KEY", "PuTTY-User-Key-File"], findPrivateKeys],
+  [["://"], findUrlPasswords],
+  [["earer ", "EARER ", "oken ", "earer\t", "oken\t"], findBearers],
+  [["asic ", "ASIC ", "asic\t"], findBasics],
+];
+
+const HINTS = new HintTable(FINDERS.flatMap(([hints]) => hints));

@@ -37,7 +37,9 @@ function toolsInCycles(set: ManifestSet): Set<string> {
   const waiting = new Map<string, Set<string>>();
   const dependents = new Map<string, string[]>();
   for (const { tool } of set.all) {
-    const needs = new Set((set.active(tool)?.requires ?? []).filter((name) => set.active(name) !== undefined));
+    const needs = new Set(
+      (set.active(tool)?.requires ?? []).filter((name) => set.active(name) !== undefined),
+    );
     waiting.set(tool, needs);
     for (const name of needs) {
       const list = dependents.get(name);

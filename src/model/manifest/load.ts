@@ -25,7 +25,9 @@ export function readManifests(files: readonly ManifestFile[]): LoadedManifests {
   const entries = checkManifests(files);
   const problems = problemsOf(entries);
   if (problems.length > 0) throw new ProblemsError(problems);
-  const places = new Map(entries.flatMap((entry) => (entry.manifest ? [[entry.manifest, entry] as const] : [])));
+  const places = new Map(
+    entries.flatMap((entry) => (entry.manifest ? [[entry.manifest, entry] as const] : [])),
+  );
   const set = manifestSet([...places.keys()]);
   return {
     ...set,

@@ -16,7 +16,8 @@ export function normalise(entry: ManifestEntry): Manifest {
     permission: entry.permission,
     owner: entry.owner ?? null,
     requires: [...(entry.requires ?? [])],
-    idempotency: idempotency == null ? [] : typeof idempotency === "string" ? [idempotency] : [...idempotency],
+    idempotency:
+      idempotency == null ? [] : typeof idempotency === "string" ? [idempotency] : [...idempotency],
     risk: {
       ...(entry.risk as Template | null | undefined),
       data_class: entry.risk?.data_class ?? null,

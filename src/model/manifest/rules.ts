@@ -42,7 +42,10 @@ function undoRules(entry: JsonObject, report: Report): void {
     report(["verification"], "reads back an undo, and no compensation is declared; add one or remove this");
   }
   if (isJsonObject(readBack) && readBack["expect"] === undefined) {
-    report(["verification", "expect"], "is missing; write what the read-back must show, such as {deleted: true}");
+    report(
+      ["verification", "expect"],
+      "is missing; write what the read-back must show, such as {deleted: true}",
+    );
   }
 }
 
@@ -72,7 +75,7 @@ function templateRules(value: Json | undefined, path: (string | number)[], repor
   if (typeof value === "string") {
     if (tryPath(value) !== undefined) return;
     if (LOOKS_LIKE_PATH.test(value)) {
-      report(path, "is not a path; write $args.name, $result.name, $args[\"any name\"] or $args.list[0]");
+      report(path, 'is not a path; write $args.name, $result.name, $args["any name"] or $args.list[0]');
     } else if (HOLDS_PATH.test(value)) {
       report(path, "holds a path inside other text; only a string that is a path as a whole is replaced");
     }

@@ -11,7 +11,10 @@ import { BLAST_RADII, EFFECTS, LIFECYCLES } from "./types.ts";
 
 const VERSION_CHARS = 128;
 const LABEL_CHARS = 256;
-export const READ_BACK = { retries: { max: 20, default: 3 }, backoff_ms: { max: 60_000, default: 200 } } as const;
+export const READ_BACK = {
+  retries: { max: 20, default: 3 },
+  backoff_ms: { max: 60_000, default: 200 },
+} as const;
 
 /** White space, and everything that a reader cannot see: controls, format characters, lone surrogates. */
 const INVISIBLE = /[\s\p{C}\p{Z}]/u;
@@ -52,7 +55,12 @@ const version = z.union([
     .min(1)
     .max(VERSION_CHARS)
     .refine((text) => !INVISIBLE.test(text), "must not hold spaces or control characters"),
-  z.number().refine(Number.isSafeInteger, "is read as a decimal number, which loses digits; put the version in quotes"),
+  z
+    .number()
+    .refine(
+      Number.isSafeInteger,
+      "is read as a decimal number, which loses digits; put the version in quotes",
+    ),
 ]);
 
 const anyPath = z
@@ -66,7 +74,10 @@ const argsPath = z
     const path = tryPath(text);
     if (path === undefined) context.addIssue({ code: "custom", message: `is not a path; write $args.name` });
     else if (path.root !== "args") {
-      context.addIssue({ code: "custom", message: "must be a path into $args: no result exists yet when a repeat is refused" });
+      context.addIssue({
+        code: "custom",
+        message: "must be a path into $args: no result exists yet when a repeat is refused",
+      });
     }
   })
   .meta({ pattern: "^\\$args" });
@@ -75,13 +86,18 @@ const template = z.record(z.string(), z.unknown());
 
 const compensation = z.strictObject({
   tool: toolName.describe("The tool that undoes the call."),
-  args: template.nullish().describe("Its arguments; a string that is a path ($args.x, $result.x) becomes the value there."),
-  kind: z
-    .enum(["inverse", "compensation"])
+  args: template
     .nullish()
-    .meta({ default: "compensation", description: "inverse restores the exact state; compensation makes amends." }),
+    .describe("Its arguments; a string that is a path ($args.x, $result.x) becomes the value there."),
+  kind: z.enum(["inverse", "compensation"]).nullish().meta({
+    default: "compensation",
+    description: "inverse restores the exact state; compensation makes amends.",
+  }),
   residue: z.array(z.string().min(1).max(1_000)).nullish().describe("What the undo cannot take back."),
-  requires_approval: z.boolean().nullish().meta({ default: false, description: "The undo waits for an approval." }),
+  requires_approval: z
+    .boolean()
+    .nullish()
+    .meta({ default: false, description: "The undo waits for an approval." }),
 });
 
 const verification = z
@@ -96,13 +112,10 @@ const verification = z
       .max(READ_BACK.retries.max)
       .nullish()
       .meta({ default: READ_BACK.retries.default, description: "Further reads after the first." }),
-    backoff_ms: z
-      .number()
-      .int()
-      .min(0)
-      .max(READ_BACK.backoff_ms.max)
-      .nullish()
-      .meta({ default: READ_BACK.backoff_ms.default, description: "Wait before the second read; doubles each time." }),
+    backoff_ms: z.number().int().min(0).max(READ_BACK.backoff_ms.max).nullish().meta({
+      default: READ_BACK.backoff_ms.default,
+      description: "Wait before the second read; doubles each time.",
+    }),
   })
   .meta({ required: ["tool", "expect"] });
 
@@ -113,22 +126,42 @@ const risk = z.looseObject({
 
 const audit = z.strictObject({
   redaction: z.array(anyPath).nullish().describe("Paths whose values are never captured."),
-  retention_days: z.number().int().min(1).max(36_500).nullish().describe("A run that called the tool is kept this long at least."),
-  evidence_export: z.literal("required").nullish().describe("A signed bundle must be archived before a run is deleted."),
+  retention_days: z
+    .number()
+    .int()
+    .min(1)
+    .max(36_500)
+    .nullish()
+    .describe("A run that called the tool is kept this long at least."),
+  evidence_export: z
+    .literal("required")
+    .nullish()
+    .describe("A signed bundle must be archived before a run is deleted."),
 });
 
 export const manifestEntrySchema = z.strictObject({
   tool: toolName.describe("The tool's name, as the agent calls it."),
-  version: version.nullish().meta({ default: "1", description: "Any text or whole number; the newest approved version is in force." }),
+  version: version.nullish().meta({
+    default: "1",
+    description: "Any text or whole number; the newest approved version is in force.",
+  }),
   lifecycle: z.enum(LIFECYCLES).nullish().meta({ default: "approved" }),
-  effect: z.enum([...EFFECTS, "read_only"]).describe("What the call does to the world; read_only is another word for read."),
+  effect: z
+    .enum([...EFFECTS, "read_only"])
+    .describe("What the call does to the world; read_only is another word for read."),
   permission: permission.describe("What a run's scope must hold to call the tool."),
   owner: label.nullish().describe("Who answers for the tool."),
-  requires: z.array(toolName).max(1_000).nullish().describe("Tools that must have succeeded earlier in the run."),
+  requires: z
+    .array(toolName)
+    .max(1_000)
+    .nullish()
+    .describe("Tools that must have succeeded earlier in the run."),
   idempotency: z
     .union([argsPath, z.array(argsPath).max(32)])
     .nullish()
-    .describe("A path or a list of paths; a call with the same values is refused while the first one stands."),
+    .describe(
+      "A path or a list of paths; a call with the same values is refused while the first one stands.",
+    ),
   risk: risk.nullish().describe("Labels for risk scoring, policy and retention; further labels are free."),
   compensation: compensation.nullish(),
   verification: verification.nullish(),

@@ -1,12 +1,20 @@
 /** What every channel must hold to, whatever its format: exact payloads, purity, limits, and nothing that an agent's text could do. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { APPROVAL, CONFIGS, CONTEXT, EVENTS } from "../../../test/golden/notify/support/samples.ts";
 import { SERVICES } from "../../../test/golden/notify/support/services.ts";
 import { hmacHex } from "../../kernel/hash.ts";
 import type { Delivery, RenderContext } from "../channel.ts";
 import { approvalRequested, NOTIFICATION_NAMES, type NotificationEvent } from "../events.ts";
-import { CHANNEL_TYPES, CHANNELS, type ChannelType, notificationsSchema, renderFor } from "./table.ts";
+import {
+  CHANNEL_TYPES,
+  CHANNELS,
+  type ChannelType,
+  channelsSchema,
+  readChannels,
+  renderFor,
+} from "./table.ts";
 
 const golden = (name: string) =>
   fileURLToPath(new URL(`../../../test/golden/notify/${name}.json`, import.meta.url));
@@ -231,20 +239,24 @@ describe("what sets one channel apart", () => {
 
 describe("the notifications section", () => {
   it("takes all six kinds and names a channel by its type", () => {
-    const parsed = notificationsSchema.parse({ channels: Object.values(CONFIGS) });
+    const parsed = { channels: readChannels(Object.values(CONFIGS)) };
     expect(parsed.channels.map((channel) => channel.type)).toEqual(Object.keys(CONFIGS));
-    expect(notificationsSchema.parse({})).toEqual({ channels: [] });
-    expect(
-      notificationsSchema.parse({ channels: [{ type: "pagerduty", routing_key: "k" }] }).channels[0],
-    ).toMatchObject({
+    expect(readChannels([])).toEqual([]);
+    expect(() => readChannels([{ type: "slack" }, { type: "pigeon" }])).toThrow(
+      /channels\[0\.url\].*\n.*channels\[1/,
+    );
+    // The schemas for editors are made from these.
+    expect(JSON.stringify(z.toJSONSchema(channelsSchema, { io: "input", unrepresentable: "any" }))).toContain(
+      "routing_key",
+    );
+    expect(readChannels([{ type: "pagerduty", routing_key: "k" }])[0]).toMatchObject({
       url: "https://events.pagerduty.com/v2/enqueue",
     });
   });
 
   it("refuses two of one name, an unknown kind and an address that is none", () => {
     const slack = { type: "slack", url: "https://hooks.example.com/x" };
-    const problem = (channels: object[]) =>
-      notificationsSchema.safeParse({ channels }).error?.issues[0]?.message;
+    const problem = (channels: object[]) => channelsSchema.safeParse(channels).error?.issues[0]?.message;
     expect(problem([slack, slack])).toBe("two channels are named slack");
     expect(problem([{ type: "pigeon" }])).toBeDefined();
     expect(problem([{ ...slack, url: "ftp://x/" }])).toBe("must be an http or https URL");

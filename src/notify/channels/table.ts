@@ -1,5 +1,6 @@
 /** The channel kinds by the name that the configuration uses. A new kind is a file beside this one and a row here. */
 import { z } from "zod";
+import { ProblemsError } from "../../kernel/errors.ts";
 import type { Channel, Delivery, Destination, RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
 import { opsgenie } from "./opsgenie.ts";
@@ -41,26 +42,26 @@ const channelSchema = z.discriminatedUnion("type", [
   webhook.schema,
 ] as never) as unknown as z.ZodType<ChannelConfig>;
 
-/** The `notifications:` section. A channel without a name is called by its type. */
-export const notificationsSchema = z.strictObject({
-  channels: z
-    .array(channelSchema)
-    .default([])
-    .superRefine((channels, context) => {
-      const seen = new Set<string>();
-      channels.forEach((channel, index) => {
-        const name = nameOf(channel);
-        if (seen.has(name)) {
-          context.addIssue({
-            code: "custom",
-            path: [index, "name"],
-            message: `two channels are named ${name}`,
-          });
-        }
-        seen.add(name);
-      });
-    }),
+/** The list under `notifications.channels`. A channel without a name is called by its type. */
+export const channelsSchema = z.array(channelSchema).superRefine((channels, context) => {
+  const seen = new Set<string>();
+  channels.forEach((channel, index) => {
+    const name = nameOf(channel);
+    if (seen.has(name)) {
+      context.addIssue({ code: "custom", path: [index, "name"], message: `two channels are named ${name}` });
+    }
+    seen.add(name);
+  });
 });
+
+/** Channels as they were configured, checked and with their defaults; every problem is told at once. */
+export function readChannels(value: unknown): ChannelConfig[] {
+  const read = channelsSchema.safeParse(value);
+  if (read.success) return read.data;
+  throw new ProblemsError(
+    read.error.issues.map(({ path, message }) => `notifications.channels[${path.join(".")}]: ${message}`),
+  );
+}
 
 export function nameOf(config: ChannelConfig): string {
   return config.name ?? config.type;

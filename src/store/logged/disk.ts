@@ -14,7 +14,9 @@ export interface FileFacts {
 }
 
 export interface Disk {
-  open(path: string, flags: string): Promise<number>;
+  open(path: string, flags: string | number): Promise<number>;
+  /** For a file that is there already: opening one never waits for the medium to write. */
+  openNow(path: string, flags: number): number;
   close(fd: number): Promise<void>;
   /** Appends where the file was opened for that; may write fewer bytes than asked. */
   write(fd: number, bytes: Uint8Array, position: number | null): Promise<number>;
@@ -32,6 +34,9 @@ export interface Disk {
   facts(fd: number): FileFacts;
   factsAt(path: string): FileFacts | undefined;
 }
+
+/** Reading and appending, without creating. */
+export const EXISTING_APPEND = fs.constants.O_RDWR | fs.constants.O_APPEND;
 
 /** What the service writes is for its own user alone. */
 const FILE_MODE = 0o600;
@@ -56,6 +61,7 @@ const futimes = promisify(fs.futimes);
 
 export const nodeDisk: Disk = {
   open: (path, flags) => open(path, flags, FILE_MODE),
+  openNow: (path, flags) => fs.openSync(path, flags),
   close: promisify(fs.close),
   write: async (fd, bytes, position) => (await write(fd, bytes, 0, bytes.length, position)).bytesWritten,
   datasync: promisify(fs.fdatasync),

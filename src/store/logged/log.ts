@@ -15,6 +15,7 @@ export interface Journaled {
 }
 
 export interface Loaded {
+  base: Base;
   /** Every journal behind the checkpoint, oldest first, the one being written last, even if empty. */
   journals: Journaled[];
   /** Why nothing may be appended; what can be read is still in `journals`. */
@@ -39,11 +40,11 @@ export interface Log extends LineReader {
    */
   news(locked: boolean): Journaled[] | "reload";
 
-  /** Under the lock: everything behind the checkpoint, held against the ledger, and repaired. */
-  load(base: Base | undefined): Promise<Loaded>;
+  /** Under the lock, when there is no checkpoint yet: an empty log, unless a ledger is there already. */
+  create(): Promise<Loaded>;
 
-  /** Under the lock, once, when there is no checkpoint: an empty journal behind nothing. */
-  create(): Promise<void>;
+  /** Under the lock: everything behind the checkpoint, held against the ledger, and repaired. */
+  load(base: Base): Promise<Loaded>;
 
   /** Under the lock: adds the units and lets others see them. If it rejects, nothing of them is left. */
   write(units: readonly CommittedUnit[], until: number): Promise<Journaled>;

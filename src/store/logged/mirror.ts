@@ -20,6 +20,8 @@ export class Mirror {
   base: Base = EMPTY_BASE;
   head: Head = EMPTY_BASE.head;
   events: Record<string, number> = {};
+  /** Moves with every change. */
+  version = 0;
   readonly overlays = new Overlays();
   tail = new Tail();
   private readonly cache = new Lru<AnyDoc>(CACHE_CHARS);
@@ -29,6 +31,7 @@ export class Mirror {
 
   /** Starts anew from a checkpoint. */
   reset(checkpoint: Checkpoint, base: Base): void {
+    this.version++;
     this.checkpoint = checkpoint;
     this.base = base;
     this.head = base.head;
@@ -50,6 +53,7 @@ export class Mirror {
   apply(generation: number, units: readonly UnitBlock[]): void {
     while (this.overlays.active.generation < generation) this.rotate();
     const { active } = this.overlays;
+    if (units.length > 0) this.version++;
     for (const unit of units) {
       for (const put of unit.puts) active.take(put);
       for (const line of unit.lines) {

@@ -28,16 +28,19 @@ export async function readAnchors(blob) {
 }
 
 function readAnchor(bytes) {
-  if (bytes[bytes.length - 1] === 13) throw new Finding("the line ends in CR LF: the file was converted on the way");
+  if (bytes[bytes.length - 1] === 13)
+    throw new Finding("the line ends in CR LF: the file was converted on the way");
   const anchor = parseStrict(decodeText(bytes));
-  if (anchor === null || typeof anchor !== "object" || Array.isArray(anchor)) throw new Finding("is not a JSON object");
+  if (anchor === null || typeof anchor !== "object" || Array.isArray(anchor))
+    throw new Finding("is not a JSON object");
   for (const field of NEEDED_MEMBERS) if (!(field in anchor)) throw new Finding(`has no ${field}`);
   for (const field of Object.keys(anchor)) {
     if (!NEEDED_MEMBERS.includes(field) && !OTHER_MEMBERS.includes(field)) {
       throw new Finding(`has a member ${JSON.stringify(brief(field))} that no anchor has`);
     }
   }
-  if (anchor.format !== "svc-anchor" || anchor.version !== 1) throw new Finding("is not a svc-anchor of version 1");
+  if (anchor.format !== "svc-anchor" || anchor.version !== 1)
+    throw new Finding("is not a svc-anchor of version 1");
   for (const field of ["ts_ms", "records"]) {
     if (!isCount(anchor[field])) throw new Finding(`its ${field} is not a count`);
   }
@@ -47,7 +50,8 @@ function readAnchor(bytes) {
   if (anchor.tree.size !== anchor.records) {
     throw new Finding(`its tree has ${anchor.tree.size} leaves and it counts ${anchor.records} records`);
   }
-  if ("key_id" in anchor !== "signature" in anchor) throw new Finding("has one of key_id and signature without the other");
+  if ("key_id" in anchor !== "signature" in anchor)
+    throw new Finding("has one of key_id and signature without the other");
   return anchor;
 }
 
@@ -61,14 +65,22 @@ export async function checkAnchors(anchors, ledger, hashAt, trusted, native) {
   const findings = [];
   let reached = 0;
   for (const { line, anchor, problem } of anchors) {
-    const finding = { line, ts_ms: anchor?.ts_ms ?? null, records: anchor?.records ?? null, signature: "none", problem };
+    const finding = {
+      line,
+      ts_ms: anchor?.ts_ms ?? null,
+      records: anchor?.records ?? null,
+      signature: "none",
+      problem,
+    };
     findings.push(finding);
     if (anchor === null) continue;
     try {
       finding.signature = await checkAnchorSignature(anchor, trusted, native);
       await checkPosition(anchor, ledger, roots, hashAt);
       if (anchor.records < reached) {
-        throw new Finding(`it counts ${anchor.records} records after an anchor of ${reached}: a ledger never shrinks`);
+        throw new Finding(
+          `it counts ${anchor.records} records after an anchor of ${reached}: a ledger never shrinks`,
+        );
       }
       reached = anchor.records;
     } catch (error) {
@@ -91,7 +103,9 @@ async function checkPosition(anchor, ledger, roots, hashAt) {
     throw new Finding(`history was rewritten: record ${records - 1} no longer has the anchored hash`);
   }
   if (anchor.tree.root !== roots.get(records)) {
-    throw new Finding(`history was rewritten: the first ${records} records no longer have the anchored tree root`);
+    throw new Finding(
+      `history was rewritten: the first ${records} records no longer have the anchored tree root`,
+    );
   }
 }
 

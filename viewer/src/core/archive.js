@@ -66,7 +66,9 @@ export function compileQuery({ text = "", event = "" }) {
     .filter((term) => term !== "")
     .map((term) => {
       const colon = term.indexOf(":");
-      return colon > 0 ? { field: term.slice(0, colon), word: term.slice(colon + 1) } : { field: null, word: term };
+      return colon > 0
+        ? { field: term.slice(0, colon), word: term.slice(colon + 1) }
+        : { field: null, word: term };
     });
   return ({ text: raw, record }) => {
     if (event !== "" && record?.event !== event) return false;

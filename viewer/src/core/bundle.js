@@ -10,7 +10,18 @@ import { GENESIS, isCount, isHash, readRecord } from "./record.js";
 import { cutRecords, Extents } from "./scan.js";
 import { fromHex } from "./sha256.js";
 
-const REQUIRED = ["format", "version", "kind", "exported_ms", "head", "records", "count", "tree", "key_id", "signature"];
+const REQUIRED = [
+  "format",
+  "version",
+  "kind",
+  "exported_ms",
+  "head",
+  "records",
+  "count",
+  "tree",
+  "key_id",
+  "signature",
+];
 const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq"];
 const SIGNED = ["format", "version", "kind", "run_id", "exported_ms", "head", "count", "tree", "key_id"];
 
@@ -20,7 +31,11 @@ export async function readBundle(blob, onProgress) {
   const bundle = { kind: "bundle", blob, extents: trail.extents, leaves: trail.leaves, events: trail.events };
   Object.assign(bundle, { members: null, problem: null, headTied: false });
   try {
-    const { rest, lists } = await cutRecords(blob, (bytes, start, end) => trail.add(bytes, start, end), onProgress);
+    const { rest, lists } = await cutRecords(
+      blob,
+      (bytes, start, end) => trail.add(bytes, start, end),
+      onProgress,
+    );
     if (trail.problem !== null) throw trail.problem;
     bundle.members = readMembers(rest, lists);
     checkContents(bundle.members, trail);
@@ -29,7 +44,11 @@ export async function readBundle(blob, onProgress) {
     if (!(error instanceof Finding)) throw error;
     bundle.problem = error;
   }
-  return Object.assign(bundle, { count: trail.count, head: bundle.members?.head ?? null, summary: trail.summary() });
+  return Object.assign(bundle, {
+    count: trail.count,
+    head: bundle.members?.head ?? null,
+    summary: trail.summary(),
+  });
 }
 
 /** The records of a bundle as they stream by. Findings about order wait until the bundle's kind is known. */
@@ -51,7 +70,9 @@ class BundleTrail {
     this.extents.push(start, end);
     if (this.problem !== null) return;
     try {
-      const { record, leaf } = locate(`record ${position} of the bundle`, position, () => readRecord(decodeText(bytes)));
+      const { record, leaf } = locate(`record ${position} of the bundle`, position, () =>
+        readRecord(decodeText(bytes)),
+      );
       for (const order of [this.ledger, this.run]) {
         if (order.problem === null) this.follow(order, record, position);
       }
@@ -82,10 +103,13 @@ class BundleTrail {
 
 function readMembers(rest, lists) {
   const members = parseStrict(decodeText(rest));
-  if (members === null || typeof members !== "object" || Array.isArray(members)) throw new Finding("is not a JSON object");
+  if (members === null || typeof members !== "object" || Array.isArray(members))
+    throw new Finding("is not a JSON object");
   for (const field of Object.keys(members)) {
     if (!REQUIRED.includes(field) && !OPTIONAL.includes(field)) {
-      throw new Finding(`it has a member ${JSON.stringify(brief(field))} that no bundle has and no signature covers`);
+      throw new Finding(
+        `it has a member ${JSON.stringify(brief(field))} that no bundle has and no signature covers`,
+      );
     }
   }
   for (const field of REQUIRED) if (!(field in members)) throw new Finding(`it has no ${field}`);
@@ -103,15 +127,18 @@ function checkContents(members, trail) {
   }
   const ends = trail.summary();
   for (const field of ["first_seq", "last_seq"]) {
-    if (field in members && members[field] !== ends[field]) throw new Finding(`its ${field} is not that of its records`);
+    if (field in members && members[field] !== ends[field])
+      throw new Finding(`its ${field} is not that of its records`);
   }
   if (members.kind === "ledger") checkLedger(members, trail);
   else checkRun(members, trail);
 }
 
 function checkMembers(members) {
-  if (members.format !== "svc-bundle" || members.version !== 1) throw new Finding("it is not a svc-bundle of version 1");
-  if (members.kind !== "ledger" && members.kind !== "run") throw new Finding("its kind is neither ledger nor run");
+  if (members.format !== "svc-bundle" || members.version !== 1)
+    throw new Finding("it is not a svc-bundle of version 1");
+  if (members.kind !== "ledger" && members.kind !== "run")
+    throw new Finding("its kind is neither ledger nor run");
   for (const field of ["exported_ms", "count"]) {
     if (!isCount(members[field])) throw new Finding(`its ${field} is not a count`);
   }
@@ -126,13 +153,15 @@ function checkMembers(members) {
 /** `{size, root}` and nothing more; anchors carry the same. */
 export function checkTree(tree) {
   const isObject = tree !== null && typeof tree === "object" && !Array.isArray(tree);
-  if (!isObject || Object.keys(tree).sort().join() !== "root,size") throw new Finding("its tree is not {size, root}");
+  if (!isObject || Object.keys(tree).sort().join() !== "root,size")
+    throw new Finding("its tree is not {size, root}");
   if (!isCount(tree.size) || !isHash(tree.root)) throw new Finding("its tree is not a size and a hash");
 }
 
 function checkLedger(members, trail) {
   if (trail.ledger.problem !== null) throw trail.ledger.problem;
-  if (members.head !== (trail.last?.hash ?? GENESIS)) throw new Finding("its head is not the hash of its last record");
+  if (members.head !== (trail.last?.hash ?? GENESIS))
+    throw new Finding("its head is not the hash of its last record");
   if (members.tree.size !== trail.count) {
     throw new Finding(`its tree has ${members.tree.size} leaves and it holds ${trail.count} records`);
   }
@@ -144,7 +173,8 @@ function checkLedger(members, trail) {
 
 function checkRun(members, trail) {
   if (trail.run.problem !== null) throw trail.run.problem;
-  if (trail.count > 0 && trail.run.chain.runId !== members.run_id) throw new Finding("its records belong to another run");
+  if (trail.count > 0 && trail.run.chain.runId !== members.run_id)
+    throw new Finding("its records belong to another run");
   checkProofs(members, trail, true);
   if (holdsLastLeaf(members, trail) && trail.last.hash !== members.head) {
     throw new Finding("its head is not the hash of the ledger's last record, which it holds");
@@ -154,7 +184,11 @@ function checkRun(members, trail) {
 /** Every proof belongs to a record that is here and leads to the signed root; one for each where required. */
 function checkProofs(members, trail, required) {
   const proofs = members.proofs ?? Object.create(null);
-  if (typeof proofs !== "object" || Array.isArray(proofs) || ("proofs" in members && members.proofs === null)) {
+  if (
+    typeof proofs !== "object" ||
+    Array.isArray(proofs) ||
+    ("proofs" in members && members.proofs === null)
+  ) {
     throw new Finding("its proofs are not an object");
   }
   const proven = Object.keys(proofs);
@@ -173,7 +207,8 @@ function checkProofs(members, trail, required) {
       used++;
     });
   }
-  if (used !== proven.length) throw new Finding("it has an inclusion proof for a record that it does not hold");
+  if (used !== proven.length)
+    throw new Finding("it has an inclusion proof for a record that it does not hold");
 }
 
 function checkProof(path, seq, leaf, tree) {

@@ -14,7 +14,9 @@ export class Chain {
   link(record) {
     if (record.seq !== this.count) {
       const how =
-        record.seq > this.count ? "records are missing or out of order" : "a record is repeated or out of order";
+        record.seq > this.count
+          ? "records are missing or out of order"
+          : "a record is repeated or out of order";
       throw new Finding(`its seq is ${record.seq} where ${this.count} was due: ${how}`);
     }
     if (record.prev !== this.head) throw new Finding("its prev is not the hash of the record before it");
@@ -22,7 +24,9 @@ export class Chain {
       const due = this.runs.get(record.run_id) ?? 0;
       if (record.run_seq !== due) {
         const how = record.run_seq > due ? "missing" : "repeated";
-        throw new Finding(`its run_seq is ${record.run_seq} where ${due} was due: a record of the run is ${how}`);
+        throw new Finding(
+          `its run_seq is ${record.run_seq} where ${due} was due: a record of the run is ${how}`,
+        );
       }
       this.runs.set(record.run_id, due + 1);
     }
@@ -52,7 +56,9 @@ export class RunTrail {
     }
     if (this.runId === null || record.run_id !== this.runId) throw new Finding("it belongs to another run");
     if (record.run_seq !== this.count) {
-      throw new Finding(`its run_seq is ${record.run_seq} where ${this.count} was due: a record of the run is missing`);
+      throw new Finding(
+        `its run_seq is ${record.run_seq} where ${this.count} was due: a record of the run is missing`,
+      );
     }
     this.count++;
     this.last = record;

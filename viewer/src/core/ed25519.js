@@ -112,7 +112,8 @@ async function nativeVerify(raw, message, signature) {
 /** Whether `signature` over `message` was made with the private half of `raw`. */
 export async function verifyEd25519(raw, message, signature, { native = true } = {}) {
   const point = keyPoint(raw);
-  if (point === null || signature.length !== 64 || readLittleEndian(signature.subarray(32)) >= ORDER) return false;
+  if (point === null || signature.length !== 64 || readLittleEndian(signature.subarray(32)) >= ORDER)
+    return false;
   if (native) {
     try {
       return await nativeVerify(raw, message, signature);

@@ -25,13 +25,15 @@ function strictBase64(text) {
 /** `{raw, keyId}` of a PEM public key as `svc keygen` writes it, or of the bare 32 bytes in base64. */
 export function parsePublicKey(text) {
   if (typeof text !== "string") throw new Finding("is not a PEM public key");
-  if (text.includes("PRIVATE KEY")) throw new Finding("is a private key: keep it private, and give the .pub file");
+  if (text.includes("PRIVATE KEY"))
+    throw new Finding("is a private key: keep it private, and give the .pub file");
   const pem = PEM.exec(text);
   let raw;
   if (pem !== null) {
     const der = strictBase64(pem[1].replace(/[\r\n]/g, ""));
     if (der === null) throw new Finding("is a damaged PEM file");
-    if (der.length !== 44 || !toHex(der).startsWith(SPKI_PREFIX)) throw new Finding("is not an Ed25519 public key");
+    if (der.length !== 44 || !toHex(der).startsWith(SPKI_PREFIX))
+      throw new Finding("is not an Ed25519 public key");
     raw = der.slice(12);
   } else {
     raw = strictBase64(text.trim());
@@ -65,7 +67,8 @@ function chooseKey(keyId, embedded, trusted) {
   }
   if (trusted.length === 0) return cameAlong;
   const key = trusted.find((candidate) => candidate.keyId === keyId);
-  if (key === undefined) throw new Finding(`it is signed with key ${brief(keyId)}, which is not a trusted key`);
+  if (key === undefined)
+    throw new Finding(`it is signed with key ${brief(keyId)}, which is not a trusted key`);
   if (cameAlong !== null && toHex(cameAlong.raw) !== toHex(key.raw)) {
     throw new Finding("its public_key is not the trusted key of that id");
   }
@@ -82,7 +85,8 @@ export async function checkSignature({ keyId, publicKey, signature, domain, spel
   if (key === null) return "unchecked";
   for (const summary of new Set(spellings)) {
     const message = new TextEncoder().encode(domain + summary);
-    if (await verifyEd25519(key.raw, message, signed, { native })) return trusted.length > 0 ? "trusted" : "self-consistent";
+    if (await verifyEd25519(key.raw, message, signed, { native }))
+      return trusted.length > 0 ? "trusted" : "self-consistent";
   }
   throw new Finding("the signature does not match: what was signed is not what is here");
 }

@@ -11,7 +11,14 @@ import { Extents, eachLine } from "./scan.js";
 /** `{kind, blob, extents, leaves, count, head, problem, events}`; `count` is how many records hold. */
 export async function readLedger(blob, onProgress) {
   const chain = new Chain();
-  const ledger = { kind: "ledger", blob, extents: new Extents(), leaves: new Leaves(), events: new Map(), problem: null };
+  const ledger = {
+    kind: "ledger",
+    blob,
+    extents: new Extents(),
+    leaves: new Leaves(),
+    events: new Map(),
+    problem: null,
+  };
   const check = (bytes, hasEnd) => {
     const line = chain.count + 1;
     if (!hasEnd) throw new Finding("the last line is torn (it has no line end)", `line ${line}`, chain.count);
@@ -37,13 +44,15 @@ export async function readLedger(blob, onProgress) {
     },
     onProgress,
   );
-  if (ledger.extents.count === 0) ledger.problem = new Finding("the file is empty: there is nothing to verify");
+  if (ledger.extents.count === 0)
+    ledger.problem = new Finding("the file is empty: there is nothing to verify");
   return Object.assign(ledger, { count: chain.count, head: chain.head });
 }
 
 function readLine(bytes) {
   if (bytes.length === 0) throw new Finding("the line is empty");
-  if (bytes[bytes.length - 1] === 13) throw new Finding("the line ends in CR LF: the file was converted on the way");
+  if (bytes[bytes.length - 1] === 13)
+    throw new Finding("the line ends in CR LF: the file was converted on the way");
   const read = readRecord(decodeText(bytes));
   if (!read.isCanonical) throw new Finding("is not in canonical form");
   return read;

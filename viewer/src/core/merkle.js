@@ -43,7 +43,8 @@ export class Leaves {
     const peaks = []; // roots of the full subtrees so far, largest first: one for each 1 bit of the size
     for (let size = 1; size <= last; size++) {
       let carry = this.at(size - 1);
-      for (let full = size - 1; full % 2 === 1; full = Math.floor(full / 2)) carry = nodeHash(peaks.pop(), carry);
+      for (let full = size - 1; full % 2 === 1; full = Math.floor(full / 2))
+        carry = nodeHash(peaks.pop(), carry);
       peaks.push(carry);
       if (wanted.has(size)) found.set(size, toHex(peaks.reduceRight((right, left) => nodeHash(left, right))));
     }

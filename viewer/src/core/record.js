@@ -39,7 +39,8 @@ function checkShape(record) {
     }
   }
   for (const field of COUNTS) {
-    if (Object.hasOwn(record, field) && !isCount(record[field])) throw new Finding(`its ${field} is not a count`);
+    if (Object.hasOwn(record, field) && !isCount(record[field]))
+      throw new Finding(`its ${field} is not a count`);
   }
   for (const field of TEXTS) {
     if (Object.hasOwn(record, field) && typeof record[field] !== "string") {

@@ -42,7 +42,8 @@ async function* pieces(blob, onProgress) {
     bytes.set(fresh, left.length);
     const used = yield { bytes, offset: at - left.length, isLast: at + CHUNK_BYTES >= blob.size };
     left = bytes.subarray(used);
-    if (left.length > MAX_RECORD_BYTES) throw new Finding("holds a line or value longer than any record can be");
+    if (left.length > MAX_RECORD_BYTES)
+      throw new Finding("holds a line or value longer than any record can be");
     onProgress(Math.min(at + CHUNK_BYTES, blob.size), blob.size);
   }
 }

@@ -12,7 +12,9 @@ export function judgeLedger(ledger, anchors) {
       meaning: breakText(ledger),
       problem: toProblem(ledger.problem),
       checks: [
-        ...(ledger.count > 0 ? [{ state: "ok", text: `${plural(ledger.count, "record")} before it hold` }] : []),
+        ...(ledger.count > 0
+          ? [{ state: "ok", text: `${plural(ledger.count, "record")} before it hold` }]
+          : []),
         { state: "bad", text: ledger.problem.message },
       ],
     };
@@ -25,7 +27,10 @@ export function judgeLedger(ledger, anchors) {
     ...anchorChecks(anchors),
   ];
   if (anchors === null) {
-    checks.push({ state: "off", text: "Whether the end was cut off or all of it rewritten: that takes anchors or a signed bundle" });
+    checks.push({
+      state: "off",
+      text: "Whether the end was cut off or all of it rewritten: that takes anchors or a signed bundle",
+    });
   }
   const bad = anchors?.some((anchor) => anchor.problem !== null) ?? false;
   return {
@@ -52,12 +57,23 @@ export function judgeBundle(bundle, signature, anchors) {
     };
   }
   const checks = [...contentChecks(bundle)];
-  if (signature.state === "trusted") checks.push({ state: "ok", text: `Signed with key ${bundle.members.key_id}, which you trust` });
+  if (signature.state === "trusted")
+    checks.push({ state: "ok", text: `Signed with key ${bundle.members.key_id}, which you trust` });
   else if (signature.state === "self-consistent") {
-    checks.push({ state: "ok", text: `The signature of key ${bundle.members.key_id} fits` }, { state: "off", text: STRANGER });
-  } else checks.push({ state: "off", text: "The signature: the bundle carries no public key. Add the one you trust" });
+    checks.push(
+      { state: "ok", text: `The signature of key ${bundle.members.key_id} fits` },
+      { state: "off", text: STRANGER },
+    );
+  } else
+    checks.push({
+      state: "off",
+      text: "The signature: the bundle carries no public key. Add the one you trust",
+    });
   if (bundle.members.kind === "run" && !bundle.headTied) {
-    checks.push({ state: "off", text: "That the head is the ledger's last record: it is not one of this run's" });
+    checks.push({
+      state: "off",
+      text: "That the head is the ledger's last record: it is not one of this run's",
+    });
   }
   checks.push(...anchorChecks(anchors));
   const badAnchor = anchors?.some((anchor) => anchor.problem !== null) ?? false;
@@ -66,15 +82,31 @@ export function judgeBundle(bundle, signature, anchors) {
 
 function signedVerdict(state, badAnchor) {
   if (badAnchor) {
-    return { level: "bad", headline: "INVALID", meaning: "The bundle holds in itself, but it is not what was anchored earlier." };
+    return {
+      level: "bad",
+      headline: "INVALID",
+      meaning: "The bundle holds in itself, but it is not what was anchored earlier.",
+    };
   }
   if (state === "trusted") {
-    return { level: "good", headline: "Verified", meaning: "Complete, unchanged, and signed with a key you trust." };
+    return {
+      level: "good",
+      headline: "Verified",
+      meaning: "Complete, unchanged, and signed with a key you trust.",
+    };
   }
   if (state === "self-consistent") {
-    return { level: "partial", headline: "Consistent, signer unknown", meaning: "It hangs together. Add a public key you trust to learn who signed it." };
+    return {
+      level: "partial",
+      headline: "Consistent, signer unknown",
+      meaning: "It hangs together. Add a public key you trust to learn who signed it.",
+    };
   }
-  return { level: "partial", headline: "Signature not checked", meaning: "The records hang together. Add the signer's public key to check the signature." };
+  return {
+    level: "partial",
+    headline: "Signature not checked",
+    meaning: "The records hang together. Add the signer's public key to check the signature.",
+  };
 }
 
 function contentChecks(bundle) {
@@ -87,7 +119,10 @@ function contentChecks(bundle) {
     );
   } else {
     checks.push(
-      { state: "ok", text: `Every record is proven to be in the signed tree of ${plural(members.tree.size, "record")}` },
+      {
+        state: "ok",
+        text: `Every record is proven to be in the signed tree of ${plural(members.tree.size, "record")}`,
+      },
       { state: "ok", text: "No record of the run is missing, by its own numbering and the signed count" },
     );
   }
@@ -103,7 +138,8 @@ function anchorChecks(anchors) {
   }
   const checks = [{ state: "ok", text: `${plural(anchors.length, "anchor")} published earlier still fit` }];
   const kinds = new Set(anchors.map((anchor) => anchor.signature));
-  if (kinds.has("unchecked")) checks.push({ state: "off", text: "The anchors' signatures: add the public key you trust" });
+  if (kinds.has("unchecked"))
+    checks.push({ state: "off", text: "The anchors' signatures: add the public key you trust" });
   if (kinds.has("self-consistent")) checks.push({ state: "off", text: STRANGER });
   if (kinds.has("none")) checks.push({ state: "off", text: "Who made the anchors: some are not signed" });
   return checks;

@@ -1,0 +1,50 @@
+/**
+ * Tells in one pass which of many short literals occur in a text, so that only the patterns which could
+ * match are run. Asking for each literal in turn costs a pass each, and most texts hold none of them.
+ */
+
+interface Node {
+  readonly next: Map<number, Node>;
+  hint: string | null;
+}
+
+export class HintTable {
+  /** Marks the pairs of characters with which some literal begins: what rules most places out. */
+  private readonly pairs = new Uint8Array(65_536);
+  private readonly root: Node = { next: new Map(), hint: null };
+  private readonly single: readonly string[];
+
+  constructor(hints: Iterable<string>) {
+    const all = [...new Set(hints)];
+    this.single = all.filter((hint) => hint.length === 1);
+    for (const hint of all.filter((one) => one.length > 1)) {
+      this.pairs[pairAt(hint, 0)] = 1;
+      let node = this.root;
+      for (let i = 0; i < hint.length; i++) {
+        const c = hint.charCodeAt(i);
+        let next = node.next.get(c);
+        if (next === undefined) node.next.set(c, (next = { next: new Map(), hint: null }));
+        node = next;
+      }
+      node.hint = hint;
+    }
+  }
+
+  present(text: string): ReadonlySet<string> {
+    const found = new Set<string>();
+    for (const hint of this.single) if (text.includes(hint)) found.add(hint);
+    for (let i = 0; i + 1 < text.length; i++) {
+      if (this.pairs[pairAt(text, i)] === 0) continue;
+      let node: Node | undefined = this.root;
+      for (let j = i; node !== undefined; j++) {
+        if (node.hint !== null) found.add(node.hint);
+        node = node.next.get(text.charCodeAt(j));
+      }
+    }
+    return found;
+  }
+}
+
+function pairAt(text: string, at: number): number {
+  return ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff);
+}

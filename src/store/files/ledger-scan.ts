@@ -1,0 +1,58 @@
+/**
+ * Reads the ledger file behind a known position and checks every line: its place in the chain and its
+ * own hash. What a crash leaves (a last line without its end, or zeros) is told apart from a line that
+ * is whole and wrong.
+ */
+import { sha256Hex } from "../../kernel/hash.ts";
+import { type Head, splitLine } from "../../ledger/record.ts";
+import { endsInZeros } from "../logged/block.ts";
+
+export interface ScannedLine {
+  text: string;
+  hash: string;
+  /** Behind its line break. */
+  end: number;
+}
+
+export interface LedgerScan {
+  lines: ScannedLine[];
+  /** Behind the last good line. */
+  end: number;
+  /** Bytes behind that which are no whole line. */
+  torn: number;
+  /** The first record whose line is whole and does not verify. */
+  bad_seq: number | undefined;
+}
+
+/** `bytes` are the ledger from `size` on, where the chain stood at `head`. */
+export function scanLedger(bytes: Buffer, head: Head, size: number): LedgerScan {
+  const lines: ScannedLine[] = [];
+  let { hash, records } = head;
+  let at = 0;
+  while (at < bytes.length) {
+    const to = bytes.indexOf(0x0a, at);
+    if (to < 0) break;
+    const text = bytes.toString("utf8", at, to);
+    const next = verifyLine(text, hash, records);
+    if (next === undefined) {
+      const bad_seq = endsInZeros(bytes, at) ? undefined : records;
+      return { lines, end: size + at, torn: bytes.length - at, bad_seq };
+    }
+    hash = next;
+    records++;
+    at = to + 1;
+    lines.push({ text, hash, end: size + at });
+  }
+  return { lines, end: size + at, torn: bytes.length - at, bad_seq: undefined };
+}
+
+/**
+ * The line's hash if it is record `seq` behind `prev`, else undefined. Names inside values cannot be
+ * mistaken for members: their quotes are escaped in the text.
+ */
+function verifyLine(text: string, prev: string, seq: number): string | undefined {
+  const split = splitLine(text);
+  if (split === undefined || sha256Hex(split.body) !== split.hash) return undefined;
+  if (!split.body.includes(`,"prev":"${prev}"`) || !split.body.includes(`,"seq":${seq},`)) return undefined;
+  return split.hash;
+}

@@ -1,0 +1,313 @@
+/**
+ * The files log: `ledger.jsonl` and a journal beside it, written under one lock. The journal's blocks
+ * are written first and the ledger's lines second: the lines commit. Both files are append-only to
+ * everybody, so even a broken lock could only add lines that do not chain, never overwrite any.
+ */
+import { SvcError } from "../../kernel/errors.ts";
+import { EMPTY_HEAD } from "../../ledger/record.ts";
+import type { CommittedUnit } from "../batch.ts";
+import { encodeBatch, encodeItem, type JournalItem } from "../logged/block.ts";
+import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
+import { type Disk, EXISTING_APPEND, errorCode, readRangeAsync, syncFolder, writeAll } from "../logged/disk.ts";
+import type { Journaled, Loaded, Log } from "../logged/log.ts";
+import type { Stretch } from "../logged/search.ts";
+import { type Cursor, followJournal } from "./follow.ts";
+import { Handles } from "./handles.ts";
+import { loadFiles, orphanedLedger, rewrite } from "./load.ts";
+import { FileLock } from "./lock.ts";
+import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
+
+export interface FilesLogParts {
+  disk: Disk;
+  folder: string;
+  locate(from: number, to: number): Stretch;
+  warn(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** A batch that was written and is not yet known to be durable. */
+interface Unsynced {
+  before: Cursor;
+  after: Cursor;
+}
+
+export class FilesLog implements Log {
+  readonly kind = "files" as const;
+  readonly what = "ledger.jsonl";
+  private readonly parts: FilesLogParts;
+  private readonly fileLock: FileLock;
+  private readonly handles: Handles;
+  private cursor: Cursor | undefined;
+  /** How far this process has made each file durable. */
+  private synced = { ledger: -1, journal: -1 };
+  private unsynced: Unsynced | undefined;
+  private base: Base = EMPTY_BASE;
+  isDamaged = false;
+
+  constructor(parts: FilesLogParts) {
+    this.parts = parts;
+    this.fileLock = new FileLock(parts.disk, lockPath(parts.folder));
+    this.handles = new Handles(parts.disk);
+  }
+
+  get journal_bytes(): number {
+    return this.cursor?.journal_size ?? 0;
+  }
+
+  lock(until: number): Promise<void> {
+    return this.fileLock.take(until);
+  }
+
+  unlock(): void {
+    this.fileLock.release();
+  }
+
+  news(locked: boolean): Journaled[] | "reload" {
+    const { disk, folder } = this.parts;
+    const { cursor } = this;
+    if (cursor === undefined) return "reload";
+    if (locked) this.assertInPlace(cursor);
+    const found = followJournal(disk, folder, cursor, locked);
+    if (found === "reload") return found;
+    if (found.cursor.journal_fd !== cursor.journal_fd) {
+      void this.handles.retire(cursor.journal_fd);
+      this.synced.journal = -1;
+    }
+    this.cursor = found.cursor;
+    return found.journals;
+  }
+
+  async create(): Promise<Loaded> {
+    const { disk, folder } = this.parts;
+    const ledger = await disk.open(ledgerPath(folder), "a+");
+    await this.handles.retire(this.cursor?.ledger_fd);
+    if (disk.facts(ledger).size > 0) {
+      const orphan = orphanedLedger(disk, ledger);
+      this.cursor = { ...orphan.cursor, ledger_fd: ledger, journal_fd: ledger };
+      return orphan.loaded;
+    }
+    const head = { kind: "header", generation: 1, head: EMPTY_HEAD, size: 0 } as const;
+    const { fd, bytes, crc } = await this.newJournal(head, EMPTY_BASE.crc);
+    // The names of both files must outlive a power cut before the checkpoint says that they exist.
+    await disk.sync(ledger);
+    await syncFolder(disk, folder);
+    this.cursor = {
+      ledger_fd: ledger,
+      ledger_size: 0,
+      head: EMPTY_HEAD,
+      generation: 1,
+      journal_fd: fd,
+      journal_size: bytes,
+      crc,
+    };
+    return { base: EMPTY_BASE, journals: [{ generation: 1, units: [] }], problem: undefined };
+  }
+
+  async load(base: Base): Promise<Loaded> {
+    const { disk, folder, warn } = this.parts;
+    const { cursor, loaded } = await loadFiles({ disk, folder, warn, base });
+    await this.handles.retire(this.cursor?.ledger_fd);
+    await this.handles.retire(this.cursor?.journal_fd);
+    this.cursor = cursor;
+    this.base = base;
+    this.synced = { ledger: -1, journal: -1 };
+    this.unsynced = undefined;
+    this.isDamaged = false;
+    if (loaded.problem === undefined) await this.removeStrays(base.generation, cursor.generation);
+    return loaded;
+  }
+
+  async write(units: readonly CommittedUnit[], until: number): Promise<Journaled> {
+    const { disk } = this.parts;
+    const before = this.cursor!;
+    const batch = encodeBatch(units, { size: before.ledger_size, crc: before.crc });
+    const journal = Buffer.from(batch.text);
+    let lines = "";
+    for (const unit of units) for (const line of unit.lines) lines += `${line}\n`;
+    try {
+      await writeAll(disk, before.journal_fd, journal, null);
+      if (performance.now() > until) {
+        // Nobody waits for this batch any more: better that nothing of it stays.
+        throw new SvcError("unavailable", "ledger unavailable: the disk does not answer in time");
+      }
+      if (lines !== "") await writeAll(disk, before.ledger_fd, Buffer.from(lines), null);
+    } catch (error) {
+      await this.cutBack(before);
+      throw error;
+    }
+    const after: Cursor = {
+      ...before,
+      ledger_size: batch.tip.size,
+      head: units[units.length - 1]!.head,
+      journal_size: before.journal_size + journal.length,
+      crc: batch.tip.crc,
+    };
+    this.cursor = after;
+    this.unsynced = { before, after };
+    return { generation: before.generation, units: batch.units };
+  }
+
+  async sync(): Promise<void> {
+    const { disk } = this.parts;
+    const { ledger_fd, ledger_size, journal_fd, journal_size } = this.cursor!;
+    const work: Promise<void>[] = [];
+    // Also what others wrote before: a later answer must not outlive what it builds on.
+    if (ledger_size !== this.synced.ledger) work.push(disk.datasync(ledger_fd));
+    if (journal_size !== this.synced.journal) work.push(disk.datasync(journal_fd));
+    const results = await Promise.allSettled(work);
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+    if (this.cursor?.journal_fd === journal_fd) this.synced = { ledger: ledger_size, journal: journal_size };
+    this.unsynced = undefined;
+  }
+
+  async rotate(): Promise<void> {
+    const { disk, folder } = this.parts;
+    const before = this.cursor!;
+    const generation = before.generation + 1;
+    try {
+      // What the closed journal says must be on disk before the next one says that it is closed.
+      await disk.datasync(before.ledger_fd);
+      const trailer = encodeItem({ kind: "next", generation }, before.crc);
+      const header = { kind: "header", generation, head: before.head, size: before.ledger_size } as const;
+      const { fd, bytes, crc } = await this.newJournal(header, trailer.crc);
+      // A journal that another one names must be found after a power cut.
+      await syncFolder(disk, folder);
+      await writeAll(disk, before.journal_fd, Buffer.from(trailer.text), null);
+      await disk.datasync(before.journal_fd);
+      this.cursor = { ...before, generation, journal_fd: fd, journal_size: bytes, crc };
+    } catch (error) {
+      await this.cutBack(before);
+      throw error;
+    }
+    await this.handles.retire(before.journal_fd);
+    this.synced.journal = -1;
+  }
+
+  async recover(): Promise<void> {
+    const { cursor, unsynced } = this;
+    if (cursor === undefined) throw new SvcError("unavailable", "the store is closed");
+    this.assertInPlace(cursor);
+    if (unsynced !== undefined) await this.takeBack(unsynced);
+  }
+
+  async resync(): Promise<void> {
+    const { disk, folder } = this.parts;
+    // After a failed sync the kernel may count bytes as written that never were; writing them again,
+    // from what was just read back and verified, is the only way to be sure of them.
+    await rewrite(disk, ledgerPath(folder), this.base.size);
+    for (let generation = this.base.generation + 1; generation <= this.cursor!.generation; generation++) {
+      await rewrite(disk, journalPath(folder, generation), 0);
+    }
+    await syncFolder(disk, folder);
+  }
+
+  async retire(generation: number): Promise<void> {
+    const { disk, folder } = this.parts;
+    for (const name of await disk.list(folder)) {
+      const found = journalGeneration(name);
+      if (found !== undefined && found <= generation) await this.remove(journalPath(folder, found));
+    }
+  }
+
+  range(from: number, to: number): Promise<string[]> {
+    const { disk, locate } = this.parts;
+    return this.handles.reading(async () => {
+      const { offset, lengths } = locate(from, to);
+      const size = lengths.reduce((sum, length) => sum + length, 0);
+      const bytes = await readRangeAsync(disk, this.cursor!.ledger_fd, offset, offset + size);
+      const lines: string[] = [];
+      let at = 0;
+      for (const length of lengths) {
+        if (at + length > bytes.length) break;
+        lines.push(bytes.toString("utf8", at, at + length - 1));
+        at += length;
+      }
+      return lines;
+    });
+  }
+
+  async close(): Promise<void> {
+    const { cursor } = this;
+    this.cursor = undefined;
+    this.fileLock.close();
+    await this.handles.retire(cursor?.ledger_fd);
+    if (cursor?.journal_fd !== cursor?.ledger_fd) await this.handles.retire(cursor?.journal_fd);
+  }
+
+  /** Under the lock: a file that was moved, deleted or replaced would take records nobody finds again. */
+  private assertInPlace(cursor: Cursor): void {
+    const { disk, folder } = this.parts;
+    const isSame = (path: string, fd: number): boolean => disk.factsAt(path)?.ino === disk.facts(fd).ino;
+    if (
+      isSame(ledgerPath(folder), cursor.ledger_fd) &&
+      (isSame(journalPath(folder, cursor.generation), cursor.journal_fd) || disk.facts(cursor.journal_fd).nlink === 0)
+    ) {
+      return;
+    }
+    throw new SvcError("unavailable", `ledger unavailable: the files in ${folder} were moved or deleted`);
+  }
+
+  private async newJournal(
+    header: Extract<JournalItem, { kind: "header" }>,
+    seed: number,
+  ): Promise<{ fd: number; bytes: number; crc: number }> {
+    const { disk, folder } = this.parts;
+    const path = journalPath(folder, header.generation);
+    const { text, crc } = encodeItem(header, seed);
+    // One that a crash left behind was never named by its predecessor; it is begun again.
+    const fresh = await disk.open(path, "w");
+    try {
+      await writeAll(disk, fresh, Buffer.from(text), null);
+      await disk.datasync(fresh);
+    } finally {
+      await disk.close(fresh);
+    }
+    const fd = await disk.open(path, EXISTING_APPEND);
+    return { fd, bytes: Buffer.byteLength(text), crc };
+  }
+
+  /** Under the lock, before anybody can have seen it: takes off what a failed write left. */
+  private async cutBack(to: Cursor): Promise<void> {
+    const { disk } = this.parts;
+    try {
+      if (disk.facts(to.ledger_fd).size > to.ledger_size) await disk.truncate(to.ledger_fd, to.ledger_size);
+      if (disk.facts(to.journal_fd).size > to.journal_size) await disk.truncate(to.journal_fd, to.journal_size);
+      if (disk.facts(to.ledger_fd).size === to.ledger_size && disk.facts(to.journal_fd).size === to.journal_size) return;
+    } catch (error) {
+      this.parts.warn("a failed write could not be taken back yet", { error: errorCode(error) });
+    }
+    this.isDamaged = true;
+  }
+
+  /**
+   * Under the lock, after a failed sync: if nobody has added anything behind the batch, it is taken
+   * back. Others may have seen it, so the journal says so instead of being cut.
+   */
+  private async takeBack({ before, after }: Unsynced): Promise<void> {
+    const { disk } = this.parts;
+    const isLast =
+      disk.facts(after.ledger_fd).size === after.ledger_size &&
+      disk.facts(after.journal_fd).size === after.journal_size &&
+      disk.facts(after.journal_fd).nlink > 0;
+    if (!isLast) return;
+    const item = { kind: "void", from: before.journal_size, head: before.head, size: before.ledger_size } as const;
+    const { text } = encodeItem(item, after.crc);
+    await writeAll(disk, after.journal_fd, Buffer.from(text), null);
+    await disk.truncate(after.ledger_fd, before.ledger_size);
+    this.unsynced = undefined;
+  }
+
+  private async removeStrays(taken: number, active: number): Promise<void> {
+    const { disk, folder } = this.parts;
+    for (const name of await disk.list(folder)) {
+      const found = journalGeneration(name);
+      const isStray = found !== undefined && (found <= taken || found > active);
+      if (isStray || name.startsWith("probe-")) await this.remove(`${folder}/${name}`);
+    }
+  }
+
+  private async remove(path: string): Promise<void> {
+    await this.parts.disk.unlink(path).catch((error) => {
+      if (errorCode(error) !== "ENOENT") this.parts.warn("an old file could not be removed", { error: errorCode(error) });
+    });
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * When a journal is closed and taken into the checkpoint. The thread does the work from what is on
+ * disk; until it has answered, the overlays go on knowing what the journal said, so a crash, a failure
+ * or another process doing the same at any point changes nothing but the time a start takes.
+ */
+import { messageOf, SvcError } from "../../kernel/errors.ts";
+import type { Base, Checkpoint } from "./checkpoint.ts";
+import type { Helper } from "./helper.ts";
+import type { Log } from "./log.ts";
+import type { Mirror } from "./mirror.ts";
+
+/** Bounds of a journal: what a start has to replay, and how much memory the overlays take. */
+export const JOURNAL_CHANGES = 16_000;
+export const JOURNAL_RECORDS = 8_000;
+export const JOURNAL_BYTES = 8_000_000;
+/** Beyond this the checkpoint is failing for good, and memory must not pay for it. */
+const JOURNAL_BYTES_MOST = 256_000_000;
+const RETRY_MS = 1_000;
+/** How long the process that closed a journal has to take it in before others try. */
+const GRACE_MS = 3_000;
+const NOTICE_MS = 500;
+
+export interface CheckpointerParts {
+  log: Log;
+  mirror: Mirror;
+  helper: Helper;
+  checkpoint: () => Checkpoint;
+  warn(message: string, fields?: Record<string, unknown>): void;
+}
+
+export class Checkpointer {
+  private readonly parts: CheckpointerParts;
+  private working: Promise<void> | undefined;
+  private notBefore = 0;
+  private noticedAt = 0;
+
+  constructor(parts: CheckpointerParts) {
+    this.parts = parts;
+  }
+
+  get isWorking(): boolean {
+    return this.working !== undefined;
+  }
+
+  /** Under the lock, before a batch: closes the journal once it is long enough. */
+  async rotateIfDue(): Promise<void> {
+    const { log, mirror } = this.parts;
+    const { active, frozen } = mirror.overlays;
+    if (log.journal_bytes > JOURNAL_BYTES_MOST) {
+      throw new SvcError("unavailable", "ledger unavailable: the checkpoint database cannot be written");
+    }
+    const isLong =
+      active.changes >= JOURNAL_CHANGES || active.records >= JOURNAL_RECORDS || log.journal_bytes >= JOURNAL_BYTES;
+    if (!isLong || frozen.length > 0 || performance.now() < this.notBefore) return;
+    try {
+      await this.rotate();
+    } catch (error) {
+      // A longer journal is no reason to refuse a decision; a broken log is.
+      if (log.isDamaged) throw error;
+      this.failed("the journal could not be closed; it grows until it can", error);
+    }
+  }
+
+  /** Under the lock: closes the journal now. */
+  async rotate(): Promise<void> {
+    await this.parts.log.rotate();
+    this.parts.mirror.rotate();
+    this.notBefore = 0;
+  }
+
+  /** Not under the lock: lets the thread take in what is closed and durable. */
+  poke(): void {
+    if (this.working !== undefined || performance.now() < this.notBefore) return;
+    if (this.parts.mirror.overlays.frozen.length === 0) return;
+    this.working = this.applyClosed()
+      .catch((error) => this.failed("the checkpoint could not be moved; the journal is kept until it can", error))
+      .finally(() => {
+        this.working = undefined;
+      });
+  }
+
+  /** Takes in every closed journal, and rejects if that fails. */
+  async finish(): Promise<void> {
+    await this.working;
+    await this.applyClosed();
+  }
+
+  async settle(): Promise<void> {
+    await this.working;
+  }
+
+  /** Another process closed a journal and may have taken it in; it is given the first chance to. */
+  notice(): void {
+    const { mirror, checkpoint } = this.parts;
+    const now = performance.now();
+    if (mirror.overlays.frozen.length === 0 || this.isWorking || now - this.noticedAt < NOTICE_MS) return;
+    if (this.notBefore === 0) this.notBefore = now + GRACE_MS;
+    this.noticedAt = now;
+    const base = checkpoint().base();
+    if (base !== undefined && base.generation > mirror.base.generation) {
+      mirror.release(base);
+      this.notBefore = 0;
+    }
+  }
+
+  private async applyClosed(): Promise<void> {
+    const { log, mirror, helper } = this.parts;
+    for (const { generation } of mirror.overlays.frozen) {
+      const base = await helper.ask<Base>("apply", generation);
+      mirror.release(base);
+      await log.retire(base.generation);
+    }
+    this.notBefore = 0;
+  }
+
+  private failed(message: string, error: unknown): void {
+    this.notBefore = performance.now() + RETRY_MS;
+    this.parts.warn(message, { error: messageOf(error) });
+  }
+}

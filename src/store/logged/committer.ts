@@ -1,0 +1,219 @@
+/**
+ * The way of a batch: lock, catch up, run, write, unlock, sync; and what happens when a step fails.
+ * After a failure that may have left something, nothing is added before the log was opened anew, read
+ * back and verified.
+ */
+import { messageOf, SvcError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { Batch, type Pending } from "../batch.ts";
+import { Checkpoint } from "./checkpoint.ts";
+import type { Checkpointer } from "./checkpointer.ts";
+import { isDiskFull, sqliteFailure, whenFree } from "./connection.ts";
+import type { Journaled, Loaded, Log } from "./log.ts";
+import type { Mirror } from "./mirror.ts";
+import type { Reserve } from "./reserve.ts";
+import { Turns } from "./turns.ts";
+
+export interface CommitterParts {
+  log: Log;
+  mirror: Mirror;
+  reserve: Reserve;
+  checkpoint_path: string;
+  warn(message: string, fields?: Record<string, unknown>): void;
+}
+
+export class Committer {
+  private readonly parts: CommitterParts;
+  private readonly turns = new Turns();
+  private current: Checkpoint | undefined;
+  private broken = false;
+  private holding = false;
+  /** The furthest that this process has told anybody of. */
+  private told = 0;
+  /** Why nothing may be added until a person has looked. */
+  problem: SvcError | undefined;
+
+  constructor(parts: CommitterParts) {
+    this.parts = parts;
+  }
+
+  get checkpoint(): Checkpoint {
+    if (this.current === undefined) throw new SvcError("unavailable", "the store is closed");
+    return this.current;
+  }
+
+  /** Whether what this process knows is all there is to know: then others' news must not be looked for. */
+  get isStill(): boolean {
+    return this.holding || this.broken || this.problem !== undefined;
+  }
+
+  async open(): Promise<void> {
+    const until = performance.now() + LIMITS.store_deadline_ms;
+    await this.locked(until, async () => {
+      await this.connect(until);
+      const { log } = this.parts;
+      const base = this.checkpoint.base();
+      if (base !== undefined) return this.adopt(await log.load(base));
+      const created = await log.create();
+      if (created.problem === undefined) this.checkpoint.begin(log.kind);
+      this.adopt(created);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.current?.close();
+    this.current = undefined;
+  }
+
+  commit(batch: readonly Pending[], until: number, checkpointer: Checkpointer): Promise<boolean> {
+    return this.turns.take(async () => {
+      await this.usable(until);
+      const isWritten = await this.locked(until, async () => {
+        await this.catchUp();
+        await checkpointer.rotateIfDue();
+        return this.write(batch, until);
+      });
+      if (isWritten) await this.makeDurable();
+      return isWritten;
+    });
+  }
+
+  /** Work under the lock with an up-to-date view, made durable before it is answered. */
+  exclusively(work: () => Promise<void>): Promise<void> {
+    const until = performance.now() + LIMITS.store_deadline_ms;
+    return this.turns.take(async () => {
+      await this.usable(until);
+      await this.locked(until, async () => {
+        await this.catchUp();
+        await work();
+      });
+      await this.makeDurable();
+    });
+  }
+
+  /** For readers whose view can no longer be carried on with. */
+  reload(): Promise<void> {
+    const until = performance.now() + LIMITS.store_deadline_ms;
+    return this.turns.take(() => this.locked(until, () => this.catchUp()));
+  }
+
+  private async usable(until: number): Promise<void> {
+    if (this.broken || this.parts.log.isDamaged) await this.recover(until);
+    if (this.problem !== undefined) throw this.problem;
+  }
+
+  private async locked<T>(until: number, work: () => Promise<T>): Promise<T> {
+    const { log } = this.parts;
+    await log.lock(until);
+    this.holding = true;
+    try {
+      return await work();
+    } finally {
+      this.holding = false;
+      log.unlock();
+    }
+  }
+
+  private async catchUp(): Promise<void> {
+    const { log, mirror } = this.parts;
+    const news = log.news(true);
+    if (news === "reload") return this.read();
+    for (const { generation, units } of news) mirror.apply(generation, units);
+  }
+
+  private async read(): Promise<void> {
+    const base = this.checkpoint.base();
+    if (base === undefined) throw new SvcError("corrupt", `${this.parts.checkpoint_path} has lost its contents`);
+    this.adopt(await this.parts.log.load(base));
+  }
+
+  private adopt(loaded: Loaded): void {
+    const { mirror, warn } = this.parts;
+    mirror.reset(this.checkpoint, loaded.base);
+    for (const { generation, units } of loaded.journals) mirror.apply(generation, units);
+    this.problem = loaded.problem;
+    if (mirror.head.records < this.told) {
+      this.problem ??= new SvcError("corrupt", "the ledger has lost records that this process had reported as recorded");
+    }
+    if (this.problem !== undefined) warn("the ledger refuses new records", { error: this.problem.message });
+  }
+
+  private async write(batch: readonly Pending[], until: number): Promise<boolean> {
+    const { reserve } = this.parts;
+    try {
+      // Room for a halt comes before room for anything else.
+      if (reserve.isSpent) await reserve.fill();
+      return await this.runAndWrite(batch, until);
+    } catch (error) {
+      if (!isDiskFull(error) || this.parts.log.isDamaged) throw error;
+      const urgent = batch.filter((pending) => this.isHalting(pending));
+      if (urgent.length === 0) throw error;
+      await reserve.release();
+      const isWritten = await this.runAndWrite(urgent, until);
+      const full = new SvcError("unavailable", "ledger unavailable: the disk is full", { cause: error });
+      for (const pending of batch) if (!urgent.includes(pending)) pending.outcome = { ok: false, error: full };
+      return isWritten;
+    }
+  }
+
+  private async runAndWrite(batch: readonly Pending[], until: number): Promise<boolean> {
+    const { log } = this.parts;
+    const run = this.newBatch();
+    for (const pending of batch) run.run(pending);
+    if (run.units.length === 0) return false;
+    const written: Journaled = await log.write(run.units, until);
+    this.parts.mirror.apply(written.generation, written.units);
+    return true;
+  }
+
+  private isHalting(pending: Pending): boolean {
+    const trial = this.newBatch();
+    trial.run({ unit: pending.unit, outcome: undefined });
+    return trial.units.some(({ changes }) => changes.some(({ table }) => table === "halts"));
+  }
+
+  private newBatch(): Batch {
+    const { mirror } = this.parts;
+    return new Batch(mirror.head, (table, key) => mirror.get(table, key));
+  }
+
+  private async makeDurable(): Promise<void> {
+    const { records } = this.parts.mirror.head;
+    try {
+      await this.parts.log.sync();
+      this.told = Math.max(this.told, records);
+    } catch (error) {
+      this.broken = true;
+      try {
+        await this.recover(performance.now() + LIMITS.store_deadline_ms);
+      } catch (again) {
+        this.parts.warn("the ledger is not usable yet after a failed sync", { error: messageOf(again) });
+      }
+      throw error;
+    }
+  }
+
+  /** Opens everything anew, takes back what failed, reads back and verifies what is there. */
+  private async recover(until: number): Promise<void> {
+    this.broken = true;
+    await this.locked(until, async () => {
+      await this.parts.log.recover();
+      await this.connect(until);
+      await this.read();
+      if (this.problem === undefined) await this.parts.log.resync();
+    });
+    this.broken = false;
+  }
+
+  private async connect(until: number): Promise<void> {
+    const path = this.parts.checkpoint_path;
+    try {
+      const next = await whenFree(() => Checkpoint.open(path), until, path);
+      this.current?.close();
+      this.current = next;
+      this.parts.mirror.reconnect(next);
+    } catch (error) {
+      throw sqliteFailure(error, path);
+    }
+  }
+}

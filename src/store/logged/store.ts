@@ -1,0 +1,232 @@
+/**
+ * A store that writes units to a log and moves them into a checkpoint database in the background. The
+ * files and sqlite stores are this, over a log of their own.
+ */
+import { join } from "node:path";
+import { SvcError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Pending } from "../batch.ts";
+import { type ChangeSignal, changeSignal } from "../change-signal.ts";
+import { GroupCommit } from "../group-commit.ts";
+import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
+import type { TableName, Tables } from "../tables.ts";
+import { Checkpointer } from "./checkpointer.ts";
+import { Committer } from "./committer.ts";
+import { type Disk, errorCode, writeAll } from "./disk.ts";
+import type { Helper } from "./helper.ts";
+import { countDocuments, listDocuments } from "./listing.ts";
+import type { Log } from "./log.ts";
+import { Mirror } from "./mirror.ts";
+import { Reserve } from "./reserve.ts";
+import { LedgerSearch, type Stretch } from "./search.ts";
+
+export interface LoggedStoreParts {
+  folder: string;
+  checkpoint_path: string;
+  disk: Disk;
+  helper: Helper;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  /** The log may ask where lines lie, which the store knows. */
+  makeLog(locate: (from: number, to: number) => Stretch): Log;
+}
+
+/** How often somebody who waits for a change has other processes looked at. */
+const POLL_MS = 100;
+/** A journal this long is taken into the checkpoint at closing, so that the next start is quick. */
+const CLOSE_CHANGES = 2_000;
+
+export class LoggedStore implements Store {
+  readonly kind: Log["kind"];
+  private readonly parts: LoggedStoreParts;
+  private readonly log: Log;
+  private readonly mirror = new Mirror();
+  private readonly reserve: Reserve;
+  private readonly committer: Committer;
+  private readonly checkpointer: Checkpointer;
+  private readonly search: LedgerSearch;
+  private readonly commits: GroupCommit;
+  private readonly signal: ChangeSignal = changeSignal();
+  private poll: NodeJS.Timeout | undefined;
+  private probing: Promise<void> | undefined;
+  private closed = false;
+
+  private constructor(parts: LoggedStoreParts) {
+    const { disk, folder, warn, helper, checkpoint_path } = parts;
+    const { mirror } = this;
+    this.parts = parts;
+    this.log = parts.makeLog((from, to) => this.search.locate(from, to));
+    this.kind = this.log.kind;
+    this.reserve = new Reserve(disk, folder);
+    const checkpoint = () => this.committer.checkpoint;
+    this.search = new LedgerSearch(mirror, checkpoint, this.log);
+    this.committer = new Committer({ log: this.log, mirror, reserve: this.reserve, checkpoint_path, warn });
+    this.checkpointer = new Checkpointer({ log: this.log, mirror, helper, checkpoint, warn });
+    this.commits = new GroupCommit((batch, until) => this.commit(batch, until));
+  }
+
+  static async open(parts: LoggedStoreParts): Promise<LoggedStore> {
+    const store = new LoggedStore(parts);
+    try {
+      await store.committer.open();
+    } catch (error) {
+      await store.letGo();
+      throw error instanceof SvcError ? error : unavailable(error);
+    }
+    // A full disk is no reason not to start: what was recorded can still be read.
+    await store.reserve.fill().catch(() => {});
+    return store;
+  }
+
+  transact<T>(unit: Unit<T>): Promise<T> {
+    return this.commits.submit(unit);
+  }
+
+  async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
+    const wait = this.refresh();
+    if (wait !== undefined) await wait;
+    return this.mirror.get(table, key);
+  }
+
+  async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
+    await this.refresh();
+    return listDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
+  }
+
+  async count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
+    await this.refresh();
+    return countDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
+  }
+
+  async records(query: RecordQuery): Promise<string[]> {
+    await this.refresh();
+    return this.search.records(query);
+  }
+
+  async head(): Promise<LedgerState> {
+    await this.refresh();
+    return { ...this.mirror.head, events: { ...this.mirror.events } };
+  }
+
+  changed(signal: AbortSignal): Promise<void> {
+    if (this.closed) return Promise.reject(closedError());
+    // Other processes are looked at only while somebody wants to know.
+    this.poll ??= setInterval(() => void this.lookForOthers(), POLL_MS).unref();
+    return this.signal.wait(signal);
+  }
+
+  async ready(): Promise<void> {
+    this.assertOpen();
+    if (this.committer.problem !== undefined) throw this.committer.problem;
+    // The way of a batch up to the point of writing: lock, files in place, nothing to recover.
+    await this.commits.submit({ run: () => undefined });
+    this.probing ??= this.probe().finally(() => {
+      this.probing = undefined;
+    });
+    await inTime(this.probing);
+  }
+
+  async scrub(): Promise<void> {
+    this.assertOpen();
+    await this.committer.exclusively(() => this.checkpointer.rotate());
+    await this.checkpointer.finish();
+    await this.parts.helper.ask("shrink", undefined);
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    await this.commits.close();
+    await this.checkpointer.settle();
+    const isWorthIt = !this.committer.isStill && !this.mirror.overlays.isEmpty && this.mirror.overlays.active.changes >= CLOSE_CHANGES;
+    this.closed = true;
+    // Only the next start would be slower without it.
+    if (isWorthIt) await this.committer.exclusively(() => this.checkpointer.rotate()).catch(() => {});
+    if (this.mirror.overlays.frozen.length > 0 && !this.committer.isStill) await this.checkpointer.finish().catch(() => {});
+    clearInterval(this.poll);
+    this.signal.notify();
+    await this.letGo();
+  }
+
+  private async letGo(): Promise<void> {
+    await this.parts.helper.close();
+    await this.committer.close();
+    await this.log.close();
+  }
+
+  private async commit(batch: readonly Pending[], until: number): Promise<void> {
+    const isWritten = await this.committer.commit(batch, until, this.checkpointer);
+    this.checkpointer.poke();
+    if (isWritten) this.signal.notify();
+  }
+
+  /** Takes in what other processes have committed. Undefined when that is done already, the usual case. */
+  private refresh(): Promise<void> | undefined {
+    this.assertOpen();
+    if (this.committer.isStill) return undefined;
+    const news = this.log.news(false);
+    if (news === "reload") return this.committer.reload();
+    for (const { generation, units } of news) this.mirror.apply(generation, units);
+    if (news.length > 0) this.checkpointer.notice();
+    return undefined;
+  }
+
+  private async lookForOthers(): Promise<void> {
+    if (this.signal.waiting === 0) {
+      clearInterval(this.poll);
+      this.poll = undefined;
+      return;
+    }
+    const before = this.mirror.version;
+    try {
+      await this.refresh();
+    } catch {
+      // Whoever waits asks again anyway, and is then told what is wrong.
+    }
+    if (this.mirror.version !== before) this.signal.notify();
+  }
+
+  /** Whether the disk would take a record now: a read-only, full, failing or hung one says so here. */
+  private async probe(): Promise<void> {
+    const { disk, folder } = this.parts;
+    const path = join(folder, `probe-${process.pid}`);
+    try {
+      const fd = await disk.open(path, "w");
+      try {
+        await writeAll(disk, fd, Buffer.alloc(4_096, 0x2e), 0);
+        await disk.datasync(fd);
+      } finally {
+        await disk.close(fd);
+        await disk.unlink(path);
+      }
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  private assertOpen(): void {
+    if (this.closed) throw closedError();
+  }
+}
+
+const closedError = (): SvcError => new SvcError("unavailable", "the store is closed");
+
+function unavailable(cause: unknown): SvcError {
+  const code = errorCode(cause);
+  return new SvcError("unavailable", `ledger unavailable: the data folder cannot be written${code ? ` (${code})` : ""}`, {
+    cause,
+  });
+}
+
+async function inTime(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new SvcError("unavailable", "ledger unavailable: the disk does not answer in time")),
+      LIMITS.store_deadline_ms,
+    );
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

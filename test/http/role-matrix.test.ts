@@ -1,0 +1,70 @@
+/** Every operation with every credential: the table of who may do what, cell by cell. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { OPERATIONS } from "../../src/app/operations/index.ts";
+import type { Operation } from "../../src/app/operation.ts";
+import { hasRole, type Role, ROLE_MESSAGES } from "../../src/model/roles.ts";
+import { principal } from "../support/engine.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+
+const ROLES: Role[] = ["agent", "auditor", "approver", "operator", "admin"];
+const BAD = ["disabled", "expired", "early", "garbage"];
+
+let s: TestServer;
+beforeAll(async () => {
+  s = await testServer({
+    keys: [
+      { name: "disabled", role: "admin", disabled: true },
+      { name: "expired", role: "admin", expires_at: "2026-06-15T11:59:59Z" },
+      { name: "early", role: "admin", not_before: "2026-06-15T12:00:01Z" },
+    ],
+  });
+  await s.call("agent", "POST", "/v1/runs", { run_id: "mine", permissions: [] });
+  await s.call("agent2", "POST", "/v1/runs", { run_id: "foreign", permissions: [] });
+});
+
+function pathOf(op: Operation, run = "mine"): string {
+  return op.path
+    .replace("/runs/{id}", `/runs/${run}`)
+    .replace("/approvals/{id}", "/approvals/apr_00000000-0000-4000-8000-000000000000")
+    .replace("/delegations/{id}", "/delegations/dlg_00000000-0000-4000-8000-000000000000")
+    .replace("/holds/{id}", "/holds/hold_00000000-0000-4000-8000-000000000000")
+    .replace("{n}", "0")
+    .replace("{index}", "99")
+    .replace("{tool}", "crm.get")
+    .replace("{version}", "1");
+}
+
+const ask = (key: string | null, op: Operation, run?: string) =>
+  s.call(key, op.method, pathOf(op, run), op.body === undefined ? undefined : {});
+
+describe.each(OPERATIONS.map((op) => [`${op.method} ${op.path}`, op] as const))("%s", (_, op) => {
+  it("needs a valid credential", async () => {
+    for (const key of [null, ...BAD]) expect([key, (await ask(key, op)).status]).toEqual([key, 401]);
+  });
+
+  it("answers each role by its own table", async () => {
+    for (const role of ROLES) {
+      const { status, body } = await ask(role, op);
+      const allowed = op.any_role || hasRole(principal(role, role), op.role);
+      if (allowed) {
+        expect([role, status === 401 || (status === 403 && body.error === ROLE_MESSAGES[op.role])]).toEqual([role, false]);
+      } else {
+        expect([role, status, body]).toEqual([role, 403, { error: ROLE_MESSAGES[op.role] }]);
+      }
+      expect(status).toBeLessThan(500);
+    }
+  });
+
+  it.runIf(op.path.includes("/runs/{id}"))("hides another agent's run", async () => {
+    const foreign = await ask("agent", op, "foreign");
+    const none = await ask("agent", op, "none");
+    expect(foreign.status).toBe(404);
+    expect(foreign.text.replaceAll("foreign", "none")).toBe(none.text);
+  });
+});
+
+it("unknown routes tell nothing to strangers", async () => {
+  expect((await s.call(null, "GET", "/v1/nope")).status).toBe(401);
+  expect((await s.call("agent", "GET", "/v1/nope")).status).toBe(404);
+  expect((await s.call(null, "GET", "/nope")).status).toBe(404);
+});
