@@ -2,11 +2,18 @@
 import { EVENT_NAMES } from "../ledger/events.ts";
 import { APPROVAL_STATUSES } from "../model/approval.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
+import type { Notifier } from "../notify/notifier.ts";
+import type { Tracer } from "../telemetry/trace.ts";
 import type { App } from "./app.ts";
 import { activeHalts } from "./operations/halts.ts";
 import { approvalCounts } from "./operations/status.ts";
 
-export function appMetrics(app: App, queues: () => Record<string, number> = () => ({})): Metrics {
+export interface Deliveries {
+  notifier: Notifier;
+  tracer: Tracer | null;
+}
+
+export function appMetrics(app: App, { notifier, tracer }: Deliveries): Metrics {
   const { store, env, killSwitch } = app.core;
   return createMetrics({
     version: app.version,
@@ -21,7 +28,20 @@ export function appMetrics(app: App, queues: () => Record<string, number> = () =
         const [oldest] = await store.list("approvals", { tag: ["pending", "escalated"], limit: 1 });
         return oldest === undefined ? null : env.now() - oldest.doc.requested_ms;
       },
-      queues,
+      queues: () => ({
+        ...Object.fromEntries(notifier.channels().map(({ name, queued }) => [`notify:${name}`, queued])),
+        ...(tracer === null ? {} : { trace: tracer.stats().queued }),
+      }),
+      deliveries: () => [
+        ...notifier.channels().flatMap((channel) => results(`notify:${channel.name}`, channel)),
+        ...(tracer === null ? [] : results("trace", tracer.stats())),
+      ],
     },
   });
+}
+
+const RESULTS = ["ok", "failed", "dropped"] as const;
+
+function results(target: string, counts: Record<(typeof RESULTS)[number], number>) {
+  return RESULTS.map((result) => ({ target, result, count: counts[result] }));
 }

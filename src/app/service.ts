@@ -8,14 +8,13 @@ import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
+import { approvalRequested } from "../notify/events.ts";
 import { createNotifier, type Notifier } from "../notify/notifier.ts";
-import type { ChannelConfig } from "../notify/channels/table.ts";
 import { compensatorCommand, readerCommand } from "../process/rollback-commands.ts";
 import { type JobTools, watchJobs } from "../rollback/job.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { createTracer } from "../telemetry/trace.ts";
-import { approvalRequested } from "./announcements.ts";
 import type { App } from "./app.ts";
 import { openIdentity } from "./identity.ts";
 import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
@@ -49,7 +48,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const { env } = core;
   const identity = await openIdentity({ settings, env, egress, log, failed: () => {} });
   const notifier = openNotifier(app);
-  channels.add({ approvalRequested: (approval) => notifier.notify(approvalRequested(approval, false)) });
+  channels.add({ approvalRequested: (approval) => notifier.notify(approvalRequested(approval)) });
   const tracer =
     settings.otlp.endpoint === null
       ? null
@@ -59,7 +58,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
   background.every(SWEEP_MS, "ageing approvals", async () => {
-    for (const approval of await sweepApprovals(app)) notifier.notify(approvalRequested(approval, true));
+    for (const approval of await sweepApprovals(app)) notifier.notify(approvalRequested(approval));
   });
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
@@ -68,7 +67,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   return Object.assign(app, {
     auth: identity.auth,
     keys: identity.manager,
-    metrics: appMetrics(app, () => ({ trace: tracer?.stats().queued ?? 0 })),
+    metrics: appMetrics(app, { notifier, tracer }),
     notifier,
     async reload() {
       const { manifests, policy } = await app.rules.reload().catch(refuse);
@@ -95,7 +94,7 @@ async function reloadChanged(app: App): Promise<void> {
 function openNotifier({ settings, core, egress, log }: App): Notifier {
   return createNotifier(
     {
-      channels: settings.notifications.channels as unknown as ChannelConfig[],
+      channels: settings.notifications.channels,
       approval_webhook: settings.notifications.approval_webhook,
       console_url: settings.console_url,
       environment: settings.environment,

@@ -90,7 +90,12 @@ export class Batch {
     for (const [at, change] of tx.writes) this.staged.set(at, change);
     this.lines.push(...tx.lines);
     this.records.push(...tx.records);
-    this.units.push({ head: tx.head, lines: tx.lines, records: tx.records, changes: [...tx.writes.values()] });
+    this.units.push({
+      head: tx.head,
+      lines: tx.lines,
+      records: tx.records,
+      changes: [...tx.writes.values()],
+    });
   }
 
   private read(table: TableName, key: string): AnyDoc | undefined {

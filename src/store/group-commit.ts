@@ -95,7 +95,8 @@ export class GroupCommit {
 
 function settle(waiting: Waiting): void {
   const { outcome } = waiting;
-  if (outcome === undefined) waiting.reject(new SvcError("unavailable", "the store did not run this request"));
+  if (outcome === undefined)
+    waiting.reject(new SvcError("unavailable", "the store did not run this request"));
   else if (outcome.ok) waiting.resolve(outcome.value);
   else waiting.reject(outcome.error);
 }
@@ -107,5 +108,7 @@ function slow(): SvcError {
 function unavailable(cause: unknown): SvcError {
   const code = (cause as { code?: unknown } | null)?.code;
   const hint = typeof code === "string" ? ` (${code})` : "";
-  return new SvcError("unavailable", `ledger unavailable: the record could not be made durable${hint}`, { cause });
+  return new SvcError("unavailable", `ledger unavailable: the record could not be made durable${hint}`, {
+    cause,
+  });
 }

@@ -24,7 +24,10 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
       return (await import("./sqlite/store.ts")).openSqliteStore(settings.data, settings.warn);
     case "postgres": {
       if (settings.database_url === null || settings.database_url === "") {
-        throw new SvcError("invalid", "the postgres store needs SVC_DATABASE_URL (or database_url in svc.config.yaml)");
+        throw new SvcError(
+          "invalid",
+          "the postgres store needs SVC_DATABASE_URL (or database_url in svc.config.yaml)",
+        );
       }
       return (await import("./postgres/store.ts")).openPostgresStore(settings.database_url, settings.warn);
     }

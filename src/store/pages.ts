@@ -12,6 +12,9 @@ export async function* ledgerPages(store: Store, run_id?: string): AsyncGenerato
     if (lines.length === 0) return;
     yield lines;
     if (lines.length < PAGE) return;
-    from = run_id === undefined ? from + lines.length : (JSON.parse(lines[lines.length - 1]!) as { seq: number }).seq + 1;
+    from =
+      run_id === undefined
+        ? from + lines.length
+        : (JSON.parse(lines[lines.length - 1]!) as { seq: number }).seq + 1;
   }
 }

@@ -6,7 +6,8 @@ import type { IndexEntry } from "./tables.ts";
 export function matchesList(query: ListQuery, entry: IndexEntry, key: string): boolean {
   if (query.owner !== undefined && entry.owner !== query.owner) return false;
   if (query.tag !== undefined) {
-    if (typeof query.tag === "string" ? entry.tag !== query.tag : !query.tag.includes(entry.tag)) return false;
+    if (typeof query.tag === "string" ? entry.tag !== query.tag : !query.tag.includes(entry.tag))
+      return false;
   }
   if (query.from !== undefined && entry.sort < query.from) return false;
   if (query.to !== undefined && entry.sort > query.to) return false;

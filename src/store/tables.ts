@@ -59,8 +59,16 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
   approval_slots: plain,
   halts: plain,
-  delegations: (doc) => ({ owner: doc.to, sort: doc.created_ms, tag: doc.revoked_ms === null ? "active" : "ended" }),
-  holds: (doc) => ({ owner: "", sort: doc.created_ms, tag: doc.released_ms === null ? "active" : "released" }),
+  delegations: (doc) => ({
+    owner: doc.to,
+    sort: doc.created_ms,
+    tag: doc.revoked_ms === null ? "active" : "ended",
+  }),
+  holds: (doc) => ({
+    owner: "",
+    sort: doc.created_ms,
+    tag: doc.released_ms === null ? "active" : "released",
+  }),
   counters: plain,
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),

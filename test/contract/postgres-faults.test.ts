@@ -101,9 +101,14 @@ describe("a PostgreSQL that fails", () => {
     try {
       const early = Array.from({ length: 30 }, () => append(store));
       await new Promise((resolve) => setTimeout(resolve, 500));
-      // These wait for the batch before them, and must not wait for their own as well.
       const late = Array.from({ length: 30 }, () => append(store));
       const reads = Array.from({ length: 20 }, () => store.get("meta", "a"));
+      let waiting = late.length;
+      for (const one of late) one.catch(() => waiting--);
+      // Those waited for the batch before them, and must not wait for their own as well.
+      await Promise.allSettled(early);
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(waiting).toBe(0);
       const outcomes = await Promise.allSettled([...early, ...late, ...reads]);
       for (const outcome of outcomes)
         expect(outcome).toMatchObject({ status: "rejected", reason: UNAVAILABLE });

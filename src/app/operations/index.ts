@@ -9,6 +9,7 @@ import { changeKey, createKey, deleteKey, listKeys } from "./keys.ts";
 import { reload } from "./reload.ts";
 import { beginUndo, completeUndo, getRollback, plan, startRollback } from "./rollback.ts";
 import { getRun, listRuns, openRun } from "./runs.ts";
+import { searchRecords, searchRuns } from "./search.ts";
 import { status } from "./status.ts";
 
 export const OPERATIONS: readonly Operation[] = [
@@ -33,6 +34,8 @@ export const OPERATIONS: readonly Operation[] = [
   listDelegations,
   createDelegation,
   revokeDelegation,
+  searchRuns,
+  searchRecords,
   status,
   listHalts,
   halt,

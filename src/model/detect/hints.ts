@@ -22,8 +22,8 @@ export class HintTable {
       let node = this.root;
       for (let i = 0; i < hint.length; i++) {
         const c = hint.charCodeAt(i);
-        let next = node.next.get(c);
-        if (next === undefined) node.next.set(c, (next = { next: new Map(), hint: null }));
+        const next: Node = node.next.get(c) ?? { next: new Map(), hint: null };
+        node.next.set(c, next);
         node = next;
       }
       node.hint = hint;

@@ -4,7 +4,13 @@
  * does not get, and every process and container that shares the folder sees it.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import { type Database, openDatabase, type Statement, sqliteFailure, whenFree } from "../logged/connection.ts";
+import {
+  type Database,
+  openDatabase,
+  type Statement,
+  sqliteFailure,
+  whenFree,
+} from "../logged/connection.ts";
 import type { Disk } from "../logged/disk.ts";
 
 export class FileLock {

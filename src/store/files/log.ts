@@ -8,7 +8,14 @@ import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
 import { encodeBatch, encodeItem, type JournalItem } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
-import { type Disk, EXISTING_APPEND, errorCode, readRangeAsync, syncFolder, writeAll } from "../logged/disk.ts";
+import {
+  type Disk,
+  EXISTING_APPEND,
+  errorCode,
+  readRangeAsync,
+  syncFolder,
+  writeAll,
+} from "../logged/disk.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
 import { type Cursor, followJournal } from "./follow.ts";
@@ -65,7 +72,11 @@ export class FilesLog implements Log {
     const { disk, folder } = this.parts;
     const { cursor } = this;
     if (cursor === undefined) return "reload";
-    if (locked) this.assertInPlace(cursor);
+    if (locked && !this.isInPlace(cursor)) {
+      // It would take records that nobody finds again. Opening anew tells whether they are back.
+      this.isDamaged = true;
+      throw new SvcError("unavailable", `ledger unavailable: the files in ${folder} were moved or deleted`);
+    }
     const found = followJournal(disk, folder, cursor, locked);
     if (found === "reload") return found;
     if (found.cursor.journal_fd !== cursor.journal_fd) {
@@ -146,7 +157,11 @@ export class FilesLog implements Log {
     return { generation: before.generation, units: batch.units };
   }
 
-  async sync(): Promise<void> {
+  sync(): Promise<void> {
+    return this.handles.reading(() => this.syncNow());
+  }
+
+  private async syncNow(): Promise<void> {
     const { disk } = this.parts;
     const { ledger_fd, ledger_size, journal_fd, journal_size } = this.cursor!;
     const work: Promise<void>[] = [];
@@ -184,9 +199,9 @@ export class FilesLog implements Log {
 
   async recover(): Promise<void> {
     const { cursor, unsynced } = this;
-    if (cursor === undefined) throw new SvcError("unavailable", "the store is closed");
-    this.assertInPlace(cursor);
-    if (unsynced !== undefined) await this.takeBack(unsynced);
+    if (cursor === undefined || unsynced === undefined || !this.isInPlace(cursor)) return;
+    // Only through the descriptors it was written with; otherwise others have gone on since.
+    if (cursor.journal_fd === unsynced.after.journal_fd) await this.takeBack(unsynced);
   }
 
   async resync(): Promise<void> {
@@ -233,17 +248,12 @@ export class FilesLog implements Log {
     if (cursor?.journal_fd !== cursor?.ledger_fd) await this.handles.retire(cursor?.journal_fd);
   }
 
-  /** Under the lock: a file that was moved, deleted or replaced would take records nobody finds again. */
-  private assertInPlace(cursor: Cursor): void {
+  /** Whether the names still lead to the files that are open. A journal may go once it is closed. */
+  private isInPlace({ ledger_fd, journal_fd, generation }: Cursor): boolean {
     const { disk, folder } = this.parts;
-    const isSame = (path: string, fd: number): boolean => disk.factsAt(path)?.ino === disk.facts(fd).ino;
-    if (
-      isSame(ledgerPath(folder), cursor.ledger_fd) &&
-      (isSame(journalPath(folder, cursor.generation), cursor.journal_fd) || disk.facts(cursor.journal_fd).nlink === 0)
-    ) {
-      return;
-    }
-    throw new SvcError("unavailable", `ledger unavailable: the files in ${folder} were moved or deleted`);
+    if (disk.factsAt(ledgerPath(folder))?.ino !== disk.facts(ledger_fd).ino) return false;
+    const journal = disk.facts(journal_fd);
+    return journal.nlink === 0 || disk.factsAt(journalPath(folder, generation))?.ino === journal.ino;
   }
 
   private async newJournal(
@@ -270,8 +280,13 @@ export class FilesLog implements Log {
     const { disk } = this.parts;
     try {
       if (disk.facts(to.ledger_fd).size > to.ledger_size) await disk.truncate(to.ledger_fd, to.ledger_size);
-      if (disk.facts(to.journal_fd).size > to.journal_size) await disk.truncate(to.journal_fd, to.journal_size);
-      if (disk.facts(to.ledger_fd).size === to.ledger_size && disk.facts(to.journal_fd).size === to.journal_size) return;
+      if (disk.facts(to.journal_fd).size > to.journal_size)
+        await disk.truncate(to.journal_fd, to.journal_size);
+      if (
+        disk.facts(to.ledger_fd).size === to.ledger_size &&
+        disk.facts(to.journal_fd).size === to.journal_size
+      )
+        return;
     } catch (error) {
       this.parts.warn("a failed write could not be taken back yet", { error: errorCode(error) });
     }
@@ -289,7 +304,12 @@ export class FilesLog implements Log {
       disk.facts(after.journal_fd).size === after.journal_size &&
       disk.facts(after.journal_fd).nlink > 0;
     if (!isLast) return;
-    const item = { kind: "void", from: before.journal_size, head: before.head, size: before.ledger_size } as const;
+    const item = {
+      kind: "void",
+      from: before.journal_size,
+      head: before.head,
+      size: before.ledger_size,
+    } as const;
     const { text } = encodeItem(item, after.crc);
     await writeAll(disk, after.journal_fd, Buffer.from(text), null);
     await disk.truncate(after.ledger_fd, before.ledger_size);
@@ -307,7 +327,8 @@ export class FilesLog implements Log {
 
   private async remove(path: string): Promise<void> {
     await this.parts.disk.unlink(path).catch((error) => {
-      if (errorCode(error) !== "ENOENT") this.parts.warn("an old file could not be removed", { error: errorCode(error) });
+      if (errorCode(error) !== "ENOENT")
+        this.parts.warn("an old file could not be removed", { error: errorCode(error) });
     });
   }
 }

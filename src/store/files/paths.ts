@@ -5,7 +5,8 @@ export const ledgerPath = (folder: string): string => join(folder, "ledger.jsonl
 export const lockPath = (folder: string): string => join(folder, "lock.db");
 export const checkpointPath = (folder: string): string => join(folder, "state.db");
 export const journalName = (generation: number): string => `journal-${generation}.jsonl`;
-export const journalPath = (folder: string, generation: number): string => join(folder, journalName(generation));
+export const journalPath = (folder: string, generation: number): string =>
+  join(folder, journalName(generation));
 
 const JOURNAL = /^journal-([1-9][0-9]*)\.jsonl$/;
 

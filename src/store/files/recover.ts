@@ -5,7 +5,13 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head, LedgerRecord } from "../../ledger/record.ts";
-import { type LineInfo, type ParsedJournal, type Placed, resolveVoids, type UnitBlock } from "../logged/block.ts";
+import {
+  type LineInfo,
+  type ParsedJournal,
+  type Placed,
+  resolveVoids,
+  type UnitBlock,
+} from "../logged/block.ts";
 import type { Base } from "../logged/checkpoint.ts";
 import type { LedgerScan } from "./ledger-scan.ts";
 
@@ -82,7 +88,10 @@ function findProblem(base: Base, journals: readonly ReadJournal[], scan: LedgerS
       const at = unit.head.records - base.head.records - 1;
       const line = at < 0 ? { hash: base.head.hash, end: base.size } : scan.lines[at];
       if (line !== undefined && (line.hash !== unit.head.hash || line.end !== unit.size)) {
-        return new SvcError("corrupt", `the journal and ledger.jsonl disagree at record ${unit.head.records - 1}`);
+        return new SvcError(
+          "corrupt",
+          `the journal and ledger.jsonl disagree at record ${unit.head.records - 1}`,
+        );
       }
     }
   }
@@ -109,11 +118,15 @@ function planRepair(
   }
   const isJournalCut = dropped !== undefined || journals[journals.length - 1]!.parsed.rest === "torn";
   if (isJournalCut) {
-    repair.messages.push(`dropped journal entries that ledger.jsonl has no records for, behind record ${reached.records}`);
+    repair.messages.push(
+      `dropped journal entries that ledger.jsonl has no records for, behind record ${reached.records}`,
+    );
   }
   if (uncovered.length > 0 && dropped !== undefined) {
     // The end of a unit's records is missing: what is on the ledger stays, the unit's documents do not.
-    repair.messages.push(`kept ${uncovered.length} records of an incomplete request without its working data`);
+    repair.messages.push(
+      `kept ${uncovered.length} records of an incomplete request without its working data`,
+    );
     const end = uncovered[uncovered.length - 1]!;
     const head = { records: reached.records + uncovered.length, hash: end.hash };
     let from = last?.size ?? base.size;
@@ -127,12 +140,22 @@ function planRepair(
     // Never acknowledged: an answer waits for the journal to be durable, too.
     repair.ledger_end = last?.size ?? base.size;
     repair.lost_lines = uncovered.map(({ text }) => text);
-    repair.messages.push(`took ${uncovered.length} records back that were never acknowledged: their journal entry is missing`);
+    repair.messages.push(
+      `took ${uncovered.length} records back that were never acknowledged: their journal entry is missing`,
+    );
   } else if (isJournalCut || (last !== undefined && !last.end && active.units.at(-1) === last)) {
     // A batch of which only some units count has no end of its own; readers wait for one.
-    repair.mark = { kind: "unit", head: reached, size: last?.size ?? base.size, lines: [], puts: [], end: true };
+    repair.mark = {
+      kind: "unit",
+      head: reached,
+      size: last?.size ?? base.size,
+      lines: [],
+      puts: [],
+      end: true,
+    };
   }
-  const isNothing = repair.messages.length === 0 && repair.mark === undefined && repair.ledger_end === undefined;
+  const isNothing =
+    repair.messages.length === 0 && repair.mark === undefined && repair.ledger_end === undefined;
   return isNothing ? undefined : repair;
 }
 

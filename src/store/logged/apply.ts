@@ -22,7 +22,12 @@ export interface ClosedJournal {
   crc: number;
 }
 
-export function applyJournal(db: Database, store: string, generation: number, read: () => ClosedJournal): Base {
+export function applyJournal(
+  db: Database,
+  store: string,
+  generation: number,
+  read: () => ClosedJournal,
+): Base {
   db.exec("BEGIN IMMEDIATE");
   try {
     const base = readBase(db)!;
@@ -31,7 +36,10 @@ export function applyJournal(db: Database, store: string, generation: number, re
       return base;
     }
     if (base.generation !== generation - 1) {
-      throw new SvcError("corrupt", `journal ${generation} does not follow the checkpoint (${base.generation})`);
+      throw new SvcError(
+        "corrupt",
+        `journal ${generation} does not follow the checkpoint (${base.generation})`,
+      );
     }
     const next = take(db, base, read());
     writeBase(db, store, next);
@@ -49,7 +57,10 @@ function take(db: Database, base: Base, journal: ClosedJournal): Base {
   for (const unit of journal.units) for (const put of unit.puts) overlay.take(put);
   const size = lines.reduce((sum, { length }) => sum + length, base.size);
   if (size !== journal.size || base.head.records + lines.length !== journal.head.records) {
-    throw new SvcError("corrupt", `journal ${journal.generation} does not add up to the ledger position it names`);
+    throw new SvcError(
+      "corrupt",
+      `journal ${journal.generation} does not add up to the ledger position it names`,
+    );
   }
   const byTable = groupByTable(overlay);
   for (const [table, docs] of byTable) writeDocuments(db, table, docs);
@@ -75,7 +86,9 @@ function groupByTable(overlay: Overlay): Map<TableName, Doc[]> {
 function writeDocuments(db: Database, table: TableName, docs: Doc[]): void {
   const name = tableOf(table);
   // Most changes leave owner, sort and tag alone; then no index has to be touched.
-  const update = db.prepare(`UPDATE ${name} SET doc = ? WHERE key = ? AND owner = ? AND sort = ? AND tag = ?`);
+  const update = db.prepare(
+    `UPDATE ${name} SET doc = ? WHERE key = ? AND owner = ? AND sort = ? AND tag = ?`,
+  );
   const upsert = db.prepare(
     `INSERT INTO ${name} (key, owner, sort, tag, doc) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
      SET owner = excluded.owner, sort = excluded.sort, tag = excluded.tag, doc = excluded.doc`,

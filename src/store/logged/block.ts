@@ -167,7 +167,12 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
   let seed = crc;
   let puts: Put[] = [];
   let at = 0;
-  const stop = (rest: ParsedJournal["rest"]): ParsedJournal => ({ items, end: base + start, crc: seed, rest });
+  const stop = (rest: ParsedJournal["rest"]): ParsedJournal => ({
+    items,
+    end: base + start,
+    crc: seed,
+    rest,
+  });
   while (at < bytes.length) {
     const to = bytes.indexOf(0x0a, at);
     if (to < 0) return stop("torn");
@@ -179,9 +184,15 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
       continue;
     }
     const sealedFrom = at + SEALED_FROM;
-    const sum = sealedFrom < to ? crc32(bytes.subarray(sealedFrom, to + 1), crc32(bytes.subarray(start, at), seed)) : -1;
+    const sum =
+      sealedFrom < to
+        ? crc32(bytes.subarray(sealedFrom, to + 1), crc32(bytes.subarray(start, at), seed))
+        : -1;
     const text = bytes.toString("utf8", at, to);
-    if (!text.startsWith(CRC_PREFIX) || Number.parseInt(text.slice(CRC_PREFIX.length, CRC_PREFIX.length + 8), 16) !== sum) {
+    if (
+      !text.startsWith(CRC_PREFIX) ||
+      Number.parseInt(text.slice(CRC_PREFIX.length, CRC_PREFIX.length + 8), 16) !== sum
+    ) {
       return stop(endsInZeros(bytes, start) ? "torn" : "broken");
     }
     const item = parseSeal(text, puts);
@@ -242,7 +253,8 @@ function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
     return undefined;
   }
   if (fields.next !== undefined) return { kind: "next", generation: fields.next };
-  if (fields.records === undefined || fields.head === undefined || fields.size === undefined) return undefined;
+  if (fields.records === undefined || fields.head === undefined || fields.size === undefined)
+    return undefined;
   const at = { head: { records: fields.records, hash: fields.head }, size: fields.size };
   if (fields.void !== undefined) return { kind: "void", from: fields.void, ...at };
   if (fields.journal !== undefined) {
@@ -264,7 +276,8 @@ export function resolveVoids(items: readonly Placed[]): Placed<UnitBlock>[] {
   const units: Placed<UnitBlock>[] = [];
   for (const item of items) {
     if (item.kind === "unit") units.push(item);
-    if (item.kind === "void") while (units.length > 0 && units[units.length - 1]!.from >= item.from) units.pop();
+    if (item.kind === "void")
+      while (units.length > 0 && units[units.length - 1]!.from >= item.from) units.pop();
   }
   return units;
 }

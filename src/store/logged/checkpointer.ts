@@ -50,7 +50,9 @@ export class Checkpointer {
       throw new SvcError("unavailable", "ledger unavailable: the checkpoint database cannot be written");
     }
     const isLong =
-      active.changes >= JOURNAL_CHANGES || active.records >= JOURNAL_RECORDS || log.journal_bytes >= JOURNAL_BYTES;
+      active.changes >= JOURNAL_CHANGES ||
+      active.records >= JOURNAL_RECORDS ||
+      log.journal_bytes >= JOURNAL_BYTES;
     if (!isLong || frozen.length > 0 || performance.now() < this.notBefore) return;
     try {
       await this.rotate();
@@ -73,7 +75,9 @@ export class Checkpointer {
     if (this.working !== undefined || performance.now() < this.notBefore) return;
     if (this.parts.mirror.overlays.frozen.length === 0) return;
     this.working = this.applyClosed()
-      .catch((error) => this.failed("the checkpoint could not be moved; the journal is kept until it can", error))
+      .catch((error) =>
+        this.failed("the checkpoint could not be moved; the journal is kept until it can", error),
+      )
       .finally(() => {
         this.working = undefined;
       });

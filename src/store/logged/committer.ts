@@ -123,7 +123,8 @@ export class Committer {
 
   private async read(): Promise<void> {
     const base = this.checkpoint.base();
-    if (base === undefined) throw new SvcError("corrupt", `${this.parts.checkpoint_path} has lost its contents`);
+    if (base === undefined)
+      throw new SvcError("corrupt", `${this.parts.checkpoint_path} has lost its contents`);
     this.adopt(await this.parts.log.load(base));
   }
 
@@ -133,7 +134,10 @@ export class Committer {
     for (const { generation, units } of loaded.journals) mirror.apply(generation, units);
     this.problem = loaded.problem;
     if (mirror.head.records < this.told) {
-      this.problem ??= new SvcError("corrupt", "the ledger has lost records that this process had reported as recorded");
+      this.problem ??= new SvcError(
+        "corrupt",
+        "the ledger has lost records that this process had reported as recorded",
+      );
     }
     if (this.problem !== undefined) warn("the ledger refuses new records", { error: this.problem.message });
   }
@@ -151,7 +155,8 @@ export class Committer {
       await reserve.release();
       const isWritten = await this.runAndWrite(urgent, until);
       const full = new SvcError("unavailable", "ledger unavailable: the disk is full", { cause: error });
-      for (const pending of batch) if (!urgent.includes(pending)) pending.outcome = { ok: false, error: full };
+      for (const pending of batch)
+        if (!urgent.includes(pending)) pending.outcome = { ok: false, error: full };
       return isWritten;
     }
   }

@@ -80,9 +80,13 @@ export function sqliteFailure(error: unknown, file: string): SvcError {
   const text = (error as { errstr?: unknown } | null)?.errstr;
   const reason = typeof text === "string" ? text : String((error as Error | null)?.message ?? error);
   if (code !== undefined && DAMAGED.has(code)) {
-    return new SvcError("corrupt", `${file} is damaged (${reason}): restore it from a backup`, { cause: error });
+    return new SvcError("corrupt", `${file} is damaged (${reason}): restore it from a backup`, {
+      cause: error,
+    });
   }
-  return new SvcError("unavailable", `ledger unavailable: ${file} cannot be used now (${reason})`, { cause: error });
+  return new SvcError("unavailable", `ledger unavailable: ${file} cannot be used now (${reason})`, {
+    cause: error,
+  });
 }
 
 /** Turns of the event loop to try again in before falling asleep: holders keep a lock for microseconds. */
@@ -97,7 +101,9 @@ export async function whenFree<T>(attempt: () => T, until: number, file: string)
     } catch (error) {
       if (!isBusy(error)) throw error;
       if (performance.now() >= until) {
-        throw new SvcError("unavailable", `ledger unavailable: another process holds the lock on ${file}`, { cause: error });
+        throw new SvcError("unavailable", `ledger unavailable: another process holds the lock on ${file}`, {
+          cause: error,
+        });
       }
     }
     await new Promise<void>((resolve) => {

@@ -86,7 +86,12 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /** A short write is carried on with until the disk says why it was short. */
-export async function writeAll(disk: Disk, fd: number, bytes: Uint8Array, position: number | null): Promise<void> {
+export async function writeAll(
+  disk: Disk,
+  fd: number,
+  bytes: Uint8Array,
+  position: number | null,
+): Promise<void> {
   let done = 0;
   while (done < bytes.length) {
     const written = await disk.write(fd, bytes.subarray(done), position === null ? null : position + done);

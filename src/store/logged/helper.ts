@@ -72,7 +72,10 @@ export class Helper {
       this.waiting.delete(id);
       if (this.waiting.size === 0) worker.unref();
       if (failure === undefined) waiting?.resolve(value);
-      else waiting?.reject(Object.assign(new Error(failure.message), { code: failure.code, errcode: failure.errcode }));
+      else
+        waiting?.reject(
+          Object.assign(new Error(failure.message), { code: failure.code, errcode: failure.errcode }),
+        );
     });
     // A thread that dies takes its jobs with it; the next job starts another.
     worker.on("error", (error) => this.lose(worker, error));

@@ -22,14 +22,22 @@ export function listDocuments<N extends TableName>(
   return checkpoint.snapshot(() => merge(table, query, overlays, checkpoint));
 }
 
-function merge<N extends TableName>(table: N, query: ListQuery, overlays: Overlays, checkpoint: Checkpoint): Row<N>[] {
+function merge<N extends TableName>(
+  table: N,
+  query: ListQuery,
+  overlays: Overlays,
+  checkpoint: Checkpoint,
+): Row<N>[] {
   const compare = compareRows(query.order);
   const fresh: Found[] = [];
   for (const [key, slot] of overlays.table(table)) {
     if (slot !== null && matchesList(query, slot, key)) fresh.push({ key, sort: slot.sort, slot });
   }
   fresh.sort(compare);
-  const sources = [arraySource(fresh), ...walksOf(query).map((walk) => baseSource(table, walk, query, overlays, checkpoint))];
+  const sources = [
+    arraySource(fresh),
+    ...walksOf(query).map((walk) => baseSource(table, walk, query, overlays, checkpoint)),
+  ];
   const rows: Row<N>[] = [];
   while (rows.length < query.limit) {
     let first: Source | undefined;
@@ -56,7 +64,8 @@ function arraySource(rows: readonly Found[]): Source {
 
 /** One walk for each state asked for, so that each follows an index. */
 function walksOf(query: ListQuery): Walk[] {
-  const tags = query.tag === undefined || typeof query.tag === "string" ? [query.tag] : [...new Set(query.tag)];
+  const tags =
+    query.tag === undefined || typeof query.tag === "string" ? [query.tag] : [...new Set(query.tag)];
   const { owner, from, to } = query;
   return tags.map((tag) => ({ owner, tag, from, to, order: query.order ?? "asc" }));
 }
@@ -102,7 +111,8 @@ export function countDocuments(
   checkpoint: Checkpoint,
 ): number {
   const matches = (entry: { owner: string; tag: string }): boolean =>
-    (query.owner === undefined || entry.owner === query.owner) && (query.tag === undefined || entry.tag === query.tag);
+    (query.owner === undefined || entry.owner === query.owner) &&
+    (query.tag === undefined || entry.tag === query.tag);
   return checkpoint.snapshot(() => {
     const known: string[] = [];
     let count = checkpoint.count(table, query.owner, query.tag);

@@ -8,7 +8,7 @@ import { matchesRecord } from "../query.ts";
 import type { LineInfo } from "./block.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import type { Mirror } from "./mirror.ts";
-import { SEARCHABLE, type SearchField, SEGMENT_RECORDS, type Segment } from "./segments.ts";
+import { SEARCHABLE, SEGMENT_RECORDS, type SearchField, type Segment } from "./segments.ts";
 
 /** Where lines that follow one another lie. */
 export interface Stretch {
@@ -49,8 +49,11 @@ export class LedgerSearch {
     const out: string[] = [];
     let at = order === "asc" ? low : high;
     while (at >= low && at <= high && out.length < query.limit) {
-      const wanted = query.q === undefined && !isNarrow ? Math.min(READ_LINES, query.limit - out.length) : READ_LINES;
-      const found = isNarrow ? this.candidates(at, low, high, query, conditions) : everything(at, low, high, order, wanted);
+      const wanted =
+        query.q === undefined && !isNarrow ? Math.min(READ_LINES, query.limit - out.length) : READ_LINES;
+      const found = isNarrow
+        ? this.candidates(at, low, high, query, conditions)
+        : everything(at, low, high, order, wanted);
       for (const group of neighbours(found.seqs, order, wanted)) {
         const lines = await this.lines(group);
         for (const line of lines) {
@@ -122,13 +125,16 @@ export class LedgerSearch {
     }
     const segment = this.segmentFrom(at, isUp, conditions);
     // The checkpoint may already be ahead of this process; from the tail on, the tail decides.
-    if (segment === undefined || segment.first_seq >= tail.first) return { seqs: [], next: isUp ? tail.first : -1 };
+    if (segment === undefined || segment.first_seq >= tail.first)
+      return { seqs: [], next: isUp ? tail.first : -1 };
     const begin = segment.first_seq;
     const end = begin + segment.records - 1;
     const next = isUp ? end + 1 : begin - 1;
     if (segment.ts_max < (query.since_ms ?? Number.NEGATIVE_INFINITY)) return { seqs: [], next };
     if (segment.ts_min > (query.until_ms ?? Number.POSITIVE_INFINITY)) return { seqs: [], next };
-    const [from, to] = isUp ? [Math.max(low, at), Math.min(high, end)] : [Math.max(low, begin), Math.min(at, end)];
+    const [from, to] = isUp
+      ? [Math.max(low, at), Math.min(high, end)]
+      : [Math.max(low, begin), Math.min(at, end)];
     const seqs = this.placesIn(segment, conditions)
       .map((place) => begin + place)
       .filter((seq) => seq >= from && seq <= to);
@@ -156,8 +162,10 @@ export class LedgerSearch {
     let places: number[] | undefined;
     for (const { field, values } of conditions) {
       const found = new Set<number>();
-      for (const value of values) for (const place of segments.places(field, value, segment.first_seq)) found.add(place);
-      places = places === undefined ? [...found].sort((a, b) => a - b) : places.filter((place) => found.has(place));
+      for (const value of values)
+        for (const place of segments.places(field, value, segment.first_seq)) found.add(place);
+      places =
+        places === undefined ? [...found].sort((a, b) => a - b) : places.filter((place) => found.has(place));
     }
     return places ?? Array.from({ length: segment.records }, (_, place) => place);
   }
@@ -171,7 +179,8 @@ export class LedgerSearch {
     const segment = segments.at(seq);
     if (segment === undefined) return undefined;
     const starts = [segment.offset];
-    for (const length of segments.lengths(segment.first_seq)) starts.push(starts[starts.length - 1]! + length);
+    for (const length of segments.lengths(segment.first_seq))
+      starts.push(starts[starts.length - 1]! + length);
     // A few are enough: pages are read one after the other.
     if (this.decoded.size >= 4) this.decoded.clear();
     const entry = { segment, starts };
@@ -184,7 +193,8 @@ function conditionsOf(query: RecordQuery): Condition[] {
   const conditions: Condition[] = [];
   for (const field of SEARCHABLE) {
     const wanted = query[field];
-    if (wanted !== undefined) conditions.push({ field, values: typeof wanted === "string" ? [wanted] : wanted });
+    if (wanted !== undefined)
+      conditions.push({ field, values: typeof wanted === "string" ? [wanted] : wanted });
   }
   return conditions;
 }
@@ -210,7 +220,11 @@ function everything(at: number, low: number, high: number, order: "asc" | "desc"
 const GAP = 4;
 
 /** Cuts the list where reading on in one go would read too much that nobody asked for. */
-function* neighbours(seqs: readonly number[], order: "asc" | "desc", size: number): IterableIterator<number[]> {
+function* neighbours(
+  seqs: readonly number[],
+  order: "asc" | "desc",
+  size: number,
+): IterableIterator<number[]> {
   const step = order === "asc" ? 1 : -1;
   const most = Math.min(size, SEGMENT_RECORDS);
   let group: number[] = [];

@@ -21,7 +21,12 @@ export interface Segment {
 }
 
 /** Writes the lines that begin at `first_seq` and `offset` as segments; doing it again changes nothing. */
-export function writeSegments(db: Database, first_seq: number, offset: number, lines: readonly LineInfo[]): void {
+export function writeSegments(
+  db: Database,
+  first_seq: number,
+  offset: number,
+  lines: readonly LineInfo[],
+): void {
   const segment = db.prepare("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?)");
   const posting = db.prepare("INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?)");
   let start = offset;
@@ -104,7 +109,9 @@ export class SegmentReader {
 
   /** The places in a segment at which the field has the value, in order. */
   places(field: SearchField, value: string, first_seq: number): Uint16Array {
-    const row = this.posting.get(SEARCHABLE.indexOf(field), value, first_seq) as { places: Uint8Array } | undefined;
+    const row = this.posting.get(SEARCHABLE.indexOf(field), value, first_seq) as
+      | { places: Uint8Array }
+      | undefined;
     if (row === undefined) return new Uint16Array(0);
     return new Uint16Array(Uint8Array.from(row.places).buffer);
   }

@@ -136,11 +136,15 @@ export class LoggedStore implements Store {
     if (this.closed) return;
     await this.commits.close();
     await this.checkpointer.settle();
-    const isWorthIt = !this.committer.isStill && !this.mirror.overlays.isEmpty && this.mirror.overlays.active.changes >= CLOSE_CHANGES;
+    const isWorthIt =
+      !this.committer.isStill &&
+      !this.mirror.overlays.isEmpty &&
+      this.mirror.overlays.active.changes >= CLOSE_CHANGES;
     this.closed = true;
     // Only the next start would be slower without it.
     if (isWorthIt) await this.committer.exclusively(() => this.checkpointer.rotate()).catch(() => {});
-    if (this.mirror.overlays.frozen.length > 0 && !this.committer.isStill) await this.checkpointer.finish().catch(() => {});
+    if (this.mirror.overlays.frozen.length > 0 && !this.committer.isStill)
+      await this.checkpointer.finish().catch(() => {});
     clearInterval(this.poll);
     this.signal.notify();
     await this.letGo();
@@ -211,9 +215,13 @@ const closedError = (): SvcError => new SvcError("unavailable", "the store is cl
 
 function unavailable(cause: unknown): SvcError {
   const code = errorCode(cause);
-  return new SvcError("unavailable", `ledger unavailable: the data folder cannot be written${code ? ` (${code})` : ""}`, {
-    cause,
-  });
+  return new SvcError(
+    "unavailable",
+    `ledger unavailable: the data folder cannot be written${code ? ` (${code})` : ""}`,
+    {
+      cause,
+    },
+  );
 }
 
 async function inTime(work: Promise<void>): Promise<void> {

@@ -39,6 +39,7 @@ export class Listener {
     for (let session: Session | undefined = first; !this.closed; session = await this.tryConnect()) {
       if (session === undefined) await idlePause(RETRY_MS);
       else {
+        this.wake();
         await this.untilLost(session);
       }
     }

@@ -1,0 +1,115 @@
+/** Search over runs and over ledger records, page by page. */
+import { z } from "zod";
+import { parseSince } from "../../kernel/duration.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { isLedgerEvent } from "../../ledger/events.ts";
+import { MODES, STEP_STATUSES } from "../../model/run.ts";
+import { decodeCursor, encodeCursor } from "../cursor.ts";
+import { operation } from "../operation.ts";
+import { findRuns } from "../run-search.ts";
+import { noParams, pageLimit, text } from "../schemas.ts";
+
+const field = text(512).optional();
+const event = z
+  .string()
+  .refine(isLedgerEvent, "is not a ledger event")
+  .optional();
+const cursor = z.string().max(1_000).optional();
+const time = z.string().max(64).optional();
+
+function bounds(query: { since?: string | undefined; until?: string | undefined }, now: number) {
+  return {
+    since_ms: query.since === undefined ? undefined : parseSince(query.since, now, "since"),
+    until_ms: query.until === undefined ? undefined : parseSince(query.until, now, "until"),
+  };
+}
+
+export const searchRuns = operation({
+  id: "search_runs",
+  summary: "Search runs, newest first",
+  method: "GET",
+  path: "/v1/search/runs",
+  role: "auditor",
+  params: noParams,
+  query: z.strictObject({
+    actor: field,
+    tool: field,
+    tenant: field,
+    mode: z.enum(MODES).optional(),
+    status: z.enum(STEP_STATUSES).optional(),
+    event,
+    since: time,
+    until: time,
+    attention: z.enum(["0", "1"]).optional(),
+    q: field,
+    limit: pageLimit.optional(),
+    cursor,
+  }),
+  output: z.strictObject({
+    runs: z.array(
+      z.strictObject({
+        run_id: z.string(),
+        actor: z.string(),
+        mode: z.enum(MODES),
+        tenant: z.union([z.string(), z.null()]),
+        created_ms: z.int(),
+        steps: z.int(),
+        unresolved: z.int(),
+        attention: z.boolean(),
+      }),
+    ),
+    next_cursor: z.union([z.string(), z.null()]),
+  }),
+  status: 200,
+  async run({ app }, { query }) {
+    const { attention, limit, cursor, ...rest } = query;
+    const found = await findRuns(app.core, {
+      ...rest,
+      ...bounds(query, app.core.env.now()),
+      attention: attention === "1",
+      limit: limit ?? LIMITS.page_default,
+      after: cursor === undefined ? undefined : decodeCursor(cursor),
+    });
+    return { runs: found.runs, next_cursor: found.next === null ? null : encodeCursor(found.next) };
+  },
+});
+
+export const searchRecords = operation({
+  id: "search_records",
+  summary: "Search ledger records, newest first",
+  method: "GET",
+  path: "/v1/search/records",
+  role: "auditor",
+  params: noParams,
+  query: z.strictObject({
+    run_id: field,
+    event,
+    actor: field,
+    tool: field,
+    since: time,
+    until: time,
+    q: field,
+    limit: pageLimit.optional(),
+    cursor,
+  }),
+  output: z.strictObject({ records: z.array(z.looseObject({ seq: z.int() })), next_cursor: z.union([z.string(), z.null()]) }),
+  status: 200,
+  async run({ app }, { query }) {
+    const limit = query.limit ?? LIMITS.page_default;
+    const before = query.cursor === undefined ? undefined : decodeCursor(query.cursor).sort;
+    if (before !== undefined && !Number.isSafeInteger(before)) throw invalid("cursor: not a cursor of this listing");
+    const { run_id, event, actor, tool, q } = query;
+    const lines = await app.core.store.records({
+      ...{ run_id, event, actor, tool, q },
+      ...bounds(query, app.core.env.now()),
+      to: before === undefined ? undefined : before - 1,
+      order: "desc",
+      limit,
+    });
+    const records = lines.map((line) => JSON.parse(line) as { seq: number });
+    const last = records[records.length - 1];
+    const next_cursor = records.length === limit && last !== undefined ? encodeCursor({ sort: last.seq, key: "" }) : null;
+    return { records, next_cursor };
+  },
+});

@@ -1,0 +1,229 @@
+/**
+ * Opens the files behind a checkpoint, under the lock: reads the journals and the ledger's tail, lets
+ * `reconcile` decide what counts, and does to the files what it decided. O(tail), whatever the ledger's
+ * length.
+ */
+import { join } from "node:path";
+import { SvcError } from "../../kernel/errors.ts";
+import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
+import { encodeItem, type LineInfo, parseJournal, type UnitBlock } from "../logged/block.ts";
+import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
+import { type Disk, EXISTING_APPEND, errorCode, readRange, syncFolder, writeAll } from "../logged/disk.ts";
+import type { Loaded } from "../logged/log.ts";
+import type { Cursor } from "./follow.ts";
+import { type LedgerScan, scanLedger } from "./ledger-scan.ts";
+import { journalName, journalPath, ledgerPath } from "./paths.ts";
+import { lineInfo, type ReadJournal, type Repair, reconcile, type Verdict } from "./recover.ts";
+
+export interface LoadParts {
+  disk: Disk;
+  folder: string;
+  base: Base;
+  warn(message: string, fields?: Record<string, unknown>): void;
+}
+
+interface OpenJournal extends ReadJournal {
+  fd: number;
+}
+
+export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loaded: Loaded }> {
+  const { disk, folder, base } = parts;
+  const ledger_fd = await openExisting(disk, ledgerPath(folder));
+  const journals: OpenJournal[] = [];
+  try {
+    const missing = await openJournals(parts, journals);
+    const ledger_size = disk.facts(ledger_fd).size;
+    const problem = missing ?? checkBoundary(disk, ledger_fd, ledger_size, base);
+    const scan: LedgerScan =
+      problem === undefined
+        ? scanLedger(readRange(disk, ledger_fd, base.size, ledger_size), base.head, base.size)
+        : { lines: [], end: base.size, torn: 0, bad_seq: undefined };
+    const verdict: Verdict =
+      problem === undefined
+        ? reconcile(base, journals, scan)
+        : { ...reconcile(base, journals, scan), repair: undefined, problem };
+    return await settle(parts, ledger_fd, journals, verdict);
+  } catch (error) {
+    for (const fd of [ledger_fd, ...journals.map(({ fd }) => fd)]) await disk.close(fd).catch(() => {});
+    throw error;
+  }
+}
+
+async function openExisting(disk: Disk, path: string): Promise<number> {
+  try {
+    return await disk.open(path, EXISTING_APPEND);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    throw new SvcError("unavailable", `ledger unavailable: ${path} is missing`, { cause: error });
+  }
+}
+
+/** Opens and reads every journal behind the checkpoint; answers what is wrong with them, if anything. */
+async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcError | undefined> {
+  const { disk, folder, base } = parts;
+  let { crc } = base;
+  for (let generation = base.generation + 1; ; ) {
+    let fd: number;
+    try {
+      fd = await disk.open(journalPath(folder, generation), EXISTING_APPEND);
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") throw error;
+      return new SvcError(
+        "corrupt",
+        `${journalName(generation)} is missing: the newest working data is lost`,
+      );
+    }
+    const parsed = parseJournal(readRange(disk, fd, 0, disk.facts(fd).size), 0, crc);
+    into.push({ generation, fd, parsed });
+    const [first] = parsed.items;
+    if (first?.kind !== "header" || first.generation !== generation) {
+      return new SvcError("corrupt", `${journalName(generation)} does not begin as a journal should`);
+    }
+    const last = parsed.items[parsed.items.length - 1]!;
+    if (last.kind !== "next") return undefined;
+    generation = last.generation;
+    crc = last.crc;
+  }
+}
+
+/** Longer than any line. */
+const LAST_LINE = 65_536;
+
+/** The ledger must reach to where the checkpoint ends, and its line there must be the one meant. */
+function checkBoundary(disk: Disk, fd: number, size: number, base: Base): SvcError | undefined {
+  if (size < base.size) {
+    return new SvcError(
+      "corrupt",
+      `ledger.jsonl has been truncated: ${base.size} bytes (${base.head.records} records) were recorded, ${size} are left`,
+    );
+  }
+  if (base.size === 0) return undefined;
+  const bytes = readRange(disk, fd, Math.max(0, base.size - LAST_LINE), base.size);
+  const line = bytes.toString("utf8", bytes.lastIndexOf(0x0a, bytes.length - 2) + 1, bytes.length - 1);
+  const isWhole = bytes[bytes.length - 1] === 0x0a && line.includes(`,"hash":"${base.head.hash}"`);
+  return isWhole
+    ? undefined
+    : new SvcError("corrupt", `ledger.jsonl does not verify at record ${base.head.records - 1}`);
+}
+
+/** Does the repairs, closes what is no longer needed, and says where to carry on. */
+async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal[], verdict: Verdict) {
+  const { disk, base } = parts;
+  const { repair, problem } = verdict;
+  const active = verdict.journals[verdict.journals.length - 1];
+  const journal_fd = journals.find(({ generation }) => generation === active?.generation)?.fd ?? ledger_fd;
+  const kept = verdict.journals.map(({ generation, units }) => ({ generation, units: units as UnitBlock[] }));
+  const last = kept.flatMap(({ units }) => units).at(-1);
+  let cursor: Cursor = {
+    ledger_fd,
+    ledger_size: last?.size ?? base.size,
+    head: last?.head ?? base.head,
+    generation: active?.generation ?? base.generation + 1,
+    journal_fd,
+    journal_size: active?.end ?? 0,
+    crc: active?.crc ?? base.crc,
+  };
+  if (repair !== undefined) {
+    cursor = await perform(parts, cursor, repair);
+    if (repair.mark !== undefined) kept[kept.length - 1]!.units.push(repair.mark);
+  }
+  for (const { fd } of journals) if (fd !== journal_fd) await disk.close(fd).catch(() => {});
+  return { cursor, loaded: { base, journals: kept, problem } satisfies Loaded };
+}
+
+async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promise<Cursor> {
+  const { disk, folder, warn } = parts;
+  for (const message of repair.messages) warn(message, { folder });
+  if (repair.lost_lines.length > 0) {
+    // Nobody was told of them, yet they are not ours to destroy.
+    const aside = join(folder, `cut-${Date.now()}-${cursor.head.records}.jsonl`);
+    const fd = await disk.open(aside, "wx");
+    try {
+      await writeAll(disk, fd, Buffer.from(`${repair.lost_lines.join("\n")}\n`), null);
+      await disk.sync(fd);
+    } finally {
+      await disk.close(fd);
+    }
+    await syncFolder(disk, folder);
+    warn("records taken back were put aside", { file: aside });
+  }
+  // The journal first: were the ledger cut and this then not done, it would be done at the next start.
+  if (disk.facts(cursor.journal_fd).size > cursor.journal_size) {
+    await disk.truncate(cursor.journal_fd, cursor.journal_size);
+  }
+  if (repair.ledger_end !== undefined) await disk.truncate(cursor.ledger_fd, repair.ledger_end);
+  let after = cursor;
+  if (repair.mark !== undefined) {
+    const { text, crc } = encodeItem(repair.mark, cursor.crc);
+    await writeAll(disk, cursor.journal_fd, Buffer.from(text), null);
+    const { head, size } = repair.mark;
+    after = {
+      ...cursor,
+      head,
+      ledger_size: size,
+      journal_size: cursor.journal_size + Buffer.byteLength(text),
+      crc,
+    };
+  }
+  await disk.sync(cursor.journal_fd);
+  await disk.sync(cursor.ledger_fd);
+  return after;
+}
+
+/** Writes a file's bytes over themselves, from `from` to its end, and syncs it. */
+export async function rewrite(disk: Disk, path: string, from: number): Promise<void> {
+  const fd = await disk.open(path, "r+");
+  try {
+    const { size } = disk.facts(fd);
+    await writeAll(disk, fd, readRange(disk, fd, from, size), from);
+    await disk.sync(fd);
+  } finally {
+    await disk.close(fd);
+  }
+}
+
+const CHUNK = 1_048_576;
+
+/** A ledger without its checkpoint and journals: shown line by line, and refused new ones. */
+export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded: Loaded } {
+  const lines: LineInfo[] = [];
+  let rest = Buffer.alloc(0);
+  let size = 0;
+  for (let at = 0; ; ) {
+    const bytes = readRange(disk, fd, at, at + CHUNK);
+    if (bytes.length === 0) break;
+    at += bytes.length;
+    const chunk = Buffer.concat([rest, bytes]);
+    let from = 0;
+    for (let to = chunk.indexOf(0x0a); to >= 0; to = chunk.indexOf(0x0a, from)) {
+      lines.push(infoOf(chunk.toString("utf8", from, to), to + 1 - from));
+      from = to + 1;
+    }
+    size += from;
+    rest = chunk.subarray(from);
+  }
+  const head = { records: lines.length, hash: GENESIS };
+  const unit: UnitBlock = { kind: "unit", head, size, lines, puts: [], end: true };
+  const problem = new SvcError(
+    "corrupt",
+    "ledger.jsonl has records, but state.db, which holds the working data beside it, is missing: restore both from a backup",
+  );
+  const cursor: Cursor = {
+    ledger_fd: fd,
+    ledger_size: size,
+    head: EMPTY_HEAD,
+    generation: 1,
+    journal_fd: fd,
+    journal_size: 0,
+    crc: 0,
+  };
+  return { cursor, loaded: { base: EMPTY_BASE, journals: [{ generation: 1, units: [unit] }], problem } };
+}
+
+function infoOf(text: string, length: number): LineInfo {
+  try {
+    return lineInfo(text, length);
+  } catch {
+    return { length, ts_ms: 0, event: "", actor: "", run_id: undefined, tool: undefined };
+  }
+}
