@@ -2,13 +2,15 @@
  * The rules in force and where they come from. They are read whole and swapped whole: what does not load
  * changes nothing, and no decision ever sees new manifests with an old policy.
  */
+import { existsSync } from "node:fs";
 import type { Settings } from "../config/settings.ts";
 import { pathStamp, readTextFile } from "../config/files.ts";
-import { isRemote, loadManifests } from "../config/manifest-source.ts";
+import { isRemote, loadManifests, manifestFiles } from "../config/manifest-source.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Rules } from "../engine/core.ts";
 import { ProblemsError } from "../kernel/errors.ts";
-import type { LoadedManifests } from "../model/manifest/load.ts";
+import { type LoadedManifests, readManifests } from "../model/manifest/load.ts";
+import { manifestSet } from "../model/manifest/set.ts";
 import { compilePolicy, EMPTY_POLICY, type Policy } from "../model/policy/compile.ts";
 import { loadPolicy } from "../model/policy/load.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -28,6 +30,7 @@ export interface RulesSource {
 /** What the registry adds: published manifests, and the policy version that was activated. */
 export interface RegistryRules {
   manifestsPath: string | null;
+  activeFile: string | null;
   activePolicy(): Promise<{ file: string; text: string } | null>;
 }
 
@@ -76,10 +79,30 @@ async function read({ settings, egress, log, registry }: RulesDeps): Promise<Loa
   };
   const warn = (message: string, fields?: Record<string, unknown>) => log.warn(message, fields);
   const source = { path: settings.manifests, egress, data: settings.data, warn };
-  const manifests = await collect(loadManifests(source));
+  const manifests = await collect(withRegistry(loadManifests(source), settings.manifests, registry));
   const policy = await collect(readPolicy(settings.policy, registry));
   if (manifests === undefined || policy === undefined) throw new ProblemsError(problems);
   return { manifests, policy };
+}
+
+/** Configured and published manifests together, as if they lay in one folder. */
+async function withRegistry(base: Promise<LoadedManifests>, path: string | null, registry: RegistryRules): Promise<LoadedManifests> {
+  const folder = registry.manifestsPath;
+  if (folder === null || folder === path || !existsSync(folder)) return base;
+  const { files, problems } = await manifestFiles(folder);
+  if (problems.length > 0) throw new ProblemsError(problems);
+  if (path === null || isRemote(path)) return mergeManifests(await base, readManifests(files));
+  const configured = await manifestFiles(path);
+  await base;
+  return readManifests([...configured.files, ...files]);
+}
+
+function mergeManifests(a: LoadedManifests, b: LoadedManifests): LoadedManifests {
+  return {
+    ...manifestSet([...a.all, ...b.all]),
+    warnings: [...a.warnings, ...b.warnings],
+    sourceOf: (manifest) => a.sourceOf(manifest) ?? b.sourceOf(manifest),
+  };
 }
 
 async function readPolicy(path: string | null, registry: RegistryRules): Promise<Policy> {
@@ -90,7 +113,7 @@ async function readPolicy(path: string | null, registry: RegistryRules): Promise
 }
 
 async function stampOf({ settings, registry }: RulesDeps): Promise<string> {
-  const paths = [settings.manifests, settings.policy, registry.manifestsPath].filter(
+  const paths = [settings.manifests, settings.policy, registry.manifestsPath, registry.activeFile].filter(
     (path): path is string => path !== null && !isRemote(path),
   );
   return (await Promise.all(paths.map(pathStamp))).join(" ");

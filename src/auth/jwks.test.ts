@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type FakeIssuer, fakeIssuer } from "../../test/support/issuer.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { type OidcSettings, OidcVerifier } from "./oidc.ts";
 
@@ -37,6 +38,7 @@ describe("the issuer's keys", () => {
   });
 
   test("a flood of unknown key ids causes one fetch in a minute, cold and warm", async () => {
+    verifies("contract.oidc.unknown-kid");
     const from = await fakeIssuer();
     const flood = async (check: OidcVerifier) => {
       for (let i = 0; i < 200; i++)

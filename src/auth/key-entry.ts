@@ -39,6 +39,11 @@ const PLAIN = /^[\x21-\x7e]+$/;
 const NAME_CHARS = 256;
 const LIST_ENTRIES = 1_000;
 
+/** A key that can ask for a call and also approve it; svc doctor warns of these. */
+export function asksAndApproves({ roles }: KeyEntry): boolean {
+  return roles.includes("agent") && roles.some((role) => role !== "agent" && role !== "auditor");
+}
+
 /** Written by hand rather than as a schema: a file may hold 100,000 entries and is read while serving. */
 export function readEntry(value: Json): { entry: KeyEntry | undefined; problems: string[] } {
   if (!isJsonObject(value)) return { entry: undefined, problems: ["must be an object"] };

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fakeEnv } from "../../test/support/env.ts";
 import { tempDir } from "../../test/support/tmp.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { KeyFile, modeWarning } from "./key-file.ts";
@@ -37,6 +38,7 @@ describe("a key file", () => {
   });
 
   test("that changes is noticed, also when neither its size nor its time moves on", async () => {
+    verifies("core.auth.keys-on-change");
     const { path, file, holds } = await opened(keys("ann"));
     writeFileSync(path, keys("bob"));
     await file.poll();
@@ -54,6 +56,7 @@ describe("a key file", () => {
   });
 
   test("that is gone or broken later changes nothing, and is told of once", async () => {
+    verifies("core.auth.keys-broken-file");
     const { path, file, holds, warnings } = await opened(keys("ann"));
     for (const broken of ["", "[", "{}", '[{"name": "ann"}]']) {
       writeFileSync(path, broken);

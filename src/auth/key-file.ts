@@ -36,6 +36,7 @@ export class KeyFile {
   private told = "";
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<unknown> = Promise.resolve();
+  private waiting: Promise<number> | undefined;
 
   private constructor(path: string, deps: KeyFileDeps) {
     this.path = path;
@@ -59,12 +60,17 @@ export class KeyFile {
     return this.current;
   }
 
-  /** Reads the file now; throws, and keeps the old keys, where it does not load. Answers how many there are. */
+  /**
+   * Reads the file now; throws, and keeps the old keys, where it does not load. Answers how many there are.
+   * Of a storm of calls those that still wait share one reading, which sees the newest text.
+   */
   reload(): Promise<number> {
-    return this.inTurn(async () => {
+    this.waiting ??= this.inTurn(async () => {
+      this.waiting = undefined;
       await this.take(await this.read());
       return this.current.size;
     });
+    return this.waiting;
   }
 
   /** What the timer does: reads the file if it looks changed, and never throws. */
@@ -73,9 +79,7 @@ export class KeyFile {
       try {
         const found = stamp(await stat(this.path).catch(() => undefined));
         if (found === this.seen) return;
-        const reading = await this.read();
-        if (reading.text === this.text) this.remember(reading.stats);
-        else await this.take(reading);
+        await this.take(await this.read());
       } catch (error) {
         this.tellOnce(messageOf(error));
       }
@@ -114,12 +118,14 @@ export class KeyFile {
   }
 
   private async take({ text, stats }: Reading): Promise<void> {
-    const { entries } = await parseKeysGently(text, this.path);
-    this.current = new KeyRing(entries);
-    this.text = text;
+    if (text !== this.text) {
+      const { entries } = await parseKeysGently(text, this.path);
+      this.current = new KeyRing(entries);
+      this.text = text;
+      this.deps.changed?.(this.current);
+    }
     this.told = "";
     this.remember(stats);
-    this.deps.changed?.(this.current);
   }
 
   /** The times are the disk's, so its clock and ours are compared only for what is recent. */

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import { ProblemsError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
+import { asksAndApproves } from "./key-entry.ts";
 import { parseKeys, parseKeysGently } from "./key-list.ts";
 import { KeyRing } from "./keys.ts";
 
@@ -20,6 +22,13 @@ const problems = (text: string): readonly string[] => {
 
 describe("reading the file", () => {
   test("role or roles, defaults, and every field", () => {
+    verifies(
+      "core.key.role-string",
+      "core.key.roles-list",
+      "core.key.groups-optional",
+      "core.key.tenant-optional",
+      "core.key.not-before-optional",
+    );
     expect(parse(good)).toEqual([
       {
         name: "ann",
@@ -55,6 +64,7 @@ describe("reading the file", () => {
   });
 
   test("an empty list is a list", () => {
+    verifies("core.key.file-is-json-list");
     expect(parseKeys(" [ ] \n", "k").entries).toEqual([]);
   });
 
@@ -110,6 +120,7 @@ describe("reading the file", () => {
     ["another misspelt field", { expire_at: "2027-01-01" }, /did you mean "expires_at"/],
   ];
   test.each(bad)("%s", (_name, change, wanted) => {
+    verifies("core.key.role-values", "core.key.sha256-lowercase-hex");
     const found = problems(JSON.stringify([good, { ...good, key_sha256: sha256Hex("other"), ...change }]));
     expect(found.join("\n")).toMatch(wanted);
     expect(found[0]).toMatch(/^keys\.json: entry 1/);
@@ -151,11 +162,23 @@ describe("reading the file", () => {
   });
 });
 
+test("a key that can ask and approve is told apart", () => {
+  const roles = (...list: string[]) => asksAndApproves(parse({ ...good, role: undefined, roles: list })[0]!);
+  expect([
+    roles("agent"),
+    roles("agent", "auditor"),
+    roles("admin"),
+    roles("agent", "approver"),
+    roles("admin", "agent"),
+  ]).toEqual([false, false, false, true, true]);
+});
+
 describe("the ring", () => {
   const NOW = Date.UTC(2026, 5, 1);
   const ring = (...entries: unknown[]) => new KeyRing(parse(...entries));
 
   test("finds a principal whose identity cannot be mistaken for a token's", () => {
+    verifies("core.auth.key-by-sha256");
     const found = ring({
       ...good,
       role: undefined,

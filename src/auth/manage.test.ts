@@ -13,6 +13,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../../test/support/tmp.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { KeyFile } from "./key-file.ts";
@@ -62,6 +63,7 @@ describe("managing keys", () => {
   });
 
   test("a new key is shown once, works at once, and only its hash is kept", async () => {
+    verifies("core.key.never-stored");
     const { manager, live, raw, path } = await managed(root);
     const made = await manager.create("bot", {
       roles: ["agent"],
@@ -88,6 +90,7 @@ describe("managing keys", () => {
   });
 
   test("a patch changes its fields alone and keeps order and the others as they were", async () => {
+    verifies("contract.http.keys-atomic");
     const { manager, live, raw } = await managed(root, entry("a", { tenant: "t" }), entry("b"));
     await manager.patch(1, { disabled: true, tenant: null, groups: ["g"] });
     expect(raw()).toEqual([

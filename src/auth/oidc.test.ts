@@ -3,6 +3,7 @@ import { OAuth2Server } from "oauth2-mock-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FakeEnv, fakeEnv } from "../../test/support/env.ts";
 import { type FakeIssuer, fakeIssuer } from "../../test/support/issuer.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { Authenticator } from "./authenticate.ts";
@@ -37,6 +38,7 @@ const encode = (value: unknown) =>
 
 describe("a good token", () => {
   test("becomes a principal that no API key can be mistaken for", async () => {
+    verifies("core.auth.oidc-valid", "core.auth.oidc-role-map", "core.auth.oidc-principal");
     const from = await fakeIssuer();
     const found = await verifier(from).verify(await from.sign({ groups: ["ops", "people", "others"] }));
     expect(found).toEqual({
@@ -74,6 +76,7 @@ describe("a good token", () => {
   });
 
   test("groups in another claim, by its whole name or as a path", async () => {
+    verifies("contract.oidc.groups-claim");
     const from = await fakeIssuer();
     const roles = async (groups_claim: string, claims: JWTPayload) =>
       (await verifier(from, { groups_claim }).verify(await from.sign({ groups: undefined, ...claims })))
@@ -86,6 +89,7 @@ describe("a good token", () => {
   });
 
   test("the cap of an agent is the union of its groups' caps", async () => {
+    verifies("contract.readings.oidc-cap");
     const from = await fakeIssuer();
     const capped = verifier(from, { max_permissions: { bots: ["crm.*"], ops: ["mail.*", "crm.*"] } });
     const cap = async (groups: string[]) =>
@@ -98,6 +102,7 @@ describe("a good token", () => {
 
 describe("a token without a place here", () => {
   test("no mapped role is 403, not 401", async () => {
+    verifies("contract.oidc.no-role-403");
     const from = await fakeIssuer();
     const check = verifier(from);
     const none = "forbidden: no role is mapped to this token's groups";
@@ -217,6 +222,7 @@ describe("a bad token", () => {
     ["a megabyte", () => `${"a".repeat(1_000_000)}.b.c`],
   ];
   test.each(bad)("%s is 401", async (_name, make) => {
+    verifies("core.auth.oidc-bad-signature", "core.auth.oidc-wrong-audience", "core.auth.oidc-expired");
     const from = await fakeIssuer();
     expect(await told(verifier(from).verify(await make(from)))).toBe(INVALID);
   });
@@ -250,7 +256,7 @@ describe("with a real issuer, over the egress guard", () => {
   let env: FakeEnv;
 
   beforeAll(async () => {
-    await server.issuer.keys.generate("RS256");
+    await server.issuer.keys.generate("ES256");
     await server.start(0, "127.0.0.1");
     env = fakeEnv({ now: Date.now() });
   });
@@ -312,6 +318,7 @@ describe("with a real issuer, over the egress guard", () => {
   });
 
   test("a guard that forbids the issuer's address lets no token in", async () => {
+    verifies("contract.oidc.guarded");
     const closed = createEgress({ block_private: true });
     const warnings: string[] = [];
     const oidc = new OidcVerifier(settings(), {

@@ -1,8 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../../test/support/tmp.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { ProblemsError } from "../kernel/errors.ts";
 import { type LoadOptions, loadSettings } from "./load.ts";
 
@@ -24,6 +26,7 @@ function problems(yaml: string | null, options: Partial<LoadOptions> = {}): read
 
 describe("${NAME}", () => {
   test("is replaced in texts, lists and mappings, and may stand for a number or a switch", () => {
+    verifies("contract.config.expansion");
     const yaml =
       "listen: {port: '${P}'}\ncapture: {enabled: '${ON}', ttl: '${TTL}'}\nenvironment: 'x-${E}-$${E}'\nupstreams: [{name: a, command: c, args: ['${E}'], env: {K: '${E}'}}]\n";
     const { settings } = load(yaml, { env: { P: "81", ON: "1", E: "prod", TTL: "36h" } });
@@ -36,6 +39,7 @@ describe("${NAME}", () => {
   });
 
   test("a variable that is not set is a problem that names the key, the line and the variable", () => {
+    verifies("contract.config.expansion-missing");
     expect(problems("store: files\nchat:\n  signing_secret: ${NOPE}\n")).toEqual([
       "svc.config.yaml:3:19: chat.signing_secret: the environment variable NOPE is not set",
     ]);

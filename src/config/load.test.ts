@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../../test/support/tmp.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { ProblemsError } from "../kernel/errors.ts";
 import { describeSettings, renderSettings, showOrigin } from "./describe.ts";
 import { type LoadOptions, loadSettings } from "./load.ts";
@@ -61,6 +62,18 @@ upstreams:
 
 describe("the whole file", () => {
   test("every key of the interface, typed, with paths from the file's folder", () => {
+    verifies(
+      "contract.config.paths",
+      "contract.config.listen",
+      "contract.config.oidc",
+      "contract.config.rollback",
+      "contract.config.features",
+      "contract.config.otlp",
+      "contract.config.registry",
+      "contract.config.gateway",
+      "ops.log.format",
+      "ops.log.level",
+    );
     const { cwd, settings } = load(WHOLE);
     expect(settings).toMatchObject({
       manifests: join(cwd, "manifests"),
@@ -146,8 +159,41 @@ describe("the whole file", () => {
   });
 });
 
+test("the defaults of the interface", () => {
+  verifies(
+    "core.setting.store-default",
+    "core.setting.console-default",
+    "contract.start.default-host",
+    "ops.capture-config.enabled",
+    "ops.capture-config.ttl",
+    "ops.capture-config.redact-pii",
+    "ops.anchoring.interval",
+    "ops.alerts.remind-default",
+    "ops.egress.block-private-default",
+  );
+  const { settings } = load(null);
+  expect(settings).toMatchObject({
+    store: "files",
+    console: { mode: "off", role: "operator" },
+    listen: { host: "127.0.0.1", port: 8787 },
+    capture: { enabled: false, ttl_ms: 7 * 86_400_000, redact_pii: true },
+    anchor: { interval_ms: 3_600_000, sinks: [] },
+    alerts: { remind_ms: 3_600_000, denial_spike: 10 },
+    egress: { block_private: false, region: null },
+    oidc: { groups_claim: "groups" },
+    mode: "enforce",
+  });
+  expect(settings.egress.allow).toBeUndefined();
+});
+
 describe("precedence", () => {
   test("option, then environment, then file, then default", () => {
+    verifies(
+      "contract.config.flag-first",
+      "contract.config.env-second",
+      "contract.config.file-third",
+      "contract.start.default-port",
+    );
     const yaml = "listen: {port: 1000}\nstore: sqlite\n";
     expect(load(null).settings.listen.port).toBe(8787);
     expect(load(yaml).settings.listen.port).toBe(1000);
@@ -166,6 +212,7 @@ describe("precedence", () => {
   });
 
   test("paths of the environment and of options are taken from the working directory", () => {
+    verifies("contract.config.file-place");
     const cwd = tempDir("cfg");
     mkdirSync(join(cwd, "etc"));
     writeFileSync(join(cwd, "etc/c.yaml"), "manifests: m\npolicy: p\n");
@@ -198,6 +245,24 @@ describe("precedence", () => {
   });
 
   test("every environment variable of the interface", () => {
+    verifies(
+      "core.setting.manifests",
+      "core.setting.keys",
+      "core.setting.data",
+      "core.setting.policy",
+      "core.setting.port",
+      "core.setting.store",
+      "core.setting.database-url",
+      "core.setting.signing-key",
+      "core.setting.kill-file",
+      "core.setting.console",
+      "core.setting.compensator-cmd",
+      "core.setting.reader-cmd",
+      "core.setting.oidc-issuer",
+      "core.setting.oidc-role-map",
+      "ops.capture-config.env",
+      "ops.capture-config.env-ttl",
+    );
     const { settings } = load(null, {
       env: {
         SVC_MANIFESTS: "/m",

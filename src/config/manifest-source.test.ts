@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../../test/support/tmp.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import type { EgressResponse } from "../egress/egress.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { pathStamp } from "./files.ts";
@@ -22,6 +23,7 @@ describe("a file or a folder", () => {
   });
 
   test("one file; every .yaml and .yml below a folder in order; nothing else", async () => {
+    verifies("core.manifest.file-or-folder", "contract.manifest.folder-recursive");
     const dir = tempDir("m");
     mkdirSync(join(dir, "b/c"), { recursive: true });
     writeFileSync(join(dir, "z.yaml"), entry("z"));
@@ -127,6 +129,7 @@ describe("a URL", () => {
   };
 
   test("the last good copy serves while the address is out of reach", async () => {
+    verifies("contract.manifest.url", "contract.manifest.url-last-good");
     const data = tempDir("d");
     const warnings: string[] = [];
     const load = (egress: typeof down) =>

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { tempDir } from "../../test/support/tmp.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { ProblemsError } from "../kernel/errors.ts";
 import { type LoadOptions, loadSettings } from "./load.ts";
 
@@ -127,6 +128,7 @@ describe("problems", () => {
     ["a tag", "store: !!js/function x", /tags/],
   ];
   test.each(cases)("%s", (_name, yaml, wanted) => {
+    verifies("contract.config.unknown-key");
     expect(problems(yaml).join("\n")).toMatch(wanted);
   });
 

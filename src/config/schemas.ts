@@ -1,6 +1,7 @@
 /** The JSON Schemas for editors, made from the schemas that validate. */
 import { z } from "zod";
 import { manifestFileSchema } from "../model/manifest/schema.ts";
+import { policySchema } from "../model/policy/schema.ts";
 import { isSection, type Row, type Section } from "./row.ts";
 import { ENTRIES } from "./settings.ts";
 
@@ -18,6 +19,7 @@ export function generateSchemas(options: SchemaOptions = {}): Record<string, str
   const manifest = { title: "svc tool manifests", ...toJsonSchema(manifestFileSchema) };
   return {
     "manifest.schema.json": print(manifest),
+    "policy.schema.json": print({ title: "svc policy", ...toJsonSchema(policySchema) }),
     "config.schema.json": print(configSchema(options)),
   };
 }

@@ -10,6 +10,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { App } from "../app/app.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { chatRoutes } from "./chat.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 
@@ -36,6 +37,8 @@ export interface HttpParts {
   app: App;
   authenticate: Authenticate;
   metrics: Metrics;
+  /** Knows principals by the name of their key, for chat users; without it there are no chat actions. */
+  named?(name: string): Principal | undefined;
   /** Told once per answered request. */
   answered?(request: Answered): void;
   /** What else must work before this process is ready, as problems; the gateway's upstreams, for one. */
@@ -86,6 +89,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   });
   openRoutes(server, parts);
   operationRoutes(server, parts);
+  chatRoutes(server, app, { named: (name) => parts.named?.(name) });
   return server;
 }
 

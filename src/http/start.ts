@@ -11,6 +11,7 @@ export async function startServer(service: Service): Promise<Listening> {
   const server = createHttpServer({
     app: service,
     authenticate: (header) => auth.authenticate(header),
+    named: (name) => auth.named(name),
     metrics,
     answered(request: Answered) {
       metrics.http(request.method, request.route, request.status, request.ms);

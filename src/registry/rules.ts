@@ -1,4 +1,4 @@
-/** What the registry puts in force: the policy version that was activated, before the configured file. */
+/** What the registry puts in force: its manifests, and the policy version that was activated. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readTextFile } from "../config/files.ts";
@@ -10,17 +10,24 @@ export interface RegistryFolders {
 
 export const ACTIVE_FILE = "active";
 
-export function registryRules(folders: RegistryFolders) {
+/** Versions in the order of their activation; the last one is in force. */
+export async function readActive(folder: string): Promise<string[]> {
+  const text = await readFile(join(folder, ACTIVE_FILE), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  return text.split("\n").filter((line) => line !== "");
+}
+
+export function registryRules({ manifests, policies }: RegistryFolders) {
   return {
-    manifestsPath: folders.manifests,
+    manifestsPath: manifests,
+    /** Changes with every activation. */
+    activeFile: policies === null ? null : join(policies, ACTIVE_FILE),
     async activePolicy(): Promise<{ file: string; text: string } | null> {
-      if (folders.policies === null) return null;
-      const version = await readFile(join(folders.policies, ACTIVE_FILE), "utf8").catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return null;
-        throw error;
-      });
-      if (version === null) return null;
-      const file = join(folders.policies, `${version.trim()}.yaml`);
+      const version = policies === null ? undefined : (await readActive(policies)).at(-1);
+      if (policies === null || version === undefined) return null;
+      const file = join(policies, `${version}.yaml`);
       return { file, text: await readTextFile(file) };
     },
   };

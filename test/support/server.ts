@@ -72,7 +72,7 @@ export async function testServer(options: TestServerOptions = {}): Promise<TestS
   const logged: string[] = [];
   const log = createLogger(settings.log, { redact: (text) => text, sink: lineSink((line) => void logged.push(line)) });
   const app = await openService(settings, env, { log, store: new MemoryStore() });
-  const http = createHttpServer({ app, metrics: app.metrics, authenticate: (header) => app.auth.authenticate(header) });
+  const http = createHttpServer({ app, metrics: app.metrics, authenticate: (header) => app.auth.authenticate(header), named: (name) => app.auth.named(name) });
   afterAll(async () => {
     await http.close();
     await app.close();

@@ -37,6 +37,10 @@ const exact = (
   accept,
 });
 
+/** A mark that occurs nowhere else: it is found even where somebody glued it to other text. */
+const marked = (kind: string, hints: string, pattern: RegExp, accept?: Credential["accept"]): Credential =>
+  exact(kind, hints, new RegExp(pattern.source, "g"), accept);
+
 /** A pattern whose match must not begin in the middle of a word; so each run of letters is tried once. */
 const row = (kind: string, hints: string, pattern: RegExp, accept?: Credential["accept"]): Credential =>
   exact(kind, hints, new RegExp(`(?<![A-Za-z0-9])${pattern.source}`, "g"), accept);
@@ -49,7 +53,7 @@ const CLOUD: readonly Credential[] = [
   ),
   exact("gcp_api_key", "AIza", /(?<![A-Za-z0-9_-])AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])/g),
   row("gcp_oauth_token", "ya29.", /ya29\.[A-Za-z0-9_-]{20,1000}/, random),
-  row("gcp_client_secret", "GOCSPX-", /GOCSPX-[A-Za-z0-9_-]{24,40}/),
+  marked("gcp_client_secret", "GOCSPX-", /GOCSPX-[A-Za-z0-9_-]{24,40}/),
   exact(
     "azure_storage_key",
     "AccountKey= SharedAccessKey=",
@@ -61,20 +65,20 @@ const CLOUD: readonly Credential[] = [
     /(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])/g,
   ),
   exact("azure_sas_signature", "sig=", /[?&;]sig=([A-Za-z0-9%/+]{40,120}={0,2})/g, mixed),
-  row("digitalocean_token", "_v1_", /do[opr]_v1_[a-f0-9]{64}(?![a-f0-9])/),
+  marked("digitalocean_token", "_v1_", /do[opr]_v1_[a-f0-9]{64}(?![a-f0-9])/),
   row("heroku_key", "HRKU-", /HRKU-[A-Za-z0-9_-]{30,100}/),
   row("fly_token", "fm2_ fo1_", /(?:fm2|fo1)_[A-Za-z0-9+/_-]{40,2000}={0,2}/),
   row("netlify_token", "nfp_", /nfp_[A-Za-z0-9]{36,50}/),
   row("cloudflare_key", "v1.0-", /v1\.0-[a-f0-9]{24}-[a-f0-9]{146}/),
   row("databricks_token", "dapi", /dapi[a-f0-9]{32}(?:-\d{1,2})?(?![A-Za-z0-9])/),
-  row("planetscale_token", "pscale_", /pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,80}/),
+  marked("planetscale_token", "pscale_", /pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,80}/),
   row("supabase_token", "sbp_", /sbp_[a-f0-9]{40}(?![a-f0-9])/),
 ];
 
 const DEVELOPER: readonly Credential[] = [
-  row("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", /gh[pousr]_[A-Za-z0-9]{30,255}/, random),
-  row("github_token", "github_pat_", /github_pat_[A-Za-z0-9_]{36,255}/, random),
-  row(
+  marked("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", /gh[pousr]_[A-Za-z0-9]{30,255}/, random),
+  marked("github_token", "github_pat_", /github_pat_[A-Za-z0-9_]{36,255}/, random),
+  marked(
     "gitlab_token",
     "glpat- gldt- glrt- glcbt- glptt- glft- glimt- glagent- glsoat-",
     /gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat)-[A-Za-z0-9_-]{20,255}/,
@@ -82,10 +86,10 @@ const DEVELOPER: readonly Credential[] = [
   ),
   row("bitbucket_token", "ATBB ATCTT3", /(?:ATBB|ATCTT3)[A-Za-z0-9_=-]{28,255}/, mixed),
   row("atlassian_token", "ATATT3", /ATATT3[A-Za-z0-9_=-]{50,255}/),
-  row("npm_token", "npm_", /npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])/, random),
-  row("pypi_token", "pypi-", /pypi-[A-Za-z0-9_-]{50,1000}/, mixed),
-  row("rubygems_key", "rubygems_", /rubygems_[a-f0-9]{48}(?![a-f0-9])/),
-  row("docker_token", "dckr_pat_ dckr_oat_", /dckr_[po]at_[A-Za-z0-9_-]{27,60}/),
+  marked("npm_token", "npm_", /npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])/, random),
+  marked("pypi_token", "pypi-", /pypi-[A-Za-z0-9_-]{50,1000}/, mixed),
+  marked("rubygems_key", "rubygems_", /rubygems_[a-f0-9]{48}(?![a-f0-9])/),
+  marked("docker_token", "dckr_pat_ dckr_oat_", /dckr_[po]at_[A-Za-z0-9_-]{27,60}/),
   row("vault_token", "hvs. hvb. hvr.", /hv[sbr]\.[A-Za-z0-9_-]{24,300}/, random),
   row("terraform_token", ".atlasv1.", /[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,80}/),
   exact(
@@ -95,15 +99,15 @@ const DEVELOPER: readonly Credential[] = [
   ),
   row("pulumi_token", "pul-", /pul-[a-f0-9]{40}(?![a-f0-9])/),
   row("grafana_token", "glsa_ glc_", /gl(?:sa|c)_[A-Za-z0-9+/_=]{32,400}/, random),
-  row("sentry_token", "sntrys_ sntryu_", /sntry[su]_[A-Za-z0-9+/_=]{40,500}/),
-  row("postman_key", "PMAK-", /PMAK-[a-f0-9]{24}-[a-f0-9]{34}/),
-  row("newrelic_key", "NRAK-", /NRAK-[A-Z0-9]{27}(?![A-Z0-9])/),
-  row(
+  marked("sentry_token", "sntrys_ sntryu_", /sntry[su]_[A-Za-z0-9+/_=]{40,500}/),
+  marked("postman_key", "PMAK-", /PMAK-[a-f0-9]{24}-[a-f0-9]{34}/),
+  marked("newrelic_key", "NRAK-", /NRAK-[A-Z0-9]{27}(?![A-Z0-9])/),
+  marked(
     "tailscale_key",
     "tskey-",
     /tskey-(?:auth|api|client|scim|webhook)-[A-Za-z0-9]{8,40}-[A-Za-z0-9]{20,60}/,
   ),
-  row("linear_key", "lin_api_ lin_oauth_", /lin_(?:api|oauth)_[A-Za-z0-9]{40,64}/),
+  marked("linear_key", "lin_api_ lin_oauth_", /lin_(?:api|oauth)_[A-Za-z0-9]{40,64}/),
   row(
     "notion_token",
     "ntn_ secret_",
@@ -116,9 +120,9 @@ const DEVELOPER: readonly Credential[] = [
 ];
 
 const MODELS: readonly Credential[] = [
-  row("anthropic_key", "sk-ant-", /sk-ant-[A-Za-z0-9_-]{20,250}/, random),
-  row("openrouter_key", "sk-or-", /sk-or-v1-[a-f0-9]{64}(?![a-f0-9])/),
-  row(
+  marked("anthropic_key", "sk-ant-", /sk-ant-[A-Za-z0-9_-]{20,250}/, random),
+  marked("openrouter_key", "sk-or-", /sk-or-v1-[a-f0-9]{64}(?![a-f0-9])/),
+  marked(
     "openai_key",
     "sk-proj- sk-svcacct- sk-admin- sk-None-",
     /sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,250}/,
@@ -139,13 +143,13 @@ const MESSAGING: readonly Credential[] = [
     /hooks\.slack\.com\/(?:services|workflows|triggers)\/([A-Za-z0-9/+_-]{20,120})/g,
     random,
   ),
-  row(
+  marked(
     "slack_token",
     "xoxa- xoxb- xoxp- xoxo- xoxs- xoxr- xoxe- xoxe. xoxc- xoxd-",
     /xox[abposrecd][.-](?:xox[bp]-)?[A-Za-z0-9%-]{10,400}/,
     numbered,
   ),
-  row("slack_token", "xapp-", /xapp-\d-[A-Z0-9]{8,20}-\d{8,20}-[a-f0-9]{32,80}/),
+  marked("slack_token", "xapp-", /xapp-\d-[A-Z0-9]{8,20}-\d{8,20}-[a-f0-9]{32,80}/),
   exact("discord_webhook", "/api/webhooks/", /\/api\/webhooks\/\d{17,20}\/([A-Za-z0-9_-]{60,80})/g),
   exact(
     "discord_token",
@@ -160,17 +164,17 @@ const MESSAGING: readonly Credential[] = [
     mixed,
   ),
   row("twilio_key", "SK", /SK[0-9a-f]{32}(?![A-Za-z0-9])/),
-  row("sendgrid_key", "SG.", /SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}/, random),
+  marked("sendgrid_key", "SG.", /SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}/, random),
   exact("mailgun_key", "key-", /(?<![A-Za-z0-9-])key-[0-9a-f]{32}(?![A-Za-z0-9])/g),
   exact("mailgun_key", "-", /(?<![A-Za-z0-9-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![A-Za-z0-9-])/g),
   row("mailchimp_key", "-us", /[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])/),
 ];
 
 const BUSINESS: readonly Credential[] = [
-  row("stripe_key", "_live_ _test_", /[sr]k_(?:live|test)_[A-Za-z0-9]{10,250}/, random),
-  row("stripe_webhook_secret", "whsec_", /whsec_[A-Za-z0-9+/]{24,100}={0,2}/, random),
+  marked("stripe_key", "_live_ _test_", /[sr]k_(?:live|test)_[A-Za-z0-9]{10,250}/, random),
+  marked("stripe_webhook_secret", "whsec_", /whsec_[A-Za-z0-9+/]{24,100}={0,2}/, random),
   row("square_token", "sq0atp- sq0csp- sq0idp-", /sq0(?:atp|csp)-[A-Za-z0-9_-]{22,60}/),
-  row("shopify_token", "shpat_ shpca_ shppa_ shpss_", /shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}(?![A-Fa-f0-9])/),
+  marked("shopify_token", "shpat_ shpca_ shppa_ shpss_", /shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}(?![A-Fa-f0-9])/),
   row("facebook_token", "EAA", /EAA[A-Za-z0-9]{90,400}/, mixed),
 ];
 

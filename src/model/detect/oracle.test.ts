@@ -36,7 +36,9 @@ describe("secretlint as an oracle", () => {
       if (findSecrets(text, key).length > 0) agreed++;
       else missed.push(kind);
     }
-    console.log(`secretlint: finds ${agreed + missed.length} of ${samples.length}; the detector finds ${agreed} of those`);
+    console.log(
+      `secretlint: finds ${agreed + missed.length} of ${samples.length}; the detector finds ${agreed} of those`,
+    );
     expect(missed).toEqual([]);
     expect(agreed).toBeGreaterThan(20);
   });

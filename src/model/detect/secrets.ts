@@ -25,8 +25,17 @@ export function findSecrets(text: string, key?: string): Hit[] {
   return settle(hits);
 }
 
+/** Taking one secret out can bring another to light that was glued to it, so it is done until none is left. */
+const PASSES = 4;
+
 export function redactSecrets(text: string, key?: string): string {
-  return replaceHits(text, findSecrets(text, key), (kind) => `[REDACTED:${kind}]`);
+  let safe = text;
+  for (let pass = 0; pass < PASSES; pass++) {
+    const hits = findSecrets(safe, key);
+    if (hits.length === 0) break;
+    safe = replaceHits(safe, hits, (kind) => `[REDACTED:${kind}]`);
+  }
+  return safe;
 }
 
 const AWS_SECRET = /(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { verifies } from "../../../test/support/verifies.ts";
 import { valueHash } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import { readManifestEntry, readManifests } from "./load.ts";
@@ -41,6 +42,22 @@ const read = (text: string) => readManifests([{ file: "m.yaml", text }]);
 
 describe("a manifest as the engine reads it", () => {
   test("every field, as written", () => {
+    verifies(
+      "core.manifest.yaml-list",
+      "core.manifest.compensation-tool",
+      "core.manifest.residue",
+      "core.manifest.kind",
+      "core.manifest.requires-approval",
+      "core.manifest.verification",
+      "core.manifest.risk-data-class",
+      "core.manifest.risk-blast-radius",
+      "core.manifest.owner",
+      "core.manifest.audit-redaction",
+      "core.manifest.audit-retention-days",
+      "core.manifest.audit-evidence-export",
+      "core.manifest.version",
+      "contract.manifest.compensation-fields",
+    );
     expect(read(FULL).all[0]).toEqual({
       tool: "crm.create_contact",
       version: "1.2.0",
@@ -74,6 +91,7 @@ describe("a manifest as the engine reads it", () => {
   });
 
   test("every default filled in", () => {
+    verifies("contract.manifest.version-default", "contract.manifest.lifecycle-default");
     const text = `${entry()}- {tool: u, effect: compensable, permission: p, compensation: {tool: undo}, verification: {tool: look, expect: null}}\n`;
     const [plain, undoable] = read(text).all;
     expect(plain).toEqual({
@@ -107,12 +125,31 @@ describe("a manifest as the engine reads it", () => {
   });
 
   test("read_only is another word for read, whole numbers are versions, lists of paths are kept", () => {
+    verifies(
+      "contract.effect.read-only",
+      "contract.manifest.version-value",
+      "contract.manifest.idempotency-path",
+    );
     const text = entry({ effect: "read_only", version: "3", idempotency: "[$args.a, $args.b]" });
     expect(read(text).all[0]).toMatchObject({
       effect: "read",
       version: "3",
       idempotency: ["$args.a", "$args.b"],
     });
+  });
+
+  test("all five effects, with an undo where one is needed", () => {
+    verifies("contract.effect.values", "core.manifest.effect-known");
+    const undo = { compensation: "{tool: undo}" };
+    const effects = ["read", "idempotent", "irreversible"].map((effect) => entry({ tool: effect, effect }));
+    effects.push(...["reversible", "compensable"].map((effect) => entry({ tool: effect, effect, ...undo })));
+    expect(read(effects.join("")).all.map(({ effect }) => effect)).toEqual([
+      "read",
+      "idempotent",
+      "irreversible",
+      "reversible",
+      "compensable",
+    ]);
   });
 
   test("a normalised manifest is itself a valid entry, and means the same", () => {
@@ -187,6 +224,7 @@ describe("which version is active", () => {
       "1.0-b",
     ],
   ] as [[string, string][], string][])("%j gives %s", (list, wanted) => {
+    verifies("contract.manifest.newest-approved", "core.manifest.lifecycle");
     expect(versions(...list)).toBe(wanted);
     expect(versions(...[...list].reverse())).toBe(wanted);
   });

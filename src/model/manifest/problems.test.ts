@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { verifies } from "../../../test/support/verifies.ts";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { checkManifests, errorsByEntry, manifestProblems, readManifestEntry, readManifests } from "./load.ts";
 
@@ -15,6 +16,7 @@ const problems = (text: string) => manifestProblems(text, "m.yaml");
 
 describe("problems", () => {
   test("name the file, the line, the tool and the field", () => {
+    verifies("contract.manifest.error-names", "core.manifest.effect-unknown-refused");
     const text = `${entry()}\n- tool: crm.create\n  effect: Reversible\n  permission: p\n`;
     expect(manifestProblems(text, "manifests/a.yaml")).toEqual([
       'manifests/a.yaml:6: tool crm.create: effect: must be one of read, idempotent, reversible, compensable, irreversible, read_only, not "Reversible"; did you mean "reversible"?',
@@ -22,6 +24,7 @@ describe("problems", () => {
   });
 
   test("are all listed, over all files", () => {
+    verifies("contract.manifest.all-errors");
     const files = [
       { file: "a.yaml", text: entry({ effect: "maybe", permission: null, version: "[]" }) },
       { file: "b.yaml", text: "tool: x" },
@@ -172,6 +175,15 @@ describe("problems", () => {
     ["a control character in the owner", { owner: '"a\\u0007"' }, /owner: must not hold control/],
   ];
   test.each(bad)("%s", (_name, lines, wanted) => {
+    verifies(
+      "core.manifest.tool-required",
+      "core.manifest.effect-required",
+      "core.manifest.permission-required",
+      "contract.effect.needs-compensation",
+      "contract.effect.no-compensation",
+      "contract.manifest.no-glob",
+      "contract.manifest.blast-radius",
+    );
     const found = problems(entry(lines));
     expect(found.join("\n")).toMatch(wanted);
     expect(found.every((line) => line.startsWith("m.yaml:"))).toBe(true);
@@ -204,6 +216,7 @@ describe("problems", () => {
   });
 
   test("the same version of a tool twice, in one file or two", () => {
+    verifies("contract.manifest.duplicate");
     expect(problems(entry() + entry({ version: "1" }))).toEqual([
       'm.yaml:4: tool t: version: "1" of this tool is already declared at m.yaml:1; give one of them another version',
     ]);

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { verifies } from "../../../test/support/verifies.ts";
 import { compareVersions } from "./version.ts";
 
 test("oldest first", () => {
+  verifies("contract.readings.versions-compare");
   const order = [
     "alpha",
     "0.1",

@@ -3,9 +3,9 @@
  * own hash. What a crash leaves (a last line without its end, or zeros) is told apart from a line that
  * is whole and wrong.
  */
-import { sha256Hex } from "../../kernel/hash.ts";
-import { type Head, splitLine } from "../../ledger/record.ts";
+import type { Head } from "../../ledger/record.ts";
 import { endsInZeros } from "../logged/block.ts";
+import { verifyLine } from "../logged/line.ts";
 
 export interface ScannedLine {
   text: string;
@@ -44,15 +44,4 @@ export function scanLedger(bytes: Buffer, head: Head, size: number): LedgerScan 
     lines.push({ text, hash, end: size + at });
   }
   return { lines, end: size + at, torn: bytes.length - at, bad_seq: undefined };
-}
-
-/**
- * The line's hash if it is record `seq` behind `prev`, else undefined. Names inside values cannot be
- * mistaken for members: their quotes are escaped in the text.
- */
-function verifyLine(text: string, prev: string, seq: number): string | undefined {
-  const split = splitLine(text);
-  if (split === undefined || sha256Hex(split.body) !== split.hash) return undefined;
-  if (!split.body.includes(`,"prev":"${prev}"`) || !split.body.includes(`,"seq":${seq},`)) return undefined;
-  return split.hash;
 }

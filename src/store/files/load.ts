@@ -11,9 +11,9 @@ import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange, syncFolder, writeAll } from "../logged/disk.ts";
 import type { Loaded } from "../logged/log.ts";
 import type { Cursor } from "./follow.ts";
-import { type LedgerScan, scanLedger } from "./ledger-scan.ts";
+import { scanLedger } from "./ledger-scan.ts";
 import { journalName, journalPath, ledgerPath } from "./paths.ts";
-import { lineInfo, type ReadJournal, type Repair, reconcile, type Verdict } from "./recover.ts";
+import { keepAll, lineInfo, type ReadJournal, type Repair, reconcile, type Verdict } from "./recover.ts";
 
 export interface LoadParts {
   disk: Disk;
@@ -34,14 +34,14 @@ export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loa
     const missing = await openJournals(parts, journals);
     const ledger_size = disk.facts(ledger_fd).size;
     const problem = missing ?? checkBoundary(disk, ledger_fd, ledger_size, base);
-    const scan: LedgerScan =
-      problem === undefined
-        ? scanLedger(readRange(disk, ledger_fd, base.size, ledger_size), base.head, base.size)
-        : { lines: [], end: base.size, torn: 0, bad_seq: undefined };
     const verdict: Verdict =
       problem === undefined
-        ? reconcile(base, journals, scan)
-        : { ...reconcile(base, journals, scan), repair: undefined, problem };
+        ? reconcile(
+            base,
+            journals,
+            scanLedger(readRange(disk, ledger_fd, base.size, ledger_size), base.head, base.size),
+          )
+        : { journals: journals.map(keepAll), repair: undefined, problem };
     return await settle(parts, ledger_fd, journals, verdict);
   } catch (error) {
     for (const fd of [ledger_fd, ...journals.map(({ fd }) => fd)]) await disk.close(fd).catch(() => {});

@@ -5,6 +5,7 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import {
+  closeDatabase,
   type Database,
   openDatabase,
   type Statement,
@@ -46,7 +47,7 @@ export class FileLock {
   close(): void {
     const { db } = this;
     this.db = undefined;
-    db?.close();
+    closeDatabase(db);
   }
 
   private attempt(): void {
@@ -71,7 +72,7 @@ export class FileLock {
       this.ino = this.disk.factsAt(this.path)?.ino ?? 0;
       this.db = db;
     } catch (error) {
-      db.close();
+      closeDatabase(db);
       throw error;
     }
   }

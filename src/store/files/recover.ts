@@ -71,7 +71,8 @@ export function reconcile(base: Base, journals: readonly ReadJournal[], scan: Le
   return { journals: kept, problem: undefined, repair: planRepair(base, journals, kept, scan, dropped) };
 }
 
-function keepAll({ generation, parsed }: ReadJournal): KeptJournal {
+/** All that a journal says, as far as it can be read. */
+export function keepAll({ generation, parsed }: ReadJournal): KeptJournal {
   return { generation, units: resolveVoids(parsed.items), end: parsed.end, crc: parsed.crc };
 }
 

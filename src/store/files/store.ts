@@ -1,6 +1,5 @@
 /** The default store: an append-only ledger file, a journal and a checkpoint in one folder. */
-
-import { type Disk, nodeDisk } from "../logged/disk.ts";
+import { type Disk, makeFolder, nodeDisk } from "../logged/disk.ts";
 import { besideModule, Helper } from "../logged/helper.ts";
 import { LoggedStore } from "../logged/store.ts";
 import type { Store } from "../port.ts";
@@ -10,7 +9,7 @@ import { checkpointPath } from "./paths.ts";
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
 export async function openFilesStore(folder: string, warn: Warn, disk: Disk = nodeDisk): Promise<Store> {
-  await disk.mkdir(folder);
+  await makeFolder(disk, folder);
   return LoggedStore.open({
     folder,
     checkpoint_path: checkpointPath(folder),

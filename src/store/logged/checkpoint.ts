@@ -5,7 +5,7 @@
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
 import type { ListQuery } from "../port.ts";
 import type { TableName } from "../tables.ts";
-import { type Database, openDatabase, type Statement, sqliteFailure } from "./connection.ts";
+import { closeDatabase, type Database, openDatabase, type Statement, sqliteFailure } from "./connection.ts";
 import { LIST_INDEXES, migrateCheckpoint, tableOf } from "./schema.ts";
 import { SegmentReader } from "./segments.ts";
 
@@ -84,7 +84,7 @@ export class Checkpoint {
       migrateCheckpoint(db, path);
       return new Checkpoint(path, db);
     } catch (error) {
-      db.close();
+      closeDatabase(db);
       throw error;
     }
   }
@@ -160,7 +160,7 @@ export class Checkpoint {
   }
 
   close(): void {
-    this.db.close();
+    closeDatabase(this.db);
   }
 
   private statement(sql: string): Statement {

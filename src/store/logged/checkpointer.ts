@@ -42,8 +42,8 @@ export class Checkpointer {
     return this.working !== undefined;
   }
 
-  /** Under the lock, before a batch: closes the journal once it is long enough. */
-  async rotateIfDue(): Promise<void> {
+  /** Under the lock, before a batch: closes the journal once it is long enough; says whether it did. */
+  async rotateIfDue(): Promise<boolean> {
     const { log, mirror } = this.parts;
     const { active, frozen } = mirror.overlays;
     if (log.journal_bytes > JOURNAL_BYTES_MOST) {
@@ -53,13 +53,15 @@ export class Checkpointer {
       active.changes >= JOURNAL_CHANGES ||
       active.records >= JOURNAL_RECORDS ||
       log.journal_bytes >= JOURNAL_BYTES;
-    if (!isLong || frozen.length > 0 || performance.now() < this.notBefore) return;
+    if (!isLong || frozen.length > 0 || performance.now() < this.notBefore) return false;
     try {
       await this.rotate();
+      return true;
     } catch (error) {
       // A longer journal is no reason to refuse a decision; a broken log is.
       if (log.isDamaged) throw error;
       this.failed("the journal could not be closed; it grows until it can", error);
+      return false;
     }
   }
 

@@ -70,7 +70,8 @@ export class Committer {
       await this.usable(until);
       const isWritten = await this.locked(until, async () => {
         await this.catchUp();
-        await checkpointer.rotateIfDue();
+        // Closing a journal may have let others in between.
+        if (await checkpointer.rotateIfDue()) await this.catchUp();
         return this.write(batch, until);
       });
       if (isWritten) await this.makeDurable();
@@ -94,7 +95,9 @@ export class Committer {
   /** For readers whose view can no longer be carried on with. */
   reload(): Promise<void> {
     const until = performance.now() + LIMITS.store_deadline_ms;
-    return this.turns.take(() => this.locked(until, () => this.catchUp()));
+    return this.turns.take(() =>
+      this.parts.log.isDamaged ? this.recover(until) : this.locked(until, () => this.catchUp()),
+    );
   }
 
   private async usable(until: number): Promise<void> {

@@ -36,9 +36,23 @@ export function openDatabase(path: string, options: ConnectionOptions): Database
     if (options.autocheckpoint === false) db.exec("PRAGMA wal_autocheckpoint = 0");
     return db;
   } catch (error) {
-    db.close();
+    closeDatabase(db);
     throw error;
   }
+}
+
+/**
+ * Closing alone leaves statements, and with them the connection and its locks, alive until they are
+ * collected: what it holds is given up first.
+ */
+export function closeDatabase(db: Database | undefined): void {
+  if (db === undefined || !db.isOpen) return;
+  try {
+    if (db.isTransaction) db.exec("ROLLBACK");
+  } catch {
+    // Nothing of it was committed; closing is all that is left to do.
+  }
+  db.close();
 }
 
 /**

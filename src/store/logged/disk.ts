@@ -4,6 +4,7 @@
  * hung disk never holds the event loop; what reads the page cache is not.
  */
 import * as fs from "node:fs";
+import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
 export interface FileFacts {
@@ -131,4 +132,12 @@ export async function syncFolder(disk: Disk, path: string): Promise<void> {
   } finally {
     await disk.close(fd);
   }
+}
+
+/** Makes the data folder where it is missing. */
+export async function makeFolder(disk: Disk, path: string): Promise<void> {
+  if (disk.factsAt(path) !== undefined) return;
+  await disk.mkdir(path);
+  // Without this a power cut could take the folder with everything that was synced in it.
+  await syncFolder(disk, dirname(resolve(path)));
 }

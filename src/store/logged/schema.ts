@@ -15,7 +15,7 @@ export type ListIndex = "owner" | "tag" | "sort";
 export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   meta: [],
   runs: ["owner", "tag", "sort"],
-  steps: ["owner", "tag"],
+  steps: ["owner"],
   payloads: [],
   run_tools: ["owner"],
   manifests: [],

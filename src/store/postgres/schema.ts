@@ -38,8 +38,8 @@ const MIGRATIONS: readonly string[] = [
     $$ BEGIN RAISE EXCEPTION 'ledger is append-only' USING ERRCODE = 'restrict_violation'; END $$;
   CREATE TRIGGER svc_ledger_rows BEFORE UPDATE OR DELETE ON svc_ledger
     FOR EACH ROW EXECUTE FUNCTION svc_append_only();
-  CREATE TRIGGER svc_ledger_truncate BEFORE INSERT ON svc_ledger
-    FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION svc_append_only();
+  CREATE TRIGGER svc_ledger_truncate BEFORE TRUNCATE ON svc_ledger
+    FOR EACH STATEMENT EXECUTE FUNCTION svc_append_only();
   ALTER TABLE svc_ledger ENABLE ALWAYS TRIGGER svc_ledger_rows;
   ALTER TABLE svc_ledger ENABLE ALWAYS TRIGGER svc_ledger_truncate;
 

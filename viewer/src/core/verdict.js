@@ -3,22 +3,12 @@
 const STRANGER =
   "The key was not checked against a trusted key: the signature shows only that nothing changed since somebody signed it, not who did";
 
-/** `{level, headline, meaning, checks, problem}`; a check is `{state: "ok" | "bad" | "off", text}`. */
+/**
+ * `{level, headline, meaning, problem, checks}`. A problem is `{text, position}`, the one thing that failed; a check
+ * is `{state: "ok" | "off", text}`, something that held or something that was not looked at.
+ */
 export function judgeLedger(ledger, anchors) {
-  if (ledger.problem !== null) {
-    return {
-      level: "bad",
-      headline: "INVALID",
-      meaning: breakText(ledger),
-      problem: toProblem(ledger.problem),
-      checks: [
-        ...(ledger.count > 0
-          ? [{ state: "ok", text: `${plural(ledger.count, "record")} before it hold` }]
-          : []),
-        { state: "bad", text: ledger.problem.message },
-      ],
-    };
-  }
+  if (ledger.problem !== null) return brokenLedger(ledger);
   const checks = [
     { state: "ok", text: "Every line is the canonical form of its record" },
     { state: "ok", text: "Every record's hash fits its content" },
@@ -27,48 +17,57 @@ export function judgeLedger(ledger, anchors) {
     ...anchorChecks(anchors),
   ];
   if (anchors === null) {
-    checks.push({
-      state: "off",
-      text: "Whether the end was cut off or all of it rewritten: that takes anchors or a signed bundle",
-    });
+    const text = "Whether the end was cut off or all of it rewritten: that takes anchors or a signed bundle";
+    checks.push({ state: "off", text });
   }
-  const bad = anchors?.some((anchor) => anchor.problem !== null) ?? false;
-  return {
-    level: bad ? "bad" : "good",
-    headline: bad ? "INVALID" : "The chain holds",
-    meaning: bad
-      ? "The chain holds in itself, but it is not what was anchored earlier."
-      : "Nothing inside this ledger was changed, left out or moved.",
-    problem: null,
-    checks,
-  };
+  return (
+    againstAnchors(anchors, checks) ?? {
+      level: "good",
+      headline: "The chain holds",
+      meaning: "Nothing inside this ledger was changed, left out or moved.",
+      problem: null,
+      checks,
+    }
+  );
+}
+
+function brokenLedger({ problem, extents, count }) {
+  const after = extents.count - count - 1;
+  const checks = [];
+  if (count > 0) checks.push({ state: "ok", text: `The ${plural(count, "record")} before it` });
+  if (after > 0)
+    checks.push({ state: "off", text: `The ${plural(after, "line")} after it, which build on it` });
+  const meaning =
+    extents.count === 0 ? "There is nothing in this file." : "This ledger is not what was once written.";
+  return { level: "bad", headline: "INVALID", meaning, problem: toProblem(problem), checks };
 }
 
 export function judgeBundle(bundle, signature, anchors) {
   const failed = bundle.problem ?? signature.problem;
   if (failed !== null) {
-    const contents = bundle.problem === null ? contentChecks(bundle) : [];
     return {
       level: "bad",
       headline: "INVALID",
       meaning: "This bundle is not what was signed, or never hung together.",
       problem: toProblem(failed),
-      checks: [...contents, { state: "bad", text: failed.message }],
+      checks: bundle.problem === null ? contentChecks(bundle) : [],
     };
   }
-  const checks = [...contentChecks(bundle)];
+  const keyId = bundle.members.key_id;
+  const checks = contentChecks(bundle);
   if (signature.state === "trusted")
-    checks.push({ state: "ok", text: `Signed with key ${bundle.members.key_id}, which you trust` });
+    checks.push({ state: "ok", text: `Signed with key ${keyId}, which you trust` });
   else if (signature.state === "self-consistent") {
     checks.push(
-      { state: "ok", text: `The signature of key ${bundle.members.key_id} fits` },
+      { state: "ok", text: `The signature of key ${keyId} fits` },
       { state: "off", text: STRANGER },
     );
-  } else
+  } else {
     checks.push({
       state: "off",
       text: "The signature: the bundle carries no public key. Add the one you trust",
     });
+  }
   if (bundle.members.kind === "run" && !bundle.headTied) {
     checks.push({
       state: "off",
@@ -76,36 +75,38 @@ export function judgeBundle(bundle, signature, anchors) {
     });
   }
   checks.push(...anchorChecks(anchors));
-  const badAnchor = anchors?.some((anchor) => anchor.problem !== null) ?? false;
-  return { ...signedVerdict(signature.state, badAnchor), problem: null, checks };
+  return againstAnchors(anchors, checks) ?? { ...SIGNED_VERDICTS[signature.state], problem: null, checks };
 }
 
-function signedVerdict(state, badAnchor) {
-  if (badAnchor) {
-    return {
-      level: "bad",
-      headline: "INVALID",
-      meaning: "The bundle holds in itself, but it is not what was anchored earlier.",
-    };
-  }
-  if (state === "trusted") {
-    return {
-      level: "good",
-      headline: "Verified",
-      meaning: "Complete, unchanged, and signed with a key you trust.",
-    };
-  }
-  if (state === "self-consistent") {
-    return {
-      level: "partial",
-      headline: "Consistent, signer unknown",
-      meaning: "It hangs together. Add a public key you trust to learn who signed it.",
-    };
-  }
-  return {
+const SIGNED_VERDICTS = {
+  trusted: {
+    level: "good",
+    headline: "Verified",
+    meaning: "Complete, unchanged, and signed with a key you trust.",
+  },
+  "self-consistent": {
+    level: "partial",
+    headline: "Consistent, signer unknown",
+    meaning: "It hangs together. Add a public key you trust to learn who signed it.",
+  },
+  unchecked: {
     level: "partial",
     headline: "Signature not checked",
     meaning: "The records hang together. Add the signer's public key to check the signature.",
+  },
+};
+
+/** The verdict where an anchor fails, whatever else holds; else null. */
+function againstAnchors(anchors, checks) {
+  const bad = anchors?.filter((anchor) => anchor.problem !== null) ?? [];
+  if (bad.length === 0) return null;
+  const more = bad.length > 1 ? ` (and ${bad.length - 1} more)` : "";
+  return {
+    level: "bad",
+    headline: "INVALID",
+    meaning: "It holds in itself, but it is not what was anchored earlier.",
+    problem: { text: `anchor on line ${bad[0].line}: ${bad[0].problem}${more}`, position: null },
+    checks,
   };
 }
 
@@ -131,25 +132,15 @@ function contentChecks(bundle) {
 
 function anchorChecks(anchors) {
   if (anchors === null) return [];
-  const bad = anchors.filter((anchor) => anchor.problem !== null);
-  if (bad.length > 0) {
-    const more = bad.length > 1 ? ` (and ${bad.length - 1} more)` : "";
-    return [{ state: "bad", text: `Anchor on line ${bad[0].line}: ${bad[0].problem}${more}` }];
-  }
-  const checks = [{ state: "ok", text: `${plural(anchors.length, "anchor")} published earlier still fit` }];
+  const good = anchors.filter((anchor) => anchor.problem === null).length;
+  if (good === 0) return [];
+  const checks = [{ state: "ok", text: `${plural(good, "anchor")} published earlier still fit` }];
   const kinds = new Set(anchors.map((anchor) => anchor.signature));
   if (kinds.has("unchecked"))
     checks.push({ state: "off", text: "The anchors' signatures: add the public key you trust" });
   if (kinds.has("self-consistent")) checks.push({ state: "off", text: STRANGER });
   if (kinds.has("none")) checks.push({ state: "off", text: "Who made the anchors: some are not signed" });
   return checks;
-}
-
-function breakText(ledger) {
-  if (ledger.extents.count === 0) return "There is nothing in this file.";
-  const after = ledger.extents.count - ledger.count - 1;
-  const rest = after > 0 ? ` The ${plural(after, "line")} after it were not judged: they build on it.` : "";
-  return `It breaks at ${ledger.problem.where ?? "the file itself"}.${rest}`;
 }
 
 function toProblem(finding) {

@@ -38,7 +38,8 @@ const answers = {
   keys({ keys }) {
     drawKeys(keys, (keyId) => send({ type: "dropKey", keyId }));
     byId("key-text").value = "";
-    say("");
+    const waits = document.body.dataset.view === "start" && keys.length > 0;
+    say(waits ? `Key ${keys.at(-1)} is trusted from now on. Add the evidence.` : "");
   },
   failed({ text, of, name }) {
     show(byId("progress"), false);

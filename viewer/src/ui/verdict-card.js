@@ -9,7 +9,7 @@ const KINDS = {
   run: "Signed bundle of one run",
   bundle: "Signed bundle",
 };
-const STATES = { ok: "Checked", bad: "Failed", off: "Not checked" };
+const STATES = { ok: "Holds", off: "Not checked" };
 
 export function drawVerdict(state, onShow) {
   const { verdict } = state;
@@ -47,13 +47,13 @@ function facts(state) {
     ["Run", state.runId],
     ["Records", number(state.total)],
     ["Exported", state.exportedMs === null ? null : time(state.exportedMs)],
-    ["Head", state.head],
+    [state.verdict.problem === null ? "Head" : "Last good hash", state.head],
   ];
   return rows
     .filter(([, value]) => value !== null && value !== undefined)
     .flatMap(([name, value]) => [
       el("dt", {}, name),
-      name === "Head" ? el("dd", {}, hash(value)) : el("dd", {}, value),
+      value === state.head ? el("dd", {}, hash(value)) : el("dd", {}, value),
     ]);
 }
 

@@ -1,0 +1,178 @@
+/** The registry: drafts of manifests and policies, and what people decide about them. */
+import { z } from "zod";
+import type { JsonObject } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { invalid } from "../../kernel/errors.ts";
+import type { LedgerEvent } from "../../ledger/events.ts";
+import { LIFECYCLES } from "../../model/manifest/types.ts";
+import { ManifestRegistry } from "../../registry/manifests.ts";
+import { PolicyRegistry } from "../../registry/policies.ts";
+import { announce, type App } from "../app.ts";
+import { refuse } from "../local.ts";
+import { type Call, operation } from "../operation.ts";
+import { emptyQuery, noParams, note, text, tool } from "../schemas.ts";
+
+const NO_MANIFESTS = "no manifest registry folder is configured on this server";
+const NO_POLICIES = "no policy registry folder is configured on this server";
+const manifestsFeature = ({ settings }: App) => (settings.registry.manifests === null ? NO_MANIFESTS : null);
+const policiesFeature = ({ settings }: App) => (settings.registry.policies === null ? NO_POLICIES : null);
+
+const manifests = ({ settings, core }: App) => new ManifestRegistry(settings.registry.manifests!, core.env);
+const policies = ({ settings, core }: App) => new PolicyRegistry(settings.registry.policies!, core.env);
+
+const text_or_null = z.union([z.string(), z.null()]);
+const entryShape = z.strictObject({
+  tool: z.string(),
+  version: z.string(),
+  lifecycle: z.enum(LIFECYCLES),
+  created_by: text_or_null,
+  created_ms: z.union([z.int(), z.null()]),
+  approved_by: text_or_null,
+});
+const policyShape = z.strictObject({
+  version: z.string(),
+  status: z.enum(["draft", "active", "retired"]),
+  hash: z.string(),
+  created_by: text_or_null,
+  note: text_or_null,
+});
+
+/** What was decided goes on the ledger, and into force in this process at once. */
+async function decided({ app, principal }: Call, event: LedgerEvent, detail: string, at?: string): Promise<void> {
+  const { core } = app;
+  const record = await core.store.transact({
+    run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail, tool: at }),
+  });
+  announce(core.listeners, [record]);
+  await app.rules.reload().catch(refuse);
+}
+
+export const readRegistry = operation({
+  id: "read_registry",
+  summary: "What the registry holds",
+  method: "GET",
+  path: "/v1/registry",
+  role: "operator",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({ manifests: z.array(entryShape), policies: z.array(policyShape) }),
+  status: 200,
+  feature: manifestsFeature,
+  errors: { 404: "no registry folder" },
+  async run({ app }) {
+    return {
+      manifests: await manifests(app).list(),
+      policies: policiesFeature(app) === null ? await policies(app).list() : [],
+    };
+  },
+});
+
+export const publishManifest = operation({
+  id: "publish_manifest",
+  summary: "Publish a manifest as a draft",
+  method: "POST",
+  path: "/v1/registry/manifests",
+  role: "operator",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({ manifest: z.record(z.string(), z.unknown()).optional(), yaml: text(LIMITS.body_bytes).optional() }),
+  output: entryShape,
+  status: 201,
+  feature: manifestsFeature,
+  errors: { 404: "no registry folder", 409: "this version is there already" },
+  async run(call, { body }) {
+    if ((body.manifest === undefined) === (body.yaml === undefined)) throw invalid("give either manifest (an object) or yaml (text)");
+    const given = body.yaml === undefined ? { manifest: body.manifest as JsonObject } : { yaml: body.yaml };
+    const entry = await manifests(call.app).publish(given, call.principal);
+    await decided(call, "manifest_published", `version ${entry.version}, draft`, entry.tool);
+    return entry;
+  },
+});
+
+const moveBody = z.strictObject({ version: text(256).optional() });
+const toolParams = z.strictObject({ tool });
+
+export const approveManifest = operation({
+  id: "approve_manifest",
+  summary: "Approve a draft; the newest one unless a version is named",
+  method: "POST",
+  path: "/v1/registry/manifests/{tool}/approve",
+  role: "admin",
+  params: toolParams,
+  query: emptyQuery,
+  body: moveBody,
+  output: entryShape,
+  status: 200,
+  feature: manifestsFeature,
+  errors: { 404: "no registry folder, or no such manifest", 409: "there is no draft" },
+  async run(call, { params, body }) {
+    const { four_eyes } = call.app.core.rules().policy.approvals;
+    const entry = await manifests(call.app).approve(params.tool, body.version, call.principal, four_eyes);
+    await decided(call, "manifest_approved", `version ${entry.version}`, entry.tool);
+    return entry;
+  },
+});
+
+export const deprecateManifest = operation({
+  id: "deprecate_manifest",
+  summary: "Deprecate an approved manifest",
+  method: "POST",
+  path: "/v1/registry/manifests/{tool}/deprecate",
+  role: "admin",
+  params: toolParams,
+  query: emptyQuery,
+  body: moveBody,
+  output: entryShape,
+  status: 200,
+  feature: manifestsFeature,
+  errors: { 404: "no registry folder, or no such manifest", 409: "there is no approved version" },
+  async run(call, { params, body }) {
+    const entry = await manifests(call.app).deprecate(params.tool, body.version, call.principal);
+    await decided(call, "manifest_deprecated", `version ${entry.version}`, entry.tool);
+    return entry;
+  },
+});
+
+export const publishPolicy = operation({
+  id: "publish_policy",
+  summary: "Publish a policy version as a draft; its own tests must pass",
+  method: "POST",
+  path: "/v1/registry/policy",
+  role: "operator",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({ yaml: text(LIMITS.body_bytes), note: note.optional() }),
+  output: z.strictObject({ version: z.string(), tests: z.strictObject({ passed: z.int(), failed: z.int() }) }),
+  status: 201,
+  feature: policiesFeature,
+  errors: { 404: "no registry folder" },
+  async run({ app, principal }, { body }) {
+    const { manifests } = app.core.rules();
+    const labels = (name: string) => {
+      const found = manifests.active(name);
+      return found === undefined ? null : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
+    };
+    return policies(app).publish(body.yaml, body.note ?? null, principal, labels);
+  },
+});
+
+export const activatePolicy = operation({
+  id: "activate_policy",
+  summary: "Put a policy version in force",
+  method: "POST",
+  path: "/v1/registry/policy/{version}/activate",
+  role: "admin",
+  params: z.strictObject({ version: z.string().regex(/^[1-9]\d{0,8}$/, "must be a policy version such as 3") }),
+  query: emptyQuery,
+  body: z.strictObject({}),
+  output: policyShape,
+  status: 200,
+  feature: policiesFeature,
+  errors: { 404: "no registry folder, or no such version", 409: "it is active already, or does not load" },
+  async run(call, { params }) {
+    const { four_eyes } = call.app.core.rules().policy.approvals;
+    const entry = await policies(call.app).activate(params.version, call.principal, four_eyes);
+    await decided(call, "policy_activated", `version ${entry.version}, ${entry.hash}`);
+    return entry;
+  },
+});

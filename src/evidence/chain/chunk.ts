@@ -1,0 +1,189 @@
+/**
+ * Checking a stretch of whole lines by itself: every record's hash, its number and its link to the one
+ * before it. What only its neighbours can tell (where the stretch belongs) is left to the join.
+ */
+import { hash as digest } from "node:crypto";
+import { type RecordFacts, readRecordLine, readRecordText } from "../record.ts";
+import { type RunSeed, type RunSpans, RunTable } from "./runs.ts";
+import { Found, HASH, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, scanRecord, SLACK, spells } from "./scan.ts";
+import { type Node, NodeBuilder } from "./subtrees.ts";
+
+/** Whole lines: `length` bytes that end in a line break, with room for the scanner behind them. */
+export interface Lines {
+  bytes: Buffer;
+  length: number;
+}
+
+export interface CheckOptions {
+  /** Keys the numbering within runs; null where it is not looked at. */
+  seed: RunSeed | null;
+  /** Which parts of the tree to build; null for none. */
+  tree: { cuts: readonly number[]; largest: number } | null;
+  /** Lines of a bundle: a comma ends all but the last, and space inside a record does not matter. */
+  in_bundle: boolean;
+}
+
+export interface BadLine {
+  /** The line's place in the stretch. */
+  index: number;
+  problem: string;
+  /** The line as such could not be read, so the layout may be another one. */
+  unreadable: boolean;
+}
+
+export interface StretchFacts {
+  /** What the first readable record claims of its place. */
+  first: { seq: number; prev: string } | null;
+  records: number;
+  /** The hash of the last good record. */
+  hash: string;
+  runs: RunSpans | null;
+  nodes: Node[] | null;
+  bad: BadLine | null;
+}
+
+/** Cut out of the bytes, so that what is left is what the hash covers. */
+const MEMBER = ',"hash":'.length;
+const CUT = MEMBER + 66;
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export function asLines(text: string): Lines {
+  const length = Buffer.byteLength(text);
+  const bytes = Buffer.from(new ArrayBuffer(length + SLACK));
+  bytes.write(text);
+  return { bytes, length };
+}
+
+export class StretchChecker {
+  private readonly options: CheckOptions;
+  private readonly runs: RunTable | null;
+  private readonly found = new Found();
+  private facts!: StretchFacts;
+  private nodes: NodeBuilder | null = null;
+
+  constructor(options: CheckOptions) {
+    this.options = options;
+    this.runs = options.seed === null ? null : new RunTable(options.seed);
+  }
+
+  /** Changes the bytes on the way. */
+  check({ bytes, length }: Lines, isLast = true): StretchFacts {
+    const facts: StretchFacts = { first: null, records: 0, hash: "", runs: null, nodes: null, bad: null };
+    this.facts = facts;
+    this.nodes = null;
+    this.runs?.clear();
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    let p = 0;
+    while (p < length) {
+      const end = scanRecord(view, bytes, p, this.found);
+      const next = end < 0 ? -1 : this.lineEnd(bytes, end, length, isLast);
+      const problem = next < 0 ? this.takeSlowly(bytes, p, length, isLast) : this.takeFound(bytes, p, end);
+      if (problem !== undefined) {
+        facts.bad ??= { index: facts.records, problem, unreadable: false };
+        break;
+      }
+      facts.records++;
+      p = next < 0 ? bytes.indexOf(0x0a, p) + 1 : next;
+    }
+    facts.runs = this.runs?.spans() ?? null;
+    facts.nodes = this.nodes === null ? null : (this.nodes as NodeBuilder).finish();
+    return facts;
+  }
+
+  /** Behind the line break, if the line ends as it should right behind the record. */
+  private lineEnd(bytes: Buffer, end: number, length: number, isLast: boolean): number {
+    let p = end;
+    if (this.options.in_bundle && !(isLast && p === length - 1)) {
+      if (bytes[p] !== 0x2c) return -1;
+      p++;
+    }
+    return p < length && bytes[p] === 0x0a ? p + 1 : -1;
+  }
+
+  private takeFound(bytes: Buffer, p: number, end: number): string | undefined {
+    const { at, to } = this.found;
+    const hashAt = at[HASH]! + 1;
+    const stated = bytes.toString("latin1", hashAt, hashAt + 64);
+    const seq = numberAt(bytes, at[SEQ]!, to[SEQ]!);
+    const prevAt = at[PREV]! + 1;
+    const { facts } = this;
+    let problem: string | undefined;
+    if (facts.first === null) this.begin(seq, bytes.toString("latin1", prevAt, prevAt + 64));
+    else if (seq !== facts.first.seq + facts.records) problem = wrongPlace(seq);
+    else if (!spells(bytes, prevAt, facts.hash)) problem = BROKEN_LINK;
+    if (this.runs !== null && at[RUN_ID] !== 0) {
+      const run_seq = numberAt(bytes, at[RUN_SEQ]!, to[RUN_SEQ]!);
+      const due = this.runs.countRecord(bytes, at[RUN_ID]! + 1, to[RUN_ID]! - 1, run_seq, seq);
+      if (due !== undefined) problem ??= wrongNumber(run_seq, due);
+    }
+    bytes.copyWithin(p + CUT, p, hashAt - 1 - MEMBER);
+    const body = new Uint8Array(bytes.buffer, bytes.byteOffset + p + CUT, end - p - CUT);
+    if (digest("sha256", body, "hex") !== stated) return CHANGED;
+    if (problem !== undefined) return problem;
+    if (this.nodes !== null) {
+      bytes[p + CUT - 1] = 0;
+      const leaf = new Uint8Array(bytes.buffer, body.byteOffset - 1, body.length + 1);
+      this.nodes.add(digest("sha256", leaf, "hex"), stated);
+    }
+    facts.hash = stated;
+    return undefined;
+  }
+
+  private takeSlowly(bytes: Buffer, p: number, length: number, isLast: boolean): string | undefined {
+    const { facts } = this;
+    const to = bytes.indexOf(0x0a, p);
+    const reading = this.read(bytes.subarray(p, to), isLast && to === length - 1);
+    if (typeof reading === "string") {
+      facts.bad = { index: facts.records, problem: reading, unreadable: true };
+      return reading;
+    }
+    const { seq, prev, hash, body, run_id, run_seq } = reading;
+    let problem: string | undefined;
+    if (facts.first === null) this.begin(seq, prev);
+    else if (seq !== facts.first.seq + facts.records) problem = wrongPlace(seq);
+    else if (prev !== facts.hash) problem = BROKEN_LINK;
+    if (digest("sha256", body, "hex") !== hash) return CHANGED;
+    if (problem !== undefined) return problem;
+    if (this.runs !== null && run_id !== undefined) {
+      // As it stands in a canonical line, so that both ways of reading know one run by one name.
+      const id = Buffer.from(JSON.stringify(run_id).slice(1, -1));
+      const due = this.runs.countRecord(id, 0, id.length, run_seq!, seq);
+      if (due !== undefined) return wrongNumber(run_seq!, due);
+    }
+    this.nodes?.add(digest("sha256", `\0${body}`, "hex"), hash);
+    facts.hash = hash;
+    return undefined;
+  }
+
+  private read(line: Buffer, isVeryLast: boolean): RecordFacts | string {
+    let text: string;
+    try {
+      text = UTF8.decode(line);
+    } catch {
+      return "the line is not UTF-8";
+    }
+    if (!this.options.in_bundle) {
+      if (text.endsWith("\r")) return "the line ends in CR LF: the file was converted on the way";
+      return text === "" ? "the line is empty" : readRecordLine(text);
+    }
+    const record = isVeryLast ? text : /^(.*),[ \t\r]*$/s.exec(text)?.[1];
+    return record === undefined ? "a comma is missing behind it" : readRecordText(record);
+  }
+
+  private begin(seq: number, prev: string): void {
+    const { tree } = this.options;
+    this.facts.first = { seq, prev };
+    if (tree !== null) this.nodes = new NodeBuilder(seq, tree.cuts, tree.largest);
+  }
+}
+
+export const BROKEN_LINK = "its prev is not the hash of the record before it";
+const CHANGED = "its hash does not match what it says: it was changed";
+
+export function wrongPlace(seq: number): string {
+  return `it says that it is record ${seq}: records are missing, repeated or out of order`;
+}
+
+export function wrongNumber(run_seq: number, due: number): string {
+  return `its run_seq is ${run_seq} where ${due} was due: a record of its run is missing, repeated or out of order`;
+}

@@ -1,0 +1,117 @@
+/**
+ * Reading the lines of a file by byte ranges, so that several readers can share the work. Only regular files
+ * are opened, and only for reading: looking at evidence never changes it.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { fileError, unreadable } from "../../config/files.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import type { Lines } from "./chunk.ts";
+import { SLACK } from "./scan.ts";
+
+/** More than a record of a 1 MB request can take, escapes included. */
+export const MAX_LINE_BYTES = 16 * 1_048_576;
+const STEP = 65_536;
+const NEWLINE = 0x0a;
+
+/** Whole lines of a file: from the start of one to behind the line break of another. */
+export interface Region {
+  start: number;
+  end: number;
+}
+
+export class LineFile {
+  readonly path: string;
+  private readonly fd: number;
+  private buffer = Buffer.alloc(0);
+
+  constructor(path: string) {
+    this.path = path;
+    try {
+      // Without O_NONBLOCK, opening a pipe waits for its writer.
+      this.fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    } catch (error) {
+      throw fileError(path, error);
+    }
+    const problem = unreadable(fstatSync(this.fd), Number.POSITIVE_INFINITY);
+    if (problem === undefined) return;
+    closeSync(this.fd);
+    throw new SvcError("invalid", `${path}: ${problem}`);
+  }
+
+  get size(): number {
+    return fstatSync(this.fd).size;
+  }
+
+  close(): void {
+    closeSync(this.fd);
+  }
+
+  /** Some bytes of the file; fewer at its end. */
+  bytes(from: number, to: number): Buffer {
+    const into = Buffer.allocUnsafe(Math.max(0, to - from));
+    return into.subarray(0, this.fill(into, from));
+  }
+
+  /** Behind the last line break before `size`, or `floor` where there is none. */
+  lastLineEnd(size: number, floor = 0): number {
+    for (let to = size; to > floor; to -= STEP) {
+      if (size - to > MAX_LINE_BYTES) throw tooLong(this.path);
+      const from = Math.max(floor, to - STEP);
+      const at = this.bytes(from, to).lastIndexOf(NEWLINE);
+      if (at >= 0) return from + at + 1;
+    }
+    return floor;
+  }
+
+  /**
+   * The lines that begin in `[from, to)`. The bytes are good until the next call. `region` bounds what
+   * is looked at and ends behind a line break.
+   */
+  lines(region: Region, from: number, to: number): Lines {
+    // One byte earlier: a line begins here only where another ended just before.
+    const base = from === region.start ? from : from - 1;
+    let want = Math.min(region.end, to + STEP) - base;
+    for (;;) {
+      const got = this.load(base, want);
+      const begin = base === from ? 0 : this.buffer.indexOf(NEWLINE) + 1;
+      const end = this.buffer.indexOf(NEWLINE, to - 1 - base) + 1;
+      const isThere = end > 0 && end <= got;
+      if (isThere) {
+        if (begin === 0 && base !== from) return { bytes: this.buffer, length: 0 };
+        return begin >= end || base + begin >= to
+          ? { bytes: this.buffer, length: 0 }
+          : { bytes: this.buffer.subarray(begin), length: end - begin };
+      }
+      if (base + got >= region.end) return { bytes: this.buffer.subarray(begin), length: Math.max(0, got - begin) };
+      if (got < want) throw shrunk(this.path);
+      if (want - (to - base) > MAX_LINE_BYTES) throw tooLong(this.path);
+      want = Math.min(region.end - base, 2 * want);
+    }
+  }
+
+  private load(from: number, length: number): number {
+    if (this.buffer.length < length + SLACK) this.buffer = Buffer.from(new ArrayBuffer(length + SLACK));
+    const got = this.fill(this.buffer.subarray(0, length), from);
+    // What an earlier, longer reading left must not look like a part of this one.
+    this.buffer.fill(0, got, Math.min(got + SLACK, this.buffer.length));
+    return got;
+  }
+
+  private fill(into: Buffer, from: number): number {
+    let got = 0;
+    while (got < into.length) {
+      const n = readSync(this.fd, into, got, into.length - got, from + got);
+      if (n === 0) break;
+      got += n;
+    }
+    return got;
+  }
+}
+
+function tooLong(path: string): SvcError {
+  return new SvcError("invalid", `${path}: a line is longer than any record can be`);
+}
+
+function shrunk(path: string): SvcError {
+  return new SvcError("unavailable", `${path}: became shorter while it was read; try again`);
+}

@@ -1,0 +1,110 @@
+/**
+ * Reading one ledger record the strict way: its shape, the bytes that its hash covers, and the few values
+ * that checking a chain needs. Fields this version does not know are let through, because the hash covers
+ * them.
+ */
+import { canonical } from "../kernel/canonical.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
+
+export interface RecordFacts {
+  seq: number;
+  prev: string;
+  /** The hash that the record states; whether it is true is for the caller to see. */
+  hash: string;
+  run_id: string | undefined;
+  run_seq: number | undefined;
+  /** Canonical JSON of everything but `hash`: what the hash covers, and the leaf of the tree. */
+  body: string;
+}
+
+/** Facts, or what is wrong in words. */
+export type Reading = RecordFacts | string;
+
+const HEX64 = /^[0-9a-f]{64}$/;
+const COUNTS = ["seq", "ts_ms", "run_seq", "step"] as const;
+const TEXTS = ["event", "run_id", "tool", "actor"] as const;
+
+export function isHash(value: unknown): value is string {
+  return typeof value === "string" && HEX64.test(value);
+}
+
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** A record as a line of the ledger: canonical JSON to the byte. */
+export function readRecordLine(line: string): Reading {
+  const value = parsed(line);
+  if (typeof value === "string") return value;
+  const facts = factsOf(value);
+  if (typeof facts !== "string" && canonical(value) !== line) return "the line is not canonical JSON";
+  return facts;
+}
+
+/** A record inside a bundle, where space between its members does not matter. */
+export function readRecordText(text: string): Reading {
+  const value = parsed(text);
+  if (typeof value === "string") return value;
+  return hasPlainNumbers(text) ? factsOf(value) : "a number is not written as a plain integer";
+}
+
+export function factsOf(value: Json): Reading {
+  if (!isJsonObject(value)) return "it is not a JSON object";
+  const { hash, ...rest } = value;
+  const { prev, seq, run_id, run_seq } = rest;
+  if (!isHash(hash)) return "its hash is missing or is not 64 hex digits";
+  if (!isHash(prev)) return "its prev is missing or is not 64 hex digits";
+  const problem = shapeProblem(rest);
+  if (problem !== undefined) return problem;
+  return {
+    seq: seq as number,
+    prev,
+    hash,
+    run_id: run_id as string | undefined,
+    run_seq: run_seq as number | undefined,
+    body: canonical(rest),
+  };
+}
+
+function shapeProblem(record: JsonObject): string | undefined {
+  for (const name of ["seq", "ts_ms", "event"]) {
+    if (record[name] === undefined) return `it has no ${name}`;
+  }
+  for (const name of COUNTS) {
+    if (record[name] !== undefined && !isCount(record[name])) return `its ${name} is not a whole number from 0`;
+  }
+  for (const name of TEXTS) {
+    if (record[name] !== undefined && typeof record[name] !== "string") return `its ${name} is not a text`;
+  }
+  if ((record["run_id"] === undefined) !== (record["run_seq"] === undefined)) {
+    return "it has one of run_id and run_seq without the other";
+  }
+  const odd = Object.keys(record).find((name) => !isAllowed(record[name]!));
+  return odd === undefined ? undefined : "a value is neither a text, a whole number, a boolean nor a list of those";
+}
+
+function isAllowed(value: Json): boolean {
+  return isScalar(value) || (Array.isArray(value) && value.every(isScalar));
+}
+
+function isScalar(value: Json): boolean {
+  return typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value);
+}
+
+function parsed(text: string): Json | string {
+  try {
+    const value = parseJson(text);
+    // A JSON text that is itself a string must not pass for a description of a problem.
+    return typeof value === "string" ? "it is not a JSON object" : value;
+  } catch (error) {
+    return `it cannot be read (${messageOf(error)})`;
+  }
+}
+
+const STRINGS = /"(?:[^"\\]|\\.)*"/g;
+
+/** Whether every number is written as the integer it is: `1.0`, `1e3` and `-0` read the same elsewhere or not. */
+export function hasPlainNumbers(text: string): boolean {
+  return !/\d[.eE]|-0(?!\d)/.test(text.replace(STRINGS, '""'));
+}

@@ -1,0 +1,37 @@
+/** A registry file: YAML as a person wrote it, under one comment line that says who put it there and when. */
+import { readTextFile, writeFileAtomic } from "../config/files.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../kernel/json.ts";
+
+const MARK = "# svc-registry ";
+
+export interface RegistryFile {
+  meta: JsonObject;
+  yaml: string;
+}
+
+export async function readRegistryFile(path: string): Promise<RegistryFile> {
+  const text = await readTextFile(path);
+  const end = text.indexOf("\n");
+  if (!text.startsWith(MARK) || end < 0) return { meta: {}, yaml: text };
+  try {
+    const meta = parseJson(text.slice(MARK.length, end));
+    return { meta: isJsonObject(meta) ? meta : {}, yaml: text.slice(end + 1) };
+  } catch {
+    // Somebody edited the comment by hand; the YAML below it still counts.
+    return { meta: {}, yaml: text };
+  }
+}
+
+export async function writeRegistryFile(path: string, { meta, yaml }: RegistryFile): Promise<void> {
+  await writeFileAtomic(path, `${MARK}${JSON.stringify(meta)}\n${yaml.endsWith("\n") ? yaml : `${yaml}\n`}`, 0o644);
+}
+
+export const textOf = (meta: JsonObject, field: string): string | null => {
+  const value = meta[field];
+  return typeof value === "string" ? value : null;
+};
+
+export const numberOf = (meta: JsonObject, field: string): number | null => {
+  const value = meta[field];
+  return typeof value === "number" ? value : null;
+};

@@ -1,0 +1,304 @@
+/**
+ * The sqlite log: records and journal blocks go into `svc.db` in one transaction. COMMIT runs at
+ * synchronous NORMAL, which lets the lock go; the write-ahead log is then synced, and only then is
+ * anybody told. Why that is durable, checkpoints included, is in docs/design/stores.md.
+ */
+import { SvcError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
+import type { CommittedUnit } from "../batch.ts";
+import { encodeBatch, type LineInfo, parseJournal, type UnitBlock } from "../logged/block.ts";
+import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
+import { isBusy, isDiskFull, sqliteFailure, whenFree } from "../logged/connection.ts";
+import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
+import type { Helper } from "../logged/helper.ts";
+import type { Journaled, Loaded, Log } from "../logged/log.ts";
+import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
+import { verifyTail } from "./verify-tail.ts";
+
+export interface SqliteLogParts {
+  disk: Disk;
+  folder: string;
+  path: string;
+  helper: Helper;
+  warn(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** Written bytes after which the write-ahead log is moved into the database by the thread. */
+const WAL_BYTES = 4_000_000;
+/** After this long without a successful sync the disk is asked whether it still answers. */
+const QUIET_MS = 20;
+
+export class SqliteLog implements Log {
+  readonly kind = "sqlite" as const;
+  readonly what = "svc.db";
+  private readonly parts: SqliteLogParts;
+  private open: Connections | undefined;
+  private at: HeadRow = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: 0 };
+  private sinceWal = 0;
+  private walJob: Promise<void> | undefined;
+  private syncedAt = 0;
+  private readonly blocks = new Map<number, number>();
+  isDamaged = false;
+
+  constructor(parts: SqliteLogParts) {
+    this.parts = parts;
+  }
+
+  get journal_bytes(): number {
+    return this.blocks.get(this.at.generation) ?? 0;
+  }
+
+  async lock(until: number): Promise<void> {
+    const { path } = this.parts;
+    try {
+      this.open ??= await whenFree(() => Connections.open(this.parts.disk, path), until, path);
+      const { open } = this;
+      await this.askDisk(open);
+      await whenFree(() => open.begin.run(), until, path);
+    } catch (error) {
+      if (!isBusy((error as { cause?: unknown }).cause)) this.isDamaged ||= this.open !== undefined;
+      throw sqliteFailure(error, path);
+    }
+  }
+
+  /**
+   * COMMIT writes on the event loop's thread and would hang with a hung disk; a call that hangs the same
+   * way elsewhere goes first. Under load the last sync has just shown that the disk answers.
+   */
+  private async askDisk(open: Connections): Promise<void> {
+    if (performance.now() - this.syncedAt > QUIET_MS) await this.parts.disk.touch(open.wal_fd);
+  }
+
+  unlock(): void {
+    const { open } = this;
+    if (!open?.writer.db.isTransaction) return;
+    try {
+      open.rollback.run();
+    } catch {
+      this.isDamaged = true;
+    }
+  }
+
+  news(locked: boolean): Journaled[] | "reload" {
+    const { open } = this;
+    if (open === undefined || (this.isDamaged && !locked)) return "reload";
+    if (locked && !open.isInPlace) {
+      this.isDamaged = true;
+      throw new SvcError("unavailable", `ledger unavailable: ${this.parts.path} was moved or deleted`);
+    }
+    try {
+      const from = locked ? open.writer : open.reader;
+      const head = from.head();
+      if (head === undefined || head.n < this.at.n) return "reload";
+      if (head.n === this.at.n) return this.follow(head, []);
+      return this.follow(head, from.journal(this.at.n));
+    } catch (error) {
+      this.isDamaged = true;
+      throw sqliteFailure(error, this.parts.path);
+    }
+  }
+
+  async create(): Promise<Loaded> {
+    const open = this.connected();
+    const [record] = open.writer.ledger(0, 1);
+    if (record !== undefined) return this.orphaned();
+    open.setHead.run(0, 1, 0, GENESIS, 0, EMPTY_BASE.crc);
+    open.commit.run();
+    // The database and its log must be found after a power cut before the checkpoint says they exist.
+    await this.parts.disk.datasync(open.wal_fd);
+    await syncFolder(this.parts.disk, this.parts.folder);
+    this.at = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: EMPTY_BASE.crc };
+    return { base: EMPTY_BASE, journals: [{ generation: 1, units: [] }], problem: undefined };
+  }
+
+  async load(base: Base): Promise<Loaded> {
+    try {
+      const { head, journals, problem } = verifyTail(this.connected().writer, base);
+      this.at = head;
+      this.blocks.clear();
+      for (const { generation, bytes } of journals) this.grow(generation, bytes);
+      this.isDamaged = false;
+      return { base, journals, problem };
+    } catch (error) {
+      throw sqliteFailure(error, this.parts.path);
+    }
+  }
+
+  async write(units: readonly CommittedUnit[]): Promise<Journaled> {
+    const open = this.connected();
+    const { n, generation, size, crc } = this.at;
+    const batch = encodeBatch(units, { size, crc });
+    const { head } = units[units.length - 1]!;
+    const next: HeadRow = { n: n + 1, generation, head, size: batch.tip.size, crc: batch.tip.crc };
+    try {
+      for (const unit of units) {
+        unit.records.forEach(({ seq, prev, hash }, i) => open.addRecord.run(seq, prev, hash, unit.lines[i]!));
+      }
+      open.addBlock.run(next.n, generation, batch.text);
+      this.putHead(open, next);
+      open.commit.run();
+    } catch (error) {
+      this.unlock();
+      // A full disk has been rolled back; after anything else the connection is not trusted again.
+      this.isDamaged ||= !isDiskFull(error);
+      throw isDiskFull(error) ? error : sqliteFailure(error, this.parts.path);
+    }
+    this.at = next;
+    this.grow(generation, batch.text.length);
+    this.sinceWal += batch.text.length + batch.tip.size - size;
+    return { generation, units: batch.units };
+  }
+
+  async sync(): Promise<void> {
+    // Also what others committed before: it is in the same file.
+    await this.parts.disk.datasync(this.connected().wal_fd);
+    this.syncedAt = performance.now();
+    if (this.sinceWal > WAL_BYTES && this.walJob === undefined) this.moveWal();
+  }
+
+  async rotate(): Promise<void> {
+    const open = this.connected();
+    const next = { ...this.at, generation: this.at.generation + 1 };
+    try {
+      this.putHead(open, next);
+      open.commit.run();
+      this.at = next;
+      // Another process may come in between; whoever asked catches up again.
+      await whenFree(() => open.begin.run(), performance.now() + LIMITS.store_deadline_ms, this.parts.path);
+    } catch (error) {
+      this.isDamaged ||= !isDiskFull(error);
+      throw sqliteFailure(error, this.parts.path);
+    }
+  }
+
+  async recover(): Promise<void> {
+    const { disk, path, helper, folder } = this.parts;
+    this.disconnect();
+    if (disk.factsAt(path) === undefined)
+      throw new SvcError("unavailable", `ledger unavailable: ${path} is missing`);
+    // A failed sync may have lost part of the write-ahead log that the cache still has. Moved into the
+    // database, and the log cut and synced, nothing depends on it any more.
+    await helper.ask("flush", undefined);
+    const wal_fd = await disk.open(`${path}-wal`, "r+").catch((error) => {
+      if (errorCode(error) === "ENOENT") return undefined;
+      throw error;
+    });
+    if (wal_fd !== undefined) {
+      try {
+        await disk.sync(wal_fd);
+      } finally {
+        await disk.close(wal_fd);
+      }
+    }
+    await syncFolder(disk, folder);
+    await this.lock(performance.now() + LIMITS.store_deadline_ms);
+  }
+
+  async resync(): Promise<void> {
+    await this.parts.disk.datasync(this.connected().wal_fd);
+  }
+
+  /** The thread that moved the checkpoint has deleted the journal's rows as well. */
+  async retire(generation: number): Promise<void> {
+    for (const known of this.blocks.keys()) if (known <= generation) this.blocks.delete(known);
+  }
+
+  async range(from: number, to: number): Promise<string[]> {
+    try {
+      return this.connected().reader.lines(from, to);
+    } catch (error) {
+      throw sqliteFailure(error, this.parts.path);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.walJob?.catch(() => {});
+    this.disconnect();
+  }
+
+  private connected(): Connections {
+    if (this.open === undefined) throw new SvcError("unavailable", "the store is closed");
+    return this.open;
+  }
+
+  private disconnect(): void {
+    this.open?.close();
+    this.open = undefined;
+  }
+
+  /** Takes in rows behind where this process stands; all of them, or it cannot tell. */
+  private follow(head: HeadRow, rows: readonly JournalRow[]): Journaled[] | "reload" {
+    const journals: Journaled[] = [];
+    let { n, crc } = this.at;
+    let size = this.at.size;
+    for (const row of rows) {
+      const parsed = parseJournal(Buffer.from(row.block), 0, crc);
+      if (row.n !== n + 1 || parsed.rest !== "none") return "reload";
+      const units = parsed.items.filter((item) => item.kind === "unit");
+      journals.push({ generation: row.generation, units });
+      this.grow(row.generation, row.block.length);
+      n = row.n;
+      crc = parsed.crc;
+      size = units[units.length - 1]?.size ?? size;
+      if (n === head.n) break;
+    }
+    if (n !== head.n || crc !== head.crc || size !== head.size) return "reload";
+    if (head.generation > (journals.at(-1)?.generation ?? this.at.generation)) {
+      journals.push({ generation: head.generation, units: [] });
+    }
+    this.at = head;
+    return journals;
+  }
+
+  private putHead(open: Connections, { n, generation, head, size, crc }: HeadRow): void {
+    open.setHead.run(n, generation, head.records, head.hash, size, crc);
+  }
+
+  private grow(generation: number, bytes: number): void {
+    this.blocks.set(generation, (this.blocks.get(generation) ?? 0) + bytes);
+  }
+
+  private moveWal(): void {
+    this.sinceWal = 0;
+    this.walJob = this.parts.helper
+      .ask<void>("wal", undefined)
+      .catch((error) =>
+        this.parts.warn("the write-ahead log could not be moved into the database", { error: String(error) }),
+      )
+      .finally(() => {
+        this.walJob = undefined;
+      });
+  }
+
+  /** A ledger without its checkpoint: shown line by line, and refused new ones. */
+  private orphaned(): Loaded {
+    const lines: LineInfo[] = [];
+    const { reader } = this.connected();
+    let [size, hash] = [0, GENESIS];
+    for (;;) {
+      const rows = reader.ledger(lines.length, 1_000);
+      for (const row of rows) {
+        const length = Buffer.byteLength(row.line) + 1;
+        const { ts_ms, event, actor, run_id, tool } = JSON.parse(row.line) as LineInfo;
+        lines.push({ length, ts_ms, event, actor, run_id, tool });
+        size += length;
+        hash = row.hash;
+      }
+      if (rows.length === 0) break;
+    }
+    const unit: UnitBlock = {
+      kind: "unit",
+      head: { records: lines.length, hash },
+      size,
+      lines,
+      puts: [],
+      end: true,
+    };
+    const problem = new SvcError(
+      "corrupt",
+      "svc.db has records, but svc-state.db, which holds the working data beside it, is missing: restore both from a backup",
+    );
+    return { base: EMPTY_BASE, journals: [{ generation: 1, units: [unit] }], problem };
+  }
+}

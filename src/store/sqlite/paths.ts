@@ -1,0 +1,5 @@
+/** What lies in the data folder of a sqlite store. */
+import { join } from "node:path";
+
+export const databasePath = (folder: string): string => join(folder, "svc.db");
+export const checkpointPath = (folder: string): string => join(folder, "svc-state.db");

@@ -1,0 +1,73 @@
+/**
+ * `svc.db`: the ledger, the journal of what units changed, and one row that says where both stand. The
+ * checkpoint of the working data is a database of its own beside it, because moving it on takes longer
+ * than a decision may wait for the write lock.
+ */
+import { GENESIS } from "../../ledger/record.ts";
+import type { Database } from "../logged/connection.ts";
+import { newerSchema, versionOf } from "../logged/schema.ts";
+
+const SCHEMA = 1;
+
+/**
+ * A record is added behind the last one or not at all. Both ways around that are closed: REPLACE
+ * deletes without firing a delete trigger, so an insert over a record is refused by itself; and a
+ * second record behind the same one (a fork) cannot have its place. That does what UNIQUE (prev) would,
+ * without a tree of random keys whose cost grows with the ledger.
+ */
+const TABLES = `
+  CREATE TABLE ledger (
+    seq INTEGER PRIMARY KEY,
+    prev TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    line TEXT NOT NULL
+  );
+  CREATE TRIGGER ledger_keeps_records BEFORE UPDATE ON ledger
+    BEGIN SELECT RAISE(ABORT, 'ledger is append-only'); END;
+  CREATE TRIGGER ledger_loses_no_record BEFORE DELETE ON ledger
+    BEGIN SELECT RAISE(ABORT, 'ledger is append-only'); END;
+  CREATE TRIGGER ledger_replaces_no_record BEFORE INSERT ON ledger
+    WHEN EXISTS (SELECT 1 FROM ledger WHERE seq >= NEW.seq)
+    BEGIN SELECT RAISE(ABORT, 'ledger is append-only'); END;
+  CREATE TRIGGER ledger_is_one_chain BEFORE INSERT ON ledger
+    WHEN NEW.prev IS NOT CASE NEW.seq
+      WHEN 0 THEN '${GENESIS}' ELSE (SELECT hash FROM ledger WHERE seq = NEW.seq - 1) END
+    BEGIN SELECT RAISE(ABORT, 'ledger is append-only: a record must follow the last one'); END;
+
+  CREATE TABLE journal (
+    n INTEGER PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    block TEXT NOT NULL
+  );
+  CREATE TABLE head (
+    id INTEGER PRIMARY KEY CHECK (id = 0),
+    n INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    records INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    crc INTEGER NOT NULL
+  );
+
+  CREATE VIEW records AS SELECT seq,
+    json_extract(line, '$.ts_ms') AS ts_ms, json_extract(line, '$.event') AS event,
+    json_extract(line, '$.run_id') AS run_id, json_extract(line, '$.step') AS step,
+    json_extract(line, '$.tool') AS tool, json_extract(line, '$.actor') AS actor,
+    json_extract(line, '$.reason') AS reason, line FROM ledger;
+`;
+
+/** Brings the database to the schema of this program, in one transaction; two at once are safe. */
+export function migrateLedger(db: Database, file: string): void {
+  const version = versionOf(db);
+  if (version > SCHEMA) throw newerSchema(file, version, SCHEMA);
+  if (version === SCHEMA) return;
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    if (versionOf(db) === 0) db.exec(TABLES);
+    db.exec(`PRAGMA user_version = ${SCHEMA}`);
+    db.exec("COMMIT");
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * What stands in `svc.db` behind the checkpoint, held against itself: the chain of records, the blocks
+ * of the journal, and the row that says where both end. O(tail), whatever the ledger's length.
+ */
+import { SvcError } from "../../kernel/errors.ts";
+import type { Head } from "../../ledger/record.ts";
+import { parseJournal, type UnitBlock } from "../logged/block.ts";
+import type { Base } from "../logged/checkpoint.ts";
+import { verifyLine } from "../logged/line.ts";
+import type { HeadRow, LedgerReader } from "./connections.ts";
+
+export interface TailJournal {
+  generation: number;
+  units: UnitBlock[];
+  bytes: number;
+}
+
+export interface VerifiedTail {
+  head: HeadRow;
+  journals: TailJournal[];
+  problem: SvcError | undefined;
+}
+
+export function verifyTail(reader: LedgerReader, base: Base): VerifiedTail {
+  const head = reader.head();
+  if (head === undefined)
+    throw new SvcError("corrupt", "svc.db has lost the row that says where its ledger ends");
+  const { journals, end, isWhole } = readJournals(reader, base, head);
+  const problem = !isWhole
+    ? new SvcError("corrupt", "the journal in svc.db does not verify: restore it from a backup")
+    : (verifyRecords(reader, base, head.head) ?? (sameHead(end, head.head) ? undefined : disagreement()));
+  return { head, journals, problem };
+}
+
+function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
+  const journals: TailJournal[] = [];
+  const open = (generation: number): TailJournal => {
+    const last = journals[journals.length - 1];
+    if (last?.generation === generation) return last;
+    const next: TailJournal = { generation, units: [], bytes: 0 };
+    journals.push(next);
+    return next;
+  };
+  let { crc } = base;
+  let end: Head = base.head;
+  for (const row of reader.journal(-1)) {
+    // Rows that the checkpoint has taken in and nobody has deleted yet.
+    if (row.generation <= base.generation) continue;
+    const parsed = parseJournal(Buffer.from(row.block), 0, crc);
+    if (parsed.rest !== "none") return { journals, end, isWhole: false };
+    const journal = open(row.generation);
+    journal.bytes += row.block.length;
+    for (const item of parsed.items) {
+      if (item.kind !== "unit") continue;
+      journal.units.push(item);
+      end = item.head;
+    }
+    crc = parsed.crc;
+  }
+  open(head.generation);
+  return { journals, end, isWhole: crc === head.crc };
+}
+
+/** The last record that the checkpoint knows, and every one behind it. */
+function verifyRecords(reader: LedgerReader, base: Base, head: Head): SvcError | undefined {
+  let { records, hash } = base.head;
+  if (records > 0) {
+    const [last] = reader.ledger(records - 1, 1);
+    if (last === undefined) return truncated(base, head);
+    if (last.hash !== hash || verifyLine(last.line, last.prev, last.seq) !== hash)
+      return badRecord(records - 1);
+  }
+  for (;;) {
+    const rows = reader.ledger(records, 1_000);
+    for (const { seq, prev, hash: stated, line } of rows) {
+      if (seq !== records || prev !== hash || verifyLine(line, prev, seq) !== stated)
+        return badRecord(records);
+      hash = stated;
+      records++;
+    }
+    if (rows.length === 0) break;
+  }
+  return sameHead({ records, hash }, head) ? undefined : disagreement();
+}
+
+const sameHead = (a: Head, b: Head): boolean => a.records === b.records && a.hash === b.hash;
+
+function badRecord(seq: number): SvcError {
+  return new SvcError("corrupt", `the ledger in svc.db does not verify at record ${seq}: run svc verify`);
+}
+
+function disagreement(): SvcError {
+  return new SvcError("corrupt", "the ledger in svc.db does not end where it should: run svc verify");
+}
+
+function truncated(base: Base, head: Head): SvcError {
+  return new SvcError(
+    "corrupt",
+    `the ledger in svc.db has been truncated: ${base.head.records} records were recorded, ${head.records} are left`,
+  );
+}

@@ -1,0 +1,467 @@
+/** One random history: tools, calls, rollbacks that fail, die and are run again, and the model beside it. */
+import { decideUnit } from "../../src/engine/approvals/decide-request.ts";
+import { type Core, silentListeners } from "../../src/engine/core.ts";
+import { intentUnit } from "../../src/engine/intent.ts";
+import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import { outcomeUnit, resolveUnit } from "../../src/engine/outcome.ts";
+import type { Env } from "../../src/kernel/env.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import { manifestSet } from "../../src/model/manifest/set.ts";
+import type { Manifest } from "../../src/model/manifest/types.ts";
+import { compilePolicy } from "../../src/model/policy/compile.ts";
+import { executeRollback, RollbackInterrupted } from "../../src/rollback/execute.ts";
+import type { CompensationCall, ReadRequest } from "../../src/rollback/ports.ts";
+import type { RollbackReport } from "../../src/rollback/report.ts";
+import { MemoryStore } from "../../src/store/memory/store.ts";
+import type { Store, Unit } from "../../src/store/port.ts";
+import { principal } from "../support/engine.ts";
+import { fakeEnv, seeded } from "../support/env.ts";
+import { type Ended, RunModel, type StepFacts, type ToolFacts } from "./rollback-model.ts";
+
+const POLICY = compilePolicy({ version: 1 });
+const RUN = "r1";
+const AGENT = principal("bot");
+const APPROVER = principal("ann", "approver");
+const RETRIES = 2;
+const READS = 2;
+
+export class Dice {
+  private readonly next: () => number;
+  constructor(seed: number) {
+    this.next = seeded(seed);
+  }
+  below(n: number): number {
+    return Math.floor(this.next() * n);
+  }
+  chance(percent: number): boolean {
+    return this.next() * 100 < percent;
+  }
+  pick<T>(items: readonly T[]): T {
+    return items[this.below(items.length)]!;
+  }
+}
+
+/** A process that rolls back, until it is done or dies. */
+interface Life {
+  dead: boolean;
+  /** How many outside actions it has left; endless for most. */
+  fuse: number;
+  die(): void;
+  tried: Set<number>;
+  ends: Map<number, Ended>;
+  known: number;
+  reads_back: boolean;
+  busy: boolean;
+}
+
+const never = <T>(): Promise<T> => new Promise(() => {});
+
+export class Case {
+  readonly dice: Dice;
+  readonly model = new RunModel();
+  readonly store = new MemoryStore();
+  readonly problems: string[] = [];
+  readonly counts = { rollbacks: 0, deaths: 0, undone: 0, failed: 0, late: 0 };
+  private readonly env = fakeEnv();
+  private readonly tools: ToolFacts[];
+  private readonly core: Core;
+  /** How often the undo, or the read-back, of a step still fails. */
+  private readonly undo_fails = new Map<number, number>();
+  private readonly read_fails = new Map<number, number>();
+  private readonly taken_back = new Set<number>();
+  private readonly keys = new Map<number, string>();
+
+  constructor(seed: number) {
+    this.dice = new Dice(seed);
+    this.tools = this.makeTools();
+    const manifests = manifestSet(this.tools.map(manifestOf));
+    this.core = {
+      store: this.store,
+      env: this.env,
+      rules: () => ({ manifests, policy: POLICY }),
+      environment: null,
+      killSwitch: () => null,
+      storeKey: "sim",
+      redact: (text) => text,
+      listeners: silentListeners,
+    };
+  }
+
+  private makeTools(): ToolFacts[] {
+    const { dice } = this;
+    return Array.from({ length: 2 + dice.below(4) }, (_, i): ToolFacts => {
+      const effect = dice.pick([
+        "read",
+        "idempotent",
+        "compensable",
+        "compensable",
+        "compensable",
+        "compensable",
+        "irreversible",
+      ] as const);
+      const undoable = effect === "compensable" || (effect === "idempotent" && dice.chance(30));
+      return {
+        name: `t${i}`,
+        effect,
+        requires: Array.from({ length: i }, (__, j) => `t${j}`).filter(() => dice.chance(25)),
+        undoable,
+        approval: undoable && dice.chance(15),
+        reads_back: undoable && dice.chance(30),
+      };
+    });
+  }
+
+  async play(): Promise<void> {
+    const mode = this.dice.chance(30) ? "observe" : "enforce";
+    await this.store.transact(
+      openRunUnit(newRun(this.core, AGENT, { run_id: RUN, permissions: ["p"], mode })),
+    );
+    for (let phase = 1 + this.dice.below(2); phase > 0; phase--) {
+      for (let calls = 1 + this.dice.below(8); calls > 0; calls--) await this.call();
+      for (let tries = 1 + this.dice.below(2); tries > 0; tries--) {
+        await this.rollbackToItsEnd(false);
+        await this.people();
+      }
+    }
+    await this.settleEverything();
+    await this.rollbackToItsEnd(true);
+    await this.checkStore();
+  }
+
+  private problem(text: string): void {
+    this.problems.push(text);
+  }
+
+  /** The agent asks for a call and, mostly, tells its outcome. */
+  private async call(): Promise<void> {
+    const { dice, model } = this;
+    const tool = dice.chance(8) ? null : dice.pick(this.tools);
+    const depends_on = model.steps.filter(() => dice.chance(12)).map(({ n }) => n);
+    const input = { tool: tool?.name ?? "unknown", args: {}, reason: "sim", depends_on };
+    const { decision } = await this.store.transact(intentUnit(this.core, AGENT, RUN, input));
+    if (decision.decision === "block") return;
+    const step = model.accept(tool, depends_on);
+    if (decision.step !== step.n) this.problem(`step ${step.n} got the number ${decision.step}`);
+    this.undo_fails.set(step.n, dice.chance(70) ? 0 : dice.below(6));
+    this.read_fails.set(step.n, dice.chance(70) ? 0 : dice.below(6));
+    const said = dice.pick([
+      "done",
+      "done",
+      "done",
+      "done",
+      "done",
+      "done",
+      "done",
+      "failed",
+      "unsure",
+      "open",
+    ] as const);
+    if (said === "open") return;
+    const status = { done: "succeeded", failed: "failed", unsure: "uncertain" }[said] as
+      | "succeeded"
+      | "failed"
+      | "uncertain";
+    const result = this.result(step);
+    await this.store.transact(
+      outcomeUnit(this.core, AGENT, RUN, step.n, said === "done" ? { status, result } : { status }),
+    );
+    model.finish(step, said);
+  }
+
+  private result(step: StepFacts): { id?: number; read_id?: number } {
+    step.has_id = this.dice.chance(92);
+    step.has_read_id = this.dice.chance(92);
+    return { ...(step.has_id ? { id: step.n } : {}), ...(step.has_read_id ? { read_id: step.n } : {}) };
+  }
+
+  /** People decide some requests and find out some outcomes. */
+  private async people(): Promise<void> {
+    for (const { doc } of await this.store.list("approvals", { owner: RUN, tag: "pending", limit: 100 })) {
+      if (!this.dice.chance(60)) continue;
+      const decision = this.dice.chance(70) ? "approve" : "deny";
+      await this.store.transact(decideUnit(this.core, APPROVER, doc.id, { decision, note: null }, []));
+      if (decision === "approve") this.model.steps[doc.step!]!.agreed = true;
+    }
+    for (const step of this.model.steps) {
+      if ((step.outcome === "open" || step.outcome === "unsure") && this.dice.chance(40))
+        await this.resolve(step);
+    }
+  }
+
+  private async resolve(step: StepFacts): Promise<void> {
+    const done = this.dice.chance(70);
+    const result = this.result(step);
+    const input = done
+      ? { status: "succeeded" as const, note: "seen", result }
+      : { status: "failed" as const, note: "seen" };
+    await this.store.transact(resolveUnit(this.core, "olga", RUN, step.n, input));
+    this.model.finish(step, done ? "done" : "failed");
+  }
+
+  private async settleEverything(): Promise<void> {
+    for (const step of this.model.steps) {
+      if (step.outcome === "open" || step.outcome === "unsure") await this.resolve(step);
+      this.undo_fails.set(step.n, 0);
+      this.read_fails.set(step.n, 0);
+    }
+  }
+
+  /** Runs the rollback, again after each death, and holds its report to the model's. */
+  private async rollbackToItsEnd(last: boolean): Promise<void> {
+    const approve = last || this.dice.chance(10);
+    for (let lives = 0; lives < 50; lives++) {
+      const report = await this.rollback(approve, last);
+      if (report === null) continue;
+      return;
+    }
+    this.problem("the rollback never came to its end");
+  }
+
+  private async rollback(approve: boolean, last: boolean): Promise<RollbackReport | null> {
+    const { dice, model } = this;
+    this.counts.rollbacks++;
+    let died = (): void => {};
+    const death = new Promise<"dead">((resolve) => {
+      died = () => resolve("dead");
+    });
+    const life: Life = {
+      dead: false,
+      fuse: dice.chance(45) ? 1 + dice.below(20) : Number.POSITIVE_INFINITY,
+      die: died,
+      tried: new Set(),
+      ends: new Map(),
+      known: model.steps.length,
+      reads_back: last || dice.chance(75),
+      busy: false,
+    };
+    const stop = new AbortController();
+    model.all_agreed = approve;
+    const core = { ...this.core, store: this.mortal(life), env: this.hasty(life) };
+    const ended = executeRollback(core, RUN, {
+      actor: "olga",
+      compensator: (call) => this.compensate(life, call, stop, last),
+      reader: life.reads_back ? (request) => this.read(life, request) : null,
+      retries: RETRIES,
+      approve_compensations: approve,
+      stop: stop.signal,
+    });
+    const result = await Promise.race([ended, death]).catch((error: unknown) => error);
+    this.noteRecorded(life);
+    if (result === "dead") {
+      this.counts.deaths++;
+      this.env.setNow(this.env.now() + LIMITS.lease_ms + 1);
+      return null;
+    }
+    if (result instanceof RollbackInterrupted) return null;
+    if (result instanceof Error) {
+      this.problem(`the rollback broke off: ${result.message}`);
+      return null;
+    }
+    this.compare(life, result as RollbackReport);
+    return result as RollbackReport;
+  }
+
+  /** What the store says is undone must be undone in the world; only then the model takes it so. */
+  private noteRecorded(life: Life): void {
+    for (const step of this.model.steps) {
+      const doc = this.store.getSync("steps", `${RUN}/${step.n}`)!;
+      if (doc.status === "compensating" || doc.status === "compensation_failed") step.agreed = true;
+      if (doc.status !== "compensated") continue;
+      if (!this.taken_back.has(step.n)) this.problem(`step ${step.n} is compensated without success`);
+      if (step.undone_at === Number.POSITIVE_INFINITY) this.counts.undone++;
+      this.model.undone(step);
+      if (life.ends.get(step.n) === "failed") this.problem(`step ${step.n} failed and is compensated`);
+    }
+  }
+
+  private compare(life: Life, report: RollbackReport): void {
+    const expected = this.model.report(life.ends);
+    const failed = report.failed.map(({ step }) => step);
+    this.counts.failed += failed.length;
+    const got = JSON.stringify({ ...report, failed });
+    const want = JSON.stringify(expected);
+    if (got !== want) this.problem(`the report is ${got}, not ${want}`);
+    for (const { step, error } of report.failed) {
+      if (!/^(after \d+ attempts?: not now|verification failed: |cannot verify: )/.test(error))
+        this.problem(`step ${step}: odd error ${error}`);
+    }
+  }
+
+  private async compensate(
+    life: Life,
+    call: CompensationCall,
+    stop: AbortController,
+    last: boolean,
+  ): Promise<void> {
+    const step = this.model.steps[call.step]!;
+    // The model learns of ends that were recorded meanwhile before it judges the next undo.
+    this.noteRecorded(life);
+    const doc = this.store.getSync("steps", `${RUN}/${call.step}`)!;
+    if (doc.status !== "compensating") this.problem(`step ${call.step} runs while ${doc.status}`);
+    if (life.busy) this.problem("two undos at once");
+    if (!life.tried.has(call.step)) {
+      const objection = this.model.objection(step, life.tried, life.known);
+      if (objection !== undefined) this.problem(objection);
+    }
+    const key = this.keys.get(call.step) ?? call.idempotency_key;
+    if (key !== call.idempotency_key) this.problem(`step ${call.step} has another key`);
+    this.keys.set(call.step, key);
+    if (JSON.stringify(call.args) !== JSON.stringify({ id: call.step }))
+      this.problem(`step ${call.step} has other arguments`);
+    life.tried.add(call.step);
+    life.busy = true;
+    await this.tick(life);
+    if (!last && this.dice.chance(7)) {
+      const before = this.model.steps.length;
+      await this.call();
+      this.counts.late += this.model.steps.length - before;
+    }
+    const left = this.undo_fails.get(call.step) ?? 0;
+    if (left === 0) this.taken_back.add(call.step);
+    else this.undo_fails.set(call.step, left - 1);
+    if (!last && this.dice.chance(3)) stop.abort();
+    await this.tick(life);
+    life.busy = false;
+    life.ends.set(call.step, left === 0 ? this.endOf(life, step) : "failed");
+    if (left > 0) throw new Error("not now");
+  }
+
+  /** How the undo ends if its reads, if any are made, fail; a good read corrects it. */
+  private endOf(life: Life, step: StepFacts): Ended {
+    if (!step.tool!.reads_back) return "undone";
+    return life.reads_back ? "failed" : "unverified";
+  }
+
+  private async read(life: Life, { arguments: args }: ReadRequest): Promise<{ gone: boolean }> {
+    await this.tick(life);
+    const n = (args as { id: number }).id;
+    const left = this.read_fails.get(n) ?? 0;
+    if (left > 0) this.read_fails.set(n, left - 1);
+    else life.ends.set(n, "undone");
+    await this.tick(life);
+    if (left > 0 && this.dice.chance(50)) throw new Error("away");
+    return { gone: left === 0 };
+  }
+
+  private async tick(life: Life): Promise<void> {
+    if (!life.dead && --life.fuse > 0) return;
+    life.dead = true;
+    life.die();
+    return never();
+  }
+
+  private mortal(life: Life): Store {
+    return new Proxy(this.store, {
+      get: (target, name) => {
+        if (name === "transact") {
+          return async <T>(unit: Unit<T>): Promise<T> => {
+            await this.tick(life);
+            const value = await target.transact(unit);
+            await this.tick(life);
+            return value;
+          };
+        }
+        const member = Reflect.get(target, name) as unknown;
+        return typeof member === "function" ? member.bind(target) : member;
+      },
+    });
+  }
+
+  private hasty(life: Life): Env {
+    const { env } = this;
+    return {
+      ...env,
+      sleep: (ms, signal) => {
+        if (life.dead) return never();
+        if (ms !== LIMITS.lease_heartbeat_ms) {
+          env.setNow(env.now() + ms);
+          return Promise.resolve();
+        }
+        return new Promise((_, reject) =>
+          signal?.addEventListener("abort", () => reject(signal.reason), { once: true }),
+        );
+      },
+    };
+  }
+
+  /** Counters, chain and trail against a recount. */
+  private async checkStore(): Promise<void> {
+    const steps = (await this.store.list("steps", { owner: RUN, limit: 1_000 })).map(({ doc }) => doc);
+    const run = this.store.getSync("runs", RUN)!;
+    const failed = steps.filter(({ status }) => status === "compensation_failed").length;
+    if (run.compensation_failed !== failed)
+      this.problem(`the run counts ${run.compensation_failed} failed undos, not ${failed}`);
+    const requests = (await this.store.list("approvals", { owner: RUN, limit: 1_000 })).map(({ doc }) => doc);
+    const open = requests.filter(({ status }) => status === "pending").length;
+    if (run.open_approvals !== open)
+      this.problem(`the run counts ${run.open_approvals} open requests, not ${open}`);
+    // A step that asked awaits consent until it gets it; a denial is no consent.
+    const given = new Set(
+      requests.filter(({ status }) => /approved|consumed/.test(status)).map(({ step }) => step),
+    );
+    const asked = new Set(requests.map(({ step }) => step!));
+    const awaiting = [...asked].filter((n) => !given.has(n) && steps[n]!.status === "succeeded").length;
+    if (run.awaiting !== awaiting)
+      this.problem(`the run counts ${run.awaiting} awaiting consent, not ${awaiting}`);
+    for (const { name } of this.tools) {
+      const standing = steps.filter(
+        ({ tool, status }) => tool === name && (status === "succeeded" || status === "compensation_failed"),
+      ).length;
+      const counted = this.store.getSync("run_tools", `${RUN}/${name}`)?.standing ?? 0;
+      if (counted !== standing) this.problem(`${name} counts ${counted} standing steps, not ${standing}`);
+    }
+    if ((await this.store.list("leases", { limit: 1 })).length > 0) this.problem("a lease was left behind");
+    this.checkTrail(
+      (await this.store.records({ limit: 100_000 })).map(
+        (line) => JSON.parse(line) as { event: string; step?: number; run_seq: number },
+      ),
+    );
+  }
+
+  private checkTrail(trail: { event: string; step?: number; run_seq: number }[]): void {
+    const begun = new Set<number>();
+    const done = new Set<number>();
+    for (const [at, { event, step = -1, run_seq }] of trail.entries()) {
+      if (run_seq !== at) this.problem(`record ${at} is number ${run_seq} of its run`);
+      if (done.has(step) && /^(compensat|verif|unverif)/.test(event))
+        this.problem(`${event} of step ${step} after it was compensated`);
+      if (event === "compensating") begun.add(step);
+      if (!/^(compensated|compensation_failed)$/.test(event)) continue;
+      if (!begun.delete(step)) this.problem(`${event} of step ${step} that was not begun`);
+      if (event === "compensated") done.add(step);
+    }
+  }
+}
+
+function manifestOf(tool: ToolFacts): Manifest {
+  return {
+    tool: tool.name,
+    version: "1",
+    lifecycle: "approved",
+    effect: tool.effect,
+    permission: "p",
+    owner: null,
+    requires: tool.requires,
+    idempotency: [],
+    risk: { data_class: null, blast_radius: null },
+    compensation: tool.undoable
+      ? {
+          tool: `undo.${tool.name}`,
+          args: { id: "$result.id" },
+          kind: "inverse",
+          residue: [],
+          requires_approval: tool.approval,
+        }
+      : null,
+    verification: tool.reads_back
+      ? {
+          tool: "look",
+          args: { id: "$result.read_id" },
+          expect: { gone: true },
+          retries: READS - 1,
+          backoff_ms: 1,
+        }
+      : null,
+    audit: { redaction: [], retention_days: null, evidence_export: null },
+  };
+}
