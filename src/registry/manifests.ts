@@ -2,7 +2,7 @@
  * The manifest registry: drafts become approved, approved ones become deprecated; nothing is deleted.
  * One file a tool and version, so that a folder under version control reads like a history.
  */
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parseDocument, stringify } from "yaml";
 import { withEditLock } from "../auth/edit-lock.ts";
@@ -115,7 +115,8 @@ export class ManifestRegistry {
     return join(this.folder, `${safe}-${sha256Hex(`${tool}@${version}`).slice(0, 8)}.yaml`);
   }
 
-  private locked<T>(work: () => Promise<T>): Promise<T> {
+  private async locked<T>(work: () => Promise<T>): Promise<T> {
+    await mkdir(this.folder, { recursive: true });
     return withEditLock(join(this.folder, "registry"), this.env, work);
   }
 }

@@ -102,9 +102,9 @@ export function createSession(post) {
     if (state.anchors === null) return { findings: null, note: null };
     const { evidence } = state;
     if (evidence.problem !== null)
-      return { findings: null, note: "The anchors: the records do not hold, so there is nothing to compare" };
+      return { findings: null, note: "the anchors: the records do not hold, so there is nothing to compare" };
     if (evidence.members?.kind === "run")
-      return { findings: null, note: "The anchors: they speak of a whole ledger, and this is one run" };
+      return { findings: null, note: "the anchors: they speak of a whole ledger, and this is one run" };
     try {
       return { findings: await anchorFindings(state.anchors, evidence, state.trusted), note: null };
     } catch (error) {

@@ -75,12 +75,9 @@ export class LineFile {
       const got = this.load(base, want);
       const begin = base === from ? 0 : this.buffer.indexOf(NEWLINE) + 1;
       const end = this.buffer.indexOf(NEWLINE, to - 1 - base) + 1;
-      const isThere = end > 0 && end <= got;
-      if (isThere) {
-        if (begin === 0 && base !== from) return { bytes: this.buffer, length: 0 };
-        return begin >= end || base + begin >= to
-          ? { bytes: this.buffer, length: 0 }
-          : { bytes: this.buffer.subarray(begin), length: end - begin };
+      if (end > 0 && end <= got) {
+        const isNone = begin >= end || base + begin >= to;
+        return { bytes: this.buffer.subarray(begin), length: isNone ? 0 : end - begin };
       }
       if (base + got >= region.end) return { bytes: this.buffer.subarray(begin), length: Math.max(0, got - begin) };
       if (got < want) throw shrunk(this.path);

@@ -133,7 +133,9 @@ export class SqliteLog implements Log {
     const next: HeadRow = { n: n + 1, generation, head, size: batch.tip.size, crc: batch.tip.crc };
     try {
       for (const unit of units) {
-        unit.records.forEach(({ seq, prev, hash }, i) => open.addRecord.run(seq, prev, hash, unit.lines[i]!));
+        for (const [i, { seq, prev, hash }] of unit.records.entries()) {
+          open.addRecord.run(seq, prev, hash, unit.lines[i]!);
+        }
       }
       open.addBlock.run(next.n, generation, batch.text);
       this.putHead(open, next);
@@ -297,7 +299,7 @@ export class SqliteLog implements Log {
     };
     const problem = new SvcError(
       "corrupt",
-      "svc.db has records, but svc-state.db, which holds the working data beside it, is missing: restore both from a backup",
+      "svc.db has records, but svc.checkpoint, which holds the working data beside it, is missing: restore both from a backup",
     );
     return { base: EMPTY_BASE, journals: [{ generation: 1, units: [unit] }], problem };
   }

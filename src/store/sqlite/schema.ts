@@ -32,7 +32,7 @@ const TABLES = `
   CREATE TRIGGER ledger_is_one_chain BEFORE INSERT ON ledger
     WHEN NEW.prev IS NOT CASE NEW.seq
       WHEN 0 THEN '${GENESIS}' ELSE (SELECT hash FROM ledger WHERE seq = NEW.seq - 1) END
-    BEGIN SELECT RAISE(ABORT, 'ledger is append-only: a record must follow the last one'); END;
+    BEGIN SELECT RAISE(ABORT, 'ledger is append-only: prev must be unique, the hash of the last record'); END;
 
   CREATE TABLE journal (
     n INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** The thread of a sqlite store: takes closed journals into `svc-state.db`, and looks after the write-ahead log. */
+/** The thread of a sqlite store: takes closed journals into `svc.checkpoint`, and looks after the write-ahead log. */
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
@@ -31,8 +31,11 @@ serveJobs((folder: string) => {
       return base;
     },
     shrink: () => {
+      const t = performance.now();
       shrink(state);
+      const u = performance.now();
       shrink(ledger);
+      console.log("shrink", u - t, performance.now() - u);
     },
     wal: () => moveWal(ledger),
     flush: () => flush(ledger),

@@ -56,8 +56,8 @@ function toRow(position, bytes) {
 }
 
 /**
- * A query as a test of a row. Words must all be found; `field:word` looks in that field only. `event` and `run`
- * are exact. Case does not matter.
+ * A query as a test of a row. Words must all be found; `field:word` looks in that field only, and a number
+ * must be that number. Case does not matter.
  */
 export function compileQuery({ text = "", event = "" }) {
   const terms = text
@@ -74,6 +74,7 @@ export function compileQuery({ text = "", event = "" }) {
     if (event !== "" && record?.event !== event) return false;
     return terms.every(({ field, word }) => {
       const value = field === null ? undefined : record?.[field];
+      if (typeof value === "number") return String(value) === word;
       if (field !== null && value !== undefined) return String(value).toLowerCase().includes(word);
       // A term with a colon that names no field of this record may still be text, such as a time or an address.
       return raw.toLowerCase().includes(field === null ? word : `${field}:${word}`);

@@ -1,11 +1,11 @@
 // Findings put into words: one headline, what was checked, what was not, and what a reader should make of it.
 
 const STRANGER =
-  "The key was not checked against a trusted key: the signature shows only that nothing changed since somebody signed it, not who did";
+  "who signed: the key was not checked against a trusted key, so the signature shows only that nothing changed since";
 
 /**
  * `{level, headline, meaning, problem, checks}`. A problem is `{text, position}`, the one thing that failed; a check
- * is `{state: "ok" | "off", text}`, something that held or something that was not looked at.
+ * is `{state: "ok" | "off", text}`, something that held, or something that was not checked.
  */
 export function judgeLedger(ledger, anchors) {
   if (ledger.problem !== null) return brokenLedger(ledger);
@@ -17,7 +17,7 @@ export function judgeLedger(ledger, anchors) {
     ...anchorChecks(anchors),
   ];
   if (anchors === null) {
-    const text = "Whether the end was cut off or all of it rewritten: that takes anchors or a signed bundle";
+    const text = "whether the end was cut off or all of it rewritten: that takes anchors or a signed bundle";
     checks.push({ state: "off", text });
   }
   return (
@@ -36,7 +36,7 @@ function brokenLedger({ problem, extents, count }) {
   const checks = [];
   if (count > 0) checks.push({ state: "ok", text: `The ${plural(count, "record")} before it` });
   if (after > 0)
-    checks.push({ state: "off", text: `The ${plural(after, "line")} after it, which build on it` });
+    checks.push({ state: "off", text: `the ${plural(after, "line")} after it, which build on it` });
   const meaning =
     extents.count === 0 ? "There is nothing in this file." : "This ledger is not what was once written.";
   return { level: "bad", headline: "INVALID", meaning, problem: toProblem(problem), checks };
@@ -65,13 +65,13 @@ export function judgeBundle(bundle, signature, anchors) {
   } else {
     checks.push({
       state: "off",
-      text: "The signature: the bundle carries no public key. Add the one you trust",
+      text: "the signature, since the bundle carries no public key: add the one you trust",
     });
   }
   if (bundle.members.kind === "run" && !bundle.headTied) {
     checks.push({
       state: "off",
-      text: "That the head is the ledger's last record: it is not one of this run's",
+      text: "that the head is the ledger's last record: it is not one of this run's",
     });
   }
   checks.push(...anchorChecks(anchors));
@@ -137,9 +137,9 @@ function anchorChecks(anchors) {
   const checks = [{ state: "ok", text: `${plural(good, "anchor")} published earlier still fit` }];
   const kinds = new Set(anchors.map((anchor) => anchor.signature));
   if (kinds.has("unchecked"))
-    checks.push({ state: "off", text: "The anchors' signatures: add the public key you trust" });
+    checks.push({ state: "off", text: "the anchors' signatures: add the public key you trust" });
   if (kinds.has("self-consistent")) checks.push({ state: "off", text: STRANGER });
-  if (kinds.has("none")) checks.push({ state: "off", text: "Who made the anchors: some are not signed" });
+  if (kinds.has("none")) checks.push({ state: "off", text: "who made the anchors: some are not signed" });
   return checks;
 }
 

@@ -9,7 +9,6 @@ const KINDS = {
   run: "Signed bundle of one run",
   bundle: "Signed bundle",
 };
-const STATES = { ok: "Holds", off: "Not checked" };
 
 export function drawVerdict(state, onShow) {
   const { verdict } = state;
@@ -35,8 +34,10 @@ export function drawVerdict(state, onShow) {
   );
 }
 
+/** What was not checked says so in words; what held is plain from its mark, and said to those who do not see it. */
 function checkItem(outcome, text) {
-  const said = el("span", { className: "quiet-label" }, `${STATES[outcome]}: `);
+  const said =
+    outcome === "off" ? el("strong", {}, "Not checked: ") : el("span", { className: "quiet-label" }, "Holds: ");
   return el("li", { "data-state": outcome }, icon(outcome), el("span", {}, said, text));
 }
 

@@ -1,0 +1,148 @@
+/**
+ * Checking stretches on all cores, or here where that is quicker, and joining them in their order. No more
+ * is held at a time than the cores have in hand.
+ */
+import { availableParallelism } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
+import { type CheckOptions, StretchChecker, type StretchFacts } from "./chunk.ts";
+import type { LedgerJoin } from "./join.ts";
+import { LineFile, type Region } from "./region.ts";
+
+export type Task =
+  | { kind: "range"; region: Region; from: number; to: number; is_last: boolean }
+  | { kind: "lines"; bytes: ArrayBuffer; length: number; is_last: boolean };
+
+export interface CheckSetup {
+  /** The file whose ranges are asked for; null where lines are sent. */
+  path: string | null;
+  options: CheckOptions;
+}
+
+export type Answer = { facts: StretchFacts } | { error: { code: ErrorCode; message: string } };
+
+/** Checks tasks one at a time or several at once. */
+export interface Checkers {
+  readonly width: number;
+  check(task: Task): Promise<StretchFacts>;
+  close(): Promise<void>;
+}
+
+export function openCheckers(setup: CheckSetup, threads: number): Checkers {
+  return threads > 1 ? new CheckPool(setup, threads) : new CheckHere(setup);
+}
+
+export function coreCount(): number {
+  return availableParallelism();
+}
+
+/** Feeds tasks to the checkers and the results, in order, to the join; stops at the first thing wrong. */
+export async function checkAndJoin(
+  tasks: AsyncIterable<Task> | Iterable<Task>,
+  checkers: Checkers,
+  join: LedgerJoin,
+): Promise<void> {
+  const pending: Promise<StretchFacts>[] = [];
+  for await (const task of tasks) {
+    const work = checkers.check(task);
+    // Those behind a bad stretch are not waited for.
+    work.catch(() => undefined);
+    pending.push(work);
+    if (pending.length >= 2 * checkers.width && !join.add(await pending.shift()!)) return;
+  }
+  for (const work of pending) if (!join.add(await work)) return;
+}
+
+class CheckHere implements Checkers {
+  readonly width = 1;
+  private readonly checker: StretchChecker;
+  private readonly file: LineFile | null;
+
+  constructor(setup: CheckSetup) {
+    this.checker = new StretchChecker(setup.options);
+    this.file = setup.path === null ? null : new LineFile(setup.path);
+  }
+
+  async check(task: Task): Promise<StretchFacts> {
+    // A server that checks its own ledger goes on answering in between.
+    await nextTurn();
+    if (task.kind === "range") {
+      return this.checker.check(this.file!.lines(task.region, task.from, task.to), task.is_last);
+    }
+    return this.checker.check({ bytes: Buffer.from(task.bytes), length: task.length }, task.is_last);
+  }
+
+  async close(): Promise<void> {
+    this.file?.close();
+  }
+}
+
+interface Waiting {
+  task: Task;
+  resolve(facts: StretchFacts): void;
+  reject(error: unknown): void;
+}
+
+class CheckPool implements Checkers {
+  readonly width: number;
+  private readonly workers: Worker[] = [];
+  private readonly idle: Worker[] = [];
+  private readonly queue: Waiting[] = [];
+  private readonly busy = new Map<Worker, Waiting>();
+  private broken: unknown;
+
+  constructor(setup: CheckSetup, threads: number) {
+    this.width = threads;
+    for (let i = 0; i < threads; i++) this.start(setup);
+  }
+
+  check(task: Task): Promise<StretchFacts> {
+    return new Promise((resolve, reject) => {
+      if (this.broken !== undefined) return reject(this.broken);
+      this.queue.push({ task, resolve, reject });
+      this.dispatch();
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.terminate()));
+  }
+
+  private start(setup: CheckSetup): void {
+    const worker = newWorker(setup);
+    worker.on("message", (answer: Answer) => {
+      const { resolve, reject } = this.busy.get(worker)!;
+      this.busy.delete(worker);
+      this.idle.push(worker);
+      if ("facts" in answer) resolve(answer.facts);
+      else reject(new SvcError(answer.error.code, answer.error.message));
+      this.dispatch();
+    });
+    worker.on("error", (error) => this.fail(error));
+    this.workers.push(worker);
+    this.idle.push(worker);
+  }
+
+  private dispatch(): void {
+    while (this.queue.length > 0 && this.idle.length > 0) {
+      const waiting = this.queue.shift()!;
+      const worker = this.idle.pop()!;
+      this.busy.set(worker, waiting);
+      const { task } = waiting;
+      worker.postMessage(task, task.kind === "lines" ? [task.bytes] : []);
+    }
+  }
+
+  private fail(error: unknown): void {
+    this.broken = error;
+    for (const { reject } of [...this.busy.values(), ...this.queue.splice(0)]) reject(error);
+  }
+}
+
+/** Built code runs as it is; straight from the sources, a thread needs the same loader as its parent. */
+function newWorker(workerData: CheckSetup): Worker {
+  const isSource = import.meta.url.endsWith(".ts");
+  const file = new URL(isSource ? "./worker.ts" : "./worker.js", import.meta.url);
+  return new Worker(file, { workerData, ...(isSource ? { execArgv: ["--import", "tsx"] } : {}) });
+}
