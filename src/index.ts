@@ -1,11 +1,12 @@
 /** The library: `open` runs the engine in this process, `connect` talks to a server. */
-export { type ConnectOptions, connect, type RemoteSvc } from "./library/connect.ts";
-export { BlockedError, UncertainError } from "./library/errors.ts";
-export { open, type OpenOptions, type RunOptions, type Svc } from "./library/open.ts";
-export type { CallOptions, Intent, Outcome, RollbackRequest, Run } from "./library/run.ts";
+
 export type { Decision } from "./engine/decide/verdict.ts";
 export { SvcError } from "./kernel/errors.ts";
 export type { Json } from "./kernel/json.ts";
+export { type ConnectOptions, connect, type RemoteSvc } from "./library/connect.ts";
+export { BlockedError, UncertainError } from "./library/errors.ts";
+export { type OpenOptions, open, type RunOptions, type Svc } from "./library/open.ts";
+export type { CallOptions, Intent, Outcome, RollbackRequest, Run } from "./library/run.ts";
 export type { RollbackPlan } from "./rollback/plan.ts";
 export type { CompensationCall, Compensator, Reader, ReadRequest } from "./rollback/ports.ts";
 export type { RollbackReport } from "./rollback/report.ts";

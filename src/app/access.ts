@@ -2,10 +2,11 @@
  * Who may touch which run. To an agent another's run is a 404 whatever the route; auditors and above may
  * read any run; only the principal that opened a run journals on it.
  */
-import { forbidden } from "../kernel/errors.ts";
-import { assertSealed, unknownRun } from "../engine/load-run.ts";
+
 import type { RunFacts } from "../engine/gather.ts";
-import { hasRole, type Principal, type Role, ROLE_MESSAGES } from "../model/roles.ts";
+import { assertSealed, unknownRun } from "../engine/load-run.ts";
+import { forbidden } from "../kernel/errors.ts";
+import { hasRole, type Principal, ROLE_MESSAGES, type Role } from "../model/roles.ts";
 import type { RunDoc } from "../model/run.ts";
 import type { App } from "./app.ts";
 

@@ -33,8 +33,12 @@ export async function openIdentity({ settings, env, egress, log, failed }: Ident
   const oidc =
     issuer === null
       ? null
-      : new OidcVerifier({ issuer, audience, role_map, groups_claim, max_permissions }, { egress, env, warn });
-  if (keys === null && oidc === null) log.warn("no keys and no OIDC issuer are configured: every request will be refused");
+      : new OidcVerifier(
+          { issuer, audience, role_map, groups_claim, max_permissions },
+          { egress, env, warn },
+        );
+  if (keys === null && oidc === null)
+    log.warn("no keys and no OIDC issuer are configured: every request will be refused");
   return {
     auth: new Authenticator({ env, keys, oidc, failed }),
     manager: keys === null ? null : new KeyManager(keys.path, { env, live: keys }),

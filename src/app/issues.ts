@@ -29,7 +29,9 @@ function describeIssue(issue: Issue, root: string): string {
 }
 
 function fieldName(path: readonly PropertyKey[]): string {
-  return path.map((key, i) => (typeof key === "number" ? `[${key}]` : `${i === 0 ? "" : "."}${String(key)}`)).join("");
+  return path
+    .map((key, i) => (typeof key === "number" ? `[${key}]` : `${i === 0 ? "" : "."}${String(key)}`))
+    .join("");
 }
 
 function article(expected: string): string {

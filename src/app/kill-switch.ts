@@ -9,7 +9,8 @@ export function killSwitch(file: string | null): () => string | null {
     try {
       const found = statSync(file, { throwIfNoEntry: false });
       if (found === undefined) return null;
-      const text = found.isFile() && found.size > 0 ? readFileSync(file, "utf8").slice(0, LONGEST_REASON).trim() : "";
+      const text =
+        found.isFile() && found.size > 0 ? readFileSync(file, "utf8").slice(0, LONGEST_REASON).trim() : "";
       return text === "" ? "the kill-switch file exists" : text;
     } catch (error) {
       // Not being able to look is no reason to go on.

@@ -1,6 +1,7 @@
 /** The service inside one process, without a listener or credentials: for the command line and the library. */
-import type { Settings } from "../config/settings.ts";
+
 import { readTextFileSync } from "../config/files.ts";
+import type { Settings } from "../config/settings.ts";
 import { type Listeners, silentListeners } from "../engine/core.ts";
 import { parseSigningKey, type SigningKey } from "../evidence/signing.ts";
 import type { Env } from "../kernel/env.ts";
@@ -10,7 +11,7 @@ import { redactSecrets } from "../model/detect/secrets.ts";
 import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { App } from "./app.ts";
 import { Background } from "./background.ts";
-import { openCore, type OpenCoreOptions } from "./open-core.ts";
+import { type OpenCoreOptions, openCore } from "./open-core.ts";
 import { VERSION } from "./version.ts";
 
 const KNOWN_RUNS = 20_000;

@@ -1,8 +1,8 @@
 /** Where the state series of /metrics come from. */
 import { EVENT_NAMES } from "../ledger/events.ts";
 import { APPROVAL_STATUSES } from "../model/approval.ts";
-import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import type { Notifier } from "../notify/notifier.ts";
+import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import type { Tracer } from "../telemetry/trace.ts";
 import type { App } from "./app.ts";
 import { activeHalts } from "./operations/halts.ts";

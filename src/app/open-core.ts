@@ -4,12 +4,12 @@ import { createEgress, type Egress } from "../egress/egress.ts";
 import { type Core, type Listeners, silentListeners } from "../engine/core.ts";
 import type { Env } from "../kernel/env.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
+import { registryRules } from "../registry/rules.ts";
 import { openStore, type StoreKind } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { killSwitch } from "./kill-switch.ts";
 import { openRules, type RulesSource } from "./rules-source.ts";
-import { registryRules } from "../registry/rules.ts";
 
 export interface OpenedCore {
   core: Core;

@@ -62,6 +62,8 @@ export interface Operation<P extends Shape = Shape, Q extends Shape = Shape, B e
 }
 
 /** Keeps the schemas' types inside `run`, and forgets them outside. */
-export function operation<P extends Shape, Q extends Shape, B extends Shape>(op: Operation<P, Q, B>): Operation {
+export function operation<P extends Shape, Q extends Shape, B extends Shape>(
+  op: Operation<P, Q, B>,
+): Operation {
   return op as unknown as Operation;
 }

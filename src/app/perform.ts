@@ -6,8 +6,8 @@ import type { z } from "zod";
 import { forbidden, SvcError } from "../kernel/errors.ts";
 import { hasRole, ROLE_MESSAGES } from "../model/roles.ts";
 import { hideForeignRun } from "./access.ts";
-import type { Call, Operation } from "./operation.ts";
 import { describeIssues } from "./issues.ts";
+import type { Call, Operation } from "./operation.ts";
 
 export interface RawInput {
   params: Record<string, unknown>;

@@ -1,10 +1,11 @@
 /** Idempotency-Key: the first answer is kept with the very change it tells of, and given again to a retry. */
-import { conflict, invalid } from "../kernel/errors.ts";
-import { sha256Hex, keyedHash } from "../kernel/hash.ts";
-import type { Json } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
+
 import type { Core } from "../engine/core.ts";
 import type { RunFacts } from "../engine/gather.ts";
+import { conflict, invalid } from "../kernel/errors.ts";
+import { keyedHash, sha256Hex } from "../kernel/hash.ts";
+import type { Json } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import type { Unit } from "../store/port.ts";
 
 export type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
@@ -17,11 +18,18 @@ export interface ReplyScope {
   request: Json;
 }
 
-export function withReply<T>(core: Core, unit: Unit<T>, scope: ReplyScope, bodyOf: (result: T) => Json): Unit<Replied<T>> {
+export function withReply<T>(
+  core: Core,
+  unit: Unit<T>,
+  scope: ReplyScope,
+  bodyOf: (result: T) => Json,
+): Unit<Replied<T>> {
   if (scope.key === "" || scope.key.length > LIMITS.idempotency_key_chars) {
     throw invalid(`Idempotency-Key: 1 to ${LIMITS.idempotency_key_chars} characters`);
   }
-  const address = sha256Hex(JSON.stringify([scope.run.principal, scope.run.run_id, scope.operation, scope.key]));
+  const address = sha256Hex(
+    JSON.stringify([scope.run.principal, scope.run.run_id, scope.operation, scope.key]),
+  );
   const request_hash = keyedHash(scope.run.salt, scope.request);
   return {
     needs: [...(unit.needs ?? []), ["replies", address]],
@@ -34,7 +42,12 @@ export function withReply<T>(core: Core, unit: Unit<T>, scope: ReplyScope, bodyO
         return { replayed: true, body: first.body };
       }
       const result = unit.run(tx);
-      tx.put("replies", address, { run_id: scope.run.run_id, request_hash, body: bodyOf(result), at_ms: core.env.now() });
+      tx.put("replies", address, {
+        run_id: scope.run.run_id,
+        request_hash,
+        body: bodyOf(result),
+        at_ms: core.env.now(),
+      });
       return { replayed: false, result };
     },
   };

@@ -3,9 +3,9 @@
  * changes nothing, and no decision ever sees new manifests with an old policy.
  */
 import { existsSync } from "node:fs";
-import type { Settings } from "../config/settings.ts";
 import { pathStamp, readTextFile } from "../config/files.ts";
 import { isRemote, loadManifests, manifestFiles } from "../config/manifest-source.ts";
+import type { Settings } from "../config/settings.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Rules } from "../engine/core.ts";
 import { ProblemsError } from "../kernel/errors.ts";
@@ -86,7 +86,11 @@ async function read({ settings, egress, log, registry }: RulesDeps): Promise<Loa
 }
 
 /** Configured and published manifests together, as if they lay in one folder. */
-async function withRegistry(base: Promise<LoadedManifests>, path: string | null, registry: RegistryRules): Promise<LoadedManifests> {
+async function withRegistry(
+  base: Promise<LoadedManifests>,
+  path: string | null,
+  registry: RegistryRules,
+): Promise<LoadedManifests> {
   const folder = registry.manifestsPath;
   if (folder === null || folder === path || !existsSync(folder)) return base;
   const { files, problems } = await manifestFiles(folder);

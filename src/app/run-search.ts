@@ -37,7 +37,10 @@ export interface FoundRun {
 const LOOKS = 5_000;
 const PAGE = 200;
 
-export async function findRuns(core: Core, query: RunQuery): Promise<{ runs: FoundRun[]; next: { sort: number; key: string } | null }> {
+export async function findRuns(
+  core: Core,
+  query: RunQuery,
+): Promise<{ runs: FoundRun[]; next: { sort: number; key: string } | null }> {
   const runs: FoundRun[] = [];
   let after = query.after;
   for (let looks = 0; looks < LOOKS; ) {
@@ -56,7 +59,11 @@ export async function findRuns(core: Core, query: RunQuery): Promise<{ runs: Fou
 }
 
 function storeQuery(query: RunQuery): Pick<ListQuery, "tag" | "from" | "to"> {
-  return { tag: query.attention ? ["attention", "open"] : undefined, from: query.since_ms, to: query.until_ms };
+  return {
+    tag: query.attention ? ["attention", "open"] : undefined,
+    from: query.since_ms,
+    to: query.until_ms,
+  };
 }
 
 async function examine(core: Core, { doc: run }: Row<"runs">, query: RunQuery): Promise<FoundRun | null> {
@@ -66,17 +73,35 @@ async function examine(core: Core, { doc: run }: Row<"runs">, query: RunQuery): 
   if (query.q !== undefined && !textOf(run).includes(query.q.toLowerCase())) return null;
   const attention = await needsAttention(core, run);
   if (query.attention && !attention) return null;
-  if (query.tool !== undefined && (await core.store.get("run_tools", runToolKey(run.run_id, query.tool))) === undefined) return null;
-  if (query.status !== undefined && (await core.store.count("steps", { owner: run.run_id, tag: query.status })) === 0) return null;
+  if (
+    query.tool !== undefined &&
+    (await core.store.get("run_tools", runToolKey(run.run_id, query.tool))) === undefined
+  )
+    return null;
+  if (
+    query.status !== undefined &&
+    (await core.store.count("steps", { owner: run.run_id, tag: query.status })) === 0
+  )
+    return null;
   if (query.event !== undefined) {
     const { event } = query;
     if ((await core.store.records({ run_id: run.run_id, event, limit: 1 })).length === 0) return null;
   }
   const { run_id, actor, mode, tenant, created_ms, next_step, open, uncertain } = run;
-  return { run_id, actor, mode, tenant, created_ms, steps: next_step, unresolved: open + uncertain, attention };
+  return {
+    run_id,
+    actor,
+    mode,
+    tenant,
+    created_ms,
+    steps: next_step,
+    unresolved: open + uncertain,
+    attention,
+  };
 }
 
-const textOf = (run: RunDoc): string => [run.run_id, run.actor, run.tenant ?? "", run.reason ?? ""].join("\n").toLowerCase();
+const textOf = (run: RunDoc): string =>
+  [run.run_id, run.actor, run.tenant ?? "", run.reason ?? ""].join("\n").toLowerCase();
 
 /** Uncertain, awaiting a compensation approval, failed to compensate, or intended for more than an hour. */
 export async function needsAttention(core: Core, run: RunDoc): Promise<boolean> {

@@ -4,7 +4,8 @@ import { LIMITS } from "../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../model/approval.ts";
 import { MODES, OUTCOMES, RUN_ID, STEP_STATUSES } from "../model/run.ts";
 
-export const text = (max: number) => z.string().min(1, "must not be empty").max(max, `at most ${max} characters`);
+export const text = (max: number) =>
+  z.string().min(1, "must not be empty").max(max, `at most ${max} characters`);
 export const tool = text(LIMITS.tool_chars).meta({ description: "the tool's name as its manifest has it" });
 export const anyJson = z.unknown().refine((value) => value !== undefined, "is required");
 export const note = z.string().max(LIMITS.note_chars, `at most ${LIMITS.note_chars} characters`);
@@ -21,7 +22,9 @@ const stepNumber = z
   .transform(Number);
 export const stepParams = z.strictObject({ id: runId, n: stepNumber });
 
-export const approvalParams = z.strictObject({ id: z.string().regex(/^apr_[0-9a-f-]{36}$/, "must be an approval id such as apr_<uuid>") });
+export const approvalParams = z.strictObject({
+  id: z.string().regex(/^apr_[0-9a-f-]{36}$/, "must be an approval id such as apr_<uuid>"),
+});
 
 export const pageLimit = z
   .string()

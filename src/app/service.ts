@@ -31,7 +31,11 @@ export interface Service extends App {
   notifier: Notifier;
 }
 
-export async function openService(settings: Settings, env: Env, options: Pick<LocalOptions, "log" | "store"> = {}): Promise<Service> {
+export async function openService(
+  settings: Settings,
+  env: Env,
+  options: Pick<LocalOptions, "log" | "store"> = {},
+): Promise<Service> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);
   const app = await openLocalApp(settings, env, { ...options, log, listeners: channels });
@@ -52,7 +56,10 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const tracer =
     settings.otlp.endpoint === null
       ? null
-      : createTracer({ ...settings.otlp, endpoint: settings.otlp.endpoint, environment: settings.environment }, { egress, env, log });
+      : createTracer(
+          { ...settings.otlp, endpoint: settings.otlp.endpoint, environment: settings.environment },
+          { egress, env, log },
+        );
   if (tracer !== null) channels.add({ recorded: (records) => tracer.record(records) });
   app.jobTools = jobTools(settings, background.signal);
 
@@ -109,7 +116,10 @@ function jobTools(settings: Settings, stop: AbortSignal): JobTools | null {
   if (compensator_cmd === null) return null;
   return {
     compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
-    reader: reader_cmd === null ? null : readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }),
+    reader:
+      reader_cmd === null
+        ? null
+        : readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }),
     stop,
   };
 }

@@ -2,7 +2,7 @@
 import { ageUnit } from "../engine/approvals/decide-request.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
-import { announce, type App } from "./app.ts";
+import { type App, announce } from "./app.ts";
 
 const PAGE = 200;
 
@@ -12,7 +12,11 @@ export async function sweepApprovals(app: App): Promise<ApprovalDoc[]> {
   const escalated: ApprovalDoc[] = [];
   let after: { sort: number; key: string } | undefined;
   for (;;) {
-    const rows = await store.list("approvals", { tag: ["pending", "escalated", "approved"], limit: PAGE, after });
+    const rows = await store.list("approvals", {
+      tag: ["pending", "escalated", "approved"],
+      limit: PAGE,
+      after,
+    });
     for (const { doc } of rows) {
       if (!due(doc, env.now())) continue;
       const aged = await store.transact(ageUnit(app.core, doc.id));
@@ -29,7 +33,9 @@ export async function sweepApprovals(app: App): Promise<ApprovalDoc[]> {
 function due(doc: ApprovalDoc, now: number): boolean {
   if (now >= doc.expires_ms) return true;
   const { escalate_after_ms } = doc.internal;
-  return doc.status === "pending" && escalate_after_ms !== null && now >= doc.requested_ms + escalate_after_ms;
+  return (
+    doc.status === "pending" && escalate_after_ms !== null && now >= doc.requested_ms + escalate_after_ms
+  );
 }
 
 export async function forgetReplies(app: App): Promise<void> {

@@ -1,6 +1,7 @@
 /** What the interface shows of a run and its steps. */
-import { UNKNOWN, type RunDoc, type StepDoc } from "../model/run.ts";
+
 import { dependencies } from "../model/dependencies.ts";
+import { type RunDoc, type StepDoc, UNKNOWN } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
 
 export async function allSteps(store: Store, run_id: string): Promise<StepDoc[]> {

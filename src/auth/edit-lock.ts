@@ -10,10 +10,10 @@ import { fileError } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
 
-const WAIT_MS = 5_000;
-const RETRY_MS = 20;
+const WAIT_MS = 10_000;
+const RETRY_MS = 10;
 /** An edit takes milliseconds; a lock this old has no living holder, whatever machine it was on. */
-const STALE_MS = 15_000;
+const STALE_MS = 30_000;
 
 export interface Held {
   /** Throws where the lock is no longer ours. */
@@ -50,7 +50,7 @@ async function take(path: string, token: string, env: Env): Promise<void> {
     }
     if (env.elapsed() >= until)
       throw new SvcError("conflict", "another edit of the key file is under way; try again");
-    await env.sleep(RETRY_MS);
+    await env.sleep(RETRY_MS * (1 + env.random()));
   }
 }
 

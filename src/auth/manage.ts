@@ -12,7 +12,7 @@ import type { Role } from "../model/roles.ts";
 import { withEditLock } from "./edit-lock.ts";
 import { type KeyEntry, readEntry } from "./key-entry.ts";
 import type { KeyFile } from "./key-file.ts";
-import { parseKeysGently } from "./key-list.ts";
+import { type KeyList as Keys, parseKeysGently } from "./key-list.ts";
 import { KeyRing } from "./keys.ts";
 
 /** An entry as it is shown; the fingerprint tells keys apart without helping anybody to guess one. */
@@ -71,6 +71,7 @@ interface Edited<T> {
 export class KeyManager {
   private readonly path: string;
   private readonly options: KeyManagerOptions;
+  private running: Promise<unknown> = Promise.resolve();
 
   constructor(path: string, options: KeyManagerOptions) {
     this.path = path;
@@ -116,20 +117,25 @@ export class KeyManager {
     });
   }
 
-  private async edit<T>(change: (now: { raw: JsonObject[]; entries: KeyEntry[] }) => Edited<T>): Promise<T> {
+  /** Edits of this process wait for one another here; the lock is for those of others. */
+  private edit<T>(change: (now: Keys) => Edited<T>): Promise<T> {
+    const result = this.running.then(() => this.editNow(change));
+    this.running = result.catch(() => undefined);
+    return result;
+  }
+
+  private async editNow<T>(change: (now: Keys) => Edited<T>): Promise<T> {
     const answer = await withEditLock(this.path, this.options.env, async (held) => {
-      const now = await this.load();
-      const { raw, answer } = change(now);
-      const text = `${JSON.stringify(raw, null, 2)}\n`;
+      const { raw, answer } = change(await this.load());
       await held.check();
-      await writeFileAtomic(this.path, text, 0o600);
+      await writeFileAtomic(this.path, `${JSON.stringify(raw, null, 2)}\n`, 0o600);
       return answer;
     });
     await this.options.live?.reload();
     return answer;
   }
 
-  private async load(): Promise<{ raw: JsonObject[]; entries: KeyEntry[] }> {
+  private async load(): Promise<Keys> {
     if (this.options.create_file && (await stat(this.path).catch(() => undefined)) === undefined) {
       return { raw: [], entries: [] };
     }

@@ -4,8 +4,8 @@ import type { App } from "../app/app.ts";
 import { openLocalApp } from "../app/local.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
-import { channelsSchema } from "../notify/channels/table.ts";
 import type { Principal } from "../model/roles.ts";
+import { channelsSchema } from "../notify/channels/table.ts";
 import type { Io } from "./io.ts";
 
 /** A command's result: the exit code it ends with. */

@@ -76,7 +76,12 @@ async function demo(): Promise<void> {
     keys: keyFile,
     console: "login",
   };
-  const env = { ...process.env, SVC_ENVIRONMENT: process.env["SVC_ENVIRONMENT"] ?? "demo", SVC_LOG_FORMAT: "pretty", SVC_LOG_LEVEL: "warn" };
+  const env = {
+    ...process.env,
+    SVC_ENVIRONMENT: process.env["SVC_ENVIRONMENT"] ?? "demo",
+    SVC_LOG_FORMAT: "pretty",
+    SVC_LOG_LEVEL: "warn",
+  };
   const service = await openService(loadSettings({ flags, env, cwd: folder }), systemEnv);
   const listening = await startServer(service);
   welcome(io, listening.url, keys);
@@ -88,7 +93,10 @@ try {
   await demo();
 } catch (error) {
   const { code } = error as NodeJS.ErrnoException;
-  const busy = code === "EADDRINUSE" ? "the port is taken; choose another with PORT=8788 npm start" : (error as Error).message;
+  const busy =
+    code === "EADDRINUSE"
+      ? "the port is taken; choose another with PORT=8788 npm start"
+      : (error as Error).message;
   process.stderr.write(`svc: ${busy}\n`);
   process.exitCode = 1;
 }

@@ -1,5 +1,5 @@
 /** What a command may do to the terminal: plain text, colour only for people, nothing that drives it. */
-import { systemEnv, type Env } from "../kernel/env.ts";
+import { type Env, systemEnv } from "../kernel/env.ts";
 
 export interface Io {
   out(text: string): void;
@@ -58,9 +58,14 @@ export function processIo(): Io {
 /** Columns that line up; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, visible(cell))));
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, visible(cell));
+  }
   return rows.map((row) =>
-    row.map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat(widths[i]! - visible(cell)))).join("  ").trimEnd(),
+    row
+      .map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat(widths[i]! - visible(cell))))
+      .join("  ")
+      .trimEnd(),
   );
 }
 

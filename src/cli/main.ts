@@ -4,7 +4,7 @@ import { VERSION } from "../app/version.ts";
 import { ProblemsError, SvcError } from "../kernel/errors.ts";
 import { COMMANDS } from "./commands/index.ts";
 import { createContext, type Exit } from "./context.ts";
-import { inert, type Io } from "./io.ts";
+import { type Io, inert } from "./io.ts";
 
 export async function main(argv: readonly string[], io: Io): Promise<Exit> {
   const program = new Command("svc")
@@ -13,10 +13,16 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
     .helpOption("-h, --help", "show help")
     .showHelpAfterError("(add --help for what this command takes)")
     .exitOverride()
-    .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: (text) => io.err(text.trimEnd()) })
+    .configureOutput({
+      writeOut: (text) => io.out(text.trimEnd()),
+      writeErr: (text) => io.err(text.trimEnd()),
+    })
     .addHelpText("after", EXAMPLES);
   let exit: Exit = 0;
-  const context = { ...createContext(io), done: (code: Exit) => void (exit = code) };
+  const done = (code: Exit) => {
+    exit = code;
+  };
+  const context = { ...createContext(io), done };
   for (const register of COMMANDS) register(program, context);
   applyToAll(program);
   try {

@@ -4,7 +4,12 @@ import type { Operation } from "../app/operation.ts";
 import { perform, type RawInput } from "../app/perform.ts";
 import { localPrincipal } from "./context.ts";
 
-export function performLocally(app: App, op: Operation, input: Partial<RawInput>, actor?: string): Promise<unknown> {
+export function performLocally(
+  app: App,
+  op: Operation,
+  input: Partial<RawInput>,
+  actor?: string,
+): Promise<unknown> {
   return perform(
     op,
     {

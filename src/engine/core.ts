@@ -1,12 +1,12 @@
 /** What every engine operation is given: the store, the outside world, and the rules in force. */
 import type { Env } from "../kernel/env.ts";
+import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
 import type { Policy } from "../model/policy/compile.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
-import type { Json } from "../kernel/json.ts";
 import type { Store } from "../store/port.ts";
 import type { Decision } from "./decide/verdict.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { principal, testEngine } from "../../test/support/engine.ts";
-import { decideUnit, breakGlassUnit, ageUnit } from "./approvals/decide-request.ts";
+import { ageUnit, breakGlassUnit, decideUnit } from "./approvals/decide-request.ts";
 import { preApproveUnit } from "./approvals/pre-approve.ts";
 import { haltUnit, resumeUnit } from "./halts.ts";
 import { resolveUnit } from "./outcome.ts";
@@ -43,7 +43,13 @@ describe("an intent", () => {
     expect(trail.map((record) => record.event)).toEqual(["intended", "succeeded", "intended"]);
     expect(trail.map((record) => record.run_seq)).toEqual([0, 1, 2]);
     expect(new Set(trail.map((record) => record.scope_seal))).toEqual(new Set([run.scope.seal]));
-    expect(trail[2]).toMatchObject({ tool: "crm.create", actor: "bot", effect: "compensable", manifest_version: "2", reason: "because" });
+    expect(trail[2]).toMatchObject({
+      tool: "crm.create",
+      actor: "bot",
+      effect: "compensable",
+      manifest_version: "2",
+      reason: "because",
+    });
   });
 
   it("is blocked with every reason, in pipeline order", async () => {
@@ -60,17 +66,25 @@ describe("an intent", () => {
       ],
     });
     const [, blocked] = await e.trail();
-    expect(blocked).toMatchObject({ event: "blocked", detail: (decision as { reasons: string[] }).reasons.join("; ") });
+    expect(blocked).toMatchObject({
+      event: "blocked",
+      detail: (decision as { reasons: string[] }).reasons.join("; "),
+    });
     expect(blocked).not.toHaveProperty("step");
   });
 
   it("knows tools without a manifest, drafts and deprecated ones, by mode", async () => {
     const e = engine();
-    for (const mode of ["enforce", "observe", "advise"] as const) await e.open(bot, { run_id: mode, permissions, mode });
+    for (const mode of ["enforce", "observe", "advise"] as const)
+      await e.open(bot, { run_id: mode, permissions, mode });
     const unknown = { reasons: ["no manifest is registered for this tool"] };
     expect(await e.intent(bot, "enforce", "x.y", {})).toMatchObject({ decision: "block", ...unknown });
     expect(await e.intent(bot, "advise", "x.y", {})).toMatchObject({ decision: "block", ...unknown });
-    expect(await e.intent(bot, "observe", "x.y", {})).toEqual({ decision: "would_block", step: 0, ...unknown });
+    expect(await e.intent(bot, "observe", "x.y", {})).toEqual({
+      decision: "would_block",
+      step: 0,
+      ...unknown,
+    });
     expect((await e.trail("observe")).map((record) => record.event)).toEqual(["would_block", "intended"]);
     expect(await e.intent(bot, "enforce", "new.read", {})).toMatchObject({ decision: "block" });
     expect(await e.intent(bot, "observe", "new.read", {})).toMatchObject({ decision: "allow" });
@@ -81,15 +95,23 @@ describe("an intent", () => {
   it("is stopped by a halt in every mode, and by the kill-switch file", async () => {
     const e = engine();
     await e.open(bot, { run_id: "o", permissions, mode: "observe" });
-    const { halt } = await e.store.transact(haltUnit(e.core, "root", { reason: "audit", actor: "b*", environment: "prod" }));
+    const { halt } = await e.store.transact(
+      haltUnit(e.core, "root", { reason: "audit", actor: "b*", environment: "prod" }),
+    );
     expect(await e.intent(bot, "o", "crm.open", {})).toMatchObject({ decision: "allow" });
     await e.store.transact(haltUnit(e.core, "root", { reason: "fire" }));
-    expect(await e.intent(bot, "o", "crm.open", {})).toEqual({ decision: "block", reasons: ["kill switch: fire"] });
+    expect(await e.intent(bot, "o", "crm.open", {})).toEqual({
+      decision: "block",
+      reasons: ["kill switch: fire"],
+    });
     const { lifted } = await e.store.transact(resumeUnit(e.core, "root", null));
     expect(lifted).toHaveLength(2);
     expect(lifted).toContain(halt.id);
     e.kill.reason = "file";
-    expect(await e.intent(bot, "o", "crm.open", {})).toEqual({ decision: "block", reasons: ["kill switch: file"] });
+    expect(await e.intent(bot, "o", "crm.open", {})).toEqual({
+      decision: "block",
+      reasons: ["kill switch: file"],
+    });
     expect((await e.trail()).map((record) => record.event)).toContain("resumed");
   });
 
@@ -102,7 +124,10 @@ describe("an intent", () => {
       await e.outcome(bot, run, 0);
     }
     expect(await e.intent(bot, "a", "crm.create", { email: "a@x" })).toMatchObject({ decision: "allow" });
-    const again = { decision: "block", reasons: ["idempotency: the same logical call already stands as a step of another run"] };
+    const again = {
+      decision: "block",
+      reasons: ["idempotency: the same logical call already stands as a step of another run"],
+    };
     expect(await e.intent(bot, "b", "crm.create", { email: "a@x" })).toEqual(again);
     expect(await e.intent(bot, "b", "crm.create", { email: "b@x" })).toMatchObject({ decision: "allow" });
     await e.outcome(bot, "a", 1, { status: "failed", error: "no" });
@@ -114,7 +139,9 @@ describe("an intent", () => {
     await e.open(bot, { run_id: "r", permissions });
     await e.intent(bot, "r", "old.read", {});
     await e.outcome(bot, "r", 0, { status: "failed" });
-    await expect(e.intent(bot, "r", "old.read", {}, { depends_on: [1] })).rejects.toMatchObject({ code: "invalid" });
+    await expect(e.intent(bot, "r", "old.read", {}, { depends_on: [1] })).rejects.toMatchObject({
+      code: "invalid",
+    });
     expect(await e.intent(bot, "r", "old.read", {}, { depends_on: [0] })).toMatchObject({
       reasons: ["step 0, which this call depends on, does not stand"],
     });
@@ -133,7 +160,9 @@ describe("an intent", () => {
   it("is refused when the stored scope was edited", async () => {
     const e = engine();
     const run = await e.open(bot, { run_id: "r", permissions: [] });
-    await e.store.transact({ run: (tx) => tx.put("runs", "r", { ...run, scope: { ...run.scope, permissions } }) });
+    await e.store.transact({
+      run: (tx) => tx.put("runs", "r", { ...run, scope: { ...run.scope, permissions } }),
+    });
     expect(await e.intent(bot, "r", "crm.open", {})).toMatchObject({
       decision: "block",
       reasons: [expect.stringMatching(/^scope seal mismatch/)],
@@ -154,7 +183,11 @@ describe("an outcome", () => {
     const e = engine();
     await e.open(bot, { run_id: "r", permissions });
     await e.intent(bot, "r", "mail.send", { to: "canary-1@x.de", body: { n: 123456 } });
-    await e.outcome(bot, "r", 0, { status: "failed", error: 'cannot send to "canary-1@x.de" 123456', result: { id: "canary-2" } });
+    await e.outcome(bot, "r", 0, {
+      status: "failed",
+      error: 'cannot send to "canary-1@x.de" 123456',
+      result: { id: "canary-2" },
+    });
     const text = JSON.stringify(await e.trail());
     expect(text).not.toContain("canary");
     expect(text).not.toContain("123456");
@@ -169,7 +202,11 @@ describe("an outcome", () => {
     const unit = resolveUnit(e.core, "olga", "r", 0, { status: "succeeded", note: "seen it" });
     await e.store.transact(unit);
     await expect(e.store.transact(unit)).rejects.toMatchObject({ code: "conflict" });
-    expect((await e.trail("r")).at(-1)).toMatchObject({ event: "succeeded", actor: "olga", detail: "resolved by olga: seen it" });
+    expect((await e.trail("r")).at(-1)).toMatchObject({
+      event: "succeeded",
+      actor: "olga",
+      detail: "resolved by olga: seen it",
+    });
   });
 });
 
@@ -182,8 +219,12 @@ describe("an approval", () => {
     await e.open(bot, { run_id: "r", permissions });
     return { e, id: requested(await ask(e)) };
   }
-  const decideAs = (e: ReturnType<typeof engine>, who: typeof ann, id: string, decision: "approve" | "deny") =>
-    e.store.transact(decideUnit(e.core, who, id, { decision, note: "ok" }, []));
+  const decideAs = (
+    e: ReturnType<typeof engine>,
+    who: typeof ann,
+    id: string,
+    decision: "approve" | "deny",
+  ) => e.store.transact(decideUnit(e.core, who, id, { decision, note: "ok" }, []));
 
   it("is asked for once, used once, and only for the same arguments", async () => {
     const { e, id } = await pending();
@@ -203,7 +244,13 @@ describe("an approval", () => {
     expect(requested(await ask(e))).not.toBe(id);
     const events = (await e.trail("r")).map((record) => `${record.event} ${record.actor}`);
     expect(events).toEqual([
-      "blocked bot", "blocked bot", "approved ann", "blocked bot", "approved engine", "intended bot", "blocked bot",
+      "blocked bot",
+      "blocked bot",
+      "approved ann",
+      "blocked bot",
+      "approved engine",
+      "intended bot",
+      "blocked bot",
     ]);
   });
 
@@ -217,7 +264,9 @@ describe("an approval", () => {
   it("is not enough when the policy became stricter meanwhile", async () => {
     const { e, id } = await pending();
     await decideAs(e, ann, id, "approve");
-    e.usePolicy(POLICY.replace("reason: outside mail needs a person}", "reason: two people, approval: {quorum: 2}}"));
+    e.usePolicy(
+      POLICY.replace("reason: outside mail needs a person}", "reason: two people, approval: {quorum: 2}}"),
+    );
     expect(await ask(e)).toMatchObject({ decision: "block" });
     e.usePolicy(POLICY.replace("action: require_approval", "action: deny"));
     expect(await ask(e)).toMatchObject({ decision: "block", reasons: ["outside mail needs a person"] });
@@ -229,7 +278,10 @@ describe("an approval", () => {
     await e.env.advance(25 * 3_600_000);
     expect(requested(await ask(e))).not.toBe(id);
     expect(await e.store.get("approvals", id)).toMatchObject({ status: "expired" });
-    expect((await e.trail("r")).map((record) => record.event).slice(-2)).toEqual(["approval_expired", "blocked"]);
+    expect((await e.trail("r")).map((record) => record.event).slice(-2)).toEqual([
+      "approval_expired",
+      "blocked",
+    ]);
     e.env.setNow(e.env.now() - 30 * 3_600_000);
     expect(await e.store.get("approvals", id)).toMatchObject({ status: "expired" });
   });
@@ -243,7 +295,12 @@ describe("an approval", () => {
 
   it("needs its quorum of different people from the right groups", async () => {
     const e = engine();
-    e.usePolicy(POLICY.replace("reason: outside mail needs a person}", "reason: two, approval: {quorum: 2, groups: [fin]}}"));
+    e.usePolicy(
+      POLICY.replace(
+        "reason: outside mail needs a person}",
+        "reason: two, approval: {quorum: 2, groups: [fin]}}",
+      ),
+    );
     await e.open(bot, { run_id: "r", permissions });
     const id = requested(await ask(e));
     await expect(decideAs(e, ann, id, "approve")).rejects.toMatchObject({ code: "forbidden" });
@@ -260,7 +317,9 @@ describe("an approval", () => {
     await e.open(bot, { run_id: "r", permissions });
     const id = requested(await ask(e));
     const both = { ...bot, roles: ["agent", "approver"] as const };
-    await expect(decideAs(e, both as never, id, "approve")).rejects.toThrow("you cannot decide your own request");
+    await expect(decideAs(e, both as never, id, "approve")).rejects.toThrow(
+      "you cannot decide your own request",
+    );
   });
 
   it("can be forced by an admin, given ahead, and escalates in time", async () => {
@@ -269,16 +328,31 @@ describe("an approval", () => {
     expect(await ask(e)).toMatchObject({ decision: "allow" });
     expect((await e.trail("r")).map((record) => record.detail)).toContain("break-glass: site is down");
 
-    await e.store.transact(preApproveUnit(e.core, ann, "r", { tool: "mail.send", args: { to: "c@x.org" }, note: "fine", ttl_ms: null }));
+    await e.store.transact(
+      preApproveUnit(e.core, ann, "r", {
+        tool: "mail.send",
+        args: { to: "c@x.org" },
+        note: "fine",
+        ttl_ms: null,
+      }),
+    );
     expect(await ask(e, "c@x.org")).toMatchObject({ decision: "allow" });
     expect((await e.trail("r")).map((record) => record.detail)).toContain("pre-approved: fine");
 
-    e.usePolicy(POLICY.replace("needs a person}", "needs a person, approval: {groups: [ops], escalate_after: 30m, escalate_to: [leads]}}"));
+    e.usePolicy(
+      POLICY.replace(
+        "needs a person}",
+        "needs a person, approval: {groups: [ops], escalate_after: 30m, escalate_to: [leads]}}",
+      ),
+    );
     const slow = requested(await ask(e, "d@x.org"));
     expect(await e.store.transact(ageUnit(e.core, slow))).toBeNull();
     await e.env.advance(31 * 60_000);
     await e.store.transact(ageUnit(e.core, slow));
-    expect(await e.store.get("approvals", slow)).toMatchObject({ status: "escalated", approvers: { groups: ["ops", "leads"] } });
+    expect(await e.store.get("approvals", slow)).toMatchObject({
+      status: "escalated",
+      approvers: { groups: ["ops", "leads"] },
+    });
   });
 
   it("has a cap per run", async () => {

@@ -1,7 +1,8 @@
 /** Gathering the facts of an intent from one consistent view of the store. */
+
+import { canonical } from "../kernel/canonical.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hmacHex, keyedHash } from "../kernel/hash.ts";
-import { canonical } from "../kernel/canonical.ts";
 import type { Json } from "../kernel/json.ts";
 import { parsePath, readPath } from "../kernel/paths.ts";
 import type { Manifest } from "../model/manifest/types.ts";
@@ -62,11 +63,18 @@ export function intentNeeds(core: Core, run: RunFacts, input: IntentInput): Key[
   const repeat = idempotencyKey(core.storeKey, manifest, input.args);
   if (repeat !== null) needs.push(["idempotency", repeat]);
   if (manifest !== null) needs.push(["manifests", manifests.hashOf(manifest)]);
-  for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest))) needs.push(["counters", key]);
+  for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
+    needs.push(["counters", key]);
   return needs;
 }
 
-export function gather(core: Core, tx: Tx, run: RunDoc, input: IntentInput, fresh_approval_id: string): Gathered {
+export function gather(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  input: IntentInput,
+  fresh_approval_id: string,
+): Gathered {
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);

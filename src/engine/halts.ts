@@ -11,29 +11,50 @@ export interface HaltInput extends HaltScope {
   reason: string;
 }
 
-export function haltUnit(core: Core, by: string, input: HaltInput): Unit<{ halt: Halt; records: LedgerRecord[] }> {
+export function haltUnit(
+  core: Core,
+  by: string,
+  input: HaltInput,
+): Unit<{ halt: Halt; records: LedgerRecord[] }> {
   const scope = { tool: null, actor: null, tenant: null, environment: null } as Halt["scope"];
   for (const field of HALT_FIELDS) {
     const pattern = input[field];
     if (pattern === undefined || pattern === null) continue;
-    if (pattern === "") throw invalid(`${field}: an empty pattern matches nothing; leave it out to halt everything`);
+    if (pattern === "")
+      throw invalid(`${field}: an empty pattern matches nothing; leave it out to halt everything`);
     compileGlob(pattern);
     scope[field] = pattern;
   }
-  const halt: Halt = { id: `halt_${core.env.uuid()}`, reason: core.redact(input.reason), scope, by, created_ms: core.env.now() };
+  const halt: Halt = {
+    id: `halt_${core.env.uuid()}`,
+    reason: core.redact(input.reason),
+    scope,
+    by,
+    created_ms: core.env.now(),
+  };
   return {
     needs: [["halts", HALTS_KEY]],
     run(tx) {
       const active = tx.get("halts", HALTS_KEY)?.active ?? [];
       tx.put("halts", HALTS_KEY, { active: [...active, halt] });
-      const record = tx.append({ event: "halted", actor: by, ts_ms: core.env.now(), detail: describe(halt), reason: halt.reason });
+      const record = tx.append({
+        event: "halted",
+        actor: by,
+        ts_ms: core.env.now(),
+        detail: describe(halt),
+        reason: halt.reason,
+      });
       return { halt, records: [record] };
     },
   };
 }
 
 /** Lifts one halt, or all of them when no id is given. */
-export function resumeUnit(core: Core, by: string, id: string | null): Unit<{ lifted: string[]; records: LedgerRecord[] }> {
+export function resumeUnit(
+  core: Core,
+  by: string,
+  id: string | null,
+): Unit<{ lifted: string[]; records: LedgerRecord[] }> {
   return {
     needs: [["halts", HALTS_KEY]],
     run(tx) {
@@ -43,7 +64,13 @@ export function resumeUnit(core: Core, by: string, id: string | null): Unit<{ li
       const kept = active.filter((halt) => !lifted.includes(halt));
       tx.put("halts", HALTS_KEY, { active: kept });
       const records = lifted.map((halt) =>
-        tx.append({ event: "resumed", actor: by, ts_ms: core.env.now(), detail: describe(halt), reason: halt.reason }),
+        tx.append({
+          event: "resumed",
+          actor: by,
+          ts_ms: core.env.now(),
+          detail: describe(halt),
+          reason: halt.reason,
+        }),
       );
       return { lifted: lifted.map((halt) => halt.id), records };
     },
@@ -51,6 +78,8 @@ export function resumeUnit(core: Core, by: string, id: string | null): Unit<{ li
 }
 
 function describe(halt: Halt): string {
-  const fields = HALT_FIELDS.filter((field) => halt.scope[field] !== null).map((field) => `${field} ${halt.scope[field]}`);
+  const fields = HALT_FIELDS.filter((field) => halt.scope[field] !== null).map(
+    (field) => `${field} ${halt.scope[field]}`,
+  );
   return `${halt.id}: ${fields.length === 0 ? "everything" : fields.join(", ")}`;
 }

@@ -54,7 +54,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   const reason = core.redact(input.reason);
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
-  const opened = moveApprovals(core, tx, gathered, verdict, reason, step);
+  const opened = moveApprovals(tx, gathered, verdict, reason, step);
   const records = verdict.records.map((part) =>
     appendRunRecord(tx, run, {
       event: part.event,
@@ -71,7 +71,12 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   );
   if (step !== undefined) {
     const intended_seq = records[records.length - 1]!.seq;
-    acceptStep(core, tx, gathered, newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }));
+    acceptStep(
+      core,
+      tx,
+      gathered,
+      newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }),
+    );
   }
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   tx.put("runs", run.run_id, run);
@@ -80,7 +85,6 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
 }
 
 function moveApprovals(
-  core: Core,
   tx: Tx,
   { facts, args_hash }: Gathered,
   verdict: Verdict,
@@ -147,7 +151,8 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
   if (manifest !== null) {
     step.manifest_hash = core.rules().manifests.hashOf(manifest);
     // Kept by content: thousands of steps under one manifest share one copy.
-    if (tx.get("manifests", step.manifest_hash) === undefined) tx.put("manifests", step.manifest_hash, manifest);
+    if (tx.get("manifests", step.manifest_hash) === undefined)
+      tx.put("manifests", step.manifest_hash, manifest);
   }
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
@@ -156,7 +161,8 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
   const used = runToolKey(run.run_id, step.tool);
   const tool = tx.get("run_tools", used) ?? { run_id: run.run_id, tool: step.tool, calls: 0, standing: 0 };
   tx.put("run_tools", used, { ...tool, calls: tool.calls + 1 });
-  if (step.idempotency !== null) tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
+  if (step.idempotency !== null)
+    tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
 }
 
 function answer(verdict: Verdict, step: number | undefined): Decision {
@@ -164,4 +170,3 @@ function answer(verdict: Verdict, step: number | undefined): Decision {
   if (verdict.decision === "would_block") return { decision: "would_block", step, reasons: verdict.reasons };
   return { decision: "allow", step };
 }
-

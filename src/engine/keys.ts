@@ -3,7 +3,8 @@ import { sha256Hex } from "../kernel/hash.ts";
 
 export const stepKey = (run_id: string, step: number): string => `${run_id}/${step}`;
 export const runToolKey = (run_id: string, tool: string): string => `${run_id}/${tool}`;
-export const slotKey = (run_id: string, tool: string, args_hash: string): string => `${run_id}/${args_hash}/${tool}`;
+export const slotKey = (run_id: string, tool: string, args_hash: string): string =>
+  `${run_id}/${args_hash}/${tool}`;
 export const HALTS_KEY = "active";
 
 /** The key a compensation carries on every try, on every worker, for ever. */

@@ -1,6 +1,6 @@
 /** Reading a run inside a unit of work: it exists, its scope is as sealed, and the caller may journal on it. */
-import { conflict, notFound, SvcError } from "../kernel/errors.ts";
-import { type RunDoc, scopeSeal, type StepDoc } from "../model/run.ts";
+import { conflict, notFound, type SvcError } from "../kernel/errors.ts";
+import { type RunDoc, type StepDoc, scopeSeal } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
 import { stepKey } from "./keys.ts";
 

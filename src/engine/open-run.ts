@@ -17,9 +17,7 @@ export interface OpenRunInput {
 export function newRun(core: Core, principal: Principal, input: OpenRunInput): RunDoc {
   const run_id = input.run_id ?? `run_${core.env.uuidv7()}`;
   if (!RUN_ID.test(run_id)) {
-    throw invalid(
-      "run_id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit",
-    );
+    throw invalid("run_id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
   }
   const mode = input.mode ?? "enforce";
   if (mode !== "enforce" && !principal.allow_observe) {

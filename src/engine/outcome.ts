@@ -27,7 +27,13 @@ export interface OutcomeResult {
   records: LedgerRecord[];
 }
 
-export function outcomeUnit(core: Core, asking: Asking, run_id: string, n: number, input: OutcomeInput): Unit<OutcomeResult> {
+export function outcomeUnit(
+  core: Core,
+  asking: Asking,
+  run_id: string,
+  n: number,
+  input: OutcomeInput,
+): Unit<OutcomeResult> {
   return {
     needs: finishNeeds(run_id, n),
     run(tx) {
@@ -49,7 +55,13 @@ export interface ResolveInput {
 }
 
 /** An operator says what became of a step whose outcome nobody reported or knew. */
-export function resolveUnit(core: Core, actor: string, run_id: string, n: number, input: ResolveInput): Unit<OutcomeResult> {
+export function resolveUnit(
+  core: Core,
+  actor: string,
+  run_id: string,
+  n: number,
+  input: ResolveInput,
+): Unit<OutcomeResult> {
   return {
     needs: finishNeeds(run_id, n),
     run(tx) {
@@ -66,7 +78,11 @@ export function resolveUnit(core: Core, actor: string, run_id: string, n: number
 
 function finishNeeds(run_id: string, n: number) {
   const key = stepKey(run_id, n);
-  return [["runs", run_id], ["steps", key], ["payloads", key]] as const;
+  return [
+    ["runs", run_id],
+    ["steps", key],
+    ["payloads", key],
+  ] as const;
 }
 
 interface Finish extends OutcomeInput {
@@ -78,7 +94,8 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   const key = stepKey(run.run_id, step.step);
   const payload = tx.get("payloads", key);
   const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
-  const error = input.error === undefined ? null : core.redact(withoutValues(input.error, payload?.args, input.result));
+  const error =
+    input.error === undefined ? null : core.redact(withoutValues(input.error, payload?.args, input.result));
   if (step.status === "uncertain") run.uncertain--;
   else run.open--;
 
@@ -108,7 +125,13 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
 }
 
 /** From here on only the values that the declared undo and read-back name are kept. */
-function keepForUndo(tx: Tx, key: string, manifest: Manifest | null, payload: PayloadDoc | undefined, input: Finish): void {
+function keepForUndo(
+  tx: Tx,
+  key: string,
+  manifest: Manifest | null,
+  payload: PayloadDoc | undefined,
+  input: Finish,
+): void {
   const refs: { [path: string]: Json } = {};
   if (input.status === "succeeded" && manifest?.compensation) {
     const templates: Json[] = [manifest.compensation.args, manifest.verification?.args ?? null];

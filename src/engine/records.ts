@@ -30,7 +30,9 @@ export function appendRunRecord(tx: Tx, run: RunDoc, record: RunRecord): LedgerR
 }
 
 /** The facts of a step that stand on each of its records. */
-export function stepFacts(step: StepDoc): Pick<RunRecord, "step" | "tool" | "effect" | "args_hash" | "manifest_version"> {
+export function stepFacts(
+  step: StepDoc,
+): Pick<RunRecord, "step" | "tool" | "effect" | "args_hash" | "manifest_version"> {
   return {
     step: step.step,
     tool: step.tool,

@@ -3,13 +3,14 @@
  * is written as a stream, one record a line, after every record was read back and its hash checked: what
  * does not verify is never signed.
  */
-import { SvcError } from "../kernel/errors.ts";
+
 import { canonical } from "../kernel/canonical.ts";
+import { SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { leafHash, TreeBuilder } from "../ledger/tree.ts";
 import { ChainVerifier } from "../ledger/verify.ts";
-import type { Store } from "../store/port.ts";
 import { ledgerPages } from "../store/pages.ts";
+import type { Store } from "../store/port.ts";
 import type { SigningKey } from "./signing.ts";
 
 export const BUNDLE_FORMAT = "svc-bundle";
@@ -34,12 +35,19 @@ interface Pass {
   tree: TreeBuilder;
 }
 
-async function* checkedPages(store: Store, pass: Pass, choose: (line: string) => boolean): AsyncGenerator<string[]> {
+async function* checkedPages(
+  store: Store,
+  pass: Pass,
+  choose: (line: string) => boolean,
+): AsyncGenerator<string[]> {
   for await (const lines of ledgerPages(store)) {
     for (const line of lines) {
       if (!pass.verifier.take(line)) {
         const bad = pass.verifier.stretch.bad!;
-        throw new SvcError("corrupt", `the ledger does not verify at record ${bad.seq}: ${bad.problem}; nothing was signed`);
+        throw new SvcError(
+          "corrupt",
+          `the ledger does not verify at record ${bad.seq}: ${bad.problem}; nothing was signed`,
+        );
       }
       pass.tree.add(leafHash(pass.verifier.body), choose(line));
     }
@@ -48,7 +56,11 @@ async function* checkedPages(store: Store, pass: Pass, choose: (line: string) =>
 }
 
 /** The text of a whole-ledger bundle. */
-export async function* ledgerBundle(store: Store, key: SigningKey, exported_ms: number): AsyncGenerator<string> {
+export async function* ledgerBundle(
+  store: Store,
+  key: SigningKey,
+  exported_ms: number,
+): AsyncGenerator<string> {
   const pass: Pass = { verifier: new ChainVerifier(), tree: new TreeBuilder() };
   yield opening("ledger", null, exported_ms);
   let first = true;
@@ -70,7 +82,12 @@ export async function* ledgerBundle(store: Store, key: SigningKey, exported_ms: 
 }
 
 /** The text of a single-run bundle. Throws before the first byte when the run has no records. */
-export async function runBundle(store: Store, run_id: string, key: SigningKey, exported_ms: number): Promise<string> {
+export async function runBundle(
+  store: Store,
+  run_id: string,
+  key: SigningKey,
+  exported_ms: number,
+): Promise<string> {
   const pass: Pass = { verifier: new ChainVerifier(), tree: new TreeBuilder() };
   const wanted = `"run_id":${JSON.stringify(run_id)},"run_seq":`;
   const records: string[] = [];

@@ -72,7 +72,8 @@ function shapeProblem(record: JsonObject): string | undefined {
     if (record[name] === undefined) return `it has no ${name}`;
   }
   for (const name of COUNTS) {
-    if (record[name] !== undefined && !isCount(record[name])) return `its ${name} is not a whole number from 0`;
+    if (record[name] !== undefined && !isCount(record[name]))
+      return `its ${name} is not a whole number from 0`;
   }
   for (const name of TEXTS) {
     if (record[name] !== undefined && typeof record[name] !== "string") return `its ${name} is not a text`;
@@ -81,7 +82,9 @@ function shapeProblem(record: JsonObject): string | undefined {
     return "it has one of run_id and run_seq without the other";
   }
   const odd = Object.keys(record).find((name) => !isAllowed(record[name]!));
-  return odd === undefined ? undefined : "a value is neither a text, a whole number, a boolean nor a list of those";
+  return odd === undefined
+    ? undefined
+    : "a value is neither a text, a whole number, a boolean nor a list of those";
 }
 
 function isAllowed(value: Json): boolean {

@@ -43,7 +43,8 @@ export function parsePublicKey(pem: string, what: string): PublicKey {
   } catch {
     throw invalid(`${what}: is not a PEM public key as svc keygen writes it`);
   }
-  if (key.asymmetricKeyType !== "ed25519") throw invalid(`${what}: is a ${key.asymmetricKeyType} key; an Ed25519 key is needed`);
+  if (key.asymmetricKeyType !== "ed25519")
+    throw invalid(`${what}: is a ${key.asymmetricKeyType} key; an Ed25519 key is needed`);
   return { key, key_id: keyId(key), pem: key.export({ type: "spki", format: "pem" }) as string };
 }
 

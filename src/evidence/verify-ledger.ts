@@ -86,7 +86,10 @@ export async function verifyStoreLedger(store: Store, options: VerifyOptions = {
     await checkers.close();
   }
   if (join.bad === null && join.records !== records) {
-    join.fail(join.records, `the store counts ${records} records, but this one and those behind it are not there`);
+    join.fail(
+      join.records,
+      `the store counts ${records} records, but this one and those behind it are not there`,
+    );
   } else if (join.bad === null && join.head !== hash) {
     join.fail(records - 1, "its hash is not the head that the store keeps");
   }

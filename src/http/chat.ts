@@ -5,9 +5,9 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { Authenticator } from "../auth/authenticate.ts";
 import type { App } from "../app/app.ts";
 import { decideRequest } from "../app/operations/approvals.ts";
+import type { Authenticator } from "../auth/authenticate.ts";
 import { forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { hmacHex, sameSecret, sha256Hex } from "../kernel/hash.ts";
 import { parseJson } from "../kernel/json.ts";
@@ -19,17 +19,29 @@ const actionsPayload = z.looseObject({
   type: z.literal("block_actions"),
   user: z.looseObject({ id: z.string().min(1) }),
   actions: z
-    .array(z.looseObject({ action_id: z.enum(["svc_approve", "svc_deny"]), value: z.string().regex(/^apr_[0-9a-f-]{36}$/) }))
+    .array(
+      z.looseObject({
+        action_id: z.enum(["svc_approve", "svc_deny"]),
+        value: z.string().regex(/^apr_[0-9a-f-]{36}$/),
+      }),
+    )
     .length(1),
 });
 
 export function chatRoutes(server: FastifyInstance, app: App, auth: Pick<Authenticator, "named">): void {
   server.register(async (scope) => {
-    scope.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser(
+      "application/x-www-form-urlencoded",
+      { parseAs: "string" },
+      (_request, body, done) => done(null, body),
+    );
     scope.post("/integrations/chat/actions", async (request) => {
       const { signing_secret, users } = app.settings.chat;
       if (signing_secret === null || users === null) {
-        throw new SvcError("not_enabled", "chat actions are not enabled: set SVC_CHAT_SIGNING_SECRET and SVC_CHAT_USERS");
+        throw new SvcError(
+          "not_enabled",
+          "chat actions are not enabled: set SVC_CHAT_SIGNING_SECRET and SVC_CHAT_USERS",
+        );
       }
       const body = typeof request.body === "string" ? request.body : "";
       await checkSignature(app, request, body, signing_secret);
@@ -48,11 +60,17 @@ export function chatRoutes(server: FastifyInstance, app: App, auth: Pick<Authent
   });
 }
 
-async function checkSignature(app: App, request: FastifyRequest, body: string, secret: string): Promise<void> {
+async function checkSignature(
+  app: App,
+  request: FastifyRequest,
+  body: string,
+  secret: string,
+): Promise<void> {
   const refused = new SvcError("unauthenticated", "the chat request's signature is not valid");
   const timestamp = request.headers["x-slack-request-timestamp"];
   const signature = request.headers["x-slack-signature"];
-  if (typeof timestamp !== "string" || typeof signature !== "string" || !/^\d{1,12}$/.test(timestamp)) throw refused;
+  if (typeof timestamp !== "string" || typeof signature !== "string" || !/^\d{1,12}$/.test(timestamp))
+    throw refused;
   const { env, store } = app.core;
   if (Math.abs(env.now() - Number(timestamp) * 1_000) > MAX_AGE_MS) throw refused;
   if (!sameSecret(signature, `v0=${hmacHex(secret, `v0:${timestamp}:${body}`)}`)) throw refused;
@@ -70,7 +88,8 @@ async function checkSignature(app: App, request: FastifyRequest, body: string, s
 
 function readPayload(body: string): z.output<typeof actionsPayload> {
   const fields = new URLSearchParams(body).getAll("payload");
-  if (fields.length !== 1 || fields[0]!.length > LIMITS.body_bytes) throw invalid("one form field named payload is needed");
+  if (fields.length !== 1 || fields[0]!.length > LIMITS.body_bytes)
+    throw invalid("one form field named payload is needed");
   const parsed = actionsPayload.safeParse(parseJson(fields[0]!));
   if (!parsed.success) throw invalid("payload: is not a button press of an approval message");
   return parsed.data;

@@ -1,11 +1,14 @@
 /** Routes without a credential, and the metrics that may be one of them. */
 import type { FastifyInstance } from "fastify";
-import { messageOf } from "../kernel/errors.ts";
 import { requireRole } from "../app/access.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { openApiDocument } from "./openapi.ts";
-import type { HttpParts } from "./server.ts";
+import type { HttpParts } from "./parts.ts";
 
-export function openRoutes(server: FastifyInstance, { app, authenticate, metrics, readiness }: HttpParts): void {
+export function openRoutes(
+  server: FastifyInstance,
+  { app, authenticate, metrics, readiness }: HttpParts,
+): void {
   server.get("/healthz", async () => ({ ok: true, version: app.version }));
 
   server.get("/readyz", async (_request, reply) => {
@@ -18,7 +21,9 @@ export function openRoutes(server: FastifyInstance, { app, authenticate, metrics
     const more = await readiness?.();
     problems.push(...(more?.problems ?? []));
     const ok = problems.length === 0;
-    return reply.code(ok ? 200 : 503).send({ ok, store: app.core.store.kind, version: app.version, problems, ...more?.facts });
+    return reply
+      .code(ok ? 200 : 503)
+      .send({ ok, store: app.core.store.kind, version: app.version, problems, ...more?.facts });
   });
 
   server.get("/metrics", async (request, reply) => {

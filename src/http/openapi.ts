@@ -31,7 +31,9 @@ export function openApiDocument(version: string): JsonSchema {
     servers: [{ url: "/" }],
     security: [{ bearer: [] }],
     components: {
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "an API key or an OIDC token" } },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "an API key or an OIDC token" },
+      },
     },
     paths: { ...paths, ...OPEN_PATHS },
   };
@@ -52,7 +54,8 @@ function describe(op: Operation): JsonSchema {
   for (const status of [400, 401, 403]) responses[status] = ERROR_BODY;
   if (op.body !== undefined) responses[413] = ERROR_BODY;
   responses[503] = ERROR_BODY;
-  for (const [status, description] of Object.entries(op.errors ?? {})) responses[status] = { ...ERROR_BODY, description };
+  for (const [status, description] of Object.entries(op.errors ?? {}))
+    responses[status] = { ...ERROR_BODY, description };
   return {
     operationId: op.id,
     summary: op.summary,
@@ -66,7 +69,8 @@ function describe(op: Operation): JsonSchema {
 }
 
 function outputContent(op: Operation): JsonSchema {
-  if (op.output instanceof z.ZodType) return { "application/json": { schema: jsonSchema(op.output, "output") } };
+  if (op.output instanceof z.ZodType)
+    return { "application/json": { schema: jsonSchema(op.output, "output") } };
   return Object.fromEntries(op.output.content_types.map((type) => [type, {}]));
 }
 

@@ -5,7 +5,7 @@ import type { App } from "../app/app.ts";
 import { type Call, Content, type Operation } from "../app/operation.ts";
 import { OPERATIONS } from "../app/operations/index.ts";
 import { perform } from "../app/perform.ts";
-import type { HttpParts } from "./server.ts";
+import type { HttpParts } from "./parts.ts";
 
 export function operationRoutes(server: FastifyInstance, { app, authenticate }: HttpParts): void {
   for (const op of OPERATIONS) {
@@ -22,13 +22,22 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
   }
 }
 
-async function answer(app: App, op: Operation, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+async function answer(
+  app: App,
+  op: Operation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
   const { headers } = request;
   const call: Call = {
     app,
     principal: request.principal!,
     signal: goneSignal(request),
-    headers: { idempotency_key: single(headers["idempotency-key"]), if_match: headers["if-match"], accept: headers.accept },
+    headers: {
+      idempotency_key: single(headers["idempotency-key"]),
+      if_match: headers["if-match"],
+      accept: headers.accept,
+    },
   };
   const body = await perform(op, call, {
     params: request.params as Record<string, unknown>,
@@ -42,12 +51,14 @@ async function answer(app: App, op: Operation, request: FastifyRequest, reply: F
 function sendContent(reply: FastifyReply, content: Content): FastifyReply {
   reply.header("content-type", content.type);
   reply.header("x-content-type-options", "nosniff");
-  if (content.filename !== undefined) reply.header("content-disposition", `attachment; filename="${content.filename}"`);
+  if (content.filename !== undefined)
+    reply.header("content-disposition", `attachment; filename="${content.filename}"`);
   const { body } = content;
   return reply.send(typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body));
 }
 
-const single = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+const single = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value;
 
 const NEVER = new AbortController().signal;
 

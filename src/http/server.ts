@@ -4,45 +4,20 @@
  */
 import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { App } from "../app/app.ts";
 import { ERRORS, invalid, messageOf, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { App } from "../app/app.ts";
 import type { Principal } from "../model/roles.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
 import { chatRoutes } from "./chat.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
+import type { HttpParts } from "./parts.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
   }
-}
-
-export interface Answered {
-  method: string;
-  path: string;
-  /** The route's pattern, with its parameters unfilled. */
-  route: string;
-  status: number;
-  ms: number;
-  principal: string | null;
-}
-
-/** Turns a credential into a principal, or throws `unauthenticated`. */
-export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
-
-export interface HttpParts {
-  app: App;
-  authenticate: Authenticate;
-  metrics: Metrics;
-  /** Knows principals by the name of their key, for chat users; without it there are no chat actions. */
-  named?(name: string): Principal | undefined;
-  /** Told once per answered request. */
-  answered?(request: Answered): void;
-  /** What else must work before this process is ready, as problems; the gateway's upstreams, for one. */
-  readiness?(): Promise<{ problems: string[]; facts: Record<string, unknown> }>;
 }
 
 export function createHttpServer(parts: HttpParts): FastifyInstance {
@@ -59,7 +34,10 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     requestTimeout: 30_000,
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
-    http: { headersTimeout: LIMITS.header_timeout_ms, connectionsCheckingInterval: 2_000 } as Record<string, unknown>,
+    http: { headersTimeout: LIMITS.header_timeout_ms, connectionsCheckingInterval: 2_000 } as Record<
+      string,
+      unknown
+    >,
     frameworkErrors: (error, _request, reply) => sendError(app, error, reply as FastifyReply),
   });
   server.decorateRequest("principal", null);
@@ -84,7 +62,8 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   server.setErrorHandler((error, _request, reply) => sendError(app, error, reply));
   server.setNotFoundHandler(async (request) => {
     // Nobody without a credential learns which routes exist.
-    if (request.url.startsWith("/v1/") || request.url === "/v1") await authenticate(request.headers.authorization);
+    if (request.url.startsWith("/v1/") || request.url === "/v1")
+      await authenticate(request.headers.authorization);
     throw new SvcError("not_found", `no route ${request.method} ${request.url.split("?", 1)[0]}`);
   });
   openRoutes(server, parts);
@@ -136,7 +115,8 @@ export function sendError(app: App, error: unknown, reply: FastifyReply): Fastif
   const known = asSvcError(error);
   if (known !== undefined) {
     const status = ERRORS[known.code].http;
-    if (status === 503) app.log.warn("request refused", { error: known.message, cause: messageOf(known.cause ?? "") });
+    if (status === 503)
+      app.log.warn("request refused", { error: known.message, cause: messageOf(known.cause ?? "") });
     if (status === 401) reply.header("www-authenticate", "Bearer");
     return reply.code(status).send({ error: known.message, ...known.extra });
   }

@@ -3,7 +3,8 @@ import type { Service } from "../app/service.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { createRequestLog } from "../telemetry/request-log.ts";
 import { type Listening, listen } from "./lifecycle.ts";
-import { type Answered, createHttpServer } from "./server.ts";
+import type { Answered } from "./parts.ts";
+import { createHttpServer } from "./server.ts";
 
 export async function startServer(service: Service): Promise<Listening> {
   const { settings, auth, metrics } = service;

@@ -23,7 +23,9 @@ export function tryDuration(text: string): number | undefined {
 export function parseDuration(text: string, what = "duration"): number {
   const ms = tryDuration(text);
   if (ms === undefined) {
-    throw invalid(`${what}: ${JSON.stringify(text)} is not a duration; write a whole number and ms, s, m, h, d or w, such as 30m`);
+    throw invalid(
+      `${what}: ${JSON.stringify(text)} is not a duration; write a whole number and ms, s, m, h, d or w, such as 30m`,
+    );
   }
   return ms;
 }
@@ -40,7 +42,9 @@ export function parseSince(text: string, now: number, what = "since"): number {
   if (back !== undefined) return now - back;
   const at = tryTimestamp(text);
   if (at === undefined) {
-    throw invalid(`${what}: ${JSON.stringify(text)} is neither a duration such as 7d nor an ISO 8601 date or timestamp`);
+    throw invalid(
+      `${what}: ${JSON.stringify(text)} is neither a duration such as 7d nor an ISO 8601 date or timestamp`,
+    );
   }
   return at;
 }
@@ -50,7 +54,12 @@ export function showDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)}ms`;
   const parts: string[] = [];
   let rest = Math.round(ms / 1_000);
-  for (const [unit, seconds] of [["d", 86_400], ["h", 3_600], ["m", 60], ["s", 1]] as const) {
+  for (const [unit, seconds] of [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["m", 60],
+    ["s", 1],
+  ] as const) {
     const n = Math.floor(rest / seconds);
     rest -= n * seconds;
     if (n > 0) parts.push(`${n}${unit}`);

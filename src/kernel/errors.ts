@@ -24,7 +24,11 @@ export class SvcError extends Error {
   /** Further facts for the error body, beside `error` (for example the sinks of a failed anchor). */
   readonly extra: Record<string, unknown> | undefined;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; extra?: Record<string, unknown> }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: { cause?: unknown; extra?: Record<string, unknown> },
+  ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = "SvcError";
     this.code = code;

@@ -27,7 +27,7 @@ describe("globs", () => {
   });
 
   it("stays fast on patterns that stall regular expressions", () => {
-    expect(globMatches("*a".repeat(200) + "b", "a".repeat(5_000))).toBe(false);
+    expect(globMatches(`${"*a".repeat(200)}b`, "a".repeat(5_000))).toBe(false);
   });
 
   it.each(["{a", "a}", "{a,b}".repeat(12)])("refuses %s", (pattern) => {

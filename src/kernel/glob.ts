@@ -57,7 +57,8 @@ function expandBraces(source: string): string[] {
         for (const middle of expandBraces(source.slice(edges[k]! + 1, edges[k + 1]!))) {
           for (const tail of tails) {
             out.push(source.slice(0, open) + middle + tail);
-            if (out.length > MAX_ALTERNATIVES) throw invalid(`glob ${JSON.stringify(source)}: too many alternatives`);
+            if (out.length > MAX_ALTERNATIVES)
+              throw invalid(`glob ${JSON.stringify(source)}: too many alternatives`);
           }
         }
       }

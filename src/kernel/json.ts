@@ -10,7 +10,16 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type JsonObject = { [key: string]: Json };
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const ESCAPES: Record<string, string> = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+const ESCAPES: Record<string, string> = {
+  '"': '"',
+  "\\": "\\",
+  "/": "/",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+};
 
 export function parseJson(text: string, maxDepth: number = LIMITS.json_depth): Json {
   const reader = new Reader(text, maxDepth);
@@ -224,7 +233,8 @@ export function assertJson(value: unknown, what: string, depth = 0): asserts val
     if (!safe) throw invalid(`${what}: ${value} is not a JSON number that can be kept exactly`);
     return;
   }
-  if (depth >= LIMITS.json_depth) throw invalid(`${what}: nesting is deeper than ${LIMITS.json_depth} levels`);
+  if (depth >= LIMITS.json_depth)
+    throw invalid(`${what}: nesting is deeper than ${LIMITS.json_depth} levels`);
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) assertJson(value[i], what, depth + 1);
     return;

@@ -19,13 +19,21 @@ describe("paths", () => {
     expect(readPath(parsePath(source), values)).toEqual(wanted);
   });
 
-  it.each(["", "args.a", "$other.a", "$args.", "$args..a", "$args[", "$args[x]", '$args["x]', "$argsx", "$args a"])(
-    "refuses %j",
-    (source) => {
-      expect(tryPath(source)).toBeUndefined();
-      expect(() => parsePath(source)).toThrow("is not a path");
-    },
-  );
+  it.each([
+    "",
+    "args.a",
+    "$other.a",
+    "$args.",
+    "$args..a",
+    "$args[",
+    "$args[x]",
+    '$args["x]',
+    "$argsx",
+    "$args a",
+  ])("refuses %j", (source) => {
+    expect(tryPath(source)).toBeUndefined();
+    expect(() => parsePath(source)).toThrow("is not a path");
+  });
 
   it("fills a template, and none of it when a value is missing", () => {
     const template = { id: "$result.id", note: "plain", deep: ["$args.list[0]"] };

@@ -38,7 +38,9 @@ export function tryPath(source: string): Path | undefined {
 export function parsePath(source: string): Path {
   const path = tryPath(source);
   if (path === undefined) {
-    throw invalid(`${JSON.stringify(source)} is not a path; write $args.name, $result.name, $args["any name"] or $args.list[0]`);
+    throw invalid(
+      `${JSON.stringify(source)} is not a path; write $args.name, $result.name, $args["any name"] or $args.list[0]`,
+    );
   }
   return path;
 }

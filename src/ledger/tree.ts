@@ -37,7 +37,11 @@ export class TreeBuilder {
     const index = this.size++;
     if (choose) this.proofs.set(index, []);
     let peak: Peak = { size: 1, hash, chosen: choose ? [index] : [] };
-    for (let left = this.peaks.at(-1); left !== undefined && left.size === peak.size; left = this.peaks.at(-1)) {
+    for (
+      let left = this.peaks.at(-1);
+      left !== undefined && left.size === peak.size;
+      left = this.peaks.at(-1)
+    ) {
       this.peaks.pop();
       peak = this.join(left, peak);
     }
@@ -73,8 +77,14 @@ export class TreeBuilder {
 }
 
 /** The root that an inclusion proof leads to, or undefined where the proof has the wrong shape. */
-export function rootFromProof(leaf: Uint8Array, index: number, size: number, proof: readonly string[]): string | undefined {
-  if (!Number.isSafeInteger(index) || !Number.isSafeInteger(size) || index < 0 || index >= size) return undefined;
+export function rootFromProof(
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  proof: readonly string[],
+): string | undefined {
+  if (!Number.isSafeInteger(index) || !Number.isSafeInteger(size) || index < 0 || index >= size)
+    return undefined;
   let fn = index;
   let sn = size - 1;
   let hash: Buffer = Buffer.from(leaf);

@@ -13,7 +13,16 @@ function ledger(n: number): string[] {
     const run_seq = next.get(run_id) ?? 0;
     next.set(run_id, run_seq + 1);
     const { record, line } = sealRecord(
-      { ts_ms: 1_000 + i, event: "intended", actor: "a\\b", run_id, run_seq, step: i, tool: "t", detail: "x\ny" },
+      {
+        ts_ms: 1_000 + i,
+        event: "intended",
+        actor: "a\\b",
+        run_id,
+        run_seq,
+        step: i,
+        tool: "t",
+        detail: "x\ny",
+      },
       head,
     );
     head = { records: record.seq + 1, hash: record.hash };
@@ -44,22 +53,77 @@ describe("verifying a chain", () => {
   });
 
   it("accepts further fields, as long as the line is canonical", () => {
-    expect(check([forge(good[0]!, (record) => void (record["zz"] = ["later", 1, true]))]).bad).toBeNull();
+    expect(
+      check([
+        forge(good[0]!, (record) => {
+          record["zz"] = ["later", 1, true];
+        }),
+      ]).bad,
+    ).toBeNull();
   });
 
   it.each<[string, (lines: string[]) => string[], number, string]>([
     ["a changed field", (l) => l.with(4, l[4]!.replace('"t"', '"u"')), 4, "hash does not match"],
-    ["a forged record", (l) => l.with(4, forge(l[4]!, (r) => void (r["tool"] = "u"))), 5, "prev is not"],
+    [
+      "a forged record",
+      (l) =>
+        l.with(
+          4,
+          forge(l[4]!, (r) => {
+            r["tool"] = "u";
+          }),
+        ),
+      5,
+      "prev is not",
+    ],
     ["a dropped record", (l) => l.toSpliced(4, 1), 4, "says seq 5"],
     ["two swapped", (l) => [...l.slice(0, 4), l[5]!, l[4]!, ...l.slice(6)], 4, "says seq 5"],
     ["a doubled record", (l) => l.toSpliced(5, 0, l[4]!), 5, "says seq 4"],
     ["a space in a line", (l) => l.with(4, l[4]!.replace(",", ", ")), 4, "not canonical"],
     ["an escaped letter", (l) => l.with(4, l[4]!.replace('"t"', '"\\u0074"')), 4, "not canonical"],
-    ["a float", (l) => l.with(0, forge(l[0]!, (r) => void (r["x"] = 1.5))), 0, "neither a string"],
+    [
+      "a float",
+      (l) =>
+        l.with(
+          0,
+          forge(l[0]!, (r) => {
+            r["x"] = 1.5;
+          }),
+        ),
+      0,
+      "neither a string",
+    ],
     ["a torn line", (l) => l.with(11, l[11]!.slice(0, 40)), 11, "not JSON"],
-    ["a missing number within a run", (l) => [forge(l[0]!, (r) => void delete r["run_seq"])], 0, "no run_seq"],
-    ["a wrong number within a run", (l) => [forge(l[0]!, (r) => void (r["run_seq"] = 3))], 0, "run_seq 3"],
-    ["no link to the start", (l) => [forge(l[0]!, (r) => void (r["prev"] = "1".repeat(64)))], 0, "start"],
+    [
+      "a missing number within a run",
+      (l) => [
+        forge(l[0]!, (r) => {
+          delete r["run_seq"];
+        }),
+      ],
+      0,
+      "no run_seq",
+    ],
+    [
+      "a wrong number within a run",
+      (l) => [
+        forge(l[0]!, (r) => {
+          r["run_seq"] = 3;
+        }),
+      ],
+      0,
+      "run_seq 3",
+    ],
+    [
+      "no link to the start",
+      (l) => [
+        forge(l[0]!, (r) => {
+          r["prev"] = "1".repeat(64);
+        }),
+      ],
+      0,
+      "start",
+    ],
     ["a duplicate key", (l) => l.with(2, l[2]!.replace("{", '{"actor":"x",')), 2, "duplicate key"],
   ])("finds %s", (_, tamper, seq, problem) => {
     const { bad } = check(tamper(good));
@@ -74,7 +138,12 @@ describe("verifying a chain", () => {
       return joinStretches(check(lines.slice(0, cut)), right.stretch);
     };
     for (let cut = 1; cut < 12; cut++) expect(apart(good, cut)).toMatchObject({ records: 12, bad: null });
-    const forged = good.with(4, forge(good[4]!, (record) => void (record["tool"] = "u")));
+    const forged = good.with(
+      4,
+      forge(good[4]!, (record) => {
+        record["tool"] = "u";
+      }),
+    );
     expect(apart(forged, 5).bad).toMatchObject({ seq: 5 });
     expect(apart(good.with(7, "x"), 5).bad).toMatchObject({ seq: 7 });
   });

@@ -3,9 +3,9 @@
  * several cores, and joined at their borders.
  */
 import { canonical } from "../kernel/canonical.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../kernel/json.ts";
-import { messageOf } from "../kernel/errors.ts";
 import { GENESIS } from "./record.ts";
 
 export interface Problem {
@@ -72,7 +72,12 @@ export class ChainVerifier {
       stretch.prev = seen.prev;
       this.anchored = true;
     } else if (seen.prev !== stretch.hash) {
-      return this.fail(seq, seq === 0 ? "the first record does not link to the start" : "prev is not the hash of the record before it");
+      return this.fail(
+        seq,
+        seq === 0
+          ? "the first record does not link to the start"
+          : "prev is not the hash of the record before it",
+      );
     }
     if (sha256Hex(seen.body) !== seen.hash) return this.fail(seq, "the hash does not match the record");
     if (seen.run_id !== undefined) {
@@ -89,11 +94,13 @@ export class ChainVerifier {
     if (run_seq === undefined) return "a record of a run has no run_seq";
     const known = this.stretch.runs.get(run_id);
     if (known === undefined) {
-      if (this.stretch.first_seq === 0 && run_seq !== 0) return `the run's first record has run_seq ${run_seq}`;
+      if (this.stretch.first_seq === 0 && run_seq !== 0)
+        return `the run's first record has run_seq ${run_seq}`;
       this.stretch.runs.set(run_id, [run_seq, run_seq]);
       return undefined;
     }
-    if (run_seq !== known[1] + 1) return `run_seq ${run_seq} follows ${known[1]}: a record of this run is missing or moved`;
+    if (run_seq !== known[1] + 1)
+      return `run_seq ${run_seq} follows ${known[1]}: a record of this run is missing or moved`;
     known[1] = run_seq;
     return undefined;
   }
@@ -129,13 +136,17 @@ function readSlowly(line: string): Seen | string {
   }
   const { hash, ...rest } = record;
   const { prev, seq, run_id, run_seq } = rest;
-  if (typeof hash !== "string" || !/^[0-9a-f]{64}$/.test(hash)) return "hash is missing or is not 64 hex digits";
-  if (typeof prev !== "string" || !/^[0-9a-f]{64}$/.test(prev)) return "prev is missing or is not 64 hex digits";
+  if (typeof hash !== "string" || !/^[0-9a-f]{64}$/.test(hash))
+    return "hash is missing or is not 64 hex digits";
+  if (typeof prev !== "string" || !/^[0-9a-f]{64}$/.test(prev))
+    return "prev is missing or is not 64 hex digits";
   if (!Number.isSafeInteger(seq)) return "seq is missing or not an integer";
-  if (typeof rest["event"] !== "string" || !Number.isSafeInteger(rest["ts_ms"])) return "event or ts_ms is missing";
+  if (typeof rest["event"] !== "string" || !Number.isSafeInteger(rest["ts_ms"]))
+    return "event or ts_ms is missing";
   if (run_id !== undefined && typeof run_id !== "string") return "run_id is not a string";
   if (run_seq !== undefined && !Number.isSafeInteger(run_seq)) return "run_seq is not an integer";
-  if (!Object.values(rest).every(allowedValue)) return "a value is neither a string, a safe integer, a boolean nor a list of those";
+  if (!Object.values(rest).every(allowedValue))
+    return "a value is neither a string, a safe integer, a boolean nor a list of those";
   if (canonical(record) !== line) return "the line is not canonical JSON";
   return {
     body: canonical(rest),

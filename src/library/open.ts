@@ -1,9 +1,10 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
+
+import type { App } from "../app/app.ts";
 import { openLocalApp } from "../app/local.ts";
+import type { Operation } from "../app/operation.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
-import type { App } from "../app/app.ts";
-import type { Operation } from "../app/operation.ts";
 import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
@@ -72,8 +73,12 @@ async function openRun(app: App, options: RunOptions): Promise<Run> {
   return new Run(run_id, scope_seal, {
     intent: (intent) => call(intentOp, { id: run_id }, { ...intent }) as Promise<Decision>,
     outcome: (step, outcome) =>
-      call(outcomeOp, { id: run_id, n: String(step) }, { ...outcome }) as Promise<{ step: number; status: OutcomeStatus }>,
+      call(outcomeOp, { id: run_id, n: String(step) }, { ...outcome }) as Promise<{
+        step: number;
+        status: OutcomeStatus;
+      }>,
     plan: () => loadPlan(app.core.store, run_id),
-    rollback: ({ verifier, ...request }) => executeRollback(app.core, run_id, { ...request, actor, reader: verifier ?? null }),
+    rollback: ({ verifier, ...request }) =>
+      executeRollback(app.core, run_id, { ...request, actor, reader: verifier ?? null }),
   });
 }

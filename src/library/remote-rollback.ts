@@ -10,7 +10,7 @@ import type { RollbackPlan } from "../rollback/plan.ts";
 import { firstMismatch } from "../rollback/readback.ts";
 import type { CompensationTask } from "../rollback/remote.ts";
 import { assembleReport, type RollbackReport, type StepOutcome } from "../rollback/report.ts";
-import type { Request } from "./connect.ts";
+import type { Request } from "./request.ts";
 import type { RollbackRequest } from "./run.ts";
 
 const BACKOFF_MS = 250;
@@ -24,7 +24,10 @@ export async function remoteRollback(
   options: RollbackRequest,
 ): Promise<RollbackReport> {
   if (options.approve_compensations) {
-    throw new SvcError("invalid", "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback");
+    throw new SvcError(
+      "invalid",
+      "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback",
+    );
   }
   const outcomes = new Map<number, StepOutcome>();
   for (const action of (await plan()).actions) {
@@ -34,7 +37,12 @@ export async function remoteRollback(
   return assembleReport(outcomes);
 }
 
-const PLAIN = { skip: "skipped", unrecoverable: "unrecoverable", unresolved: "unresolved", unmanifested: "unmanifested" } as const;
+const PLAIN = {
+  skip: "skipped",
+  unrecoverable: "unrecoverable",
+  unresolved: "unresolved",
+  unmanifested: "unmanifested",
+} as const;
 
 async function settle(
   request: Request,
@@ -60,8 +68,14 @@ async function settle(
     ...(observed === undefined ? {} : { observed }),
   };
   const done = (await request("POST", `${at}/outcome`, told)) as { status: string };
-  if (done.status === "compensated") return { as: action.verified && observed === undefined ? "unverified" : "compensated" };
-  return { as: "failed", error: error ?? `verification failed: ${task.verification?.tool} did not show the expected state after the undo` };
+  if (done.status === "compensated")
+    return { as: action.verified && observed === undefined ? "unverified" : "compensated" };
+  return {
+    as: "failed",
+    error:
+      error ??
+      `verification failed: ${task.verification?.tool} did not show the expected state after the undo`,
+  };
 }
 
 function refused(error: unknown): StepOutcome {
@@ -73,7 +87,10 @@ function refused(error: unknown): StepOutcome {
   return { as: "failed", error: message };
 }
 
-async function compensate(task: CompensationTask, options: RollbackRequest): Promise<{ attempts: number; error: string | null }> {
+async function compensate(
+  task: CompensationTask,
+  options: RollbackRequest,
+): Promise<{ attempts: number; error: string | null }> {
   const { verification: _, ...call } = task;
   const most = options.retries ?? LIMITS.rollback_retries.default;
   for (let attempts = 1; ; attempts++) {
@@ -88,7 +105,10 @@ async function compensate(task: CompensationTask, options: RollbackRequest): Pro
 }
 
 /** What the read-back showed last; undefined where none is declared, no verifier was given, or no read worked. */
-async function observe({ verification }: CompensationTask, { verifier, signal }: RollbackRequest): Promise<Json | undefined> {
+async function observe(
+  { verification }: CompensationTask,
+  { verifier, signal }: RollbackRequest,
+): Promise<Json | undefined> {
   if (verification === null || verifier === undefined) return undefined;
   let seen: Json | undefined;
   for (let read = 0; read < READS; read++) {

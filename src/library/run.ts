@@ -2,8 +2,8 @@
 import type { Decision } from "../engine/decide/verdict.ts";
 import type { Json } from "../kernel/json.ts";
 import type { OutcomeStatus } from "../model/run.ts";
-import type { Compensator, Reader } from "../rollback/ports.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
+import type { Compensator, Reader } from "../rollback/ports.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { BlockedError, UncertainError } from "./errors.ts";
 
@@ -73,7 +73,11 @@ export class Run {
    * Asks, executes and reports. Throws BlockedError when the call may not run, and whatever the function
    * throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
    */
-  async call<T>(intent: Intent, execute: (step: number) => Promise<T> | T, options: CallOptions = {}): Promise<T> {
+  async call<T>(
+    intent: Intent,
+    execute: (step: number) => Promise<T> | T,
+    options: CallOptions = {},
+  ): Promise<T> {
     const decision = await this.intent(intent);
     if (decision.decision === "block") throw new BlockedError(decision.reasons);
     let result: T;
@@ -81,11 +85,17 @@ export class Run {
       result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, intent.tool);
     } catch (error) {
       const status = error instanceof UncertainError ? "uncertain" : "failed";
-      await this.outcome(decision.step, { status, error: error instanceof Error ? error.message : String(error) });
+      await this.outcome(decision.step, {
+        status,
+        error: error instanceof Error ? error.message : String(error),
+      });
       throw error;
     }
     const value = jsonOf(result);
-    await this.outcome(decision.step, value === undefined ? { status: "succeeded" } : { status: "succeeded", result: value });
+    await this.outcome(
+      decision.step,
+      value === undefined ? { status: "succeeded" } : { status: "succeeded", result: value },
+    );
     return result;
   }
 }
@@ -94,7 +104,10 @@ async function within<T>(work: Promise<T>, timeout_ms: number | undefined, tool:
   if (timeout_ms === undefined) return work;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new UncertainError(`${tool} did not answer within ${timeout_ms} ms`)), timeout_ms);
+    timer = setTimeout(
+      () => reject(new UncertainError(`${tool} did not answer within ${timeout_ms} ms`)),
+      timeout_ms,
+    );
   });
   try {
     return await Promise.race([work, late]);

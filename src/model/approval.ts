@@ -1,7 +1,14 @@
 /** Approval requests, delegations and halts. */
 import type { ApprovalNeed } from "./policy/approvals.ts";
 
-export const APPROVAL_STATUSES = ["pending", "escalated", "approved", "denied", "expired", "consumed"] as const;
+export const APPROVAL_STATUSES = [
+  "pending",
+  "escalated",
+  "approved",
+  "denied",
+  "expired",
+  "consumed",
+] as const;
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 /** Requests that a person can still decide. */
 export const OPEN_APPROVAL: ReadonlySet<ApprovalStatus> = new Set(["pending", "escalated"]);

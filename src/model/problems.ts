@@ -137,6 +137,8 @@ function unionForms(errors: readonly (readonly z.core.$ZodIssue[])[]): string {
 }
 
 function bound(origin: string, limit: number | bigint, words: string, value: Json): string {
+  if ((origin === "string" || origin === "array") && limit === 1 && words === "at least")
+    return "must not be empty";
   if (origin === "string") return `must have ${words} ${limit} characters`;
   if (origin === "array" || origin === "set") return `must have ${words} ${limit} entries`;
   return `must be ${words} ${limit}, not ${showValue(value)}`;

@@ -20,7 +20,11 @@ export const STEP_STATUSES = [
 export type StepStatus = (typeof STEP_STATUSES)[number];
 
 /** Steps that have, or may have, an effect in the world that nobody has taken back. */
-export const STANDING: ReadonlySet<StepStatus> = new Set(["succeeded", "compensating", "compensation_failed"]);
+export const STANDING: ReadonlySet<StepStatus> = new Set([
+  "succeeded",
+  "compensating",
+  "compensation_failed",
+]);
 /** Steps whose outcome nobody knows. */
 export const UNKNOWN: ReadonlySet<StepStatus> = new Set(["intended", "uncertain"]);
 

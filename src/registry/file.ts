@@ -23,7 +23,11 @@ export async function readRegistryFile(path: string): Promise<RegistryFile> {
 }
 
 export async function writeRegistryFile(path: string, { meta, yaml }: RegistryFile): Promise<void> {
-  await writeFileAtomic(path, `${MARK}${JSON.stringify(meta)}\n${yaml.endsWith("\n") ? yaml : `${yaml}\n`}`, 0o644);
+  await writeFileAtomic(
+    path,
+    `${MARK}${JSON.stringify(meta)}\n${yaml.endsWith("\n") ? yaml : `${yaml}\n`}`,
+    0o644,
+  );
 }
 
 export const textOf = (meta: JsonObject, field: string): string | null => {

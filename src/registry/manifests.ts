@@ -49,9 +49,13 @@ export class ManifestRegistry {
     const text = "yaml" in given ? given.yaml : stringify([given.manifest]);
     const manifest = onlyEntry(text);
     return this.locked(async () => {
-      const known = (await this.stored()).find((entry) => entry.tool === manifest.tool && entry.version === manifest.version);
+      const known = (await this.stored()).find(
+        (entry) => entry.tool === manifest.tool && entry.version === manifest.version,
+      );
       if (known !== undefined) {
-        throw conflict(`${manifest.tool} version ${manifest.version} is already in the registry; publish it under a new version`);
+        throw conflict(
+          `${manifest.tool} version ${manifest.version} is already in the registry; publish it under a new version`,
+        );
       }
       const meta = { created_by: by.name, created_by_id: by.id, created_ms: this.env.now() };
       await writeRegistryFile(this.pathOf(manifest), { meta, yaml: withLifecycle(text, "draft") });
@@ -59,9 +63,15 @@ export class ManifestRegistry {
     });
   }
 
-  async approve(tool: string, version: string | undefined, by: Principal, four_eyes: boolean): Promise<RegistryEntry> {
+  async approve(
+    tool: string,
+    version: string | undefined,
+    by: Principal,
+    four_eyes: boolean,
+  ): Promise<RegistryEntry> {
     return this.move(tool, version, "draft", "approved", (entry) => {
-      if (four_eyes && entry.meta["created_by_id"] === by.id) throw forbidden("you cannot decide your own request");
+      if (four_eyes && entry.meta["created_by_id"] === by.id)
+        throw forbidden("you cannot decide your own request");
       return { ...entry.meta, approved_by: by.name, approved_ms: this.env.now() };
     });
   }
@@ -82,11 +92,15 @@ export class ManifestRegistry {
     change: (entry: Stored) => JsonObject,
   ): Promise<RegistryEntry> {
     return this.locked(async () => {
-      const entries = (await this.stored()).filter((entry) => entry.tool === tool && (version === undefined || entry.version === version));
-      if (entries.length === 0) throw notFound(`the registry has no ${tool}${version === undefined ? "" : ` version ${version}`}`);
+      const entries = (await this.stored()).filter(
+        (entry) => entry.tool === tool && (version === undefined || entry.version === version),
+      );
+      if (entries.length === 0)
+        throw notFound(`the registry has no ${tool}${version === undefined ? "" : ` version ${version}`}`);
       const candidates = entries.filter((entry) => entry.lifecycle === from);
       const entry = candidates.sort((a, b) => compareVersions(b.version, a.version))[0];
-      if (entry === undefined) throw conflict(`${tool} has no ${from} version to make ${to} (it is ${entries[0]!.lifecycle})`);
+      if (entry === undefined)
+        throw conflict(`${tool} has no ${from} version to make ${to} (it is ${entries[0]!.lifecycle})`);
       const meta = change(entry);
       await writeRegistryFile(entry.path, { meta, yaml: withLifecycle(entry.yaml, to) });
       return { ...view(entry, meta), lifecycle: to };

@@ -39,7 +39,12 @@ export class PolicyRegistry {
     return Promise.all((await this.versions()).map((version) => this.entry(version, activated)));
   }
 
-  async publish(yaml: string, note: string | null, by: Principal, labels: (tool: string) => ToolLabels | null) {
+  async publish(
+    yaml: string,
+    note: string | null,
+    by: Principal,
+    labels: (tool: string) => ToolLabels | null,
+  ) {
     const results = runPolicyTests(compiled(yaml, "policy"), labels);
     const failing = results.filter((result) => !result.ok);
     if (failing.length > 0) {
@@ -70,7 +75,8 @@ export class PolicyRegistry {
 
   private async entry(version: string, activated: readonly string[]): Promise<PolicyEntry> {
     const { meta, yaml } = await readRegistryFile(this.pathOf(version));
-    const status = activated.at(-1) === version ? "active" : activated.includes(version) ? "retired" : "draft";
+    const status =
+      activated.at(-1) === version ? "active" : activated.includes(version) ? "retired" : "draft";
     const { hash } = compiled(yaml, `policy version ${version}`);
     return { version, status, hash, created_by: textOf(meta, "created_by"), note: textOf(meta, "note") };
   }
@@ -90,7 +96,6 @@ export class PolicyRegistry {
     return withEditLock(join(this.folder, "registry"), this.env, work);
   }
 }
-
 
 function compiled(yaml: string, what: string): Policy {
   try {

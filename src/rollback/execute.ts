@@ -107,8 +107,9 @@ class Rollback {
   private readonly lost: AbortSignal;
   private readonly signal: AbortSignal;
   private readonly outcomes = new Map<number, StepOutcome>();
-  /** Steps whose undo was tried, or has to wait: not to be asked again in this rollback. */
-  private readonly settled = new Set<number>();
+  /** Steps whose undo was tried, or has to wait for consent: each is asked once in a rollback. */
+  private readonly tried = new Set<number>();
+  private readonly waiting = new Set<number>();
 
   constructor(
     core: Core,
@@ -130,9 +131,9 @@ class Rollback {
   async run(): Promise<RollbackReport> {
     for (let looks = 0; looks < MAX_LOOKS_WITHOUT_PROGRESS; looks++) {
       const loaded = await loadForRollback(this.core.store, this.run_id);
-      const before = this.settled.size;
+      const before = this.tried.size + this.waiting.size;
       const finished = await this.pass(loaded);
-      if (this.settled.size > before) looks = 0;
+      if (this.tried.size + this.waiting.size > before) looks = 0;
       // The agent may have gone on meanwhile; what it added stands too.
       const { next_step } = await loadRunDoc(this.core.store, this.run_id);
       if (finished && next_step <= loaded.steps.length) return assembleReport(this.outcomes);
@@ -168,15 +169,19 @@ class Rollback {
     blocked_by: number[],
     known_steps: number,
   ): Promise<StepOutcome | "stale"> {
-    if (this.settled.has(step.step)) return this.outcomes.get(step.step)!;
+    if (this.tried.has(step.step)) return this.outcomes.get(step.step)!;
     if (standing.kind === "skip") return this.tell(step, { as: "skipped" });
     if (standing.kind !== "compensate") return this.tell(step, { as: standing.kind });
     if (blocked_by.length > 0) return this.tell(step, { as: "deferred", blocked_by });
+    if (this.waiting.has(step.step)) return { as: "awaiting_approval" };
     const begun = await this.begin(step, known_steps);
     if (begun.state === "stale") return "stale";
     if (begun.state === "blocked") return this.tell(step, { as: "deferred", blocked_by: begun.blocked_by });
-    this.settled.add(step.step);
-    if (begun.state === "awaiting") return this.tell(step, { as: "awaiting_approval" });
+    if (begun.state === "awaiting") {
+      this.waiting.add(step.step);
+      return this.tell(step, { as: "awaiting_approval" });
+    }
+    this.tried.add(step.step);
     return this.tell(step, await this.carryOut(step, begun.undo));
   }
 

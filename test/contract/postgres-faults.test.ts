@@ -103,14 +103,14 @@ describe("a PostgreSQL that fails", () => {
       await new Promise((resolve) => setTimeout(resolve, 500));
       const late = Array.from({ length: 30 }, () => append(store));
       const reads = Array.from({ length: 20 }, () => store.get("meta", "a"));
+      const settled = Promise.allSettled([...early, ...late, ...reads]);
       let waiting = late.length;
       for (const one of late) one.catch(() => waiting--);
       // Those waited for the batch before them, and must not wait for their own as well.
       await Promise.allSettled(early);
       await new Promise((resolve) => setTimeout(resolve, 1_500));
       expect(waiting).toBe(0);
-      const outcomes = await Promise.allSettled([...early, ...late, ...reads]);
-      for (const outcome of outcomes)
+      for (const outcome of await settled)
         expect(outcome).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
       await expect(append(store)).rejects.toMatchObject(UNAVAILABLE);
       await expect(store.ready()).rejects.toMatchObject(UNAVAILABLE);

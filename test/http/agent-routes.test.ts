@@ -8,7 +8,11 @@ beforeAll(async () => {
 let n = 0;
 async function run(body: Record<string, unknown> = {}, key = "agent"): Promise<string> {
   const id = `run-${n++}`;
-  const opened = await s.call(key, "POST", "/v1/runs", { permissions: ["crm.read", "crm.write", "mail.send"], run_id: id, ...body });
+  const opened = await s.call(key, "POST", "/v1/runs", {
+    permissions: ["crm.read", "crm.write", "mail.send"],
+    run_id: id,
+    ...body,
+  });
   expect(opened.status).toBe(201);
   return id;
 }
@@ -26,11 +30,20 @@ describe("agent routes", () => {
     });
     const id = opened.body.run_id as string;
     expect((await ask(id, "crm.create", { name: "x" })).body).toEqual({ decision: "allow", step: 0 });
-    expect((await s.call("agent", "GET", `/v1/runs/${id}`)).body).toMatchObject({ unresolved: [0], steps: [{ status: "intended" }] });
-    const outcome = await s.call("agent", "POST", `/v1/runs/${id}/steps/0/outcome`, { status: "succeeded", result: { id: 7 } });
+    expect((await s.call("agent", "GET", `/v1/runs/${id}`)).body).toMatchObject({
+      unresolved: [0],
+      steps: [{ status: "intended" }],
+    });
+    const outcome = await s.call("agent", "POST", `/v1/runs/${id}/steps/0/outcome`, {
+      status: "succeeded",
+      result: { id: 7 },
+    });
     expect(outcome).toMatchObject({ status: 200, body: { step: 0, status: "succeeded" } });
     const again = await s.call("agent", "POST", `/v1/runs/${id}/steps/0/outcome`, { status: "failed" });
-    expect(again).toMatchObject({ status: 409, body: { error: expect.stringContaining("already reported") } });
+    expect(again).toMatchObject({
+      status: 409,
+      body: { error: expect.stringContaining("already reported") },
+    });
     const { body } = await s.call("agent", "GET", `/v1/runs/${id}`);
     expect(body).toEqual({
       run_id: id,
@@ -115,10 +128,15 @@ describe("agent routes", () => {
     expect((await s.call("agent2", "POST", "/v1/runs", { permissions: [], run_id: id })).status).toBe(409);
   });
 
-  it.each(["01", "1e0", "-1", "1.0", "9007199254740993", "x", "%00", "1%2f2"])("refuse the step number %s", async (step) => {
-    const id = await run();
-    expect((await s.call("agent", "POST", `/v1/runs/${id}/steps/${step}/outcome`, { status: "failed" })).status).toBe(400);
-  });
+  it.each(["01", "1e0", "-1", "1.0", "9007199254740993", "x", "%00", "1%2f2"])(
+    "refuse the step number %s",
+    async (step) => {
+      const id = await run();
+      expect(
+        (await s.call("agent", "POST", `/v1/runs/${id}/steps/${step}/outcome`, { status: "failed" })).status,
+      ).toBe(400);
+    },
+  );
 
   it.each([
     [{ tool: "crm.get", args: {} }, "reason"],
@@ -147,7 +165,8 @@ describe("agent routes", () => {
     expect((await ask(id, "crm.get", { a: 1 }, {}, key)).body).toEqual({ decision: "allow", step: 0 });
     expect((await ask(id, "crm.get", { a: 2 }, {}, key)).status).toBe(409);
     expect((await ask(id, "crm.get", { a: 1 })).body.step).toBe(1);
-    const outcome = () => s.call("agent", "POST", `/v1/runs/${id}/steps/0/outcome`, { status: "succeeded" }, key);
+    const outcome = () =>
+      s.call("agent", "POST", `/v1/runs/${id}/steps/0/outcome`, { status: "succeeded" }, key);
     expect((await outcome()).status).toBe(200);
     expect((await outcome()).body).toEqual({ step: 0, status: "succeeded" });
   });
@@ -158,7 +177,10 @@ describe("agent routes", () => {
     });
     const open = (body: unknown) => capped.call("capped", "POST", "/v1/runs", body);
     expect((await open({ permissions: ["crm.read"] })).status).toBe(201);
-    expect(await open({ permissions: ["mail.send"] })).toMatchObject({ status: 403, body: { error: expect.stringContaining("mail.send") } });
+    expect(await open({ permissions: ["mail.send"] })).toMatchObject({
+      status: 403,
+      body: { error: expect.stringContaining("mail.send") },
+    });
     expect((await open({ permissions: ["crm.read"], mode: "observe" })).status).toBe(403);
     expect((await open({ permissions: ["crm.read"], mode: "advise" })).status).toBe(403);
   });
@@ -169,9 +191,14 @@ describe("agent routes", () => {
     await ask(id, "nope");
     const lines = await s.call("auditor", "GET", `/v1/runs/${id}/export`);
     expect(lines.headers["content-type"]).toBe("application/x-ndjson");
-    const records = lines.text.trimEnd().split("\n").map((line) => JSON.parse(line));
+    const records = lines.text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
     expect(records.map((record) => record.event)).toEqual(["intended", "blocked"]);
-    const object = await s.call("auditor", "GET", `/v1/runs/${id}/export`, undefined, { accept: "application/json" });
+    const object = await s.call("auditor", "GET", `/v1/runs/${id}/export`, undefined, {
+      accept: "application/json",
+    });
     expect(object.body).toEqual({ records });
     expect((await s.call("auditor", "GET", "/v1/runs/none/export")).status).toBe(404);
   });

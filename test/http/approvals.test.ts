@@ -21,9 +21,17 @@ async function pending(): Promise<{ run: string; id: string; again(): Promise<un
   const run = `run-${n++}`;
   await s.call("agent", "POST", "/v1/runs", { run_id: run, permissions: ["mail.send"] });
   const again = async () =>
-    (await s.call("agent", "POST", `/v1/runs/${run}/intents`, { tool: "mail.send", args: { to: "secret-value", cc: 1 }, reason: "hello" })).body;
+    (
+      await s.call("agent", "POST", `/v1/runs/${run}/intents`, {
+        tool: "mail.send",
+        args: { to: "secret-value", cc: 1 },
+        reason: "hello",
+      })
+    ).body;
   const { reasons } = (await again()) as { reasons: string[] };
-  const id = /request (apr_\S+) is pending an operator decision; retry after it is approved$/.exec(reasons.at(-1)!)![1]!;
+  const id = /request (apr_\S+) is pending an operator decision; retry after it is approved$/.exec(
+    reasons.at(-1)!,
+  )![1]!;
   return { run, id, again };
 }
 
@@ -67,7 +75,10 @@ describe("approval routes", () => {
       body: { error: "approver role required" },
     });
     const approved = await s.call("approver", "POST", `/v1/approvals/${id}/approve`, { note: "fine" });
-    expect(approved).toMatchObject({ status: 200, body: { status: "approved", decided_by: "approver", note: "fine" } });
+    expect(approved).toMatchObject({
+      status: 200,
+      body: { status: "approved", decided_by: "approver", note: "fine" },
+    });
     expect((await s.call("approver", "POST", `/v1/approvals/${id}/approve`)).status).toBe(409);
     expect((await s.call("admin", "POST", `/v1/approvals/${id}/deny`)).status).toBe(409);
     expect(await again()).toEqual({ decision: "allow", step: 0 });
@@ -101,21 +112,37 @@ describe("approval routes", () => {
     const { run } = await pending();
     const body = { tool: "mail.send", args: { to: "x" }, note: "planned", ttl: "1h" };
     const made = await s.call("approver", "POST", `/v1/runs/${run}/approvals`, body);
-    expect(made).toMatchObject({ status: 201, body: { status: "approved", expires_ms: s.env.now() + 3_600_000 } });
-    const ask = (args: unknown) => s.call("agent", "POST", `/v1/runs/${run}/intents`, { tool: "mail.send", args, reason: "r" });
+    expect(made).toMatchObject({
+      status: 201,
+      body: { status: "approved", expires_ms: s.env.now() + 3_600_000 },
+    });
+    const ask = (args: unknown) =>
+      s.call("agent", "POST", `/v1/runs/${run}/intents`, { tool: "mail.send", args, reason: "r" });
     expect((await ask({ to: "y" })).body.decision).toBe("block");
     expect((await ask({ to: "x" })).body.decision).toBe("allow");
-    expect((await s.call("approver", "POST", `/v1/runs/${run}/approvals`, { ...body, ttl: "soon" })).status).toBe(400);
+    expect(
+      (await s.call("approver", "POST", `/v1/runs/${run}/approvals`, { ...body, ttl: "soon" })).status,
+    ).toBe(400);
   });
 
   it("delegations lend authority, for a time, without chains", async () => {
     const inDays = (days: number) => new Date(s.env.now() + days * 86_400_000).toISOString();
-    const lend = (key: string, body: object) => s.call(key, "POST", "/v1/delegations", { to: "auditor", reason: "holiday", ...body });
+    const lend = (key: string, body: object) =>
+      s.call(key, "POST", "/v1/delegations", { to: "auditor", reason: "holiday", ...body });
     expect((await lend("auditor", { expires_at: inDays(1) })).status).toBe(403);
     expect((await lend("approver", { expires_at: inDays(31) })).status).toBe(400);
     expect((await lend("approver", { expires_at: inDays(-1) })).status).toBe(400);
     const lent = await lend("approver", { tools: "mail.*", expires_at: inDays(1) });
-    expect(lent).toMatchObject({ status: 201, body: { id: expect.stringMatching(/^dlg_/), from: "approver", to: "auditor", tools: "mail.*", revoked_ms: null } });
+    expect(lent).toMatchObject({
+      status: 201,
+      body: {
+        id: expect.stringMatching(/^dlg_/),
+        from: "approver",
+        to: "auditor",
+        tools: "mail.*",
+        revoked_ms: null,
+      },
+    });
     expect(Object.keys(lent.body)).not.toContain("authority");
     const first = await pending();
     expect((await s.call("auditor", "POST", `/v1/approvals/${first.id}/approve`)).body).toMatchObject({
@@ -124,7 +151,9 @@ describe("approval routes", () => {
       votes: [{ by: "auditor", for: "approver" }],
     });
     expect((await lend("auditor", { to: "agent", expires_at: inDays(1) })).status).toBe(403);
-    expect((await s.call("approver", "DELETE", `/v1/delegations/${lent.body.id}`)).body.revoked_ms).toBe(s.env.now());
+    expect((await s.call("approver", "DELETE", `/v1/delegations/${lent.body.id}`)).body.revoked_ms).toBe(
+      s.env.now(),
+    );
     const second = await pending();
     expect((await s.call("auditor", "POST", `/v1/approvals/${second.id}/approve`)).status).toBe(403);
     expect((await s.call("auditor", "GET", "/v1/delegations")).body.delegations).toHaveLength(1);
@@ -132,11 +161,19 @@ describe("approval routes", () => {
 });
 
 describe("chat actions", () => {
-  const press = (id: string, more: { user?: string; at?: number; action?: string; signature?: string } = {}) => {
-    const payload = { type: "block_actions", user: { id: more.user ?? "U1" }, actions: [{ action_id: more.action ?? "svc_approve", value: id }] };
+  const press = (
+    id: string,
+    more: { user?: string; at?: number; action?: string; signature?: string } = {},
+  ) => {
+    const payload = {
+      type: "block_actions",
+      user: { id: more.user ?? "U1" },
+      actions: [{ action_id: more.action ?? "svc_approve", value: id }],
+    };
     const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
     const at = String(Math.floor((more.at ?? s.env.now()) / 1_000));
-    const signature = more.signature ?? `v0=${createHmac("sha256", SECRET).update(`v0:${at}:${body}`).digest("hex")}`;
+    const signature =
+      more.signature ?? `v0=${createHmac("sha256", SECRET).update(`v0:${at}:${body}`).digest("hex")}`;
     return s.call(null, "POST", "/integrations/chat/actions", body, {
       "content-type": "application/x-www-form-urlencoded",
       "x-slack-request-timestamp": at,
@@ -150,7 +187,10 @@ describe("chat actions", () => {
     expect((await press(id, { user: "U3" })).status).toBe(403);
     expect((await press(id, { user: "U9" })).status).toBe(403);
     expect((await press(id)).status).toBe(200);
-    expect((await s.call("auditor", "GET", `/v1/approvals/${id}`)).body).toMatchObject({ status: "approved", decided_by: "approver" });
+    expect((await s.call("auditor", "GET", `/v1/approvals/${id}`)).body).toMatchObject({
+      status: "approved",
+      decided_by: "approver",
+    });
     expect((await press(id)).status).toBe(401);
     expect((await press(id, { at: s.env.now() + 1_000 })).status).toBe(409);
   });
@@ -159,10 +199,17 @@ describe("chat actions", () => {
     const { id } = await pending();
     expect((await press(id, { at: s.env.now() - 301_000 })).status).toBe(401);
     expect((await press(id, { at: s.env.now() + 301_000 })).status).toBe(401);
-    for (const signature of ["", "v0=", "v0=00", `v0=${"0".repeat(64)}`]) expect((await press(id, { signature })).status).toBe(401);
+    for (const signature of ["", "v0=", "v0=00", `v0=${"0".repeat(64)}`])
+      expect((await press(id, { signature })).status).toBe(401);
     expect((await press("nope")).status).toBe(400);
     expect((await press(id, { action: "other" })).status).toBe(400);
     const off = await testServer();
-    expect((await off.call(null, "POST", "/integrations/chat/actions", "payload=x", { "content-type": "application/x-www-form-urlencoded" })).status).toBe(404);
+    expect(
+      (
+        await off.call(null, "POST", "/integrations/chat/actions", "payload=x", {
+          "content-type": "application/x-www-form-urlencoded",
+        })
+      ).status,
+    ).toBe(404);
   });
 });

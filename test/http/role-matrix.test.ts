@@ -1,8 +1,8 @@
 /** Every operation with every credential: the table of who may do what, cell by cell. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { OPERATIONS } from "../../src/app/operations/index.ts";
 import type { Operation } from "../../src/app/operation.ts";
-import { hasRole, type Role, ROLE_MESSAGES } from "../../src/model/roles.ts";
+import { OPERATIONS } from "../../src/app/operations/index.ts";
+import { hasRole, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 
@@ -47,27 +47,30 @@ describe.each(OPERATIONS.map((op) => [`${op.method} ${op.path}`, op] as const))(
       const { status, body } = await ask(role, op);
       const allowed = op.any_role || hasRole(principal(role, role), op.role);
       if (allowed) {
-        expect([role, status === 401 || (status === 403 && body.error === ROLE_MESSAGES[op.role])]).toEqual([role, false]);
+        expect([role, status === 401 || (status === 403 && body.error === ROLE_MESSAGES[op.role])]).toEqual([
+          role,
+          false,
+        ]);
       } else {
         expect([role, status, body]).toEqual([role, 403, { error: ROLE_MESSAGES[op.role] }]);
       }
       expect(status).toBeLessThan(500);
     }
   });
-
 });
 
-describe.each(OPERATIONS.filter((op) => op.path.includes("/runs/{id}")).map((op) => [`${op.method} ${op.path}`, op] as const))(
-  "%s",
-  (_, op) => {
-    it("hides another agent's run", async () => {
-      const foreign = await ask("agent", op, "foreign");
-      const none = await ask("agent", op, "none");
-      expect(foreign.status).toBe(404);
-      expect(foreign.text.replaceAll("foreign", "none")).toBe(none.text);
-    });
-  },
-);
+describe.each(
+  OPERATIONS.filter((op) => op.path.includes("/runs/{id}")).map(
+    (op) => [`${op.method} ${op.path}`, op] as const,
+  ),
+)("%s", (_, op) => {
+  it("hides another agent's run", async () => {
+    const foreign = await ask("agent", op, "foreign");
+    const none = await ask("agent", op, "none");
+    expect(foreign.status).toBe(404);
+    expect(foreign.text.replaceAll("foreign", "none")).toBe(none.text);
+  });
+});
 
 it("unknown routes tell nothing to strangers", async () => {
   expect((await s.call(null, "GET", "/v1/nope")).status).toBe(401);

@@ -10,6 +10,7 @@ import { manifestSet } from "../../src/model/manifest/set.ts";
 import type { Manifest } from "../../src/model/manifest/types.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
 import { executeRollback, RollbackInterrupted } from "../../src/rollback/execute.ts";
+import { LostLease } from "../../src/rollback/lease.ts";
 import type { CompensationCall, ReadRequest } from "../../src/rollback/ports.ts";
 import type { RollbackReport } from "../../src/rollback/report.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
@@ -51,7 +52,14 @@ interface Life {
   ends: Map<number, Ended>;
   known: number;
   reads_back: boolean;
+  /** Reads of each step in this life. */
+  reads: Map<number, number>;
   busy: boolean;
+  known_lease: boolean;
+  /** Was paused, not killed: it goes on after others have taken over. */
+  zombie: boolean;
+  paused: Promise<void>;
+  wake(): void;
 }
 
 const never = <T>(): Promise<T> => new Promise(() => {});
@@ -70,6 +78,7 @@ export class Case {
   private readonly read_fails = new Map<number, number>();
   private readonly taken_back = new Set<number>();
   private readonly keys = new Map<number, string>();
+  private readonly sleeping: { life: Life; ended: Promise<unknown> }[] = [];
 
   constructor(seed: number) {
     this.dice = new Dice(seed);
@@ -212,9 +221,22 @@ export class Case {
     for (let lives = 0; lives < 50; lives++) {
       const report = await this.rollback(approve, last);
       if (report === null) continue;
+      await this.wakeSleepers();
       return;
     }
     this.problem("the rollback never came to its end");
+  }
+
+  /** Whoever was paused and taken over may do no more than notice it. */
+  private async wakeSleepers(): Promise<void> {
+    for (const { life, ended } of this.sleeping.splice(0)) {
+      const before = (await this.store.head()).records;
+      life.wake();
+      const result = await ended.catch((error: unknown) => error);
+      if (!(result instanceof LostLease) && !(result instanceof RollbackInterrupted))
+        this.problem("a paused rollback went on");
+      if ((await this.store.head()).records !== before) this.problem("a paused rollback wrote to the ledger");
+    }
   }
 
   private async rollback(approve: boolean, last: boolean): Promise<RollbackReport | null> {
@@ -224,8 +246,17 @@ export class Case {
     const death = new Promise<"dead">((resolve) => {
       died = () => resolve("dead");
     });
+    let wake = (): void => {};
+    const paused = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
     const life: Life = {
       dead: false,
+      zombie: false,
+      known_lease: false,
+      paused,
+      wake,
+      reads: new Map(),
       fuse: dice.chance(45) ? 1 + dice.below(20) : Number.POSITIVE_INFINITY,
       die: died,
       tried: new Set(),
@@ -249,6 +280,11 @@ export class Case {
     this.noteRecorded(life);
     if (result === "dead") {
       this.counts.deaths++;
+      // One that had its lease may come back; one that had not would start a rollback of its own.
+      if (life.known_lease && dice.chance(30)) {
+        life.zombie = true;
+        this.sleeping.push({ life, ended });
+      }
       this.env.setNow(this.env.now() + LIMITS.lease_ms + 1);
       return null;
     }
@@ -265,7 +301,10 @@ export class Case {
   private noteRecorded(life: Life): void {
     for (const step of this.model.steps) {
       const doc = this.store.getSync("steps", `${RUN}/${step.n}`)!;
-      if (doc.status === "compensating" || doc.status === "compensation_failed") step.agreed = true;
+      if (doc.status === "compensating" || doc.status === "compensation_failed") {
+        if (!this.model.agreed(step)) this.problem(`nobody agreed to the undo of step ${step.n}`);
+        step.agreed = true;
+      }
       if (doc.status !== "compensated") continue;
       if (!this.taken_back.has(step.n)) this.problem(`step ${step.n} is compensated without success`);
       if (step.undone_at === Number.POSITIVE_INFINITY) this.counts.undone++;
@@ -281,6 +320,11 @@ export class Case {
     const got = JSON.stringify({ ...report, failed });
     const want = JSON.stringify(expected);
     if (got !== want) this.problem(`the report is ${got}, not ${want}`);
+    for (const [n, reads] of life.reads) {
+      const { has_read_id } = this.model.steps[n]!;
+      if (reads > READS || (life.ends.get(n) === "failed" && has_read_id && reads !== READS))
+        this.problem(`step ${n} was read ${reads} times`);
+    }
     for (const { step, error } of report.failed) {
       if (!/^(after \d+ attempts?: not now|verification failed: |cannot verify: )/.test(error))
         this.problem(`step ${step}: odd error ${error}`);
@@ -293,6 +337,7 @@ export class Case {
     stop: AbortController,
     last: boolean,
   ): Promise<void> {
+    if (life.zombie) return;
     const step = this.model.steps[call.step]!;
     // The model learns of ends that were recorded meanwhile before it judges the next undo.
     this.noteRecorded(life);
@@ -334,7 +379,9 @@ export class Case {
 
   private async read(life: Life, { arguments: args }: ReadRequest): Promise<{ gone: boolean }> {
     await this.tick(life);
+    if (life.zombie) return { gone: true };
     const n = (args as { id: number }).id;
+    life.reads.set(n, (life.reads.get(n) ?? 0) + 1);
     const left = this.read_fails.get(n) ?? 0;
     if (left > 0) this.read_fails.set(n, left - 1);
     else life.ends.set(n, "undone");
@@ -345,9 +392,12 @@ export class Case {
 
   private async tick(life: Life): Promise<void> {
     if (!life.dead && --life.fuse > 0) return;
-    life.dead = true;
-    life.die();
-    return never();
+    if (!life.zombie) {
+      life.dead = true;
+      life.die();
+    }
+    // The dead wait for ever, the paused until somebody has taken over.
+    await life.paused;
   }
 
   private mortal(life: Life): Store {
@@ -357,6 +407,7 @@ export class Case {
           return async <T>(unit: Unit<T>): Promise<T> => {
             await this.tick(life);
             const value = await target.transact(unit);
+            life.known_lease = true;
             await this.tick(life);
             return value;
           };
@@ -372,7 +423,7 @@ export class Case {
     return {
       ...env,
       sleep: (ms, signal) => {
-        if (life.dead) return never();
+        if (life.dead && !life.zombie) return never();
         if (ms !== LIMITS.lease_heartbeat_ms) {
           env.setNow(env.now() + ms);
           return Promise.resolve();

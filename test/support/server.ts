@@ -8,9 +8,9 @@ import { loadSettings } from "../../src/config/load.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
-import { lineSink } from "../../src/telemetry/sink.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
-import { fakeEnv, type FakeEnv } from "./env.ts";
+import { lineSink } from "../../src/telemetry/sink.ts";
+import { type FakeEnv, fakeEnv } from "./env.ts";
 import { tempDir } from "./tmp.ts";
 
 export interface TestServerOptions {
@@ -38,7 +38,13 @@ export interface TestServer {
   folder: string;
   logged: string[];
   /** Calls with this key: a role's name, or the name of one of `keys`. */
-  call(key: string | null, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  call(
+    key: string | null,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
 }
 
 const DEMO_MANIFESTS = `
@@ -65,14 +71,25 @@ export async function testServer(options: TestServerOptions = {}): Promise<TestS
   const folder = tempDir("server");
   writeFileSync(join(folder, "manifests.yaml"), options.manifests ?? DEMO_MANIFESTS);
   writeFileSync(join(folder, "policy.yaml"), options.policy ?? "version: 1\n");
-  writeFileSync(join(folder, "svc.config.yaml"), `manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\n${options.config ?? ""}`);
+  writeFileSync(
+    join(folder, "svc.config.yaml"),
+    `manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\n${options.config ?? ""}`,
+  );
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keyEntries(options.keys ?? [])), { mode: 0o600 });
   const settings = loadSettings({ flags: {}, env: {}, cwd: folder });
   const env = fakeEnv({ now: Date.parse("2026-06-15T12:00:00Z"), seed: 7 });
   const logged: string[] = [];
-  const log = createLogger(settings.log, { redact: (text) => text, sink: lineSink((line) => void logged.push(line)) });
+  const log = createLogger(settings.log, {
+    redact: (text) => text,
+    sink: lineSink((line) => void logged.push(line)),
+  });
   const app = await openService(settings, env, { log, store: new MemoryStore() });
-  const http = createHttpServer({ app, metrics: app.metrics, authenticate: (header) => app.auth.authenticate(header), named: (name) => app.auth.named(name) });
+  const http = createHttpServer({
+    app,
+    metrics: app.metrics,
+    authenticate: (header) => app.auth.authenticate(header),
+    named: (name) => app.auth.named(name),
+  });
   afterAll(async () => {
     await http.close();
     await app.close();

@@ -1,17 +1,27 @@
 /** Approvals: listing, waiting for, deciding, breaking glass, and approving ahead. */
 import { z } from "zod";
-import { notFound } from "../../kernel/errors.ts";
-import { tryDuration } from "../../kernel/duration.ts";
-import type { Json } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import { breakGlassUnit, type DecideResult, decideUnit } from "../../engine/approvals/decide-request.ts";
 import { preApproveUnit } from "../../engine/approvals/pre-approve.ts";
+import { tryDuration } from "../../kernel/duration.ts";
+import { notFound } from "../../kernel/errors.ts";
+import type { Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES, approvalView, type Delegation, OPEN_APPROVAL } from "../../model/approval.ts";
 import { requireRole } from "../access.ts";
-import { announce, type App } from "../app.ts";
+import { type App, announce } from "../app.ts";
 import { decodeCursor, encodeCursor } from "../cursor.ts";
 import { type Call, operation } from "../operation.ts";
-import { anyJson, approvalParams, approvalViewShape, emptyQuery, noParams, note, pageLimit, runParams, tool } from "../schemas.ts";
+import {
+  anyJson,
+  approvalParams,
+  approvalViewShape,
+  emptyQuery,
+  noParams,
+  note,
+  pageLimit,
+  runParams,
+  tool,
+} from "../schemas.ts";
 
 const noteBody = z.strictObject({ note: note.optional() });
 const seconds = z
@@ -33,7 +43,10 @@ export const listApprovals = operation({
     limit: pageLimit.optional(),
     cursor: z.string().max(500).optional(),
   }),
-  output: z.strictObject({ approvals: z.array(approvalViewShape), next_cursor: z.union([z.string(), z.null()]) }),
+  output: z.strictObject({
+    approvals: z.array(approvalViewShape),
+    next_cursor: z.union([z.string(), z.null()]),
+  }),
   status: 200,
   async run({ app }, { query }) {
     const limit = query.limit ?? LIMITS.page_default;
@@ -63,8 +76,14 @@ export const getApproval = operation({
   status: 200,
   errors: { 404: "unknown request, or one of another agent's run" },
   async run({ app, principal, signal }, { params, query }) {
-    const approval = await awaitDecision(app, params.id, query.wait ?? 0, signal, (found) =>
-      principal.roles.some((role) => role !== "agent") || found.internal.principal === principal.id);
+    const approval = await awaitDecision(
+      app,
+      params.id,
+      query.wait ?? 0,
+      signal,
+      (found) =>
+        principal.roles.some((role) => role !== "agent") || found.internal.principal === principal.id,
+    );
     return approvalView(approval);
   },
 });
@@ -97,14 +116,25 @@ export async function awaitDecision(
 }
 
 async function delegationsTo(app: App, name: string): Promise<Delegation[]> {
-  const rows = await app.core.store.list("delegations", { owner: name, tag: "active", limit: LIMITS.page_max });
+  const rows = await app.core.store.list("delegations", {
+    owner: name,
+    tag: "active",
+    limit: LIMITS.page_max,
+  });
   return rows.map((row) => row.doc);
 }
 
-export async function decideRequest({ app, principal }: Call, id: string, decision: "approve" | "deny", note: string | undefined) {
+export async function decideRequest(
+  { app, principal }: Call,
+  id: string,
+  decision: "approve" | "deny",
+  note: string | undefined,
+) {
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
-  const result = await app.core.store.transact(decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations));
+  const result = await app.core.store.transact(
+    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations),
+  );
   return told(app, result);
 }
 
@@ -146,13 +176,19 @@ export const breakGlass = operation({
     reason: z
       .string()
       .max(LIMITS.note_chars)
-      .refine((value) => value.trim().length >= LIMITS.break_glass_reason_chars, `at least ${LIMITS.break_glass_reason_chars} characters`),
+      .refine(
+        (value) => value.trim().length >= LIMITS.break_glass_reason_chars,
+        `at least ${LIMITS.break_glass_reason_chars} characters`,
+      ),
   }),
   output: approvalViewShape,
   status: 200,
   errors: { 404: "unknown request", 409: "already decided" },
   async run({ app, principal }, { params, body }) {
-    return told(app, await app.core.store.transact(breakGlassUnit(app.core, principal, params.id, body.reason)));
+    return told(
+      app,
+      await app.core.store.transact(breakGlassUnit(app.core, principal, params.id, body.reason)),
+    );
   },
 });
 
@@ -168,7 +204,10 @@ export const preApprove = operation({
     tool,
     args: anyJson,
     note: note.optional(),
-    ttl: z.string().refine((value) => (tryDuration(value) ?? 0) > 0, "must be a duration such as 4h").optional(),
+    ttl: z
+      .string()
+      .refine((value) => (tryDuration(value) ?? 0) > 0, "must be a duration such as 4h")
+      .optional(),
   }),
   output: approvalViewShape,
   status: 201,

@@ -1,8 +1,8 @@
 /** Delegations: lending and taking back the authority to approve. */
 import { z } from "zod";
+import { delegateUnit, revokeUnit } from "../../engine/approvals/delegations.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { delegateUnit, revokeUnit } from "../../engine/approvals/delegations.ts";
 import { delegationView } from "../../model/approval.ts";
 import { announce } from "../app.ts";
 import { operation } from "../operation.ts";
@@ -46,13 +46,20 @@ export const createDelegation = operation({
   body: z.strictObject({
     to: text(256),
     tools: text(256).optional(),
-    expires_at: z.string().refine((value) => tryTimestamp(value) !== undefined, "must be an ISO 8601 timestamp"),
+    expires_at: z
+      .string()
+      .refine((value) => tryTimestamp(value) !== undefined, "must be an ISO 8601 timestamp"),
     reason: text(LIMITS.reason_chars),
   }),
   output: delegationShape,
   status: 201,
   async run({ app, principal }, { body }) {
-    const input = { to: body.to, tools: body.tools ?? "*", reason: body.reason, expires_ms: tryTimestamp(body.expires_at)! };
+    const input = {
+      to: body.to,
+      tools: body.tools ?? "*",
+      reason: body.reason,
+      expires_ms: tryTimestamp(body.expires_at)!,
+    };
     const { delegation, records } = await app.core.store.transact(delegateUnit(app.core, principal, input));
     announce(app.core.listeners, records);
     return delegationView(delegation);
@@ -65,7 +72,9 @@ export const revokeDelegation = operation({
   method: "DELETE",
   path: "/v1/delegations/{id}",
   role: "approver",
-  params: z.strictObject({ id: z.string().regex(/^dlg_[0-9a-f-]{36}$/, "must be a delegation id such as dlg_<uuid>") }),
+  params: z.strictObject({
+    id: z.string().regex(/^dlg_[0-9a-f-]{36}$/, "must be a delegation id such as dlg_<uuid>"),
+  }),
   query: emptyQuery,
   output: delegationShape,
   status: 200,

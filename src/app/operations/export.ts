@@ -22,7 +22,8 @@ export const exportRun = operation({
     if (first === undefined) await readRun(app, params.id);
     if (prefersJson(headers.accept)) {
       const records: unknown[] = [];
-      for await (const lines of ledgerPages(store, params.id)) for (const line of lines) records.push(JSON.parse(line));
+      for await (const lines of ledgerPages(store, params.id))
+        for (const line of lines) records.push(JSON.parse(line));
       return { records };
     }
     return new Content("application/x-ndjson", asText(ledgerPages(store, params.id)));

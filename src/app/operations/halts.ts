@@ -1,9 +1,9 @@
 /** The kill switch. */
 import { z } from "zod";
-import { LIMITS } from "../../kernel/limits.ts";
 import { haltUnit, resumeUnit } from "../../engine/halts.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
-import { announce, type App } from "../app.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { type App, announce } from "../app.ts";
 import { operation } from "../operation.ts";
 import { emptyQuery, haltView, noParams, text } from "../schemas.ts";
 
@@ -17,7 +17,13 @@ export const halt = operation({
   role: "admin",
   params: noParams,
   query: emptyQuery,
-  body: z.strictObject({ reason: text(LIMITS.reason_chars), tool: pattern, actor: pattern, tenant: pattern, environment: pattern }),
+  body: z.strictObject({
+    reason: text(LIMITS.reason_chars),
+    tool: pattern,
+    actor: pattern,
+    tenant: pattern,
+    environment: pattern,
+  }),
   output: haltView,
   status: 201,
   async run({ app, principal }, { body }) {
@@ -40,7 +46,9 @@ export const resume = operation({
   status: 200,
   errors: { 404: "no such halt is in force" },
   async run({ app, principal }, { body }) {
-    const { lifted, records } = await app.core.store.transact(resumeUnit(app.core, principal.name, body.id ?? null));
+    const { lifted, records } = await app.core.store.transact(
+      resumeUnit(app.core, principal.name, body.id ?? null),
+    );
     announce(app.core.listeners, records);
     return { lifted };
   },

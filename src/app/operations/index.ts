@@ -6,7 +6,14 @@ import { exportRun } from "./export.ts";
 import { halt, listHalts, resume } from "./halts.ts";
 import { intent, outcome, resolve } from "./journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "./keys.ts";
-import { activatePolicy, approveManifest, deprecateManifest, publishManifest, publishPolicy, readRegistry } from "./registry.ts";
+import {
+  activatePolicy,
+  approveManifest,
+  deprecateManifest,
+  publishManifest,
+  publishPolicy,
+  readRegistry,
+} from "./registry.ts";
 import { reload } from "./reload.ts";
 import { beginUndo, completeUndo, getRollback, plan, startRollback } from "./rollback.ts";
 import { getRun, listRuns, openRun } from "./runs.ts";

@@ -1,17 +1,27 @@
 /** Journaling on a run: intents, outcomes, and an operator's word on what nobody reported. */
 import { z } from "zod";
-import type { Json } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
+import type { RunFacts } from "../../engine/gather.ts";
 import { type IntentResult, intentUnit } from "../../engine/intent.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../engine/outcome.ts";
-import type { Unit } from "../../store/port.ts";
-import type { RunFacts } from "../../engine/gather.ts";
+import type { Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import { OUTCOMES } from "../../model/run.ts";
+import type { Unit } from "../../store/port.ts";
 import { ownRun } from "../access.ts";
 import { announce } from "../app.ts";
 import { type Call, operation } from "../operation.ts";
 import { withReply } from "../replies.ts";
-import { anyJson, decisionView, emptyQuery, note, outcomeView, runParams, stepParams, text, tool } from "../schemas.ts";
+import {
+  anyJson,
+  decisionView,
+  emptyQuery,
+  note,
+  outcomeView,
+  runParams,
+  stepParams,
+  text,
+  tool,
+} from "../schemas.ts";
 import { assertUnique } from "./runs.ts";
 
 const intentBody = z.strictObject({
@@ -35,13 +45,24 @@ export const intent = operation({
   body: intentBody,
   output: decisionView,
   status: 200,
-  errors: { 404: "unknown run, or another agent's", 409: "the Idempotency-Key was used with another request" },
+  errors: {
+    404: "unknown run, or another agent's",
+    409: "the Idempotency-Key was used with another request",
+  },
   async run(call, { params, body }) {
     const run = await ownRun(call.app, call.principal, params.id);
     const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [] };
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
-    return answered(call, run, "intent", body as Json, unit, (result) => result.decision, (result) => intentDone(call, input.args, result));
+    return answered(
+      call,
+      run,
+      "intent",
+      body as Json,
+      unit,
+      (result) => result.decision,
+      (result) => intentDone(call, input.args, result),
+    );
   },
 });
 
@@ -79,17 +100,35 @@ export const outcome = operation({
   errors: { 404: "unknown run or step", 409: "an outcome was already reported" },
   async run(call, { params, body }) {
     const run = await ownRun(call.app, call.principal, params.id);
-    const input = { ...body, result: body.result as Json | undefined, error: body.error?.slice(0, LIMITS.error_chars) };
+    const input = {
+      ...body,
+      result: body.result as Json | undefined,
+      error: body.error?.slice(0, LIMITS.error_chars),
+    };
     const unit = outcomeUnit(call.app.core, call.principal, run.run_id, params.n, input);
     const operation = `outcome ${params.n}`;
-    return answered(call, run, operation, body as Json, unit, (result) => result.answer, (result) => outcomeDone(call, input.result, result));
+    return answered(
+      call,
+      run,
+      operation,
+      body as Json,
+      unit,
+      (result) => result.answer,
+      (result) => outcomeDone(call, input.result, result),
+    );
   },
 });
 
 function outcomeDone({ app }: Call, result: Json | undefined, done: OutcomeResult): void {
   const { listeners } = app.core;
   announce(listeners, done.records);
-  listeners.outcomeReported({ run: done.run, step: done.step, status: done.answer.status, result, manifest: done.manifest });
+  listeners.outcomeReported({
+    run: done.run,
+    step: done.step,
+    status: done.answer.status,
+    result,
+    manifest: done.manifest,
+  });
 }
 
 /** Runs the unit, remembers its answer under the client's Idempotency-Key, and tells the side channels once. */
@@ -134,7 +173,9 @@ export const resolve = operation({
   async run(call, { params, body }) {
     const { core } = call.app;
     const input = { ...body, result: body.result as Json | undefined };
-    const done = await core.store.transact(resolveUnit(core, call.principal.name, params.id, params.n, input));
+    const done = await core.store.transact(
+      resolveUnit(core, call.principal.name, params.id, params.n, input),
+    );
     outcomeDone(call, input.result, done);
     return done.answer;
   },

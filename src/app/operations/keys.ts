@@ -1,10 +1,10 @@
 /** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
 import { z } from "zod";
-import { ROLES } from "../../model/roles.ts";
-import type { LedgerEvent } from "../../ledger/events.ts";
-import { notFound } from "../../kernel/errors.ts";
 import type { KeyFields, KeyManager } from "../../auth/manage.ts";
-import { announce, type App } from "../app.ts";
+import { notFound } from "../../kernel/errors.ts";
+import type { LedgerEvent } from "../../ledger/events.ts";
+import { ROLES } from "../../model/roles.ts";
+import { type App, announce } from "../app.ts";
 import { type Call, operation } from "../operation.ts";
 import { emptyQuery, noParams, text } from "../schemas.ts";
 
@@ -89,7 +89,11 @@ export const createKey = operation({
   async run(call, { body }) {
     const { name, ...given } = body;
     const created = await manager(call.app).create(name, given as KeyFields);
-    await record(call, "key_created", `key ${created.name} (${created.roles.join(", ")}), fingerprint ${created.fingerprint}`);
+    await record(
+      call,
+      "key_created",
+      `key ${created.name} (${created.roles.join(", ")}), fingerprint ${created.fingerprint}`,
+    );
     return created;
   },
 });
@@ -108,7 +112,11 @@ export const changeKey = operation({
   feature,
   errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
   async run(call, { params, body }) {
-    const changed = await manager(call.app).patch(params.index, body as KeyFields, fingerprintOf(call.headers.if_match));
+    const changed = await manager(call.app).patch(
+      params.index,
+      body as KeyFields,
+      fingerprintOf(call.headers.if_match),
+    );
     const what = Object.keys(body).sort().join(", ") || "nothing";
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
     return changed;
@@ -131,7 +139,10 @@ export const deleteKey = operation({
     const found = (await manager(call.app).list())[params.index];
     if (found === undefined) throw notFound(`there is no key entry ${params.index}`);
     // Whoever gave no fingerprint means the entry as it is now, not one that slides into its place.
-    const removed = await manager(call.app).remove(params.index, fingerprintOf(call.headers.if_match) ?? found.fingerprint);
+    const removed = await manager(call.app).remove(
+      params.index,
+      fingerprintOf(call.headers.if_match) ?? found.fingerprint,
+    );
     await record(call, "key_deleted", `key ${removed.name}, fingerprint ${removed.fingerprint}`);
     return removed;
   },

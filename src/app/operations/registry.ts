@@ -1,13 +1,13 @@
 /** The registry: drafts of manifests and policies, and what people decide about them. */
 import { z } from "zod";
+import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { invalid } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { LIFECYCLES } from "../../model/manifest/types.ts";
 import { ManifestRegistry } from "../../registry/manifests.ts";
 import { PolicyRegistry } from "../../registry/policies.ts";
-import { announce, type App } from "../app.ts";
+import { type App, announce } from "../app.ts";
 import { refuse } from "../local.ts";
 import { type Call, operation } from "../operation.ts";
 import { emptyQuery, noParams, note, text, tool } from "../schemas.ts";
@@ -38,7 +38,12 @@ const policyShape = z.strictObject({
 });
 
 /** What was decided goes on the ledger, and into force in this process at once. */
-async function decided({ app, principal }: Call, event: LedgerEvent, detail: string, at?: string): Promise<void> {
+async function decided(
+  { app, principal }: Call,
+  event: LedgerEvent,
+  detail: string,
+  at?: string,
+): Promise<void> {
   const { core } = app;
   const record = await core.store.transact({
     run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail, tool: at }),
@@ -75,13 +80,17 @@ export const publishManifest = operation({
   role: "operator",
   params: noParams,
   query: emptyQuery,
-  body: z.strictObject({ manifest: z.record(z.string(), z.unknown()).optional(), yaml: text(LIMITS.body_bytes).optional() }),
+  body: z.strictObject({
+    manifest: z.record(z.string(), z.unknown()).optional(),
+    yaml: text(LIMITS.body_bytes).optional(),
+  }),
   output: entryShape,
   status: 201,
   feature: manifestsFeature,
   errors: { 404: "no registry folder", 409: "this version is there already" },
   async run(call, { body }) {
-    if ((body.manifest === undefined) === (body.yaml === undefined)) throw invalid("give either manifest (an object) or yaml (text)");
+    if ((body.manifest === undefined) === (body.yaml === undefined))
+      throw invalid("give either manifest (an object) or yaml (text)");
     const given = body.yaml === undefined ? { manifest: body.manifest as JsonObject } : { yaml: body.yaml };
     const entry = await manifests(call.app).publish(given, call.principal);
     await decided(call, "manifest_published", `version ${entry.version}, draft`, entry.tool);
@@ -142,7 +151,10 @@ export const publishPolicy = operation({
   params: noParams,
   query: emptyQuery,
   body: z.strictObject({ yaml: text(LIMITS.body_bytes), note: note.optional() }),
-  output: z.strictObject({ version: z.string(), tests: z.strictObject({ passed: z.int(), failed: z.int() }) }),
+  output: z.strictObject({
+    version: z.string(),
+    tests: z.strictObject({ passed: z.int(), failed: z.int() }),
+  }),
   status: 201,
   feature: policiesFeature,
   errors: { 404: "no registry folder" },
@@ -150,7 +162,9 @@ export const publishPolicy = operation({
     const { manifests } = app.core.rules();
     const labels = (name: string) => {
       const found = manifests.active(name);
-      return found === undefined ? null : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
+      return found === undefined
+        ? null
+        : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
     };
     return policies(app).publish(body.yaml, body.note ?? null, principal, labels);
   },
@@ -162,7 +176,9 @@ export const activatePolicy = operation({
   method: "POST",
   path: "/v1/registry/policy/{version}/activate",
   role: "admin",
-  params: z.strictObject({ version: z.string().regex(/^[1-9]\d{0,8}$/, "must be a policy version such as 3") }),
+  params: z.strictObject({
+    version: z.string().regex(/^[1-9]\d{0,8}$/, "must be a policy version such as 3"),
+  }),
   query: emptyQuery,
   body: z.strictObject({}),
   output: policyShape,

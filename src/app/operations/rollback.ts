@@ -55,21 +55,34 @@ export const startRollback = operation({
   query: emptyQuery,
   body: z.strictObject({
     confirm: z.boolean().optional(),
-    retries: z.int().min(LIMITS.rollback_retries.min, "from 1 to 10").max(LIMITS.rollback_retries.max, "from 1 to 10").optional(),
+    retries: z
+      .int()
+      .min(LIMITS.rollback_retries.min, "from 1 to 10")
+      .max(LIMITS.rollback_retries.max, "from 1 to 10")
+      .optional(),
     approve_compensations: z.boolean().optional(),
   }),
   output: z.union([
     z.strictObject({ dry_run: z.literal(true), plan: planView }),
-    z.strictObject({ job: z.looseObject({ run_id: z.string(), state: z.string(), started_ms: z.int(), by: z.string() }) }),
+    z.strictObject({
+      job: z.looseObject({ run_id: z.string(), state: z.string(), started_ms: z.int(), by: z.string() }),
+    }),
   ]),
   status: 200,
-  errors: { 202: "the job was started", 404: "unknown run, or no compensator on this server", 409: "a rollback of this run is under way" },
+  errors: {
+    202: "the job was started",
+    404: "unknown run, or no compensator on this server",
+    409: "a rollback of this run is under way",
+  },
   async run(call, { params, body }) {
     const { app, principal } = call;
     await readRun(app, params.id);
     if (body.confirm !== true) return { dry_run: true, plan: await loadPlan(app.core.store, params.id) };
     if (app.jobTools === null) {
-      throw new SvcError("not_enabled", "rollback jobs are not enabled on this server: set SVC_COMPENSATOR_CMD, or use svc rollback");
+      throw new SvcError(
+        "not_enabled",
+        "rollback jobs are not enabled on this server: set SVC_COMPENSATOR_CMD, or use svc rollback",
+      );
     }
     const { job, done } = await startJob(app.core, params.id, { ...body, by: principal.name }, app.jobTools);
     app.background.track(done.then(() => {}));
@@ -111,10 +124,16 @@ export const beginUndo = operation({
     original_tool: z.string(),
     args: z.unknown(),
     idempotency_key: z.string(),
-    verification: z.union([z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() }), z.null()]),
+    verification: z.union([
+      z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() }),
+      z.null(),
+    ]),
   }),
   status: 200,
-  errors: { 404: "unknown run or step", 409: "not its turn, already compensated, not compensable, or awaiting approval" },
+  errors: {
+    404: "unknown run or step",
+    409: "not its turn, already compensated, not compensable, or awaiting approval",
+  },
   run: ({ app, principal }, { params }) => beginCompensation(app.core, principal, params.id, params.n),
 });
 

@@ -1,8 +1,8 @@
 /** Runs: opening, listing and reading them. */
 import { z } from "zod";
+import { newRun, openRunUnit } from "../../engine/open-run.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { newRun, openRunUnit } from "../../engine/open-run.ts";
 import { hasRole } from "../../model/roles.ts";
 import { MODES } from "../../model/run.ts";
 import { readRun } from "../access.ts";
@@ -46,7 +46,10 @@ export const listRuns = operation({
   any_role: true,
   params: noParams,
   query: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
-  output: z.strictObject({ runs: z.array(z.string()), next_cursor: z.union([z.string(), z.null()]).optional() }),
+  output: z.strictObject({
+    runs: z.array(z.string()),
+    next_cursor: z.union([z.string(), z.null()]).optional(),
+  }),
   status: 200,
   async run({ app, principal }, { query }) {
     const all = hasRole(principal, "auditor");

@@ -11,10 +11,7 @@ import { findRuns } from "../run-search.ts";
 import { noParams, pageLimit, text } from "../schemas.ts";
 
 const field = text(512).optional();
-const event = z
-  .string()
-  .refine(isLedgerEvent, "is not a ledger event")
-  .optional();
+const event = z.string().refine(isLedgerEvent, "is not a ledger event").optional();
 const cursor = z.string().max(1_000).optional();
 const time = z.string().max(64).optional();
 
@@ -93,12 +90,16 @@ export const searchRecords = operation({
     limit: pageLimit.optional(),
     cursor,
   }),
-  output: z.strictObject({ records: z.array(z.looseObject({ seq: z.int() })), next_cursor: z.union([z.string(), z.null()]) }),
+  output: z.strictObject({
+    records: z.array(z.looseObject({ seq: z.int() })),
+    next_cursor: z.union([z.string(), z.null()]),
+  }),
   status: 200,
   async run({ app }, { query }) {
     const limit = query.limit ?? LIMITS.page_default;
     const before = query.cursor === undefined ? undefined : decodeCursor(query.cursor).sort;
-    if (before !== undefined && !Number.isSafeInteger(before)) throw invalid("cursor: not a cursor of this listing");
+    if (before !== undefined && !Number.isSafeInteger(before))
+      throw invalid("cursor: not a cursor of this listing");
     const { run_id, event, actor, tool, q } = query;
     const lines = await app.core.store.records({
       ...{ run_id, event, actor, tool, q },
@@ -109,7 +110,8 @@ export const searchRecords = operation({
     });
     const records = lines.map((line) => JSON.parse(line) as { seq: number });
     const last = records[records.length - 1];
-    const next_cursor = records.length === limit && last !== undefined ? encodeCursor({ sort: last.seq, key: "" }) : null;
+    const next_cursor =
+      records.length === limit && last !== undefined ? encodeCursor({ sort: last.seq, key: "" }) : null;
     return { records, next_cursor };
   },
 });

@@ -7,7 +7,9 @@ import { emptyQuery, haltView, noParams } from "../schemas.ts";
 import { activeHalts } from "./halts.ts";
 
 export async function approvalCounts(app: App): Promise<Record<string, number>> {
-  const counts = await Promise.all(APPROVAL_STATUSES.map((tag) => app.core.store.count("approvals", { tag })));
+  const counts = await Promise.all(
+    APPROVAL_STATUSES.map((tag) => app.core.store.count("approvals", { tag })),
+  );
   return Object.fromEntries(APPROVAL_STATUSES.map((status, i) => [status, counts[i]!]));
 }
 

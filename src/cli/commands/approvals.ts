@@ -20,7 +20,9 @@ export const registerApprovals: Register = (program, context) => {
         ...(flags["run"] === undefined ? {} : { run_id: flags["run"] }),
       };
       await context.withApp(flags, async (app) => {
-        const { approvals } = (await performLocally(app, listApprovals, { query })) as { approvals: ApprovalView[] };
+        const { approvals } = (await performLocally(app, listApprovals, { query })) as {
+          approvals: ApprovalView[];
+        };
         if (flags["json"]) return io.out(JSON.stringify({ approvals }));
         if (approvals.length === 0) return io.err("no requests");
         const rows = approvals.map((one) => [
@@ -47,7 +49,10 @@ export const registerApprovals: Register = (program, context) => {
         const body = flags["note"] === undefined ? {} : { note: flags["note"] };
         await context.withApp(flags, async (app) => {
           const done = (await performLocally(app, op, { params: { id }, body }, flags["as"])) as ApprovalView;
-          const more = done.status === "pending" || done.status === "escalated" ? ` (${done.votes.length} of ${done.approvers.quorum})` : "";
+          const more =
+            done.status === "pending" || done.status === "escalated"
+              ? ` (${done.votes.length} of ${done.approvers.quorum})`
+              : "";
           io.out(`${done.id}: ${done.status}${more}`);
         });
       });

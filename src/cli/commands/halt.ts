@@ -1,7 +1,7 @@
 /** `svc halt add|list|lift`: the kill switch from the command line. */
 import { halt, listHalts, resume } from "../../app/operations/halts.ts";
-import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 import { performLocally } from "../perform.ts";
@@ -18,9 +18,16 @@ export const registerHalt: Register = (program, context) => {
     .option("--environment <glob>", "only these environments")
     .option("--as <name>", "who halts", "cli")
     .action(async (flags: Record<string, string>) => {
-      const scope = Object.fromEntries(HALT_FIELDS.flatMap((field) => (flags[field] === undefined ? [] : [[field, flags[field]]])));
+      const scope = Object.fromEntries(
+        HALT_FIELDS.flatMap((field) => (flags[field] === undefined ? [] : [[field, flags[field]]])),
+      );
       await context.withApp(flags, async (app) => {
-        const done = (await performLocally(app, halt, { body: { reason: flags["reason"], ...scope } }, flags["as"])) as Halt;
+        const done = (await performLocally(
+          app,
+          halt,
+          { body: { reason: flags["reason"], ...scope } },
+          flags["as"],
+        )) as Halt;
         io.out(`${done.id}  ${describeScope(done)}`);
       });
     });
@@ -32,7 +39,13 @@ export const registerHalt: Register = (program, context) => {
         const { halts } = (await performLocally(app, listHalts, {})) as { halts: Halt[] };
         if (flags["json"]) return io.out(JSON.stringify({ halts }));
         if (halts.length === 0) return io.err("no halts in force");
-        const rows = halts.map((one) => [one.id, new Date(one.created_ms).toISOString(), inert(one.by), describeScope(one), inert(one.reason)]);
+        const rows = halts.map((one) => [
+          one.id,
+          new Date(one.created_ms).toISOString(),
+          inert(one.by),
+          describeScope(one),
+          inert(one.reason),
+        ]);
         for (const row of table(rows)) io.out(row);
       });
     });
@@ -44,7 +57,9 @@ export const registerHalt: Register = (program, context) => {
       if ((id === undefined) === (flags["all"] !== true)) throw invalid("name one halt, or give --all");
       await context.withApp(flags, async (app) => {
         const body = id === undefined ? {} : { id };
-        const { lifted } = (await performLocally(app, resume, { body }, flags["as"] as string)) as { lifted: string[] };
+        const { lifted } = (await performLocally(app, resume, { body }, flags["as"] as string)) as {
+          lifted: string[];
+        };
         for (const one of lifted) io.out(`lifted ${one}`);
         if (lifted.length === 0) io.err("no halts in force");
       });
@@ -52,6 +67,8 @@ export const registerHalt: Register = (program, context) => {
 };
 
 function describeScope(halt: Halt): string {
-  const fields = HALT_FIELDS.filter((field) => halt.scope[field] !== null).map((field) => `${field} ${inert(halt.scope[field]!)}`);
+  const fields = HALT_FIELDS.filter((field) => halt.scope[field] !== null).map(
+    (field) => `${field} ${inert(halt.scope[field]!)}`,
+  );
   return fields.length === 0 ? "everything" : fields.join(", ");
 }

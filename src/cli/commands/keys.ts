@@ -4,16 +4,29 @@ import { invalid } from "../../kernel/errors.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 
-const collect = (value: string, before: string[] = []): string[] => [...before, ...value.split(",").map((part) => part.trim())];
+const collect = (value: string, before: string[] = []): string[] => [
+  ...before,
+  ...value.split(",").map((part) => part.trim()),
+];
 
 export const registerKeys: Register = (program, context) => {
   const { io } = context;
   const group = program.command("keys").description("API keys");
 
-  globalOptions(group.command("add <name>").description("make a key: prints it once, appends its hash to the key file"))
+  globalOptions(
+    group.command("add <name>").description("make a key: prints it once, appends its hash to the key file"),
+  )
     .option("--keys <file>", "API key file")
-    .requiredOption("--role <roles>", "agent, auditor, approver, operator or admin; several with commas", collect)
-    .option("--max-permissions <globs>", "agent keys: the most a run may request; several with commas", collect)
+    .requiredOption(
+      "--role <roles>",
+      "agent, auditor, approver, operator or admin; several with commas",
+      collect,
+    )
+    .option(
+      "--max-permissions <globs>",
+      "agent keys: the most a run may request; several with commas",
+      collect,
+    )
     .option("--group <names>", "groups for approvals; several with commas", collect)
     .option("--tenant <name>", "tenant of the key's runs")
     .option("--not-before <time>", "ISO 8601; before it the key does not work")

@@ -9,7 +9,8 @@ export const registerKillSwitch: Register = (program, { io }) => {
     .description("on: make the kill-switch file; off: remove it")
     .option("--reason <text>", "what blocked calls are told", "")
     .action((state: string, file: string, flags: Record<string, string>) => {
-      if (state !== "on" && state !== "off") throw invalid(`kill-switch: ${JSON.stringify(state)} is neither on nor off`);
+      if (state !== "on" && state !== "off")
+        throw invalid(`kill-switch: ${JSON.stringify(state)} is neither on nor off`);
       if (state === "on") {
         writeFileSync(file, flags["reason"] ? `${flags["reason"]}\n` : "", { mode: 0o644 });
         return io.out(`kill switch on: ${file}`);

@@ -20,10 +20,17 @@ export const registerPlan: Register = (program, context) => {
 };
 
 export function describePlan(plan: RollbackPlan, color: Paint): string[] {
-  const verdict = plan.fully_reversible ? color.green("fully reversible") : color.yellow("not fully reversible");
+  const verdict = plan.fully_reversible
+    ? color.green("fully reversible")
+    : color.yellow("not fully reversible");
   const head = `run ${plan.run_id}: ${verdict}`;
   if (plan.actions.length === 0) return [head, "  nothing to undo"];
-  const rows = plan.actions.map((action) => [`  ${action.step}`, inert(action.tool), paintKind(action, color), explain(action)]);
+  const rows = plan.actions.map((action) => [
+    `  ${action.step}`,
+    inert(action.tool),
+    paintKind(action, color),
+    explain(action),
+  ]);
   return [head, ...table(rows)];
 }
 
@@ -35,7 +42,10 @@ function paintKind(action: PlanAction, color: Paint): string {
 function explain(action: PlanAction): string {
   switch (action.kind) {
     case "compensate": {
-      const notes = [action.verified ? "read back" : "not read back", ...(action.needs_approval ? ["needs approval"] : [])];
+      const notes = [
+        action.verified ? "read back" : "not read back",
+        ...(action.needs_approval ? ["needs approval"] : []),
+      ];
       return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})`;
     }
     case "defer":

@@ -29,7 +29,9 @@ export const registerPolicy: Register = (program, context) => {
         else io.out(`FAIL ${inert(result.name)}: expected ${result.expected}, got ${result.got}`);
       }
       const failed = results.filter((result) => !result.ok).length;
-      io.out(failed === 0 ? `${results.length} passed` : `${results.length - failed} passed, ${failed} failed`);
+      io.out(
+        failed === 0 ? `${results.length} passed` : `${results.length - failed} passed, ${failed} failed`,
+      );
       if (failed > 0) context.done(1);
     },
   );

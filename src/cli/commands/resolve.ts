@@ -5,7 +5,9 @@ import { globalOptions, type Register } from "../context.ts";
 import { performLocally } from "../perform.ts";
 
 export const registerResolve: Register = (program, context) => {
-  globalOptions(program.command("resolve <run> <step>").description("say what became of a step whose outcome is unknown"))
+  globalOptions(
+    program.command("resolve <run> <step>").description("say what became of a step whose outcome is unknown"),
+  )
     .requiredOption("--status <status>", "succeeded or failed")
     .requiredOption("--note <text>", "how you know")
     .option("--result <json>", "the call's result, which lets a succeeded step be rolled back")
@@ -18,7 +20,10 @@ export const registerResolve: Register = (program, context) => {
       };
       await context.withApp(flags, async (app) => {
         const input = { params: { id: run, n: step }, body };
-        const done = (await performLocally(app, resolve, input, flags["actor"])) as { step: number; status: string };
+        const done = (await performLocally(app, resolve, input, flags["actor"])) as {
+          step: number;
+          status: string;
+        };
         context.io.out(`step ${done.step} of ${run}: ${done.status}`);
       });
     });

@@ -6,13 +6,21 @@ import { compensatorCommand, readerCommand, verifyCommand } from "../../process/
 import { executeRollback, type RollbackOptions, type RollbackProgress } from "../../rollback/execute.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import { ATTENTION, type Context, globalOptions, type Register } from "../context.ts";
-import { inert, type Io } from "../io.ts";
+import { type Io, inert } from "../io.ts";
 
 export const registerRollback: Register = (program, context) => {
   const { min, max } = LIMITS.rollback_retries;
-  globalOptions(program.command("rollback <run>").description("undo the standing steps of a run, newest first"))
-    .option("--compensator-cmd <cmd>", "runs a compensation: gets the call as JSON on stdin; exit 0 is success")
-    .option("--reader-cmd <cmd>", "runs a read-back: gets {tool, arguments} on stdin, prints the tool's JSON result")
+  globalOptions(
+    program.command("rollback <run>").description("undo the standing steps of a run, newest first"),
+  )
+    .option(
+      "--compensator-cmd <cmd>",
+      "runs a compensation: gets the call as JSON on stdin; exit 0 is success",
+    )
+    .option(
+      "--reader-cmd <cmd>",
+      "runs a read-back: gets {tool, arguments} on stdin, prints the tool's JSON result",
+    )
     .option("--verify-cmd <cmd>", "checks each undo: gets the same JSON as the compensator; exit 0 confirms")
     .option("--retries <n>", `attempts in all for each compensation, ${min} to ${max}`)
     .option("--approve-compensations", "approve every compensation that needs approval")
@@ -31,8 +39,12 @@ export const registerRollback: Register = (program, context) => {
 };
 
 function rollbackOptions({ io, settings }: Context, flags: Record<string, unknown>): RollbackOptions {
-  const { compensator_cmd, reader_cmd, timeout_ms } = settings(flags, ["compensatorCmd", "readerCmd"]).rollback;
-  if (compensator_cmd === null) throw invalid("how are steps undone? give --compensator-cmd <cmd>, or set SVC_COMPENSATOR_CMD");
+  const { compensator_cmd, reader_cmd, timeout_ms } = settings(flags, [
+    "compensatorCmd",
+    "readerCmd",
+  ]).rollback;
+  if (compensator_cmd === null)
+    throw invalid("how are steps undone? give --compensator-cmd <cmd>, or set SVC_COMPENSATOR_CMD");
   const verify = flags["verifyCmd"] as string | undefined;
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
@@ -52,7 +64,8 @@ function readRetries(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const { min, max } = LIMITS.rollback_retries;
   const n = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(n >= min && n <= max)) throw invalid(`--retries: ${inert(text)} is not a whole number from ${min} to ${max}`);
+  if (!(n >= min && n <= max))
+    throw invalid(`--retries: ${inert(text)} is not a whole number from ${min} to ${max}`);
   return n;
 }
 
@@ -79,7 +92,8 @@ export function describeReport(run: string, report: RollbackReport): string[] {
   list("unrecoverable", report.unrecoverable);
   list("unresolved", report.unresolved);
   list("unmanifested", report.unmanifested);
-  for (const { step, blocked_by } of report.deferred) lines.push(`  deferred: ${step} (waits for ${blocked_by.join(", ")})`);
+  for (const { step, blocked_by } of report.deferred)
+    lines.push(`  deferred: ${step} (waits for ${blocked_by.join(", ")})`);
   list("awaiting_approval", report.awaiting_approval);
   list("unverified", report.unverified);
   return lines;

@@ -1,7 +1,7 @@
 /** `svc server`: the standalone server, until it is told to stop. */
 import { openService } from "../../app/service.ts";
-import { messageOf } from "../../kernel/errors.ts";
 import { startServer } from "../../http/start.ts";
+import { messageOf } from "../../kernel/errors.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
@@ -12,9 +12,14 @@ export const registerServer: Register = (program, context) => {
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")
     .action(async (flags: Record<string, unknown>) => {
-      const service = await openService(context.settings(flags, ["port", "host", "policy", "keys"]), context.io.clock);
+      const service = await openService(
+        context.settings(flags, ["port", "host", "policy", "keys"]),
+        context.io.clock,
+      );
       const listening = await startServer(service);
-      context.io.err(`svc ${service.version} listening on ${listening.url} (store ${service.core.store.kind})`);
+      context.io.err(
+        `svc ${service.version} listening on ${listening.url} (store ${service.core.store.kind})`,
+      );
       await untilSignalled(async () => {
         try {
           const loaded = await service.reload();

@@ -5,17 +5,17 @@ import { globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
 
 export const registerValidate: Register = (program, context) => {
-  globalOptions(program.command("validate <path>").description("check tool manifests (a file, a folder or a URL)")).action(
-    async (path: string, flags: Record<string, unknown>) => {
-      const egress = createEgress(context.settings(flags).egress, {});
-      try {
-        const { ok, count, errors } = await validateManifests(path, egress);
-        if (ok) return context.io.out(`ok: ${count} tool manifests valid`);
-        for (const error of errors) context.io.err(inert(error));
-        context.done(1);
-      } finally {
-        await egress.close();
-      }
-    },
-  );
+  globalOptions(
+    program.command("validate <path>").description("check tool manifests (a file, a folder or a URL)"),
+  ).action(async (path: string, flags: Record<string, unknown>) => {
+    const egress = createEgress(context.settings(flags).egress, {});
+    try {
+      const { ok, count, errors } = await validateManifests(path, egress);
+      if (ok) return context.io.out(`ok: ${count} tool manifests valid`);
+      for (const error of errors) context.io.err(inert(error));
+      context.done(1);
+    } finally {
+      await egress.close();
+    }
+  });
 };

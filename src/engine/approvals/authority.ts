@@ -17,12 +17,17 @@ export interface AuthorityFacts {
   delegations: readonly Delegation[];
 }
 
-export function authorityOver(approval: ApprovalDoc, principal: Principal, facts: AuthorityFacts): Authority | SvcError {
+export function authorityOver(
+  approval: ApprovalDoc,
+  principal: Principal,
+  facts: AuthorityFacts,
+): Authority | SvcError {
   if (facts.four_eyes && approval.internal.principal === principal.id) {
     return forbidden("you cannot decide your own request");
   }
   const wanted = approval.approvers.groups;
-  const inGroups = (groups: readonly string[]) => wanted.length === 0 || groups.some((group) => wanted.includes(group));
+  const inGroups = (groups: readonly string[]) =>
+    wanted.length === 0 || groups.some((group) => wanted.includes(group));
   const own = hasRole(principal, "approver");
   if (own && inGroups(principal.groups)) return { for: null, groups: principal.groups };
   for (const delegation of facts.delegations) {

@@ -46,7 +46,13 @@ export function decideUnit(
         throw conflict("you have already approved this request; it waits for somebody else");
       }
       const note = input.note === null ? null : core.redact(input.note);
-      const vote: Vote = { by: principal.name, decision: input.decision, note, at_ms: now, for: authority.for };
+      const vote: Vote = {
+        by: principal.name,
+        decision: input.decision,
+        note,
+        at_ms: now,
+        for: authority.for,
+      };
       const voted: ApprovalDoc = {
         ...approval,
         votes: [...approval.votes, vote],
@@ -57,9 +63,15 @@ export function decideUnit(
   };
 }
 
-function withVoter(approval: ApprovalDoc, decision: Vote["decision"], groups: readonly string[]): ApprovalDoc["internal"] {
+function withVoter(
+  approval: ApprovalDoc,
+  decision: Vote["decision"],
+  groups: readonly string[],
+): ApprovalDoc["internal"] {
   const { internal } = approval;
-  return decision === "deny" ? internal : { ...internal, voters: [...internal.voters, { groups: [...groups] }] };
+  return decision === "deny"
+    ? internal
+    : { ...internal, voters: [...internal.voters, { groups: [...groups] }] };
 }
 
 function settle(core: Core, tx: Tx, run: RunDoc, voted: ApprovalDoc, vote: Vote): DecideResult {
@@ -67,7 +79,15 @@ function settle(core: Core, tx: Tx, run: RunDoc, voted: ApprovalDoc, vote: Vote)
   const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     tx.put("approvals", voted.id, voted);
-    const record = writeRecord(tx, run, voted, "approved", vote.by, core.env.now(), `request ${voted.id} (${voters.length} of ${voted.approvers.quorum})${tail}`);
+    const record = writeRecord(
+      tx,
+      run,
+      voted,
+      "approved",
+      vote.by,
+      core.env.now(),
+      `request ${voted.id} (${voters.length} of ${voted.approvers.quorum})${tail}`,
+    );
     tx.put("runs", run.run_id, run);
     return { approval: voted, records: [record], refused: null };
   }
@@ -81,7 +101,12 @@ function settle(core: Core, tx: Tx, run: RunDoc, voted: ApprovalDoc, vote: Vote)
 }
 
 /** An admin approves alone, past quorum and groups, and everybody hears of it. */
-export function breakGlassUnit(core: Core, principal: Principal, id: string, reason: string): Unit<DecideResult> {
+export function breakGlassUnit(
+  core: Core,
+  principal: Principal,
+  id: string,
+  reason: string,
+): Unit<DecideResult> {
   return {
     needs: [["approvals", id]],
     run(tx) {
@@ -129,7 +154,12 @@ export function ageUnit(core: Core, id: string): Unit<DecideResult | null> {
         need.groups.length === 0 ? need : { ...need, groups: [...new Set([...need.groups, ...escalate_to])] },
       );
       const internal = { ...approval.internal, needs };
-      const widened = { ...approval, approvers: { ...approval.approvers, groups }, escalated_ms: now, internal };
+      const widened = {
+        ...approval,
+        approvers: { ...approval.approvers, groups },
+        escalated_ms: now,
+        internal,
+      };
       const moved = moveApproval(tx, run, widened, "escalated");
       const to = escalate_to.length === 0 ? "" : ` to ${escalate_to.join(", ")}`;
       const record = writeRecord(tx, run, moved, "approval_escalated", ENGINE, now, `request ${id}${to}`);
@@ -139,20 +169,37 @@ export function ageUnit(core: Core, id: string): Unit<DecideResult | null> {
   };
 }
 
-function openRequest(core: Core, tx: Tx, id: string): { approval: ApprovalDoc; run: RunDoc; ended: DecideResult | null } {
+function openRequest(
+  core: Core,
+  tx: Tx,
+  id: string,
+): { approval: ApprovalDoc; run: RunDoc; ended: DecideResult | null } {
   const approval = tx.get("approvals", id);
   if (approval === undefined) throw notFound(`unknown approval request ${id}`);
   const run = loadRun(tx, approval.run_id);
-  if (!OPEN_APPROVAL.has(approval.status)) throw conflict(`request ${id} was already decided (${approval.status})`);
+  if (!OPEN_APPROVAL.has(approval.status))
+    throw conflict(`request ${id} was already decided (${approval.status})`);
   if (core.env.now() < approval.expires_ms) return { approval, run, ended: null };
   const ended = expire(core, tx, approval);
-  return { approval, run, ended: { ...ended, refused: conflict(`request ${id} has expired; the call must be asked for again`) } };
+  return {
+    approval,
+    run,
+    ended: { ...ended, refused: conflict(`request ${id} has expired; the call must be asked for again`) },
+  };
 }
 
 function expire(core: Core, tx: Tx, approval: ApprovalDoc): DecideResult {
   const run = loadRun(tx, approval.run_id);
   const moved = moveApproval(tx, run, approval, "expired");
-  const record = writeRecord(tx, run, moved, "approval_expired", ENGINE, core.env.now(), `request ${approval.id}`);
+  const record = writeRecord(
+    tx,
+    run,
+    moved,
+    "approval_expired",
+    ENGINE,
+    core.env.now(),
+    `request ${approval.id}`,
+  );
   tx.put("runs", run.run_id, run);
   return { approval: moved, records: [record], refused: null };
 }

@@ -42,7 +42,13 @@ export function delegateUnit(core: Core, principal: Principal, input: DelegateIn
     run(tx) {
       tx.put("delegations", delegation.id, delegation);
       const detail = `${delegation.id}: ${delegation.tools} to ${delegation.to}`;
-      const record = tx.append({ event: "delegated", actor: principal.name, ts_ms: now, detail, reason: delegation.reason });
+      const record = tx.append({
+        event: "delegated",
+        actor: principal.name,
+        ts_ms: now,
+        detail,
+        reason: delegation.reason,
+      });
       return { delegation, records: [record] };
     },
   };
@@ -62,7 +68,12 @@ export function revokeUnit(core: Core, principal: Principal, id: string): Unit<D
       const delegation: Delegation = { ...found, revoked_ms: core.env.now() };
       tx.put("delegations", id, delegation);
       const detail = `${id}: ${found.tools} to ${found.to}`;
-      const record = tx.append({ event: "delegation_revoked", actor: principal.name, ts_ms: core.env.now(), detail });
+      const record = tx.append({
+        event: "delegation_revoked",
+        actor: principal.name,
+        ts_ms: core.env.now(),
+        detail,
+      });
       return { delegation, records: [record] };
     },
   };

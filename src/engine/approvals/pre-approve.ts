@@ -16,7 +16,12 @@ export interface PreApproveInput {
   ttl_ms: number | null;
 }
 
-export function preApproveUnit(core: Core, principal: Principal, run_id: string, input: PreApproveInput): Unit<DecideResult> {
+export function preApproveUnit(
+  core: Core,
+  principal: Principal,
+  run_id: string,
+  input: PreApproveInput,
+): Unit<DecideResult> {
   const id = `apr_${core.env.uuid()}`;
   return {
     needs: [["runs", run_id]],
@@ -53,7 +58,15 @@ export function preApproveUnit(core: Core, principal: Principal, run_id: string,
         internal: { ...request.internal, voters: [{ groups: [...principal.groups] }] },
       };
       const approval = moveApproval(tx, run, decided, "approved");
-      const record = writeRecord(tx, run, approval, "approved", principal.name, now, `pre-approved: ${note ?? ""}`.trimEnd());
+      const record = writeRecord(
+        tx,
+        run,
+        approval,
+        "approved",
+        principal.name,
+        now,
+        `pre-approved: ${note ?? ""}`.trimEnd(),
+      );
       tx.put("runs", run.run_id, run);
       return { approval, records: [record], refused: null };
     },

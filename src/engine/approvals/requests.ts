@@ -4,9 +4,9 @@
  */
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
+import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx } from "../../store/port.ts";
-import type { MergedApproval } from "../../model/policy/approvals.ts";
 import { slotKey } from "../keys.ts";
 
 export interface NewApproval {
@@ -64,7 +64,12 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
 }
 
 /** Moves a request to another status, keeping the slot and the run's count of open requests true. */
-export function moveApproval(tx: Tx, run: RunDoc, approval: ApprovalDoc, status: ApprovalStatus): ApprovalDoc {
+export function moveApproval(
+  tx: Tx,
+  run: RunDoc,
+  approval: ApprovalDoc,
+  status: ApprovalStatus,
+): ApprovalDoc {
   const moved: ApprovalDoc = { ...approval, status };
   if (OPEN_APPROVAL.has(approval.status) && !OPEN_APPROVAL.has(status)) run.open_approvals--;
   tx.put("approvals", moved.id, moved);
@@ -87,7 +92,9 @@ export function takeApproval(tx: Tx, run: RunDoc, id: string, step: number | nul
   moveApproval(tx, run, { ...approval, step: approval.kind === "call" ? step : approval.step }, "consumed");
 }
 
-export function slotOf(approval: Pick<ApprovalDoc, "run_id" | "tool" | "args_hash" | "kind" | "step">): string {
+export function slotOf(
+  approval: Pick<ApprovalDoc, "run_id" | "tool" | "args_hash" | "kind" | "step">,
+): string {
   // A compensation is approved for its step, whatever call the same tool and arguments may be elsewhere.
   const scope = approval.kind === "compensation" ? `undo:${approval.step}` : approval.args_hash;
   return slotKey(approval.run_id, approval.tool, scope);

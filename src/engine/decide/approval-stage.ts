@@ -1,7 +1,7 @@
 /** The last stage: whether an approval is needed, is there, may be used, or must be asked for. */
-import { OPEN_APPROVAL, type ApprovalDoc } from "../../model/approval.ts";
-import type { Facts } from "./facts.ts";
+import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
 import { type MergedApproval, needsMet } from "../../model/policy/approvals.ts";
+import type { Facts } from "./facts.ts";
 import type { ApprovalMove } from "./verdict.ts";
 
 export interface ApprovalStage {
@@ -10,7 +10,12 @@ export interface ApprovalStage {
   expired: string | null;
 }
 
-export function approvalStage(facts: Facts, spec: MergedApproval, rule: string | null, blocked: boolean): ApprovalStage {
+export function approvalStage(
+  facts: Facts,
+  spec: MergedApproval,
+  rule: string | null,
+  blocked: boolean,
+): ApprovalStage {
   const found = facts.request;
   const expired = found !== null && facts.now >= found.expires_ms ? found.id : null;
   const request = expired === null ? found : null;
@@ -43,6 +48,8 @@ function covers(request: ApprovalDoc, spec: MergedApproval): boolean {
   if (request.break_glass) return true;
   // After escalation those it went to may stand in for the groups it was first meant for.
   const stand_in = request.escalated_ms === null ? [] : spec.escalate_to;
-  const needs = spec.needs.map((need) => (need.groups.length === 0 ? need : { ...need, groups: [...need.groups, ...stand_in] }));
+  const needs = spec.needs.map((need) =>
+    need.groups.length === 0 ? need : { ...need, groups: [...need.groups, ...stand_in] },
+  );
   return needsMet(needs, request.internal.voters);
 }

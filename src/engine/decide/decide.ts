@@ -29,7 +29,10 @@ export function decide(facts: Facts): Verdict {
   const passes = !blocked && (!needs_approval || satisfied);
   const decision = passes ? "allow" : hard || facts.run.mode === "enforce" ? "block" : "would_block";
   // An approval is spent only by a call that goes ahead because of it.
-  const move = passes || approval?.move.move !== "use" ? (approval?.move ?? { move: "none" as const }) : { move: "none" as const };
+  const move =
+    passes || approval?.move.move !== "use"
+      ? (approval?.move ?? { move: "none" as const })
+      : { move: "none" as const };
   return {
     decision,
     reasons: passes ? [] : reasons,
@@ -42,9 +45,15 @@ export function decide(facts: Facts): Verdict {
   };
 }
 
-function recordParts(decision: Verdict["decision"], reasons: string[], used: string | null, expired: string | null): RecordPart[] {
+function recordParts(
+  decision: Verdict["decision"],
+  reasons: string[],
+  used: string | null,
+  expired: string | null,
+): RecordPart[] {
   const parts: RecordPart[] = [];
-  if (expired !== null) parts.push({ event: "approval_expired", by_engine: true, detail: `request ${expired}` });
+  if (expired !== null)
+    parts.push({ event: "approval_expired", by_engine: true, detail: `request ${expired}` });
   const why = reasons.join("; ");
   if (decision === "block") return [...parts, { event: "blocked", by_engine: false, detail: why }];
   if (decision === "would_block") parts.push({ event: "would_block", by_engine: false, detail: why });

@@ -3,8 +3,8 @@
  * what it finds; none stops the others, because a block lists every reason.
  */
 import { globMatches } from "../../kernel/glob.ts";
-import { scopeSeal } from "../../model/run.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
+import { scopeSeal } from "../../model/run.ts";
 import type { Facts } from "./facts.ts";
 
 /** `always` refuses in every mode; `mode` refuses in enforce and only warns in observe and advise. */
@@ -42,7 +42,8 @@ const scope: Stage = ({ manifest, run }) => {
 
 const halts: Stage = (facts) => {
   const found: Refusal[] = [];
-  if (facts.kill_switch !== null) found.push({ force: "always", reason: `kill switch: ${facts.kill_switch}` });
+  if (facts.kill_switch !== null)
+    found.push({ force: "always", reason: `kill switch: ${facts.kill_switch}` });
   for (const halt of facts.halts) {
     if (haltCovers(halt, facts)) found.push({ force: "always", reason: `kill switch: ${halt.reason}` });
   }
@@ -50,24 +51,37 @@ const halts: Stage = (facts) => {
 };
 
 const prerequisites: Stage = (facts) => [
-  ...facts.missing_prerequisites.map((tool): Refusal => ({
-    force: "mode",
-    reason: `prerequisite ${tool} has not succeeded in this run`,
-  })),
-  ...facts.fallen_dependencies.map((step): Refusal => ({
-    force: "mode",
-    reason: `step ${step}, which this call depends on, does not stand`,
-  })),
+  ...facts.missing_prerequisites.map(
+    (tool): Refusal => ({
+      force: "mode",
+      reason: `prerequisite ${tool} has not succeeded in this run`,
+    }),
+  ),
+  ...facts.fallen_dependencies.map(
+    (step): Refusal => ({
+      force: "mode",
+      reason: `step ${step}, which this call depends on, does not stand`,
+    }),
+  ),
 ];
 
 const idempotency: Stage = ({ repeat_of, run }) => {
   if (repeat_of === null) return [];
   // Another run's id is nobody else's business.
-  const where = repeat_of.run_id === run.run_id ? `step ${repeat_of.step} of this run` : "a step of another run";
+  const where =
+    repeat_of.run_id === run.run_id ? `step ${repeat_of.step} of this run` : "a step of another run";
   return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}` }];
 };
 
-export const STAGES: readonly Stage[] = [runState, manifest, lifecycle, scope, halts, prerequisites, idempotency];
+export const STAGES: readonly Stage[] = [
+  runState,
+  manifest,
+  lifecycle,
+  scope,
+  halts,
+  prerequisites,
+  idempotency,
+];
 
 function haltCovers(halt: Halt, { tool, run }: Facts): boolean {
   const values = { tool, actor: run.actor, tenant: run.tenant, environment: run.environment };

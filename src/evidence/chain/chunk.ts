@@ -5,7 +5,7 @@
 import { hash as digest } from "node:crypto";
 import { type RecordFacts, readRecordLine, readRecordText } from "../record.ts";
 import { type RunSeed, type RunSpans, RunTable } from "./runs.ts";
-import { Found, HASH, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, scanRecord, SLACK, spells } from "./scan.ts";
+import { Found, HASH, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, SLACK, scanRecord, spells } from "./scan.ts";
 import { type Node, NodeBuilder } from "./subtrees.ts";
 
 /** Whole lines: `length` bytes that end in a line break, with room for the scanner behind them. */

@@ -52,7 +52,10 @@ export class LedgerJoin {
     if (first.seq !== start) return this.fail(start, bad?.index === 0 ? bad.problem : wrongPlace(first.seq));
     if (first.prev !== this.head) {
       if (bad?.index === 0) return this.fail(start, bad.problem);
-      return this.fail(start, start === 0 ? "its prev is not 64 zeros, though it is the first record" : BROKEN_LINK);
+      return this.fail(
+        start,
+        start === 0 ? "its prev is not 64 zeros, though it is the first record" : BROKEN_LINK,
+      );
     }
     if (stretch.runs !== null && this.runs !== null) {
       const wrong = this.runs.join(stretch.runs);

@@ -140,9 +140,11 @@ class CheckPool implements Checkers {
   }
 }
 
-/** Built code runs as it is; straight from the sources, a thread needs the same loader as its parent. */
+/** Built code runs as it is; straight from the sources, as in tests, a thread loads the loader first. */
 function newWorker(workerData: CheckSetup): Worker {
-  const isSource = import.meta.url.endsWith(".ts");
-  const file = new URL(isSource ? "./worker.ts" : "./worker.js", import.meta.url);
-  return new Worker(file, { workerData, ...(isSource ? { execArgv: ["--import", "tsx"] } : {}) });
+  if (!import.meta.url.endsWith(".ts"))
+    return new Worker(new URL("./worker.js", import.meta.url), { workerData });
+  const file = JSON.stringify(new URL("./worker.ts", import.meta.url).href);
+  const start = `import("tsx/esm/api").then(({ register }) => { register(); return import(${file}); })`;
+  return new Worker(start, { eval: true, workerData });
 }

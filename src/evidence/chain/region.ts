@@ -79,7 +79,8 @@ export class LineFile {
         const isNone = begin >= end || base + begin >= to;
         return { bytes: this.buffer.subarray(begin), length: isNone ? 0 : end - begin };
       }
-      if (base + got >= region.end) return { bytes: this.buffer.subarray(begin), length: Math.max(0, got - begin) };
+      if (base + got >= region.end)
+        return { bytes: this.buffer.subarray(begin), length: Math.max(0, got - begin) };
       if (got < want) throw shrunk(this.path);
       if (want - (to - base) > MAX_LINE_BYTES) throw tooLong(this.path);
       want = Math.min(region.end - base, 2 * want);

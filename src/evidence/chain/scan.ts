@@ -161,7 +161,9 @@ function characterEnd(bytes: Uint8Array, p: number): number {
 }
 
 function stops(x: number): number {
-  return ((x - 0x20202020) | ((x ^ 0x22222222) - 0x01010101) | ((x ^ 0x5c5c5c5c) - 0x01010101) | x) & 0x80808080;
+  return (
+    ((x - 0x20202020) | ((x ^ 0x22222222) - 0x01010101) | ((x ^ 0x5c5c5c5c) - 0x01010101) | x) & 0x80808080
+  );
 }
 
 function firstByte(marks: number): number {

@@ -75,7 +75,11 @@ export class Frontier {
     if (this.size % size !== 0) throw new Error("a part of the tree is out of place");
     this.size += size;
     let peak = { size, hash };
-    for (let left = this.peaks.at(-1); left !== undefined && left.size === peak.size; left = this.peaks.at(-1)) {
+    for (
+      let left = this.peaks.at(-1);
+      left !== undefined && left.size === peak.size;
+      left = this.peaks.at(-1)
+    ) {
       this.peaks.pop();
       peak = { size: 2 * peak.size, hash: joinHashes(left.hash, peak.hash) };
     }
@@ -84,7 +88,9 @@ export class Frontier {
 
   root(): string {
     const { peaks } = this;
-    return peaks.length === 0 ? EMPTY_ROOT : peaks.map(({ hash }) => hash).reduceRight((right, left) => joinHashes(left, right));
+    return peaks.length === 0
+      ? EMPTY_ROOT
+      : peaks.map(({ hash }) => hash).reduceRight((right, left) => joinHashes(left, right));
   }
 }
 

@@ -19,9 +19,12 @@ parentPort!.on("message", (task: Task) => {
   try {
     answer = { facts: check(task) };
   } catch (error) {
-    answer = { error: { code: error instanceof SvcError ? error.code : "unavailable", message: messageOf(error) } };
+    answer = {
+      error: { code: error instanceof SvcError ? error.code : "unavailable", message: messageOf(error) },
+    };
   }
   const runs = "facts" in answer ? answer.facts.runs : null;
-  const buffers = runs === null ? [] : [runs.keys.buffer, runs.at.buffer, runs.first.buffer, runs.last.buffer];
+  const buffers =
+    runs === null ? [] : [runs.keys.buffer, runs.at.buffer, runs.first.buffer, runs.last.buffer];
   parentPort!.postMessage(answer, buffers as ArrayBuffer[]);
 });

@@ -55,6 +55,6 @@ test("mangled examples", () => {
         expect(line).not.toMatch(/undefined|\[object/);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });

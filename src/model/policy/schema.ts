@@ -127,7 +127,7 @@ const policyTest = z.strictObject({
     tenant: text.optional(),
     environment: text.optional(),
     at: timestamp.optional(),
-    effect: z.enum(EFFECTS).optional(),
+    effect: z.enum([...EFFECTS, "read_only"]).optional(),
     data_class: text.optional(),
     blast_radius: z.enum(BLAST_RADII).optional(),
     /** The decision wanted is that on the last of so many equal calls, for limits and budgets. */

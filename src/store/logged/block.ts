@@ -100,7 +100,11 @@ export function encodeBatch(committed: readonly CommittedUnit[], tip: JournalTip
         continue;
       }
       const entry = (INDEX[table] as (doc: AnyDoc) => IndexEntry)(doc);
-      puts.push({ table, key, slot: { ...entry, doc, text: undefined } });
+      puts.push({
+        table,
+        key,
+        slot: { owner: entry.owner, sort: entry.sort, tag: entry.tag, doc, text: undefined },
+      });
       body += `["${table}",${JSON.stringify(key)},${JSON.stringify(entry.owner)},${entry.sort},${JSON.stringify(entry.tag)},${JSON.stringify(doc)}]\n`;
     }
     const infos: LineInfo[] = [];

@@ -8,7 +8,7 @@ export function openCheckpointWriter(path: string): Database {
     synchronous: "FULL",
     wait_ms: LIMITS.store_deadline_ms,
     // A journal's worth of pages, so that none is written twice in one transaction.
-    cache_kib: 32_000,
+    cache_kib: 16_000,
   });
 }
 

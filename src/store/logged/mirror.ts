@@ -5,16 +5,14 @@
  */
 import type { Head } from "../../ledger/record.ts";
 import { TABLE_NAMES, type TableName, type Tables } from "../tables.ts";
-import { type AnyDoc, docOf, type UnitBlock } from "./block.ts";
+import { docOf, type UnitBlock } from "./block.ts";
 import { type Base, type Checkpoint, EMPTY_BASE } from "./checkpoint.ts";
-import { Lru } from "./lru.ts";
-import { Overlays } from "./overlay.ts";
+import { DocCache } from "./doc-cache.ts";
+import { type Overlay, Overlays } from "./overlay.ts";
 import { Tail } from "./tail.ts";
 
 /** Characters of JSON; parsed documents take a few times as many bytes. */
-const CACHE_CHARS = 8_000_000;
-/** For documents whose text was let go; printing each again for a cache's bookkeeping would not pay. */
-const GUESSED_CHARS = 1_000;
+const CACHE_CHARS = 6_000_000;
 
 export class Mirror {
   base: Base = EMPTY_BASE;
@@ -24,7 +22,9 @@ export class Mirror {
   version = 0;
   readonly overlays = new Overlays();
   tail = new Tail();
-  private readonly cache = new Lru<AnyDoc>(CACHE_CHARS);
+  private readonly cache = new DocCache(CACHE_CHARS);
+  /** The overlay that the checkpoint took in last: as right as the checkpoint, and warm. */
+  private recent: Overlay | undefined;
   /** Tables of which the checkpoint has nothing: most keys that a decision asks for do not exist. */
   private readonly empty = new Set<TableName>();
   private checkpoint: Checkpoint | undefined;
@@ -40,6 +40,7 @@ export class Mirror {
     this.overlays.clear();
     this.overlays.open(base.generation + 1);
     this.cache.clear();
+    this.recent = undefined;
     this.empty.clear();
     for (const table of TABLE_NAMES) if (checkpoint.isEmpty(table)) this.empty.add(table);
   }
@@ -55,7 +56,10 @@ export class Mirror {
     const { active } = this.overlays;
     if (units.length > 0) this.version++;
     for (const unit of units) {
-      for (const put of unit.puts) active.take(put);
+      for (const put of unit.puts) {
+        active.take(put);
+        this.cache.forget(put.table, put.key);
+      }
       for (const line of unit.lines) {
         this.tail.push(line);
         this.events[line.event] = (this.events[line.event] ?? 0) + 1;
@@ -73,35 +77,24 @@ export class Mirror {
   /** A checkpoint has taken in journals up to its generation: what it holds need not be kept twice. */
   release(base: Base): void {
     if (base.generation <= this.base.generation) return;
-    for (const overlay of this.overlays.release(base.generation)) {
-      for (const [table, key, slot] of overlay) {
-        this.empty.delete(table);
-        // Only what somebody has looked at is worth its place in the cache.
-        if (slot?.doc === undefined) this.cache.delete(address(table, key));
-        else this.remember(table, key, slot.doc, GUESSED_CHARS);
-      }
-    }
+    const released = this.overlays.release(base.generation);
+    for (const overlay of released) for (const table of overlay.tableNames) this.empty.delete(table);
+    this.recent = released.at(-1);
     if (this.overlays.isEmpty) this.overlays.open(base.generation + 1);
     this.tail.release(base.head.records);
     this.base = base;
   }
 
   get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
-    const slot = this.overlays.get(table, key);
+    const slot = this.overlays.get(table, key) ?? this.recent?.get(table, key);
     if (slot !== undefined) return slot === null ? undefined : (docOf(slot) as Tables[N]);
     if (this.empty.has(table)) return undefined;
-    const cached = this.cache.get(address(table, key));
+    const cached = this.cache.get(table, key);
     if (cached !== undefined) return cached as Tables[N];
     const text = this.checkpoint?.get(table, key);
     if (text === undefined) return undefined;
     const doc = JSON.parse(text) as Tables[N];
-    this.remember(table, key, doc, text.length);
+    this.cache.set(table, key, doc, text.length + key.length);
     return doc;
   }
-
-  private remember(table: TableName, key: string, doc: AnyDoc, chars: number): void {
-    this.cache.set(address(table, key), doc, chars + key.length);
-  }
 }
-
-const address = (table: TableName, key: string): string => `${table}\u0000${key}`;

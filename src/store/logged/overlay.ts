@@ -31,6 +31,10 @@ export class Overlay {
     this.changes++;
   }
 
+  get tableNames(): Iterable<TableName> {
+    return this.tables.keys();
+  }
+
   table(name: TableName): ReadonlyMap<string, Slot | null> | undefined {
     return this.tables.get(name);
   }

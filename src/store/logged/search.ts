@@ -74,7 +74,7 @@ export class LedgerSearch {
       if (seq >= this.mirror.tail.first) {
         const line = this.mirror.tail.at(seq);
         if (line === undefined) break;
-        offset ??= line.offset;
+        offset ??= this.mirror.tail.offsetOf(seq)!;
         lengths.push(line.length);
         seq++;
         continue;

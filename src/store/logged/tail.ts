@@ -4,14 +4,10 @@
  */
 import type { LineInfo } from "./block.ts";
 
-export interface TailLine extends LineInfo {
-  seq: number;
-  /** Where its first byte lies in the ledger. */
-  offset: number;
-}
-
 export class Tail {
-  private lines: TailLine[] = [];
+  private lines: LineInfo[] = [];
+  /** Where each line's first byte lies in the ledger. */
+  private offsets: number[] = [];
   private start: number;
   private offset: number;
 
@@ -29,19 +25,25 @@ export class Tail {
     return this.start + this.lines.length;
   }
 
-  push(info: LineInfo): void {
-    this.lines.push({ ...info, seq: this.next, offset: this.offset });
-    this.offset += info.length;
+  push(line: LineInfo): void {
+    this.lines.push(line);
+    this.offsets.push(this.offset);
+    this.offset += line.length;
   }
 
-  at(seq: number): TailLine | undefined {
+  at(seq: number): LineInfo | undefined {
     return this.lines[seq - this.start];
+  }
+
+  offsetOf(seq: number): number | undefined {
+    return this.offsets[seq - this.start];
   }
 
   /** Forgets lines before `seq`, which the checkpoint has taken in. */
   release(seq: number): void {
     if (seq <= this.start) return;
     this.lines = this.lines.slice(seq - this.start);
+    this.offsets = this.offsets.slice(seq - this.start);
     this.start = seq;
   }
 }

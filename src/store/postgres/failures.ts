@@ -20,7 +20,7 @@ const KNOWN: Record<string, readonly [ErrorCode, string]> = {
 
 /** Classes whose messages speak of roles, databases and connections, never of values. */
 const SPEAKABLE = /^(?:08|28|3D|53|57)/;
-/** A value that no PostgreSQL column or index can hold: the fault of one unit, not of the database. */
+/** A value that no column or index can hold. */
 const VALUE = /^(?:22|54)/;
 
 export function sqlState(error: unknown): string | undefined {
@@ -28,8 +28,9 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
+/** The fault of one unit, and not of the database: found while encoding, or by PostgreSQL. */
 export function isValueError(error: unknown): boolean {
-  return VALUE.test(sqlState(error) ?? "");
+  return error instanceof TypeError || error instanceof RangeError || VALUE.test(sqlState(error) ?? "");
 }
 
 /** The connection is gone or going, rather than the statement refused. */

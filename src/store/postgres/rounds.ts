@@ -62,10 +62,8 @@ export interface Sent {
 /** Answers what the server has against it once it has answered; rejects when it has not. */
 export async function writeAndCommit(
   session: Session,
-  batch: Batch,
-  locked: Locked,
+  statements: readonly Statement[],
 ): Promise<SvcError | undefined> {
-  const statements = statementsOf(batch, locked);
   session.warning = undefined;
   const answers = await session.together(() =>
     Promise.all([...statements, "COMMIT"].map((statement) => session.client.query(statement))),
@@ -77,13 +75,14 @@ export async function writeAndCommit(
   return new SvcError("unavailable", "ledger unavailable: the commit was not confirmed by the standby");
 }
 
-interface Statement {
+export interface Statement {
   name: string;
   text: string;
   values: (Buffer | string | number)[];
 }
 
-function statementsOf(batch: Batch, { head, events }: Locked): Statement[] {
+/** Everything a batch changed, ready to be sent. Throws on a value that JSON or an array cannot hold. */
+export function statementsOf(batch: Batch, { head, events }: Locked): Statement[] {
   const { puts, removed } = split(batch.changes);
   const statements: Statement[] = [];
   if (batch.records.length > 0) statements.push({ ...sql.APPEND, values: appendValues(batch, head) });

@@ -8,7 +8,16 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { declaredNeeds, type Pending } from "../batch.ts";
 import { Facts, runUnits } from "./facts.ts";
 import { failure, isConnectionLoss, isValueError, notInTime, outcomeUnknown, sqlState } from "./failures.ts";
-import { begin, fetchFacts, hasLanded, type Locked, type Sent, touch, writeAndCommit } from "./rounds.ts";
+import {
+  begin,
+  fetchFacts,
+  hasLanded,
+  type Locked,
+  type Sent,
+  statementsOf,
+  touch,
+  writeAndCommit,
+} from "./rounds.ts";
 import { Session } from "./session.ts";
 import { WRITER_SETUP } from "./statements.ts";
 import { assertTail } from "./tail.ts";
@@ -78,8 +87,9 @@ export class Writer {
           await session.client.query("ROLLBACK");
           return;
         }
+        const statements = statementsOf(batch, locked);
         sent = { last: batch.records.at(-1), xid: locked.xid };
-        refused = await writeAndCommit(session, batch, locked);
+        refused = await writeAndCommit(session, statements);
       });
     } catch (error) {
       this.drop();
@@ -135,8 +145,8 @@ export class Writer {
           return await session.until(limit.signal, () => hasLanded(session, sent));
         } catch (error) {
           this.drop();
-          if (limit.signal.aborted) throw outcomeUnknown();
-          if (!isConnectionLoss(error)) throw error;
+          if (error instanceof SvcError && error.code === "corrupt") throw error;
+          if (limit.signal.aborted || !isConnectionLoss(error)) throw outcomeUnknown();
         }
         await pause(50);
       }

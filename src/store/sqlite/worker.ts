@@ -31,11 +31,8 @@ serveJobs((folder: string) => {
       return base;
     },
     shrink: () => {
-      const t = performance.now();
       shrink(state);
-      const u = performance.now();
       shrink(ledger);
-      console.log("shrink", u - t, performance.now() - u);
     },
     wal: () => moveWal(ledger),
     flush: () => flush(ledger),

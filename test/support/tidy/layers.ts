@@ -13,14 +13,18 @@ export const LAYERS: readonly Layer[] = [
   { name: "kernel", folders: ["kernel"], within: "free" },
   { name: "model", folders: ["model"], within: "free" },
   { name: "core", folders: ["ledger", "engine", "rollback", "sandbox"], within: "ordered" },
-  { name: "infrastructure", folders: ["store", "config", "auth", "egress", "telemetry"], within: "free" },
+  {
+    name: "infrastructure",
+    folders: ["store", "config", "auth", "egress", "telemetry", "process"],
+    within: "free",
+  },
   {
     name: "features",
     folders: ["evidence", "capture", "retention", "alerts", "notify", "registry"],
     within: "apart",
   },
   { name: "app", folders: ["app"], within: "free" },
-  { name: "surfaces", folders: ["http", "console", "gateway", "cli"], within: "free" },
+  { name: "surfaces", folders: ["http", "console", "gateway", "cli", "library"], within: "free" },
 ];
 
 /** Core is given its store; for that it needs the words of the port, and nothing that runs. */

@@ -37,7 +37,9 @@ export function drawVerdict(state, onShow) {
 /** What was not checked says so in words; what held is plain from its mark, and said to those who do not see it. */
 function checkItem(outcome, text) {
   const said =
-    outcome === "off" ? el("strong", {}, "Not checked: ") : el("span", { className: "quiet-label" }, "Holds: ");
+    outcome === "off"
+      ? el("strong", {}, "Not checked: ")
+      : el("span", { className: "quiet-label" }, "Holds: ");
   return el("li", { "data-state": outcome }, icon(outcome), el("span", {}, said, text));
 }
 

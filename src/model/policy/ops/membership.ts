@@ -12,9 +12,12 @@ export const isIn: Op = {
   compile: (operand) => {
     const list = operand as Json[];
     const plain = new Set<Json>(list.filter((item) => item === null || typeof item !== "object"));
+    // Anything can be compared with null, so a null in the list says nothing about the types meant.
+    const typed = list.filter((item) => item !== null);
     return (actual) => {
       if (plain.has(actual)) return true;
-      const answers = list.map((item) => same(item, actual));
+      if (actual === null || typed.length === 0) return false;
+      const answers = typed.map((item) => same(item, actual));
       if (answers.includes(true)) return true;
       // Comparable with one of them is enough: a list may mix types on purpose.
       return answers.includes(false) ? false : undefined;

@@ -22,12 +22,25 @@ const cases = parse(readFileSync(file, "utf8")) as Record<string, Group[]>;
 
 /** `absent` in the cases stands for an operand that is not given. */
 function policyText(op: string, operand: Json | undefined, action: "deny" | "allow"): string {
-  const condition = operand === "absent" || operand === undefined ? { path: "$args.x", op } : { path: "$args.x", op, value: operand };
+  const condition =
+    operand === "absent" || operand === undefined
+      ? { path: "$args.x", op }
+      : { path: "$args.x", op, value: operand };
   return JSON.stringify({ version: 1, rules: [{ id: "r", when: [condition], action }] });
 }
 
 function decide(op: string, operand: Json | undefined, action: "deny" | "allow", args: Json) {
-  const call: PolicyCall = { tool: "t", args, actor: "a", tenant: null, environment: null, effect: null, data_class: null, blast_radius: null, run_id: "r" };
+  const call: PolicyCall = {
+    tool: "t",
+    args,
+    actor: "a",
+    tenant: null,
+    environment: null,
+    effect: null,
+    data_class: null,
+    blast_radius: null,
+    run_id: "r",
+  };
   return checkRules(compilePolicy(loadPolicy(policyText(op, operand, action), "policy.yaml")), call);
 }
 
@@ -45,7 +58,9 @@ describe.each(OP_NAMES)("op %s", (op) => {
   for (const { operand, match = [], no_match = [], uncompared = [], bad_operands = [] } of groups) {
     const shown = JSON.stringify(operand);
     it.each(match.map((x) => [JSON.stringify(x), x]))(`${shown} holds for %s`, (_, x) => {
-      expect(decide(op, operand, "deny", { x } as Json)).toMatchObject([{ action: "deny", reason: "rule r denies this call", rule: "r" }]);
+      expect(decide(op, operand, "deny", { x } as Json)).toMatchObject([
+        { action: "deny", reason: "rule r denies this call", rule: "r" },
+      ]);
       expect(decide(op, operand, "allow", { x } as Json)).toMatchObject([{ action: "allow" }]);
     });
     it.each(no_match.map((x) => [JSON.stringify(x), x]))(`${shown} does not hold for %s`, (_, x) => {
@@ -55,11 +70,16 @@ describe.each(OP_NAMES)("op %s", (op) => {
     it.each(uncompared.map((x) => [JSON.stringify(x), x]))(`${shown} cannot be compared with %s`, (_, x) => {
       const [finding, ...more] = decide(op, operand, "deny", { x } as Json);
       expect(more).toEqual([]);
-      expect(finding).toMatchObject({ action: "deny", reason: "rule r denies this call; could not compare $args.x" });
+      expect(finding).toMatchObject({
+        action: "deny",
+        reason: "rule r denies this call; could not compare $args.x",
+      });
       expect(decide(op, operand, "allow", { x } as Json)).toEqual([]);
     });
     it.each(bad_operands.map((x) => [JSON.stringify(x), x]))("refuses the operand %s", (_, x) => {
-      expect(() => loadPolicy(policyText(op, x as Json, "deny"), "policy.yaml")).toThrow(/^policy\.yaml:1:\d+: rules\[0\]\.when\[0\]\.value: .*\(op /);
+      expect(() => loadPolicy(policyText(op, x as Json, "deny"), "policy.yaml")).toThrow(
+        /^policy\.yaml:1:\d+: rules\[0\]\.when\[0\]\.value: .*\(op /,
+      );
     });
     if (operand === undefined) continue;
     it(`${shown} on a missing path is ${op === "absent"}`, () => {

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type CounterDoc, charged, usedIn } from "./counters.ts";
+
+describe("a sliding window", () => {
+  it("forgets a charge once the window has passed it", () => {
+    const doc = charged(undefined, 1_000, 5_000, 3);
+    expect(usedIn(doc, 1_000, 5_000)).toBe(3);
+    expect(usedIn(doc, 1_000, 5_999)).toBe(3);
+    expect(usedIn(doc, 1_000, 6_000)).toBe(0);
+    expect(usedIn(undefined, 1_000, 6_000)).toBe(0);
+  });
+
+  it("never counts too little, nor more than a bucket too much, and stays small", () => {
+    const step = fc.record({ wait: fc.nat({ max: 3_000 }), amount: fc.nat({ max: 5 }) });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 20_000 }),
+        fc.array(step, { maxLength: 300 }),
+        (window_ms, steps) => {
+          const width = Math.ceil(window_ms / 100);
+          const made: [number, number][] = [];
+          let now = 1_000_000;
+          let doc: CounterDoc | undefined;
+          for (const { wait, amount } of steps) {
+            now += wait;
+            const exact = made.reduce((sum, [at, n]) => (at > now - window_ms ? sum + n : sum), 0);
+            const wider = made.reduce((sum, [at, n]) => (at > now - window_ms - width ? sum + n : sum), 0);
+            const used = usedIn(doc, window_ms, now);
+            expect(used).toBeGreaterThanOrEqual(exact);
+            expect(used).toBeLessThanOrEqual(wider);
+            doc = charged(doc, window_ms, now, amount);
+            made.push([now, amount]);
+            expect(doc.buckets.length).toBeLessThanOrEqual(102);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("does not lose charges when the clock goes back or the window changes", () => {
+    let doc = charged(undefined, 60_000, 100_000, 1);
+    doc = charged(doc, 60_000, 40_000, 1);
+    expect(usedIn(doc, 60_000, 40_000)).toBe(2);
+    expect(usedIn(doc, 60_000, 159_999)).toBe(2);
+    for (let now = 200_000; now < 260_000; now += 100) doc = charged(doc, 60_000, now, 1);
+    expect(doc.buckets.length).toBeLessThanOrEqual(102);
+    for (let now = 260_000; now < 261_000; now++) doc = charged(doc, 50, now, 1);
+    expect(usedIn(doc, 50, 260_999)).toBeGreaterThanOrEqual(50);
+    for (let now = 261_000; now < 262_000; now++) doc = charged(doc, 100_000, now, 1);
+    expect(doc.buckets.length).toBeLessThanOrEqual(200);
+  });
+
+  it("does not change the document it was given", () => {
+    const doc = charged(undefined, 1_000, 5_000, 1);
+    const before = JSON.stringify(doc);
+    charged(doc, 1_000, 5_001, 1);
+    expect(JSON.stringify(doc)).toBe(before);
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { compilePattern, patternProblem, patternWeight } from "./pattern.ts";
+
+describe("patterns of policy authors", () => {
+  it("answer like RE2: anywhere in the text, unless anchored", () => {
+    expect(compilePattern("b+").test("abbc")).toBe(true);
+    expect(compilePattern("^b").test("abbc")).toBe(false);
+    expect(compilePattern("(?i)DROP").test("drop")).toBe(true);
+    expect(compilePattern("^ü.$").test("ü😀")).toBe(true);
+  });
+
+  it("do not stall on what makes other engines stall", () => {
+    const from = process.cpuUsage().user;
+    expect(compilePattern("^(a+)+$").test(`${"a".repeat(500_000)}b`)).toBe(false);
+    expect(compilePattern("(x+x+)+y").test("x".repeat(500_000))).toBe(false);
+    expect((process.cpuUsage().user - from) / 1_000).toBeLessThan(2_000);
+  });
+
+  it("cannot be tested against texts that would cost too much", () => {
+    const costly = compilePattern("a[ab]{900}[cd]");
+    expect(costly.test("ab".repeat(100))).toBe(false);
+    expect(costly.test("ab".repeat(10_000))).toBeUndefined();
+    expect(compilePattern("(?i)drop table").test("x".repeat(1_000_000))).toBe(false);
+  });
+
+  it("say what is wrong with them", () => {
+    expect(patternProblem("ok+")).toBeNull();
+    expect(patternProblem("(?!x)y")).toContain("linear-time subset");
+    expect(patternProblem(`${"(".repeat(400)}a${")".repeat(400)}`)).toBeNull();
+    expect(patternProblem("x".repeat(1_001))).toContain("longer than");
+    expect(patternProblem("(?:a{30}b{30}){30}c{900}")).toContain("repeats too much");
+  });
+
+  it("weigh more with Unicode classes", () => {
+    expect(patternWeight("\\p{L}")).toBeGreaterThan(patternWeight("[a-z]"));
+  });
+});

@@ -1,0 +1,61 @@
+/**
+ * Documents read from the checkpoint, kept while they are in use. Two generations instead of an order
+ * of use: what nobody asked for during a whole one is let go. Looking up and forgetting cost next to
+ * nothing, which matters because every change of a document forgets it here.
+ */
+import type { TableName } from "../tables.ts";
+import type { AnyDoc } from "./block.ts";
+
+type Generation = Map<TableName, Map<string, AnyDoc>>;
+
+export class DocCache {
+  private young: Generation = new Map();
+  private old: Generation = new Map();
+  private weight = 0;
+  private readonly capacity: number;
+
+  /** In characters of JSON, both generations together. */
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  get(table: TableName, key: string): AnyDoc | undefined {
+    const fresh = this.young.get(table)?.get(key);
+    if (fresh !== undefined) return fresh;
+    const doc = this.old.get(table)?.get(key);
+    if (doc !== undefined) this.put(this.young, table, key, doc);
+    return doc;
+  }
+
+  set(table: TableName, key: string, doc: AnyDoc, weight: number): void {
+    // One that would push out a good part of the others is not worth keeping.
+    if (weight > this.capacity / 16) return;
+    this.weight += weight;
+    if (this.weight > this.capacity / 2) {
+      this.old = this.young;
+      this.young = new Map();
+      this.weight = weight;
+    }
+    this.put(this.young, table, key, doc);
+  }
+
+  forget(table: TableName, key: string): void {
+    this.young.get(table)?.delete(key);
+    this.old.get(table)?.delete(key);
+  }
+
+  clear(): void {
+    this.young = new Map();
+    this.old = new Map();
+    this.weight = 0;
+  }
+
+  private put(generation: Generation, table: TableName, key: string, doc: AnyDoc): void {
+    let docs = generation.get(table);
+    if (docs === undefined) {
+      docs = new Map();
+      generation.set(table, docs);
+    }
+    docs.set(key, doc);
+  }
+}
