@@ -1,16 +1,17 @@
 /**
  * Signed bundles: the whole ledger, or one run with an inclusion proof for each of its records. The bundle
- * is written as a stream, one record a line, after every record was read back and its hash checked: what
- * does not verify is never signed.
+ * is written one record a line, after every record was read back and its hash checked: what does not verify
+ * is never signed.
  */
-
 import { canonical } from "../kernel/canonical.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
-import { leafHash, TreeBuilder } from "../ledger/tree.ts";
-import { ChainVerifier } from "../ledger/verify.ts";
-import { ledgerPages } from "../store/pages.ts";
 import type { Store } from "../store/port.ts";
+import { asLines, StretchChecker } from "./chain/chunk.ts";
+import { LedgerJoin } from "./chain/join.ts";
+import { newRunSeed } from "./chain/runs.ts";
+import { BLOCK, corrupt, type LedgerTree, type Snapshot, treeOf } from "./ledger-tree.ts";
+import { type RecordFacts, readRecordLine } from "./record.ts";
 import type { SigningKey } from "./signing.ts";
 
 export const BUNDLE_FORMAT = "svc-bundle";
@@ -29,89 +30,110 @@ export interface BundleSummary {
   key_id: string;
 }
 
-/** What one pass over the ledger up to a fixed head found. */
-interface Pass {
-  verifier: ChainVerifier;
-  tree: TreeBuilder;
+type Proofs = Record<string, string[]>;
+const PAGE = 1_024;
+
+/** The text of a whole-ledger bundle, as far as the ledger went when it began. */
+export async function* ledgerBundle(store: Store, key: SigningKey, exported_ms: number): AsyncGenerator<string> {
+  const { records, hash } = await store.head();
+  const seed = newRunSeed();
+  const tree = { cuts: [], largest: Number.POSITIVE_INFINITY };
+  const checker = new StretchChecker({ seed, tree, in_bundle: false });
+  const join = new LedgerJoin({ seed, tree: true });
+  let text = opening("ledger", null, exported_ms);
+  while (join.records < records) {
+    const lines = await store.records({ from: join.records, to: records - 1, limit: PAGE });
+    if (lines.length === 0) throw corrupt(join.records, "it is not there, though the store counts it");
+    text += `${join.records === 0 ? "\n" : ",\n"}${lines.join(",\n")}`;
+    if (!join.add(checker.check(asLines(`${lines.join("\n")}\n`)))) throw corrupt(join.bad!.seq, join.bad!.problem);
+    yield text;
+    text = "";
+  }
+  if (join.head !== hash) throw corrupt(records - 1, "its hash is not the head that the store keeps");
+  yield text +
+    closing(key, {
+      kind: "ledger",
+      run_id: null,
+      exported_ms,
+      head: hash,
+      count: records,
+      first_seq: records === 0 ? null : 0,
+      last_seq: records === 0 ? null : records - 1,
+      tree: { size: records, root: join.root()! },
+    });
 }
 
-async function* checkedPages(
-  store: Store,
-  pass: Pass,
-  choose: (line: string) => boolean,
-): AsyncGenerator<string[]> {
-  for await (const lines of ledgerPages(store)) {
+/** The text of a single-run bundle; throws where neither the run nor a record of it is known. */
+export async function runBundle(store: Store, run_id: string, key: SigningKey, exported_ms: number): Promise<string> {
+  // Read first: whatever the run holds by now must be found on the ledger afterwards.
+  const run = await store.get("runs", run_id);
+  const known = run?.next_run_seq ?? 0;
+  const tree = treeOf(store);
+  const snapshot = await tree.snapshot();
+  const trail = await readTrail(store, run_id, snapshot.records);
+  if (trail.length === 0 && run === undefined) throw new SvcError("not_found", `unknown run ${run_id}`);
+  if (trail.length < known) {
+    throw new SvcError("corrupt", `run ${run_id} has ${known} records, but only ${trail.length} were found; nothing was signed`);
+  }
+  const proofs = await proveTrail(tree, snapshot, trail);
+  const records = trail.map(({ line }, i) => `${i === 0 ? "\n" : ",\n"}${line}`).join("");
+  return `${opening("run", run_id, exported_ms)}${records}${closing(
+    key,
+    {
+      kind: "run",
+      run_id,
+      exported_ms,
+      head: snapshot.head,
+      count: trail.length,
+      first_seq: trail[0]?.seq ?? null,
+      last_seq: trail.at(-1)?.seq ?? null,
+      tree: snapshot.tree,
+    },
+    proofs,
+  )}`;
+}
+
+interface Entry {
+  seq: number;
+  line: string;
+}
+
+/** The run's records up to a size of the ledger, numbered without a gap. */
+async function readTrail(store: Store, run_id: string, size: number): Promise<Entry[]> {
+  const trail: Entry[] = [];
+  let from = 0;
+  while (from < size) {
+    const lines = await store.records({ run_id, from, to: size - 1, limit: PAGE });
     for (const line of lines) {
-      if (!pass.verifier.take(line)) {
-        const bad = pass.verifier.stretch.bad!;
-        throw new SvcError(
-          "corrupt",
-          `the ledger does not verify at record ${bad.seq}: ${bad.problem}; nothing was signed`,
-        );
-      }
-      pass.tree.add(leafHash(pass.verifier.body), choose(line));
+      const facts = readRecordLine(line);
+      if (typeof facts === "string") throw corrupt(from, facts);
+      if (!isNext(facts, run_id, trail)) throw corrupt(facts.seq, "it is not the next record of its run");
+      trail.push({ seq: facts.seq, line });
+      from = facts.seq + 1;
     }
-    yield lines;
+    if (lines.length < PAGE) break;
   }
+  return trail;
 }
 
-/** The text of a whole-ledger bundle. */
-export async function* ledgerBundle(
-  store: Store,
-  key: SigningKey,
-  exported_ms: number,
-): AsyncGenerator<string> {
-  const pass: Pass = { verifier: new ChainVerifier(), tree: new TreeBuilder() };
-  yield opening("ledger", null, exported_ms);
-  let first = true;
-  for await (const lines of checkedPages(store, pass, () => false)) {
-    yield `${first ? "\n" : ",\n"}${lines.join(",\n")}`;
-    first = false;
-  }
-  const { records, hash } = pass.verifier.stretch;
-  yield closing(key, {
-    kind: "ledger",
-    run_id: null,
-    exported_ms,
-    head: hash,
-    count: records,
-    first_seq: records === 0 ? null : 0,
-    last_seq: records === 0 ? null : records - 1,
-    tree: { size: records, root: pass.tree.root() },
-  });
+function isNext(facts: RecordFacts, run_id: string, trail: readonly Entry[]): boolean {
+  return facts.run_id === run_id && facts.run_seq === trail.length && facts.seq > (trail.at(-1)?.seq ?? -1);
 }
 
-/** The text of a single-run bundle. Throws before the first byte when the run has no records. */
-export async function runBundle(
-  store: Store,
-  run_id: string,
-  key: SigningKey,
-  exported_ms: number,
-): Promise<string> {
-  const pass: Pass = { verifier: new ChainVerifier(), tree: new TreeBuilder() };
-  const wanted = `"run_id":${JSON.stringify(run_id)},"run_seq":`;
-  const records: string[] = [];
-  const choose = (line: string): boolean => {
-    // The text may also stand inside a string, so a hit is confirmed by reading the record.
-    if (!line.includes(wanted) || (JSON.parse(line) as { run_id?: string }).run_id !== run_id) return false;
-    records.push(line);
-    return true;
-  };
-  for await (const _ of checkedPages(store, pass, choose));
-  if (records.length === 0) throw new SvcError("not_found", `run ${run_id} has no ledger records`);
-  const { proofs, size, root } = pass.tree.finish();
-  const seqs = [...proofs.keys()];
-  const summary = {
-    kind: "run" as const,
-    run_id,
-    exported_ms,
-    head: pass.verifier.stretch.hash,
-    count: records.length,
-    first_seq: seqs[0]!,
-    last_seq: seqs[seqs.length - 1]!,
-    tree: { size, root },
-  };
-  return `${opening("run", run_id, exported_ms)}\n${records.join(",\n")}${closing(key, summary, Object.fromEntries(proofs))}`;
+/** A proof for each record, taken from its block as it is stored now. */
+async function proveTrail(tree: LedgerTree, snapshot: Snapshot, trail: readonly Entry[]): Promise<Proofs> {
+  const proofs: Proofs = {};
+  let i = 0;
+  while (i < trail.length) {
+    const block = Math.floor(trail[i]!.seq / BLOCK);
+    const { lines, leaves } = await tree.readBlock(snapshot, block);
+    for (; i < trail.length && Math.floor(trail[i]!.seq / BLOCK) === block; i++) {
+      const { seq, line } = trail[i]!;
+      if (lines[seq - block * BLOCK] !== line) throw corrupt(seq, "two readings of it differ");
+      proofs[seq] = tree.proof(snapshot, seq, leaves);
+    }
+  }
+  return proofs;
 }
 
 function opening(kind: string, run_id: string | null, exported_ms: number): string {
@@ -122,7 +144,7 @@ function opening(kind: string, run_id: string | null, exported_ms: number): stri
 function closing(
   key: SigningKey,
   facts: Omit<BundleSummary, "format" | "version" | "key_id">,
-  proofs: Record<string, string[]> = {},
+  proofs: Proofs = {},
 ): string {
   const summary: BundleSummary = { format: BUNDLE_FORMAT, version: 1, ...facts, key_id: key.key_id };
   const { head, count, first_seq, last_seq, tree, key_id } = summary;

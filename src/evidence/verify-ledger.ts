@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Store } from "../store/port.ts";
 import { asLines, type CheckOptions } from "./chain/chunk.ts";
 import { type FirstBad, LedgerJoin, type Moment } from "./chain/join.ts";
-import { checkAndJoin, coreCount, openCheckers, type Task } from "./chain/pool.ts";
+import { allCores, checkAndJoin, openCheckers, type Task } from "./chain/pool.ts";
 import { LineFile, type Region } from "./chain/region.ts";
 import { newRunSeed } from "./chain/runs.ts";
 
@@ -21,14 +21,14 @@ export interface LedgerCheck {
   root: string | null;
   /** Head and root at each of the sizes asked for that the ledger reached. */
   moments: ReadonlyMap<number, Moment>;
-  /** How many threads did the work. */
+  /** How many threads did the work; 0 where it was done here. */
   threads: number;
 }
 
 export interface VerifyOptions {
   tree?: boolean;
   sizes?: Iterable<number>;
-  /** How many threads; by default one, or one for each core where the ledger is large. */
+  /** How many threads; by default none, or one for each core where the ledger is large. */
   threads?: number | undefined;
 }
 
@@ -37,7 +37,7 @@ const CHUNK_BYTES = 2 * 1_048_576;
 /** Below this, starting threads takes longer than the work. */
 const PARALLEL_BYTES = 16 * 1_048_576;
 const PARALLEL_RECORDS = 25_000;
-const PAGE = 2_000;
+const PAGE = 2_048;
 /** How long a line that another process is writing may take to be finished. */
 const LINE_WAIT_MS = 50;
 const LINE_WAITS = 6;
@@ -64,7 +64,7 @@ export async function checkFileRegion(
   options: VerifyOptions,
   in_bundle: boolean,
 ): Promise<LedgerCheck & { unreadable: boolean }> {
-  const threads = options.threads ?? (region.end - region.start >= PARALLEL_BYTES ? coreCount() : 1);
+  const threads = options.threads ?? (region.end - region.start >= PARALLEL_BYTES ? allCores() : 0);
   const { join, check } = prepare(options, in_bundle);
   const checkers = openCheckers({ path, options: check }, threads);
   try {
@@ -77,7 +77,7 @@ export async function checkFileRegion(
 
 export async function verifyStoreLedger(store: Store, options: VerifyOptions = {}): Promise<LedgerCheck> {
   const { records, hash } = await store.head();
-  const threads = options.threads ?? (records >= PARALLEL_RECORDS ? coreCount() : 1);
+  const threads = options.threads ?? (records >= PARALLEL_RECORDS ? allCores() : 0);
   const { join, check } = prepare(options, false);
   const checkers = openCheckers({ path: null, options: check }, threads);
   try {

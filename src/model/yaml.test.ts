@@ -29,13 +29,13 @@ describe("readYaml", () => {
   });
 
   it("names file, line, column and field of every problem, in the order of the file", () => {
-    const text = "ports:\n  - {port: x}\n  - {prot: 1}\nlabels:\n  a b: {colour: rde}\neither: {}\n";
+    const text = "ports:\n  - {port: x}\n  - {prot: 1}\nlabels:\n  a b: {colour: grean}\neither: {}\n";
     expect(problemsOf(() => readYaml(text, "f.yaml", schema))).toEqual([
       "f.yaml:1:1: name: is missing; write text",
       'f.yaml:2:12: ports[0].port: must be a number, not the text "x"',
       "f.yaml:3:5: ports[1].port: is missing; write a number",
       'f.yaml:3:6: ports[1].prot: unknown key; did you mean "port"?',
-      'f.yaml:5:17: labels["a b"].colour: must be one of red, green, not "rde"; did you mean "red"?',
+      'f.yaml:5:17: labels["a b"].colour: must be one of red, green, not "grean"; did you mean "green"?',
       "f.yaml:6:9: either: {} has none of the forms that fit here; write text or a list",
     ]);
   });

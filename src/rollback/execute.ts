@@ -12,7 +12,7 @@ import { type BeginResult, beginUnit } from "./begin.ts";
 import { classify, type Standing, type Undo } from "./classify.ts";
 import { completeUnit } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
-import { acquireLease, keepLease, type Lease, releaseLease } from "./lease.ts";
+import { acquireLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
 import { type Loaded, loadForRollback, loadRunDoc } from "./load.ts";
 import type { Compensator, Reader, UndoCheck } from "./ports.ts";
 import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./report.ts";
@@ -75,10 +75,15 @@ export async function executeRollback(
   const lease = options.lease ?? (await acquireLease(core, run_id));
   const heartbeat = keepLease(core, lease);
   try {
-    return await new Rollback(core, run_id, options, tools, lease, heartbeat.lost).run();
-  } finally {
+    const report = await new Rollback(core, run_id, options, tools, lease, heartbeat.lost).run();
+    await heartbeat.stop();
+    // A rollback that was taken over without noticing has only its own side to tell.
+    if (options.lease === undefined) await endLease(core, lease);
+    return report;
+  } catch (error) {
     await heartbeat.stop();
     if (options.lease === undefined) await releaseLease(core, lease);
+    throw error;
   }
 }
 

@@ -80,8 +80,15 @@ export function acquireLease(core: Core, run_id: string): Promise<Lease> {
 
 /** Lets go, so that another need not wait. A lease that cannot be released lapses by itself. */
 export async function releaseLease(core: Core, lease: Lease): Promise<void> {
+  await endLease(core, lease).catch(() => {});
+}
+
+/** The same at a good end; throws where it was no longer ours. */
+export async function endLease(core: Core, lease: Lease): Promise<void> {
   const unit = { needs: [leaseNeed(lease.run_id)], run: (tx: Tx) => dropLease(tx, lease) };
-  await core.store.transact(unit).catch(() => {});
+  await core.store.transact(unit).catch((error: unknown) => {
+    if (error instanceof LostLease) throw error;
+  });
 }
 
 export interface Heartbeat {

@@ -55,7 +55,7 @@ interface Life {
   /** Reads of each step in this life. */
   reads: Map<number, number>;
   busy: boolean;
-  known_lease: boolean;
+  had_lease: boolean;
   /** Was paused, not killed: it goes on after others have taken over. */
   zombie: boolean;
   paused: Promise<void>;
@@ -253,7 +253,7 @@ export class Case {
     const life: Life = {
       dead: false,
       zombie: false,
-      known_lease: false,
+      had_lease: false,
       paused,
       wake,
       reads: new Map(),
@@ -281,7 +281,8 @@ export class Case {
     if (result === "dead") {
       this.counts.deaths++;
       // One that had its lease may come back; one that had not would start a rollback of its own.
-      if (life.known_lease && dice.chance(30)) {
+      const holds = life.had_lease && this.store.getSync("leases", `rollback/${RUN}`) !== undefined;
+      if (holds && dice.chance(30)) {
         life.zombie = true;
         this.sleeping.push({ life, ended });
       }
@@ -356,6 +357,7 @@ export class Case {
     life.tried.add(call.step);
     life.busy = true;
     await this.tick(life);
+    if (life.zombie) return;
     if (!last && this.dice.chance(7)) {
       const before = this.model.steps.length;
       await this.call();
@@ -407,7 +409,7 @@ export class Case {
           return async <T>(unit: Unit<T>): Promise<T> => {
             await this.tick(life);
             const value = await target.transact(unit);
-            life.known_lease = true;
+            life.had_lease = true;
             await this.tick(life);
             return value;
           };

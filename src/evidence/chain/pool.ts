@@ -29,12 +29,15 @@ export interface Checkers {
   close(): Promise<void>;
 }
 
+/** As many threads as asked for; none means that the work is done here. */
 export function openCheckers(setup: CheckSetup, threads: number): Checkers {
-  return threads > 1 ? new CheckPool(setup, threads) : new CheckHere(setup);
+  return threads > 0 ? new CheckPool(setup, threads) : new CheckHere(setup);
 }
 
-export function coreCount(): number {
-  return availableParallelism();
+/** Threads for work that is worth sharing out: one for each core, or none where there is only one core. */
+export function allCores(): number {
+  const cores = availableParallelism();
+  return cores > 1 ? cores : 0;
 }
 
 /** Feeds tasks to the checkers and the results, in order, to the join; stops at the first thing wrong. */

@@ -99,8 +99,10 @@ function bound({ max, per, window }: Limit, unit: string): string {
   return `${max}${unit === "" ? "" : ` ${unit}`} ${whose} in ${window}`;
 }
 
+/** Rounded past what people write, so that 10.1 of 100 is 0.101 and a mark at 0.101 is reached. */
 function shareOf(used: number, max: number): number {
-  return max > 0 ? used / max : used > 0 ? 1 : 0;
+  if (max === 0) return used > 0 ? 1 : 0;
+  return Number((used / max).toPrecision(12));
 }
 
 /** When a budget without `warn_at` counts as nearly used up. */

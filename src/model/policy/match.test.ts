@@ -45,7 +45,12 @@ describe("MatchIndex", () => {
     const index = new MatchIndex(entries);
     let looks = 0;
     const watched = call({ tool: "tool4242.run" });
-    Object.defineProperty(watched, "actor", { get: () => (looks++, "nobody") });
+    Object.defineProperty(watched, "actor", {
+      get: () => {
+        looks++;
+        return "nobody";
+      },
+    });
     expect(index.matching(watched)).toEqual([4242]);
     expect(looks).toBe(1);
     expect(index.all()).toHaveLength(10_000);

@@ -76,17 +76,18 @@ export class Mirror {
 
   /** A checkpoint has taken in journals up to its generation: what it holds need not be kept twice. */
   release(base: Base): void {
-    if (base.generation <= this.base.generation) return;
+    // Others may have moved it past what this process has read; then it waits until it has.
+    if (base.generation <= this.base.generation || base.generation >= this.overlays.active.generation) return;
     const released = this.overlays.release(base.generation);
     for (const overlay of released) for (const table of overlay.tableNames) this.empty.delete(table);
     this.recent = released.at(-1);
-    if (this.overlays.isEmpty) this.overlays.open(base.generation + 1);
     this.tail.release(base.head.records);
     this.base = base;
   }
 
   get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
-    const slot = this.overlays.get(table, key) ?? this.recent?.get(table, key);
+    let slot = this.overlays.get(table, key);
+    if (slot === undefined) slot = this.recent?.get(table, key);
     if (slot !== undefined) return slot === null ? undefined : (docOf(slot) as Tables[N]);
     if (this.empty.has(table)) return undefined;
     const cached = this.cache.get(table, key);

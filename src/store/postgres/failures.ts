@@ -28,14 +28,19 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** The fault of one unit, and not of the database: found while encoding, or by PostgreSQL. */
+/** The fault of one unit, and not of the database: found by PostgreSQL, or by us while encoding. */
 export function isValueError(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError || VALUE.test(sqlState(error) ?? "");
+  return VALUE.test(sqlState(error) ?? "") || isEncodingError(error);
+}
+
+/** Node's own errors of these kinds, such as a bad port, carry a code; the language's do not. */
+function isEncodingError(error: unknown): boolean {
+  return (error instanceof TypeError || error instanceof RangeError) && !("code" in error);
 }
 
 /** The connection is gone or going, rather than the statement refused. */
 export function isConnectionLoss(error: unknown): boolean {
-  if (error instanceof SvcError) return false;
+  if (error instanceof SvcError || isEncodingError(error)) return false;
   const state = sqlState(error);
   return state === undefined || /^(?:08|57P|53300)/.test(state);
 }
@@ -43,11 +48,12 @@ export function isConnectionLoss(error: unknown): boolean {
 export function failure(error: unknown): SvcError {
   if (error instanceof SvcError) return error;
   const state = sqlState(error);
+  if (isValueError(error)) {
+    return new SvcError("invalid", `the database cannot hold one of the values (${state ?? "not JSON"})`);
+  }
   if (state === undefined) return unreachable(error);
   const known = KNOWN[state];
   if (known !== undefined) return new SvcError(known[0], known[1]);
-  if (VALUE.test(state))
-    return new SvcError("invalid", `the database cannot hold one of the values (${state})`);
   const said = SPEAKABLE.test(state) && error instanceof Error ? `: ${error.message}` : "";
   return new SvcError("unavailable", `ledger unavailable: PostgreSQL answered ${state}${said}`);
 }

@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { sha256Hex } from "../../kernel/hash.ts";
+import { rootFromProof, TreeBuilder } from "../../ledger/tree.ts";
+import { HashLevels } from "./levels.ts";
+
+describe("the levels of a tree", () => {
+  const entries = Array.from({ length: 40 }, (_, i) => sha256Hex(`entry ${i}`));
+
+  it("have every root and every path, also with an open end", () => {
+    for (let size = 1; size <= entries.length; size++) {
+      const tree = new TreeBuilder();
+      for (const hash of entries.slice(0, size)) tree.add(Buffer.from(hash, "hex"));
+      const wanted = tree.root();
+      for (const pushed of [size, size - 1]) {
+        const levels = new HashLevels();
+        for (const hash of entries.slice(0, pushed)) levels.push(hash);
+        const last = entries[pushed];
+        expect(levels.root(size, last)).toBe(wanted);
+        for (let i = 0; i < size; i++) {
+          expect(rootFromProof(Buffer.from(entries[i]!, "hex"), i, size, levels.path(i, size, last))).toBe(wanted);
+        }
+      }
+    }
+  });
+
+  it("keep the roots of smaller sizes", () => {
+    const levels = new HashLevels();
+    const roots = entries.map((hash, i) => {
+      levels.push(hash);
+      return levels.root(i + 1);
+    });
+    roots.forEach((root, i) => expect(levels.root(i + 1)).toBe(root));
+    expect(() => levels.root(entries.length + 1)).toThrow("not known");
+  });
+});

@@ -1,0 +1,57 @@
+/** Every full node of an RFC 6962 tree over a growing list of hashes: any range, any path, without going back to the list. */
+import { joinHashes, splitOf } from "./subtrees.ts";
+
+export class HashLevels {
+  /** `levels[j][i]` covers the entries from `i * 2^j` on. */
+  private readonly levels: string[][] = [[]];
+
+  get count(): number {
+    return this.levels[0]!.length;
+  }
+
+  at(index: number): string | undefined {
+    return this.levels[0]![index];
+  }
+
+  push(hash: string): void {
+    let node = hash;
+    for (let j = 0; ; j++) {
+      this.levels[j] ??= [];
+      const level = this.levels[j]!;
+      level.push(node);
+      if (level.length % 2 === 1) return;
+      node = joinHashes(level[level.length - 2]!, node);
+    }
+  }
+
+  /** The root over `size` entries; `last` stands in for one behind those that were pushed. */
+  root(size: number, last?: string): string {
+    return this.range(0, size, last);
+  }
+
+  /** The inclusion proof of an entry among the first `size`, lowest sibling first. */
+  path(index: number, size: number, last?: string): string[] {
+    const siblings: string[] = [];
+    let [from, to] = [0, size];
+    while (to - from > 1) {
+      const middle = from + splitOf(to - from);
+      siblings.push(index < middle ? this.range(middle, to, last) : this.range(from, middle, last));
+      if (index < middle) to = middle;
+      else from = middle;
+    }
+    return siblings.reverse();
+  }
+
+  private range(from: number, to: number, last: string | undefined): string {
+    const size = to - from;
+    const level = Math.log2(size);
+    if (Number.isInteger(level) && from % size === 0) {
+      const node = this.levels[level]?.[from / size];
+      if (node !== undefined) return node;
+      if (size === 1 && from === this.count && last !== undefined) return last;
+    }
+    if (size <= 1) throw new Error("this part of the tree is not known");
+    const middle = from + splitOf(size);
+    return joinHashes(this.range(from, middle, last), this.range(middle, to, last));
+  }
+}
