@@ -6,7 +6,7 @@ import { openStore } from "../src/store/open.ts";
 import type { Store, Unit } from "../src/store/port.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
-import { alternate, ratio, type Row } from "./report.ts";
+import { alternate, type Row, ratio } from "./report.ts";
 
 const WRITERS = 64;
 const KINDS = ["files", "sqlite", "postgres"] as const;
@@ -18,7 +18,14 @@ function unit(n: number): Unit<void> {
     needs: [["runs", "bench"]],
     run(tx) {
       tx.get("meta", "bench");
-      tx.append({ ts_ms: n, event: "intended", actor: "bench", tool: "bench.tool", step: n, reason: "measuring" });
+      tx.append({
+        ts_ms: n,
+        event: "intended",
+        actor: "bench",
+        tool: "bench.tool",
+        step: n,
+        reason: "measuring",
+      });
       tx.put("meta", `${key}/a`, { n, text: "a step of a run, about as large as one" });
       tx.put("meta", `${key}/b`, { n });
       tx.put("meta", "bench", { n });
@@ -46,7 +53,12 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
   const rows: Row[] = [];
   try {
     for (const kind of KINDS) {
-      const store = await openStore({ store: kind, data: join(folder, kind), database_url: database.url, warn: () => {} });
+      const store = await openStore({
+        store: kind,
+        data: join(folder, kind),
+        database_url: database.url,
+        warn: () => {},
+      });
       const speeds = await alternate(rounds, {
         grouped: () => measure(store, seconds * 300, WRITERS),
         // One writer at a time waits for every record: what a store without group commit does with any number.

@@ -6,9 +6,10 @@ import { compilePolicy } from "../src/model/policy/compile.ts";
 import type { PolicyDoc } from "../src/model/policy/schema.ts";
 import { scopeSeal } from "../src/model/run.ts";
 import type { BenchOptions } from "./main.ts";
-import { alternate, ratio, type Row } from "./report.ts";
+import { alternate, type Row, ratio } from "./report.ts";
 
-const MANIFESTS = "- {tool: payments.refund, effect: irreversible, permission: pay, risk: {data_class: financial}}";
+const MANIFESTS =
+  "- {tool: payments.refund, effect: irreversible, permission: pay, risk: {data_class: financial}}";
 
 /** `n` rules: one for the tool that is called, the others for other tools. */
 function policyOf(n: number): PolicyDoc {
@@ -50,7 +51,15 @@ function factsFor(doc: PolicyDoc): Facts {
     args,
     manifest,
     policy,
-    call: { ...facts, tool: manifest.tool, args, environment: "prod", effect: manifest.effect, data_class: "financial", blast_radius: null },
+    call: {
+      ...facts,
+      tool: manifest.tool,
+      args,
+      environment: "prod",
+      effect: manifest.effect,
+      data_class: "financial",
+      blast_radius: null,
+    },
     halts: [],
     kill_switch: null,
     missing_prerequisites: [],
@@ -74,7 +83,11 @@ function perSecond(work: () => unknown, ms = 300): number {
 }
 
 export async function run({ rounds }: BenchOptions): Promise<Row[]> {
-  const facts = { one: factsFor(policyOf(1)), hundred: factsFor(policyOf(100)), many: factsFor(policyOf(10_000)) };
+  const facts = {
+    one: factsFor(policyOf(1)),
+    hundred: factsFor(policyOf(100)),
+    many: factsFor(policyOf(10_000)),
+  };
   const peers = await peerEngines();
   const speeds = await alternate(rounds, {
     one: () => perSecond(() => decide(facts.one)),
@@ -83,13 +96,36 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
     ...peers,
   });
   const rows: Row[] = [
-    { suite: "decide", what: "100 rules: time against 1 rule", value: ratio(speeds.one, speeds.hundred), unit: "x", goal: { at_most: 3 } },
-    { suite: "decide", what: "10,000 rules: time against 100", value: ratio(speeds.hundred, speeds.many), unit: "x", goal: { at_most: 2 } },
-    { suite: "decide", what: "decisions a second, 100 rules", value: speeds.hundred.reduce((a, b) => a + b) / rounds, goal: null },
+    {
+      suite: "decide",
+      what: "100 rules: time against 1 rule",
+      value: ratio(speeds.one, speeds.hundred),
+      unit: "x",
+      goal: { at_most: 3 },
+    },
+    {
+      suite: "decide",
+      what: "10,000 rules: time against 100",
+      value: ratio(speeds.hundred, speeds.many),
+      unit: "x",
+      goal: { at_most: 2 },
+    },
+    {
+      suite: "decide",
+      what: "decisions a second, 100 rules",
+      value: speeds.hundred.reduce((a, b) => a + b) / rounds,
+      goal: null,
+    },
   ];
   for (const name of Object.keys(peers)) {
     const peer = (speeds as Record<string, number[]>)[name]!;
-    rows.push({ suite: "decide", what: `100 rules: speed against ${name}`, value: ratio(speeds.hundred, peer), unit: "x", goal: { at_least: 1 } });
+    rows.push({
+      suite: "decide",
+      what: `100 rules: speed against ${name}`,
+      value: ratio(speeds.hundred, peer),
+      unit: "x",
+      goal: { at_least: 1 },
+    });
   }
   return rows;
 }

@@ -49,6 +49,11 @@ export function print(rows: readonly Row[]): void {
   const head = ["suite", "what", "measured", "goal", ""];
   const widths = head.map((title, i) => Math.max(title.length, ...cells.map((cell) => cell[i]!.length)));
   for (const line of [head, widths.map((width) => "-".repeat(width)), ...cells]) {
-    console.log(line.map((cell, i) => cell.padEnd(widths[i]!)).join("  ").trimEnd());
+    console.log(
+      line
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join("  ")
+        .trimEnd(),
+    );
   }
 }

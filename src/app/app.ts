@@ -34,7 +34,16 @@ export interface App {
   jobTools: JobTools | null;
   /** Reads manifests, policy and keys again; throws and keeps the old ones when they do not load. */
   reload(): Promise<{ manifests: number; policy: string; keys: number }>;
+  /** The tool servers behind this process; only a gateway has any. */
+  connectors?(): Connector[];
   close(): Promise<void>;
+}
+
+export interface Connector {
+  name: string;
+  transport: "stdio" | "http";
+  ok: boolean;
+  tools: number;
 }
 
 /** Tells the side channels what was recorded. They cannot fail the caller. */

@@ -21,6 +21,8 @@ export interface Call {
   };
   /** Set by an operation whose success has another status this time. */
   status?: number;
+  /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
+  objections?: readonly string[];
 }
 
 /** An answer that is not JSON. */

@@ -23,6 +23,8 @@ export interface IntentInput {
   args: Json;
   reason: string;
   depends_on: readonly number[];
+  /** What the surface itself holds against the call, such as a tool definition that changed. */
+  objections?: readonly string[] | undefined;
 }
 
 /** The parts of a run that never change; kept by callers to name a unit's needs before it runs. */
@@ -97,6 +99,7 @@ export function gather(
     counters: readCounters(tx, policy, call),
     request: slot === undefined ? null : (tx.get("approvals", slot.id) ?? null),
     fresh_approval_id,
+    objections: input.objections,
   };
   return { facts, args_hash, idempotency };
 }

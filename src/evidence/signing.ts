@@ -28,24 +28,65 @@ export interface SigningKey extends PublicKey {
   sign(domain: Domain, summary: Json): string;
 }
 
-const ED25519_SPKI_PREFIX_BYTES = 12;
+/** A public Ed25519 key in DER is these bytes and then the 32 of the key (RFC 8410); there is no other form. */
+const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
+const RAW_BYTES = 32;
+const PEM = /^-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]+?)\r?\n-----END PUBLIC KEY-----\s*$/;
 
-function keyId(key: KeyObject): string {
-  const spki = key.export({ type: "spki", format: "der" });
-  return sha256Hex(spki.subarray(ED25519_SPKI_PREFIX_BYTES)).slice(0, 16);
+function rawKey(key: KeyObject): Buffer {
+  return key.export({ type: "spki", format: "der" }).subarray(SPKI_PREFIX.length);
 }
 
+function keyId(raw: Uint8Array): string {
+  return sha256Hex(raw).slice(0, 16);
+}
+
+/**
+ * A PEM file as svc keygen writes it. It is read more strictly than OpenSSL would: the text that came with
+ * evidence is not signed, so it must not have several spellings.
+ */
 export function parsePublicKey(pem: string, what: string): PublicKey {
   if (/PRIVATE KEY/.test(pem)) throw invalid(`${what}: is a private key; give the .pub file`);
-  let key: KeyObject;
-  try {
-    key = createPublicKey(pem);
-  } catch {
-    throw invalid(`${what}: is not a PEM public key as svc keygen writes it`);
+  const der = strictBase64(PEM.exec(pem)?.[1]?.replace(/[\r\n]/g, "") ?? "");
+  if (der === undefined) throw invalid(`${what}: is not a PEM public key as svc keygen writes it`);
+  if (der.length !== SPKI_PREFIX.length + RAW_BYTES || !der.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX)) {
+    throw invalid(`${what}: is ${otherKind(pem)}; an Ed25519 public key is needed`);
   }
-  if (key.asymmetricKeyType !== "ed25519")
-    throw invalid(`${what}: is a ${key.asymmetricKeyType} key; an Ed25519 key is needed`);
-  return { key, key_id: keyId(key), pem: key.export({ type: "spki", format: "pem" }) as string };
+  const raw = der.subarray(SPKI_PREFIX.length);
+  if (isWeak(raw)) throw invalid(`${what}: is no usable Ed25519 key: signatures under it prove nothing`);
+  const key = createPublicKey({ key: der, format: "der", type: "spki" });
+  return { key, key_id: keyId(raw), pem: key.export({ type: "spki", format: "pem" }) as string };
+}
+
+/** Bytes whose only spelling is this text. */
+function strictBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.length > 0 && bytes.toString("base64") === text ? bytes : undefined;
+}
+
+function otherKind(pem: string): string {
+  try {
+    return `a ${createPublicKey(pem).asymmetricKeyType} key`;
+  } catch {
+    return "a damaged key";
+  }
+}
+
+/** The y coordinates of the points of small order, little-endian, without the sign bit. */
+const SMALL_ORDER: ReadonlySet<string> = new Set([
+  "00".repeat(32),
+  `01${"00".repeat(31)}`,
+  `ec${"ff".repeat(30)}7f`,
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+]);
+
+/** Whether anybody can sign for the key, or it has a second spelling (y not below the prime). */
+function isWeak(raw: Uint8Array): boolean {
+  const y = Buffer.from(raw);
+  y[31] = y[31]! & 0x7f;
+  const isUnreduced = y[0]! >= 0xed && y[31] === 0x7f && y.subarray(1, 31).every((byte) => byte === 0xff);
+  return isUnreduced || SMALL_ORDER.has(y.toString("hex"));
 }
 
 export function parseSigningKey(pem: string, what: string): SigningKey {
@@ -63,16 +104,16 @@ export function parseSigningKey(pem: string, what: string): SigningKey {
   const key = createPublicKey(secret);
   return {
     key,
-    key_id: keyId(key),
+    key_id: keyId(rawKey(key)),
     pem: key.export({ type: "spki", format: "pem" }) as string,
     sign: (domain, summary) => signBytes(null, message(domain, summary), secret).toString("base64"),
   };
 }
 
 export function verifySignature(key: PublicKey, domain: Domain, summary: Json, signature: string): boolean {
-  const bytes = Buffer.from(signature, "base64");
   // One spelling only: a signature that decodes leniently could be changed without changing it.
-  if (bytes.length !== 64 || bytes.toString("base64") !== signature) return false;
+  const bytes = strictBase64(signature);
+  if (bytes?.length !== 64) return false;
   return verifyBytes(null, message(domain, summary), key.key, bytes);
 }
 
@@ -85,6 +126,6 @@ export function newKeyPair(): { private_pem: string; public_pem: string; key_id:
   return {
     private_pem: privateKey.export({ type: "pkcs8", format: "pem" }) as string,
     public_pem: publicKey.export({ type: "spki", format: "pem" }) as string,
-    key_id: keyId(publicKey),
+    key_id: keyId(rawKey(publicKey)),
   };
 }

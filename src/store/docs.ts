@@ -66,4 +66,6 @@ export interface PinDoc {
   first_seen_ms: number;
   changed_ms: number | null;
   changed_hash: string | null;
+  /** The manifest that stood for the definition when it was pinned; a new one accepts a changed definition. */
+  manifest_hash: string | null;
 }

@@ -178,4 +178,5 @@ export function createSession(post) {
 if (typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope) {
   const session = createSession((message) => globalThis.postMessage(message));
   globalThis.onmessage = ({ data }) => session(data);
+  globalThis.postMessage({ type: "ready" });
 }

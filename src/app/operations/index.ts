@@ -1,6 +1,7 @@
 /** Every operation of the service, in the order of the reference. */
 import type { Operation } from "../operation.ts";
 import { approve, breakGlass, deny, getApproval, listApprovals, preApprove } from "./approvals.ts";
+import { listConnectors } from "./connectors.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "./delegations.ts";
 import { exportRun } from "./export.ts";
 import { halt, listHalts, resume } from "./halts.ts";
@@ -45,6 +46,7 @@ export const OPERATIONS: readonly Operation[] = [
   searchRuns,
   searchRecords,
   status,
+  listConnectors,
   listHalts,
   halt,
   resume,

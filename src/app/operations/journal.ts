@@ -51,7 +51,8 @@ export const intent = operation({
   },
   async run(call, { params, body }) {
     const run = await ownRun(call.app, call.principal, params.id);
-    const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [] };
+    const { objections } = call;
+    const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [], objections };
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
     return answered(

@@ -28,4 +28,6 @@ export interface Facts {
   request: ApprovalDoc | null;
   /** The id a new request will have. */
   fresh_approval_id: string;
+  /** Reasons against the call that only the surface can know; they refuse as the run's mode says. */
+  objections?: readonly string[] | undefined;
 }

@@ -35,6 +35,8 @@ const lifecycle: Stage = ({ manifest, run }) => {
   return [{ force: "mode", reason: "no manifest is registered for this tool: its only manifest is a draft" }];
 };
 
+const objections: Stage = ({ objections = [] }) => objections.map((reason): Refusal => ({ force: "mode", reason }));
+
 const scope: Stage = ({ manifest, run }) => {
   if (manifest === null || run.scope.permissions.includes(manifest.permission)) return [];
   return [{ force: "mode", reason: `permission ${manifest.permission} is not in the run's scope` }];
@@ -77,6 +79,7 @@ export const STAGES: readonly Stage[] = [
   runState,
   manifest,
   lifecycle,
+  objections,
   scope,
   halts,
   prerequisites,

@@ -9,10 +9,14 @@ import type { Helper } from "./helper.ts";
 import type { Log } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 
-/** Bounds of a journal: what a start has to replay, and how much memory the overlays take. */
-export const JOURNAL_CHANGES = 16_000;
-export const JOURNAL_RECORDS = 8_000;
-export const JOURNAL_BYTES = 8_000_000;
+/** How long a journal may get: what a start has to replay, and how much memory the overlays take. */
+export interface JournalBounds {
+  changes: number;
+  records: number;
+  bytes: number;
+}
+
+export const JOURNAL_BOUNDS: JournalBounds = { changes: 8_000, records: 4_000, bytes: 4_000_000 };
 /** Beyond this the checkpoint is failing for good, and memory must not pay for it. */
 const JOURNAL_BYTES_MOST = 256_000_000;
 const RETRY_MS = 1_000;
@@ -25,6 +29,7 @@ export interface CheckpointerParts {
   mirror: Mirror;
   helper: Helper;
   checkpoint: () => Checkpoint;
+  bounds: JournalBounds;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -44,15 +49,15 @@ export class Checkpointer {
 
   /** Under the lock, before a batch: closes the journal once it is long enough; says whether it did. */
   async rotateIfDue(): Promise<boolean> {
-    const { log, mirror } = this.parts;
+    const { log, mirror, bounds } = this.parts;
     const { active, frozen } = mirror.overlays;
     if (log.journal_bytes > JOURNAL_BYTES_MOST) {
       throw new SvcError("unavailable", "ledger unavailable: the checkpoint database cannot be written");
     }
     const isLong =
-      active.changes >= JOURNAL_CHANGES ||
-      active.records >= JOURNAL_RECORDS ||
-      log.journal_bytes >= JOURNAL_BYTES;
+      active.changes >= bounds.changes ||
+      active.records >= bounds.records ||
+      log.journal_bytes >= bounds.bytes;
     if (!isLong || frozen.length > 0 || performance.now() < this.notBefore) return false;
     try {
       await this.rotate();

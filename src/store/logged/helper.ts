@@ -5,7 +5,13 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 
-type Jobs = Record<string, (input: never) => unknown>;
+/** What a store's thread can do, by name. */
+export type Jobs = Record<string, (input: never) => unknown>;
+
+export interface Helper {
+  ask<T>(job: string, input: unknown): Promise<T>;
+  close(): Promise<void>;
+}
 
 interface Request {
   id: number;
@@ -19,7 +25,7 @@ interface Reply {
   failure?: { code: string | undefined; errcode: number | undefined; message: string };
 }
 
-/** In the thread: answers jobs one after the other. `make` is given what the store passed to `Helper`. */
+/** In the thread: answers jobs one after the other. `make` is given what the store passed to `ThreadHelper`. */
 export function serveJobs<S>(make: (setting: S) => Jobs): void {
   let jobs: Jobs | undefined;
   parentPort!.on("message", ({ id, job, input }: Request) => {
@@ -35,11 +41,17 @@ export function serveJobs<S>(make: (setting: S) => Jobs): void {
   });
 }
 
-export class Helper {
+/** A thread that has had nothing to do for this long ends, and gives its memory back. */
+const IDLE_MS = 5_000;
+/** Its work is short bursts over strings: a small nursery costs it little and saves what it holds. */
+const YOUNG_MB = 8;
+
+export class ThreadHelper implements Helper {
   private readonly entry: URL;
   private readonly setting: unknown;
   private readonly waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   private worker: Worker | undefined;
+  private idle: NodeJS.Timeout | undefined;
   private lastId = 0;
 
   constructor(entry: URL, setting: unknown) {
@@ -54,14 +66,13 @@ export class Helper {
       this.worker ??= this.start();
       // Whoever waits for an answer must get it before the process may end.
       this.worker.ref();
+      clearTimeout(this.idle);
       this.worker.postMessage({ id, job, input } satisfies Request);
     });
   }
 
   async close(): Promise<void> {
-    const { worker } = this;
-    this.worker = undefined;
-    await worker?.terminate();
+    await this.end();
     this.fail(new SvcError("unavailable", "the store is closed"));
   }
 
@@ -70,7 +81,10 @@ export class Helper {
     worker.on("message", ({ id, value, failure }: Reply) => {
       const waiting = this.waiting.get(id);
       this.waiting.delete(id);
-      if (this.waiting.size === 0) worker.unref();
+      if (this.waiting.size === 0) {
+        worker.unref();
+        this.idle = setTimeout(() => void this.end(), IDLE_MS).unref();
+      }
       if (failure === undefined) waiting?.resolve(value);
       else
         waiting?.reject(
@@ -81,6 +95,13 @@ export class Helper {
     worker.on("error", (error) => this.lose(worker, error));
     worker.on("exit", () => this.lose(worker, new Error("the helper thread ended")));
     return worker;
+  }
+
+  private async end(): Promise<void> {
+    const { worker } = this;
+    clearTimeout(this.idle);
+    this.worker = undefined;
+    await worker?.terminate();
   }
 
   private lose(worker: Worker, error: Error): void {
@@ -98,10 +119,11 @@ export class Helper {
 
 /** From source (tests, development) a thread does not inherit the loader that reads TypeScript. */
 function startWorker(entry: URL, setting: unknown): Worker {
-  if (!entry.pathname.endsWith(".ts")) return new Worker(entry, { workerData: setting });
+  const options = { workerData: setting, resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } };
+  if (!entry.pathname.endsWith(".ts")) return new Worker(entry, options);
   const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
   const program = `import(${loader}).then((tsx) => { tsx.register(); return import(${JSON.stringify(entry.href)}); })`;
-  return new Worker(program, { eval: true, workerData: setting });
+  return new Worker(program, { ...options, eval: true });
 }
 
 /** The file beside `module` of that name, as source or as built. */

@@ -10,9 +10,9 @@ import { type ChangeSignal, changeSignal } from "../change-signal.ts";
 import { GroupCommit } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
-import { Checkpointer } from "./checkpointer.ts";
+import { Checkpointer, JOURNAL_BOUNDS, type JournalBounds } from "./checkpointer.ts";
 import { Committer } from "./committer.ts";
-import { type Disk, errorCode, writeAll } from "./disk.ts";
+import { type Disk, errorCode, nodeDisk, writeAll } from "./disk.ts";
 import type { Helper } from "./helper.ts";
 import { countDocuments, listDocuments } from "./listing.ts";
 import type { Log } from "./log.ts";
@@ -20,14 +20,28 @@ import { Mirror } from "./mirror.ts";
 import { Reserve } from "./reserve.ts";
 import { LedgerSearch, type Stretch } from "./search.ts";
 
-export interface LoggedStoreParts {
-  folder: string;
-  checkpoint_path: string;
+/** What a test may put in the place of the real thing. */
+export interface LoggedStoreOptions {
   disk: Disk;
   helper: Helper;
+  bounds: JournalBounds;
+}
+
+export interface LoggedStoreParts extends LoggedStoreOptions {
+  folder: string;
+  checkpoint_path: string;
   warn(message: string, fields?: Record<string, unknown>): void;
   /** The log may ask where lines lie, which the store knows. */
   makeLog(locate: (from: number, to: number) => Stretch): Log;
+}
+
+/** The real things, where nothing else was asked for. */
+export function withDefaults(helper: () => Helper, options: Partial<LoggedStoreOptions>): LoggedStoreOptions {
+  return {
+    disk: options.disk ?? nodeDisk,
+    helper: options.helper ?? helper(),
+    bounds: options.bounds ?? JOURNAL_BOUNDS,
+  };
 }
 
 /** How often somebody who waits for a change has other processes looked at. */
@@ -51,7 +65,7 @@ export class LoggedStore implements Store {
   private closed = false;
 
   private constructor(parts: LoggedStoreParts) {
-    const { disk, folder, warn, helper, checkpoint_path } = parts;
+    const { disk, folder, warn, helper, checkpoint_path, bounds } = parts;
     const { mirror } = this;
     this.parts = parts;
     this.log = parts.makeLog((from, to) => this.search.locate(from, to));
@@ -60,7 +74,7 @@ export class LoggedStore implements Store {
     const checkpoint = () => this.committer.checkpoint;
     this.search = new LedgerSearch(mirror, checkpoint, this.log);
     this.committer = new Committer({ log: this.log, mirror, reserve: this.reserve, checkpoint_path, warn });
-    this.checkpointer = new Checkpointer({ log: this.log, mirror, helper, checkpoint, warn });
+    this.checkpointer = new Checkpointer({ log: this.log, mirror, helper, checkpoint, bounds, warn });
     this.commits = new GroupCommit((batch, until) => this.commit(batch, until));
   }
 

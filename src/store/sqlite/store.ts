@@ -1,22 +1,29 @@
 /** The sqlite store: ledger and journal in one database, the checkpoint in another beside it. */
-import { type Disk, makeFolder, nodeDisk } from "../logged/disk.ts";
-import { besideModule, Helper } from "../logged/helper.ts";
-import { LoggedStore } from "../logged/store.ts";
+import { makeFolder } from "../logged/disk.ts";
+import { besideModule, ThreadHelper } from "../logged/helper.ts";
+import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
 import type { Store } from "../port.ts";
 import { SqliteLog } from "./log.ts";
 import { checkpointPath, databasePath } from "./paths.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
-export async function openSqliteStore(folder: string, warn: Warn, disk: Disk = nodeDisk): Promise<Store> {
+export async function openSqliteStore(
+  folder: string,
+  warn: Warn,
+  options: Partial<LoggedStoreOptions> = {},
+): Promise<Store> {
+  const parts = withDefaults(
+    () => new ThreadHelper(besideModule(import.meta.url, "worker"), folder),
+    options,
+  );
+  const { disk, helper } = parts;
   await makeFolder(disk, folder);
-  const helper = new Helper(besideModule(import.meta.url, "worker"), folder);
   return LoggedStore.open({
+    ...parts,
     folder,
     checkpoint_path: checkpointPath(folder),
-    disk,
     warn,
-    helper,
     makeLog: () => new SqliteLog({ disk, folder, path: databasePath(folder), helper, warn }),
   });
 }

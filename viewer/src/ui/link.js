@@ -3,13 +3,28 @@
 
 import { createSession } from "../session.js";
 
+/** A function that sends to the session. What is sent before the worker runs waits, and is not lost if it never does. */
 export function connect(onMessage) {
+  const waiting = [];
+  let deliver = null;
+  const use = (target) => {
+    deliver = target;
+    for (const message of waiting.splice(0)) deliver(message);
+  };
+  const inPage = () => use(createSession(onMessage));
   const worker = startWorker();
-  if (worker === null) return createSession((message) => onMessage(message));
-  worker.onmessage = ({ data }) => onMessage(data);
-  worker.onerror = ({ message }) =>
-    onMessage({ type: "failed", text: `could not be read: ${message}`, of: "open", name: null });
-  return (message) => worker.postMessage(message);
+  if (worker === null) inPage();
+  else {
+    worker.onmessage = ({ data }) => {
+      if (data.type === "ready") use((message) => worker.postMessage(message));
+      else onMessage(data);
+    };
+    worker.onerror = ({ message }) => {
+      if (deliver === null) inPage();
+      else onMessage({ type: "failed", text: `could not be read: ${message}`, of: "open", name: null });
+    };
+  }
+  return (message) => (deliver === null ? waiting.push(message) : deliver(message));
 }
 
 function startWorker() {

@@ -1,0 +1,74 @@
+/** Planning a rollback: ten times the steps may cost eleven times the time, no more. */
+
+import { readManifests } from "../src/model/manifest/load.ts";
+import type { StepDoc } from "../src/model/run.ts";
+import { planRollback } from "../src/rollback/plan.ts";
+import type { BenchOptions } from "./main.ts";
+import { alternate, type Row, ratio } from "./report.ts";
+
+const set = readManifests([
+  {
+    file: "m",
+    text: `
+- {tool: open, effect: idempotent, permission: p}
+- {tool: make, effect: compensable, permission: p, requires: [open], compensation: {tool: unmake, args: {id: $result.id}}}
+`,
+  },
+]);
+
+function steps(n: number): StepDoc[] {
+  return Array.from({ length: n }, (_, i) => {
+    const tool = i % 10 === 0 ? "open" : "make";
+    return {
+      run_id: "r",
+      step: i,
+      tool,
+      reason: "r",
+      effect: set.active(tool)!.effect,
+      status: "succeeded",
+      depends_on: i % 7 === 3 ? [i - 1] : [],
+      requires: set.active(tool)!.requires,
+      compensation_tool: tool === "make" ? "unmake" : null,
+      handle: "h",
+      error: null,
+      manifest_version: "1",
+      manifest_hash: set.hashOf(set.active(tool)!),
+      risk_score: 0,
+      args_hash: "",
+      result_hash: null,
+      intended_ms: 0,
+      finished_ms: 0,
+      intended_seq: 2 * i,
+      succeeded_seq: 2 * i + 1,
+      compensated_seq: null,
+      idempotency: null,
+    };
+  });
+}
+
+export async function run({ rounds }: BenchOptions): Promise<Row[]> {
+  const manifests = new Map(set.all.map((manifest) => [set.hashOf(manifest), manifest]));
+  const measure = (all: StepDoc[]) => {
+    const payloads = new Map(all.map(({ step }) => [step, { refs: { "$result.id": step } }]));
+    return () => {
+      const times = 40_000 / all.length;
+      const start = performance.now();
+      for (let i = 0; i < times; i++) planRollback({ run_id: "r" }, all, manifests, payloads);
+      return (performance.now() - start) / times;
+    };
+  };
+  const small = measure(steps(1_000));
+  const large = measure(steps(10_000));
+  small();
+  large();
+  const times = await alternate(rounds, { small, large });
+  return [
+    {
+      suite: "rollback",
+      what: "planning 10,000 steps: time against 1,000",
+      value: ratio(times.large, times.small),
+      unit: "x",
+      goal: { at_most: 11 },
+    },
+  ];
+}

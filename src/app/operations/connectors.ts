@@ -1,0 +1,23 @@
+/** The tool servers behind a gateway. A standalone server has none. */
+import { z } from "zod";
+import { operation } from "../operation.ts";
+import { emptyQuery, noParams } from "../schemas.ts";
+
+export const listConnectors = operation({
+  id: "list_connectors",
+  summary: "The tool servers behind this process; empty on a standalone server",
+  method: "GET",
+  path: "/v1/connectors",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({
+    connectors: z.array(
+      z.strictObject({ name: z.string(), transport: z.enum(["stdio", "http"]), ok: z.boolean(), tools: z.int() }),
+    ),
+  }),
+  status: 200,
+  async run({ app }) {
+    return { connectors: app.connectors?.() ?? [] };
+  },
+});

@@ -1,0 +1,86 @@
+/** The members of a bundle around its records: which there are, what each must be, and what of them is signed. */
+import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
+import { BUNDLE_FORMAT, type BundleSummary } from "./bundle.ts";
+import { isCount, isHash } from "./record.ts";
+
+const REQUIRED = ["format", "version", "kind", "exported_ms", "head", "count", "tree", "key_id", "signature"] as const;
+/** `public_key` only helps to check; `first_seq` and `last_seq` are signed and may be spelled out. */
+const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq"] as const;
+const KNOWN: ReadonlySet<string> = new Set([...REQUIRED, ...OPTIONAL]);
+/** No tree of a 64-bit size is higher. */
+const MAX_PROOF = 64;
+
+export interface Members {
+  kind: "ledger" | "run";
+  run_id: string | null;
+  exported_ms: number;
+  head: string;
+  count: number;
+  tree: { size: number; root: string };
+  proofs: { [seq: string]: string[] };
+  /** As the bundle has it, or undefined where it does not say. */
+  first_seq: Json | undefined;
+  last_seq: Json | undefined;
+  key_id: Json;
+  public_key: Json | undefined;
+  signature: Json;
+}
+
+/** The members once each is what it must be, or what is wrong. `records` is not among them. */
+export function readMembers(members: JsonObject): Members | string {
+  const unknown = Object.keys(members).find((name) => !KNOWN.has(name));
+  if (unknown !== undefined) {
+    return `it has a member ${JSON.stringify(unknown.slice(0, 60))}, which no bundle has and no signature covers`;
+  }
+  const missing = REQUIRED.find((name) => members[name] === undefined);
+  if (missing !== undefined) return `it has no ${missing}`;
+  return problemOf(members) ?? (members as unknown as Members & JsonObject as Members);
+}
+
+function problemOf(members: JsonObject): string | undefined {
+  const { format, version, kind, exported_ms, count, head, proofs } = members;
+  if (format !== BUNDLE_FORMAT || version !== 1) return "it is not a svc-bundle of version 1";
+  if (kind !== "ledger" && kind !== "run") return "its kind is neither ledger nor run";
+  if (!isCount(exported_ms)) return "its exported_ms is not a time in milliseconds";
+  if (!isCount(count)) return "its count is not a whole number from 0";
+  if (!isHash(head)) return "its head is not 64 hex digits";
+  const tree = treeProblem(members["tree"]);
+  if (tree !== undefined) return tree;
+  const run_id = members["run_id"] ?? null;
+  members["run_id"] = run_id;
+  if (kind === "run" ? typeof run_id !== "string" : run_id !== null) {
+    return "a run's bundle names its run, and a ledger's names none";
+  }
+  members["proofs"] = proofs ?? {};
+  if (proofs === null || !isJsonObject(members["proofs"])) return "its proofs are not an object";
+  const bad = Object.entries(members["proofs"]).find(([, path]) => !isProof(path));
+  return bad === undefined ? undefined : `the inclusion proof of record ${bad[0].slice(0, 20)} is not a list of hashes`;
+}
+
+/** `{size, root}` and nothing more; anchors carry the same. */
+export function treeProblem(tree: Json | undefined): string | undefined {
+  if (!isJsonObject(tree) || Object.keys(tree).sort().join() !== "root,size") return "its tree is not {size, root}";
+  return isCount(tree["size"]) && isHash(tree["root"]) ? undefined : "its tree is not a size and a hash";
+}
+
+function isProof(path: Json): boolean {
+  return Array.isArray(path) && path.length <= MAX_PROOF && path.every(isHash);
+}
+
+/** What was signed, put together from what was found and never as the bundle spells it. */
+export function summaryOf(members: Members, first_seq: number | null, last_seq: number | null): BundleSummary {
+  const { kind, run_id, exported_ms, head, count, tree, key_id } = members;
+  return {
+    format: BUNDLE_FORMAT,
+    version: 1,
+    kind,
+    run_id,
+    exported_ms,
+    head,
+    count,
+    first_seq,
+    last_seq,
+    tree,
+    key_id: key_id as string,
+  };
+}

@@ -1,0 +1,57 @@
+/** Key files: made once with a private half that only its owner can read, never overwritten, read with care. */
+import { open, rm } from "node:fs/promises";
+import { fileError, readTextFileSync } from "../config/files.ts";
+import { conflict } from "../kernel/errors.ts";
+import { newKeyPair, type PublicKey, parsePublicKey, parseSigningKey, type SigningKey } from "./signing.ts";
+
+const MAX_KEY_BYTES = 65_536;
+
+export interface KeyFiles {
+  private_file: string;
+  public_file: string;
+  key_id: string;
+}
+
+/** Writes `<prefix>.key` (mode 0600) and `<prefix>.pub`; refuses where either exists. */
+export async function writeKeyFiles(prefix: string): Promise<KeyFiles> {
+  const pair = newKeyPair();
+  const files = { private_file: `${prefix}.key`, public_file: `${prefix}.pub`, key_id: pair.key_id };
+  await create(files.private_file, pair.private_pem, 0o600);
+  try {
+    await create(files.public_file, pair.public_pem, 0o644);
+  } catch (error) {
+    // Made a moment ago and never shown to anybody; half a pair would only confuse.
+    await rm(files.private_file, { force: true });
+    throw error;
+  }
+  return files;
+}
+
+async function create(path: string, text: string, mode: number): Promise<void> {
+  try {
+    const handle = await open(path, "wx", mode);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") {
+      throw conflict(`${path} exists already, and a key is never overwritten; choose another prefix`);
+    }
+    throw fileError(path, error);
+  }
+}
+
+export function readSigningKey(path: string): SigningKey {
+  return parseSigningKey(readTextFileSync(path, MAX_KEY_BYTES), path);
+}
+
+/** The keys that somebody trusts, by their id. */
+export type TrustedKeys = ReadonlyMap<string, PublicKey>;
+
+export function readTrustedKeys(paths: readonly string[]): TrustedKeys {
+  const keys = paths.map((path) => parsePublicKey(readTextFileSync(path, MAX_KEY_BYTES), path));
+  return new Map(keys.map((key) => [key.key_id, key]));
+}

@@ -1,0 +1,70 @@
+/** The records of one run inside a bundle: each by itself, its place in the run, and its link to a neighbour. */
+import { hash as digest } from "node:crypto";
+import { GENESIS } from "../ledger/record.ts";
+import type { BundleFile } from "./bundle-file.ts";
+import { BROKEN_LINK } from "./chain/chunk.ts";
+import type { LineFile } from "./chain/region.ts";
+import { type RecordFacts, readRecordText } from "./record.ts";
+
+export interface Trail {
+  entries: { seq: number; leaf: string }[];
+  last_hash: string;
+  problem: string | undefined;
+  /** A line as such could not be read, so the layout may be another one. */
+  unreadable: boolean;
+}
+
+const STEP = 1_048_576;
+
+/** The text of each record in its order; lines of the file without the comma that ends them. */
+export function* recordTexts(file: LineFile, bundle: BundleFile): Generator<string> {
+  if ("lines" in bundle) {
+    yield* bundle.lines;
+    return;
+  }
+  const { region } = bundle;
+  for (let from = region.start; from < region.end; from += STEP) {
+    const { bytes, length } = file.lines(region, from, Math.min(from + STEP, region.end));
+    const isEnd = from + STEP >= region.end;
+    const lines = length === 0 ? [] : bytes.toString("utf8", 0, length - 1).split("\n");
+    for (const [i, line] of lines.entries()) {
+      const isLast = isEnd && i === lines.length - 1;
+      // Without its comma a line is no JSON text any more, and is found unreadable.
+      yield isLast ? line : (/^(.*),[ \t\r]*$/s.exec(line)?.[1] ?? "");
+    }
+  }
+}
+
+export function readTrail(texts: Iterable<string>, run_id: string): Trail {
+  const trail: Trail = { entries: [], last_hash: GENESIS, problem: undefined, unreadable: false };
+  let last: RecordFacts | undefined;
+  for (const text of texts) {
+    const facts = readRecordText(text);
+    if (typeof facts === "string") {
+      return { ...trail, problem: `record ${trail.entries.length} of the bundle: ${facts}`, unreadable: true };
+    }
+    const problem = placeProblem(facts, last, run_id, trail.entries.length);
+    if (problem !== undefined) return { ...trail, problem: `record ${facts.seq}: ${problem}` };
+    trail.entries.push({ seq: facts.seq, leaf: digest("sha256", `\0${facts.body}`, "hex") });
+    last = facts;
+    trail.last_hash = facts.hash;
+  }
+  return trail;
+}
+
+function placeProblem(
+  facts: RecordFacts,
+  last: RecordFacts | undefined,
+  run_id: string,
+  due: number,
+): string | undefined {
+  if (digest("sha256", facts.body, "hex") !== facts.hash) return "its hash does not match what it says: it was changed";
+  if (facts.run_id !== run_id) return "it belongs to another run, or to none";
+  if (facts.seq === 0 && facts.prev !== GENESIS) return "its prev is not 64 zeros, though it is the first record";
+  if (last !== undefined) {
+    if (facts.seq <= last.seq) return "it is repeated or out of order";
+    if (facts.seq === last.seq + 1 && facts.prev !== last.hash) return BROKEN_LINK;
+  }
+  if (facts.run_seq === due) return undefined;
+  return `its run_seq is ${facts.run_seq} where ${due} was due: a record of the run is missing`;
+}

@@ -1,0 +1,186 @@
+/**
+ * Verifying a bundle with nothing but the bundle and, best, a key that one trusts: every record's hash, the
+ * chain or the inclusion proofs, the counts, and the signature over what was found. What a bundle claims is
+ * never believed where it can be computed.
+ */
+import { hash as digest } from "node:crypto";
+import { canonical } from "../kernel/canonical.ts";
+import { invalid } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
+import { GENESIS } from "../ledger/record.ts";
+import { rootFromProof } from "../ledger/tree.ts";
+import { type BundleFile, readLaidOut, readWhole } from "./bundle-file.ts";
+import { type Members, readMembers, summaryOf } from "./bundle-members.ts";
+import { asLines, StretchChecker } from "./chain/chunk.ts";
+import { LedgerJoin } from "./chain/join.ts";
+import { LineFile } from "./chain/region.ts";
+import { newRunSeed } from "./chain/runs.ts";
+import type { TrustedKeys } from "./key-files.ts";
+import { readTrail, recordTexts, type Trail } from "./run-trail.ts";
+import { checkSignature, type Trust } from "./signature-check.ts";
+import { checkFileRegion } from "./verify-ledger.ts";
+
+export interface BundleReport {
+  kind: "ledger" | "run";
+  run_id: string | null;
+  exported_ms: number;
+  count: number;
+  first_seq: number | null;
+  last_seq: number | null;
+  tree_size: number;
+  head: string;
+  /** Whether the ledger's last record is in the bundle, so that head and tree are tied together. */
+  head_tied: boolean;
+  key_id: string;
+  trust: Exclude<Trust, "unchecked">;
+}
+
+export type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: string };
+
+/** Throws where there is nothing that could be a bundle; a bundle that does not hold is an answer. */
+export async function verifyBundle(path: string, trusted: TrustedKeys): Promise<BundleVerdict> {
+  const file = new LineFile(path);
+  try {
+    if (file.size === 0) throw invalid(`${path}: is empty: there is nothing to verify`);
+    const laidOut = readLaidOut(file);
+    const judged = laidOut === null ? "another layout" : await judge(file, laidOut, trusted);
+    return judged === "another layout" ? ((await judge(file, readWhole(file), trusted)) as BundleVerdict) : judged;
+  } finally {
+    file.close();
+  }
+}
+
+/** What was found in the records; a problem where they do not hold together. */
+interface RecordsFound {
+  count: number;
+  first_seq: number | null;
+  last_seq: number | null;
+  last_hash: string;
+  problem: string | undefined;
+}
+
+async function judge(
+  file: LineFile,
+  bundle: BundleFile | { problem: string },
+  trusted: TrustedKeys,
+): Promise<BundleVerdict | "another layout"> {
+  const no = (problem: string): BundleVerdict => ({ ok: false, problem });
+  if ("problem" in bundle) return no(bundle.problem);
+  const members = readMembers(bundle.members);
+  if (typeof members === "string") return no(members);
+  const found = await (members.kind === "ledger" ? checkLedger : checkRun)(file, bundle, members);
+  if (found === "another layout") return found;
+  const problem = found.problem ?? countProblem(members, found);
+  if (problem !== undefined) return no(problem);
+  const { first_seq, last_seq } = found;
+  const { key_id, public_key, signature } = members;
+  const summary = summaryOf(members, first_seq, last_seq) as unknown as Json;
+  const signed = checkSignature({ domain: "bundle", summary, key_id, public_key, signature }, trusted);
+  if ("problem" in signed) return no(signed.problem);
+  if (signed.trust === "unchecked") {
+    return no("its signature cannot be checked: it carries no public key; give one with --pub <file>");
+  }
+  const { kind, run_id, exported_ms, count, head, tree } = members;
+  const head_tied = last_seq !== null && last_seq === tree.size - 1;
+  const report = { kind, run_id, exported_ms, count, first_seq, last_seq, tree_size: tree.size, head, head_tied };
+  return { ok: true, report: { ...report, key_id: key_id as string, trust: signed.trust } };
+}
+
+function countProblem(members: Members, found: RecordsFound): string | undefined {
+  if (members.count !== found.count) return `it says that it holds ${members.count} records, and holds ${found.count}`;
+  for (const name of ["first_seq", "last_seq"] as const) {
+    if (members[name] !== undefined && members[name] !== found[name]) return `its ${name} is not that of its records`;
+  }
+  return undefined;
+}
+
+/** The whole chain from its start to the head, and the tree over every record. */
+async function checkLedger(
+  file: LineFile,
+  bundle: BundleFile,
+  members: Members,
+): Promise<RecordsFound | "another layout"> {
+  const check = "region" in bundle ? await checkFileRegion(file.path, bundle.region, { tree: true }, true) : checkLines(bundle.lines);
+  if (check.unreadable && "region" in bundle) return "another layout";
+  const { records, head, root, first_bad } = check;
+  const found = {
+    count: records,
+    first_seq: records === 0 ? null : 0,
+    last_seq: records === 0 ? null : records - 1,
+    last_hash: head,
+  };
+  if (first_bad !== null) return { ...found, problem: `record ${first_bad.seq}: ${first_bad.problem}` };
+  let problem: string | undefined;
+  if (members.count !== records) problem = countProblem(members, { ...found, problem });
+  else if (members.head !== head) problem = "its head is not the hash of its last record";
+  else if (members.tree.size !== records) problem = `its tree has ${members.tree.size} leaves, and it holds ${records} records`;
+  else if (members.tree.root !== root) problem = "its tree root is not that of its records";
+  else problem = provenLeaves(file, bundle, members);
+  return { ...found, problem };
+}
+
+function checkLines(lines: readonly string[]) {
+  const seed = newRunSeed();
+  const checker = new StretchChecker({ seed, tree: { cuts: [], largest: Number.POSITIVE_INFINITY }, in_bundle: false });
+  const join = new LedgerJoin({ seed, tree: true });
+  if (lines.length > 0) join.add(checker.check(asLines(lines.map((line) => `${line}\n`).join(""))));
+  const { records, head, bad } = join;
+  return { records, head, root: join.root(), first_bad: bad, unreadable: false };
+}
+
+/** Proofs add nothing to a whole ledger, but those that are there must hold. */
+function provenLeaves(file: LineFile, bundle: BundleFile, members: Members): string | undefined {
+  const wanted = new Set(Object.keys(members.proofs));
+  if (wanted.size === 0) return undefined;
+  let seq = 0;
+  for (const text of recordTexts(file, bundle)) {
+    if (wanted.delete(String(seq))) {
+      const { hash: _, ...body } = JSON.parse(text) as { [name: string]: Json };
+      const problem = proofProblem(members, { seq, leaf: digest("sha256", `\0${canonical(body)}`, "hex") });
+      if (problem !== undefined) return problem;
+    }
+    seq++;
+  }
+  return wanted.size === 0 ? undefined : SURPLUS;
+}
+
+const SURPLUS = "it has an inclusion proof for a record that it does not hold";
+
+/** Each record proven to be in the signed tree, and the run's own numbering without a gap. */
+async function checkRun(
+  file: LineFile,
+  bundle: BundleFile,
+  members: Members,
+): Promise<RecordsFound | "another layout"> {
+  const trail = readTrail(recordTexts(file, bundle), members.run_id!);
+  if (trail.unreadable && "region" in bundle) return "another layout";
+  const { entries, last_hash } = trail;
+  const found = {
+    count: entries.length,
+    first_seq: entries[0]?.seq ?? null,
+    last_seq: entries.at(-1)?.seq ?? null,
+    last_hash,
+  };
+  const problem = trail.problem ?? countProblem(members, { ...found, problem: undefined }) ?? runProblem(members, trail);
+  return { ...found, problem };
+}
+
+function runProblem(members: Members, { entries, last_hash }: Trail): string | undefined {
+  for (const entry of entries) {
+    const problem = proofProblem(members, entry);
+    if (problem !== undefined) return problem;
+  }
+  if (Object.keys(members.proofs).length !== entries.length) return SURPLUS;
+  const { size } = members.tree;
+  if (size === 0 && members.head !== GENESIS) return "its head is not that of an empty ledger, as its tree is";
+  const isTied = entries.at(-1)?.seq === size - 1;
+  return isTied && last_hash !== members.head ? "its head is not the hash of the ledger's last record, which it holds" : undefined;
+}
+
+function proofProblem({ tree, proofs }: Members, { seq, leaf }: { seq: number; leaf: string }): string | undefined {
+  const proof = Object.hasOwn(proofs, String(seq)) ? proofs[seq] : undefined;
+  if (proof === undefined) return `record ${seq}: it has no inclusion proof`;
+  if (seq >= tree.size) return `record ${seq}: it lies beyond the signed tree of ${tree.size} leaves`;
+  if (rootFromProof(Buffer.from(leaf, "hex"), seq, tree.size, proof) === tree.root) return undefined;
+  return `record ${seq}: its inclusion proof does not lead to the signed tree root`;
+}

@@ -1,0 +1,170 @@
+/**
+ * A tool server that is a child process, spoken to over its pipes. It sees a handful of variables and
+ * what its configuration names, has a process group of its own that ends with it, and can neither fill
+ * our memory (a line without end, a pipe that nobody reads) nor block on a stderr that nobody reads.
+ */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { watchGroup } from "../../process/orphan-guard.ts";
+import { NotSent } from "./failure.ts";
+import { Lines } from "./lines.ts";
+
+export interface ChildCommand {
+  command: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  cwd: string | null;
+}
+
+const INHERITED = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"] as const;
+const MAX_LINE_BYTES = 32 * 1_048_576;
+/** What may wait for a child that does not read: past it, calls are refused instead of kept. */
+const MAX_UNREAD_BYTES = 8 * 1_048_576;
+const STDERR_KEPT_BYTES = 4_096;
+/** How long after its exit what a child still had in the pipe is waited for. */
+const LINGER_MS = 100;
+const GRACE_MS = 1_500;
+
+export function childVariables(
+  configured: Readonly<Record<string, string>>,
+  parent: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const name of INHERITED) {
+    const value = parent[name];
+    // An exported shell function is code that the child's shell would run.
+    if (value !== undefined && !value.startsWith("()")) env[name] = value;
+  }
+  return { ...env, ...configured };
+}
+
+export class ChildTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+
+  private readonly spec: ChildCommand;
+  private readonly lines = new Lines(MAX_LINE_BYTES);
+  private child: ChildProcessWithoutNullStreams | null = null;
+  private unwatch: () => void = () => {};
+  private stderr = "";
+  private closed = false;
+
+  constructor(spec: ChildCommand) {
+    this.spec = spec;
+  }
+
+  /** The end of what it wrote to stderr: mostly why it did not start. */
+  get complaint(): string {
+    return this.stderr.trim();
+  }
+
+  start(): Promise<void> {
+    const { command, args, env, cwd } = this.spec;
+    const child = spawn(command, [...args], {
+      detached: true,
+      shell: false,
+      stdio: "pipe",
+      env: childVariables(env),
+      ...(cwd === null ? {} : { cwd }),
+    });
+    this.child = child;
+    if (child.pid !== undefined) this.unwatch = watchGroup(child.pid);
+    this.listen(child);
+    return new Promise((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", (error) => {
+        reject(error);
+        this.finish();
+      });
+    });
+  }
+
+  private listen(child: ChildProcessWithoutNullStreams): void {
+    child.stdout.on("data", (chunk: Buffer) => {
+      const fits = this.lines.push(chunk, (line) => this.read(line));
+      if (!fits) this.giveUp(`it wrote a line of more than ${MAX_LINE_BYTES} bytes`);
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      this.stderr = (this.stderr + chunk.toString("utf8")).slice(-STDERR_KEPT_BYTES);
+    });
+    for (const stream of [child.stdin, child.stdout, child.stderr]) {
+      stream.on("error", (error) => this.onerror?.(error));
+    }
+    child.once("close", () => this.finish());
+    // A grandchild may hold the pipe for ever; what the child itself wrote is there by now.
+    child.once("exit", () => setTimeout(() => this.finish(), LINGER_MS));
+  }
+
+  private read(line: string): void {
+    let message: unknown;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      // Some servers print to stdout; what is no message is not ours to read.
+      return;
+    }
+    if (typeof message !== "object" || message === null || Array.isArray(message)) return;
+    this.onmessage?.(message as JSONRPCMessage);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.child?.stdin;
+    if (this.closed || stdin === undefined || !stdin.writable) throw new NotSent("its process has ended");
+    if (stdin.writableLength > MAX_UNREAD_BYTES) throw new NotSent("it has stopped reading its input");
+    stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  private giveUp(why: string): void {
+    this.onerror?.(new Error(why));
+    this.kill("SIGKILL");
+    this.finish();
+  }
+
+  /** Polite first: its input ends, then it is asked to go, then it is ended, all of its group with it. */
+  async close(): Promise<void> {
+    const { child } = this;
+    if (child === null || this.closed) return;
+    const gone = new Promise<true>((resolve) => child.once("exit", () => resolve(true)));
+    child.stdin.end();
+    if (child.exitCode === null && child.signalCode === null && !(await within(gone, GRACE_MS))) {
+      this.kill("SIGTERM");
+      await within(gone, GRACE_MS);
+    }
+    this.kill("SIGKILL");
+    this.finish();
+  }
+
+  private kill(signal: NodeJS.Signals): void {
+    const pid = this.child?.pid;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // The group is already gone.
+    }
+  }
+
+  private finish(): void {
+    if (this.closed) return;
+    this.closed = true;
+    const { child } = this;
+    this.kill("SIGKILL");
+    for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
+    child?.unref();
+    this.unwatch();
+    this.onclose?.();
+  }
+}
+
+async function within(done: Promise<true>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([done, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * What a failed request to an upstream means. Only three things can be known: the upstream answered with
+ * an error, the request never left, or nobody knows whether it took effect.
+ */
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { EgressRefused } from "../../egress/refusal.ts";
+import { messageOf } from "../../kernel/errors.ts";
+
+export type Failure =
+  | { kind: "answered"; code: number; message: string; data: unknown }
+  | { kind: "not_sent"; message: string }
+  | { kind: "unknown"; message: string };
+
+/** Nothing reached the upstream. */
+export class NotSent extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = "NotSent";
+  }
+}
+
+/** Marks an error that we made ourselves for a request whose answer can no longer come. */
+export const LOST = Object.freeze({ lost: true });
+export const LOST_CODE = -32_099;
+
+export function failureOf(error: unknown): Failure {
+  if (error instanceof NotSent) return { kind: "not_sent", message: error.message };
+  if (error instanceof EgressRefused) return { kind: "not_sent", message: error.message };
+  if (error instanceof ProtocolError) {
+    if (error.data === LOST) return { kind: "unknown", message: error.message };
+    return { kind: "answered", code: error.code, message: error.message, data: error.data };
+  }
+  if (error instanceof SdkHttpError) return httpFailure(error);
+  if (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) {
+    return { kind: "not_sent", message: "it is not connected" };
+  }
+  return { kind: "unknown", message: messageOf(error) };
+}
+
+/** A status of the 400s is a refusal before anything ran; anything else leaves it open. */
+function httpFailure(error: SdkHttpError): Failure {
+  const status = error.status ?? 0;
+  if (status >= 400 && status < 500) return { kind: "not_sent", message: `it refused the request: HTTP ${status}` };
+  return { kind: "unknown", message: status === 0 ? error.message : `it answered HTTP ${status}` };
+}
+
+export function isTimeout(error: unknown): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+}
+
+/** The upstream no longer knows our session: it refused the request before looking at it. */
+export function isSessionGone(error: unknown): boolean {
+  if (!(error instanceof SdkHttpError)) return false;
+  if (error.status === 404) return true;
+  // Many servers answer 400 to a session that they forgot.
+  return error.status === 400 && /session/i.test(error.text ?? "");
+}
+
+/** A server of the newer era alone says so when it is greeted in the old way. */
+export function wantsNewerEra(error: unknown): boolean {
+  return error instanceof ProtocolError && UNSUPPORTED_VERSION.has(error.code);
+}
+const UNSUPPORTED_VERSION: ReadonlySet<number> = new Set([-32_022, -32_004, -32_000]);

@@ -1,0 +1,53 @@
+/** Every policy of the cookbook loads and passes its own tests. */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { compilePolicy } from "./compile.ts";
+import { loadPolicy } from "./load.ts";
+import { OP_NAMES } from "./ops/table.ts";
+import { DEFAULT_WEIGHTS } from "./risk-weights.ts";
+import { runPolicyTests } from "./tests.ts";
+
+const folder = new URL("../../../examples/policies/", import.meta.url);
+const guide = readFileSync(new URL("../../../docs/guides/policy.md", import.meta.url), "utf8");
+const files = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
+
+/** In the tests of their policies a stricter entry always decides before these do. */
+const OVERRULED = new Set(["daily", "tenant-day", "hotfix-any-time"]);
+
+describe("the cookbook", () => {
+  it("has at least twelve policies, and the guide names each", () => {
+    expect(files.length).toBeGreaterThanOrEqual(12);
+    for (const file of files) expect(guide).toContain(`examples/policies/${file}`);
+  });
+
+  it("is explained in a guide that leaves out no operator and no weight", () => {
+    for (const op of OP_NAMES) expect(guide).toContain(`\`${op}\``);
+    for (const [factor, weights] of Object.entries(DEFAULT_WEIGHTS)) {
+      const row = guide.split("\n").find((line) => line.startsWith(`| \`${factor}\``)) ?? "";
+      for (const [label, points] of Object.entries(weights)) expect(row).toContain(`${label} ${points}`);
+    }
+  });
+
+  it("is introduced with a policy that works", () => {
+    for (const [, text] of guide.matchAll(/```yaml policy\n(.*?)```/gs)) {
+      expect(
+        runPolicyTests(compilePolicy(loadPolicy(text!, "guide.yaml"))).filter((result) => !result.ok),
+      ).toEqual([]);
+    }
+  });
+
+  it.each(files)("%s passes its own tests", (file) => {
+    const policy = compilePolicy(loadPolicy(readFileSync(new URL(file, folder), "utf8"), file));
+    const results = runPolicyTests(policy);
+    expect(results.length).toBeGreaterThanOrEqual(2);
+    expect(results.filter((result) => !result.ok)).toEqual([]);
+  });
+
+  it.each(files)("%s has a test for every rule, limit, budget, window and freeze", (file) => {
+    const doc = loadPolicy(readFileSync(new URL(file, folder), "utf8"), file);
+    const sections = [doc.rules, doc.limits, doc.budgets, doc.windows, doc.freezes];
+    const ids = sections.flatMap((section) => (section ?? []).map((entry) => entry.id));
+    const tested = new Set((doc.tests ?? []).map((test) => test.rule));
+    expect(ids.filter((id) => !tested.has(id) && !OVERRULED.has(id))).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * A process that rolls runs back on a real store, and ends itself with SIGKILL at a chosen action: before or
+ * after a write, before or after the effect of a call. Started by rollback-kill.test.ts.
+ */
+import { appendFileSync, readFileSync } from "node:fs";
+import { type Core, silentListeners } from "../../src/engine/core.ts";
+import { systemEnv } from "../../src/kernel/env.ts";
+import { readManifests } from "../../src/model/manifest/load.ts";
+import { compilePolicy } from "../../src/model/policy/compile.ts";
+import { executeRollback } from "../../src/rollback/execute.ts";
+import { openStore, type StoreKind } from "../../src/store/open.ts";
+import type { Store, Unit } from "../../src/store/port.ts";
+
+export interface ChildOrders {
+  store: StoreKind;
+  data: string;
+  manifests: string;
+  /** Where the world keeps what was done to it, one line an effect. */
+  world: string;
+  /** The clock runs this much ahead: a later process finds the lease of an earlier one lapsed. */
+  ahead_ms: number;
+  runs: string[];
+  /** Which action is the last; 0 for none. */
+  kill_at: number;
+}
+
+const orders = JSON.parse(readFileSync(0, "utf8")) as ChildOrders;
+let actions = 0;
+
+async function action<T>(act: () => Promise<T>): Promise<T> {
+  point();
+  const value = await act();
+  point();
+  return value;
+}
+
+function point(): void {
+  if (++actions === orders.kill_at) process.kill(process.pid, "SIGKILL");
+}
+
+const inner = await openStore({ store: orders.store, data: orders.data, database_url: null, warn: () => {} });
+const store = new Proxy(inner, {
+  get(target, name) {
+    if (name === "transact") return <T>(unit: Unit<T>) => action(() => target.transact(unit));
+    const member = Reflect.get(target, name) as unknown;
+    return typeof member === "function" ? member.bind(target) : member;
+  },
+}) as Store;
+const rules = {
+  manifests: readManifests([{ file: "manifests.yaml", text: orders.manifests }]),
+  policy: compilePolicy({ version: 1 }),
+};
+const core: Core = {
+  store,
+  env: { ...systemEnv, now: () => Date.now() + orders.ahead_ms },
+  rules: () => rules,
+  environment: null,
+  killSwitch: () => null,
+  storeKey: "kill",
+  redact: (text) => text,
+  listeners: silentListeners,
+};
+
+const reports: unknown[] = [];
+for (const run_id of orders.runs) {
+  const report = await executeRollback(core, run_id, {
+    actor: "olga",
+    compensator: (call) =>
+      action(async () =>
+        appendFileSync(orders.world, `${call.run_id} ${call.step} ${call.idempotency_key}\n`),
+      ),
+    reader: () => action(async () => ({ deleted: true })),
+    approve_compensations: true,
+  });
+  reports.push(report);
+}
+await inner.close();
+process.stdout.write(JSON.stringify({ actions, reports }));

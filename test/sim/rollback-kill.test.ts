@@ -1,0 +1,121 @@
+/**
+ * SIGKILL at every point of a rollback's journal, on stores that keep what they are told. Each run is
+ * rolled back by a process that dies at the next point; a last process then completes them all.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { intentUnit } from "../../src/engine/intent.ts";
+import { compensationKey } from "../../src/engine/keys.ts";
+import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import { outcomeUnit } from "../../src/engine/outcome.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import { ChainVerifier } from "../../src/ledger/verify.ts";
+import { runCommand } from "../../src/process/run-command.ts";
+import type { RollbackReport } from "../../src/rollback/report.ts";
+import { openStore } from "../../src/store/open.ts";
+import type { Store } from "../../src/store/port.ts";
+import { principal, testEngine } from "../support/engine.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { TOOLS } from "./rollback-fixture.ts";
+import type { ChildOrders } from "./rollback-kill-child.ts";
+
+const CHILD = fileURLToPath(new URL("./rollback-kill-child.ts", import.meta.url));
+const STEPS = ["db.create", "crm.add", "pay.charge"];
+const BOT = principal("bot");
+
+/** A run of three steps that all can be undone. */
+async function seed(store: Store, run_id: string): Promise<void> {
+  const core = { ...testEngine({ manifests: TOOLS }).core, store };
+  await store.transact(openRunUnit(newRun(core, BOT, { run_id, permissions: ["p"] })));
+  for (const [n, tool] of STEPS.entries()) {
+    await store.transact(
+      intentUnit(core, BOT, run_id, { tool, args: { name: "x" }, reason: "kill", depends_on: [] }),
+    );
+    await store.transact(outcomeUnit(core, BOT, run_id, n, { status: "succeeded", result: { id: n } }));
+  }
+}
+
+async function child(orders: ChildOrders) {
+  const argv = [process.execPath, "--import", "tsx", CHILD];
+  const result = await runCommand(argv, {
+    input: JSON.stringify(orders),
+    timeout_ms: 60_000,
+    cwd: process.cwd(),
+  });
+  if (result.signal === "SIGKILL" && result.cut_short === null) return "killed" as const;
+  expect(result.stderr).toBe("");
+  return JSON.parse(result.stdout) as { actions: number; reports: RollbackReport[] };
+}
+
+describe.each(["files", "sqlite"] as const)("a rollback on %s", (kind) => {
+  it(`may be killed at any point; another completes it ${verifies("contract.workers.take-over")}`, {
+    timeout: 240_000,
+  }, async () => {
+    const data = tempDir();
+    const world = join(tempDir(), "world");
+    const open = () => openStore({ store: kind, data, database_url: null, warn: () => {} });
+    const orders: ChildOrders = {
+      store: kind,
+      data,
+      manifests: TOOLS,
+      world,
+      ahead_ms: 0,
+      runs: ["clean"],
+      kill_at: 0,
+    };
+    let store = await open();
+    await seed(store, "clean");
+    await store.close();
+    const clean = await child(orders);
+    if (clean === "killed") throw new Error("nobody gave the order");
+    expect(clean.reports).toMatchObject([{ compensated: [2, 1, 0], complete: true }]);
+    const points = Array.from({ length: clean.actions }, (_, i) => i + 1);
+    expect(points.length).toBeGreaterThan(20);
+
+    store = await open();
+    for (const at of points) await seed(store, `r${at}`);
+    await store.close();
+    for (const at of points) expect(await child({ ...orders, runs: [`r${at}`], kill_at: at })).toBe("killed");
+    const last = await child({
+      ...orders,
+      runs: points.map((at) => `r${at}`),
+      ahead_ms: LIMITS.lease_ms + 60_000,
+    });
+    if (last === "killed") throw new Error("nobody gave the order");
+    for (const report of last.reports)
+      expect(report).toMatchObject({ failed: [], unverified: [], complete: true });
+
+    store = await open();
+    await checkAll(
+      store,
+      points.map((at) => `r${at}`),
+      readFileSync(world, "utf8"),
+    );
+    await store.close();
+  });
+});
+
+async function checkAll(store: Store, runs: string[], world: string): Promise<void> {
+  const chain = new ChainVerifier();
+  const lines = await store.records({ limit: 100_000 });
+  for (const line of lines) chain.add(line);
+  expect(chain.stretch.bad).toBeNull();
+  const effects = world.trim().split("\n");
+  for (const run_id of runs) {
+    const trail = lines
+      .map((line) => JSON.parse(line) as { run_id: string; event: string; step: number })
+      .filter((record) => record.run_id === run_id);
+    for (const n of STEPS.keys()) {
+      expect((await store.get("steps", `${run_id}/${n}`))?.status).toBe("compensated");
+      expect(trail.filter(({ event, step }) => event === "compensated" && step === n)).toHaveLength(1);
+      const done = effects.filter((line) => line.startsWith(`${run_id} ${n} `));
+      // Once, or once more with the same key where the first answer was lost.
+      expect(done.length).toBeGreaterThanOrEqual(1);
+      expect(done.length).toBeLessThanOrEqual(2);
+      expect(new Set(done)).toEqual(new Set([`${run_id} ${n} ${compensationKey(run_id, n)}`]));
+    }
+  }
+}
