@@ -1,7 +1,6 @@
 /** From command-line options to an open engine; every command takes the same global options. */
 import { type Command, Option } from "commander";
 import type { App } from "../app/app.ts";
-import { openLocalApp } from "../app/local.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Principal } from "../model/roles.ts";
@@ -48,6 +47,7 @@ export function createContext(io: Io): Omit<Context, "done"> {
     io,
     settings,
     async withApp(flags, work) {
+      const { openLocalApp } = await import("../app/local.ts");
       const app = await openLocalApp(settings(flags), io.clock);
       try {
         return await work(app);

@@ -3,7 +3,7 @@ import { Command, CommanderError } from "commander";
 import { VERSION } from "../app/version.ts";
 import { ProblemsError, SvcError } from "../kernel/errors.ts";
 import { COMMANDS } from "./commands/index.ts";
-import { createContext, type Exit } from "./context.ts";
+import { type Context, createContext, type Exit } from "./context.ts";
 import { type Io, inert } from "./io.ts";
 
 export async function main(argv: readonly string[], io: Io): Promise<Exit> {
@@ -23,13 +23,22 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
     exit = code;
   };
   const context = { ...createContext(io), done };
-  for (const register of COMMANDS) register(program, context);
-  applyToAll(program);
   try {
+    await addCommands(program, context, argv);
+    applyToAll(program);
     await program.parseAsync(argv, { from: "user" });
     return exit;
   } catch (error) {
     return failed(error, io);
+  }
+}
+
+/** The command that is called comes with its code; the others only with their line of the help. */
+async function addCommands(program: Command, context: Context, argv: readonly string[]): Promise<void> {
+  const called = argv[0] === "help" ? argv[1] : argv[0];
+  for (const { name, summary, load } of COMMANDS) {
+    if (name === called) (await load())(program, context);
+    else program.command(name).description(summary);
   }
 }
 

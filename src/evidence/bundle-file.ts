@@ -9,7 +9,7 @@ import { LineFile, type Region } from "./chain/region.ts";
 import { hasPlainNumbers } from "./record.ts";
 
 /** The most that is read into memory at once: a bundle laid out otherwise, or the proofs of a large run. */
-const MAX_WHOLE_BYTES = 64 * 1_048_576;
+export const MAX_WHOLE_BYTES = 64 * 1_048_576;
 const MAX_CLOSING_BYTES = 256 * 1_048_576;
 const MAX_OPENING_BYTES = 65_536;
 const STEP = 65_536;

@@ -34,11 +34,12 @@ export function readMembers(members: JsonObject): Members | string {
   }
   const missing = REQUIRED.find((name) => members[name] === undefined);
   if (missing !== undefined) return `it has no ${missing}`;
-  return problemOf(members) ?? (members as unknown as Members & JsonObject as Members);
+  const whole = { ...members, run_id: members["run_id"] ?? null, proofs: members["proofs"] === undefined ? {} : members["proofs"] };
+  return problemOf(whole) ?? (whole as unknown as Members);
 }
 
-function problemOf(members: JsonObject): string | undefined {
-  const { format, version, kind, exported_ms, count, head, proofs } = members;
+function problemOf(members: { [name: string]: Json | undefined }): string | undefined {
+  const { format, version, kind, exported_ms, count, head, run_id, proofs } = members;
   if (format !== BUNDLE_FORMAT || version !== 1) return "it is not a svc-bundle of version 1";
   if (kind !== "ledger" && kind !== "run") return "its kind is neither ledger nor run";
   if (!isCount(exported_ms)) return "its exported_ms is not a time in milliseconds";
@@ -46,14 +47,11 @@ function problemOf(members: JsonObject): string | undefined {
   if (!isHash(head)) return "its head is not 64 hex digits";
   const tree = treeProblem(members["tree"]);
   if (tree !== undefined) return tree;
-  const run_id = members["run_id"] ?? null;
-  members["run_id"] = run_id;
   if (kind === "run" ? typeof run_id !== "string" : run_id !== null) {
     return "a run's bundle names its run, and a ledger's names none";
   }
-  members["proofs"] = proofs ?? {};
-  if (proofs === null || !isJsonObject(members["proofs"])) return "its proofs are not an object";
-  const bad = Object.entries(members["proofs"]).find(([, path]) => !isProof(path));
+  if (!isJsonObject(proofs)) return "its proofs are not an object";
+  const bad = Object.entries(proofs).find(([, path]) => !isProof(path));
   return bad === undefined ? undefined : `the inclusion proof of record ${bad[0].slice(0, 20)} is not a list of hashes`;
 }
 

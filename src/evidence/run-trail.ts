@@ -15,6 +15,9 @@ export interface Trail {
 }
 
 const STEP = 1_048_576;
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** Stands for a line that is no record in its place: it is found unreadable. */
+const NOT_JSON = "";
 
 /** The text of each record in its order; lines of the file without the comma that ends them. */
 export function* recordTexts(file: LineFile, bundle: BundleFile): Generator<string> {
@@ -24,13 +27,18 @@ export function* recordTexts(file: LineFile, bundle: BundleFile): Generator<stri
   }
   const { region } = bundle;
   for (let from = region.start; from < region.end; from += STEP) {
-    const { bytes, length } = file.lines(region, from, Math.min(from + STEP, region.end));
-    const isEnd = from + STEP >= region.end;
-    const lines = length === 0 ? [] : bytes.toString("utf8", 0, length - 1).split("\n");
+    const { bytes, length, is_end } = file.lines(region, from, Math.min(from + STEP, region.end));
+    let text: string;
+    try {
+      text = UTF8.decode(bytes.subarray(0, length));
+    } catch {
+      yield NOT_JSON;
+      return;
+    }
+    const lines = text.split("\n").slice(0, -1);
     for (const [i, line] of lines.entries()) {
-      const isLast = isEnd && i === lines.length - 1;
-      // Without its comma a line is no JSON text any more, and is found unreadable.
-      yield isLast ? line : (/^(.*),[ \t\r]*$/s.exec(line)?.[1] ?? "");
+      const isLast = is_end && i === lines.length - 1;
+      yield isLast ? line : (/^(.*),[ \t\r]*$/s.exec(line)?.[1] ?? NOT_JSON);
     }
   }
 }

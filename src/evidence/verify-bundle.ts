@@ -7,9 +7,8 @@ import { hash as digest } from "node:crypto";
 import { canonical } from "../kernel/canonical.ts";
 import { invalid } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
-import { GENESIS } from "../ledger/record.ts";
 import { rootFromProof } from "../ledger/tree.ts";
-import { type BundleFile, readLaidOut, readWhole } from "./bundle-file.ts";
+import { type BundleFile, type BundleReading, MAX_WHOLE_BYTES, readLaidOut, readWhole } from "./bundle-file.ts";
 import { type Members, readMembers, summaryOf } from "./bundle-members.ts";
 import { asLines, StretchChecker } from "./chain/chunk.ts";
 import { LedgerJoin } from "./chain/join.ts";
@@ -43,11 +42,18 @@ export async function verifyBundle(path: string, trusted: TrustedKeys): Promise<
   try {
     if (file.size === 0) throw invalid(`${path}: is empty: there is nothing to verify`);
     const laidOut = readLaidOut(file);
-    const judged = laidOut === null ? "another layout" : await judge(file, laidOut, trusted);
-    return judged === "another layout" ? ((await judge(file, readWhole(file), trusted)) as BundleVerdict) : judged;
+    const first = laidOut === null ? null : await judge(file, laidOut, trusted);
+    // Lines that are no records may be records laid out in another way.
+    const isOther = first === null || (first.unreadable && file.size <= MAX_WHOLE_BYTES);
+    return (isOther ? await judge(file, readWhole(file), trusted) : first).verdict;
   } finally {
     file.close();
   }
+}
+
+interface Judged {
+  verdict: BundleVerdict;
+  unreadable: boolean;
 }
 
 /** What was found in the records; a problem where they do not hold together. */
@@ -55,23 +61,18 @@ interface RecordsFound {
   count: number;
   first_seq: number | null;
   last_seq: number | null;
-  last_hash: string;
   problem: string | undefined;
+  /** A line as such could not be read. */
+  unreadable: boolean;
 }
 
-async function judge(
-  file: LineFile,
-  bundle: BundleFile | { problem: string },
-  trusted: TrustedKeys,
-): Promise<BundleVerdict | "another layout"> {
-  const no = (problem: string): BundleVerdict => ({ ok: false, problem });
+async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys): Promise<Judged> {
+  const no = (problem: string, unreadable = false): Judged => ({ verdict: { ok: false, problem }, unreadable });
   if ("problem" in bundle) return no(bundle.problem);
   const members = readMembers(bundle.members);
   if (typeof members === "string") return no(members);
   const found = await (members.kind === "ledger" ? checkLedger : checkRun)(file, bundle, members);
-  if (found === "another layout") return found;
-  const problem = found.problem ?? countProblem(members, found);
-  if (problem !== undefined) return no(problem);
+  if (found.problem !== undefined) return no(found.problem, found.unreadable);
   const { first_seq, last_seq } = found;
   const { key_id, public_key, signature } = members;
   const summary = summaryOf(members, first_seq, last_seq) as unknown as Json;
@@ -82,11 +83,11 @@ async function judge(
   }
   const { kind, run_id, exported_ms, count, head, tree } = members;
   const head_tied = last_seq !== null && last_seq === tree.size - 1;
-  const report = { kind, run_id, exported_ms, count, first_seq, last_seq, tree_size: tree.size, head, head_tied };
-  return { ok: true, report: { ...report, key_id: key_id as string, trust: signed.trust } };
+  const facts = { kind, run_id, exported_ms, count, first_seq, last_seq, tree_size: tree.size, head, head_tied };
+  return { verdict: { ok: true, report: { ...facts, key_id: key_id as string, trust: signed.trust } }, unreadable: false };
 }
 
-function countProblem(members: Members, found: RecordsFound): string | undefined {
+function countProblem(members: Members, found: Pick<RecordsFound, "count" | "first_seq" | "last_seq">): string | undefined {
   if (members.count !== found.count) return `it says that it holds ${members.count} records, and holds ${found.count}`;
   for (const name of ["first_seq", "last_seq"] as const) {
     if (members[name] !== undefined && members[name] !== found[name]) return `its ${name} is not that of its records`;
@@ -95,28 +96,22 @@ function countProblem(members: Members, found: RecordsFound): string | undefined
 }
 
 /** The whole chain from its start to the head, and the tree over every record. */
-async function checkLedger(
-  file: LineFile,
-  bundle: BundleFile,
-  members: Members,
-): Promise<RecordsFound | "another layout"> {
-  const check = "region" in bundle ? await checkFileRegion(file.path, bundle.region, { tree: true }, true) : checkLines(bundle.lines);
-  if (check.unreadable && "region" in bundle) return "another layout";
-  const { records, head, root, first_bad } = check;
-  const found = {
-    count: records,
-    first_seq: records === 0 ? null : 0,
-    last_seq: records === 0 ? null : records - 1,
-    last_hash: head,
-  };
-  if (first_bad !== null) return { ...found, problem: `record ${first_bad.seq}: ${first_bad.problem}` };
-  let problem: string | undefined;
-  if (members.count !== records) problem = countProblem(members, { ...found, problem });
-  else if (members.head !== head) problem = "its head is not the hash of its last record";
-  else if (members.tree.size !== records) problem = `its tree has ${members.tree.size} leaves, and it holds ${records} records`;
-  else if (members.tree.root !== root) problem = "its tree root is not that of its records";
-  else problem = provenLeaves(file, bundle, members);
-  return { ...found, problem };
+async function checkLedger(file: LineFile, bundle: BundleFile, members: Members): Promise<RecordsFound> {
+  const { records, head, root, first_bad, unreadable } =
+    "region" in bundle ? await checkFileRegion(file.path, bundle.region, { tree: true }, true) : checkLines(bundle.lines);
+  const last_seq = records === 0 ? null : records - 1;
+  const found = { count: records, first_seq: records === 0 ? null : 0, last_seq };
+  const problem =
+    first_bad === null
+      ? (countProblem(members, found) ?? ledgerProblem(members, records, head, root) ?? leavesProblem(file, bundle, members))
+      : `record ${first_bad.seq}: ${first_bad.problem}`;
+  return { ...found, problem, unreadable };
+}
+
+function ledgerProblem({ tree, ...members }: Members, records: number, head: string, root: string | null): string | undefined {
+  if (members.head !== head) return "its head is not the hash of its last record";
+  if (tree.size !== records) return `its tree has ${tree.size} leaves, and it holds ${records} records`;
+  return tree.root === root ? undefined : "its tree root is not that of its records";
 }
 
 function checkLines(lines: readonly string[]) {
@@ -129,7 +124,7 @@ function checkLines(lines: readonly string[]) {
 }
 
 /** Proofs add nothing to a whole ledger, but those that are there must hold. */
-function provenLeaves(file: LineFile, bundle: BundleFile, members: Members): string | undefined {
+function leavesProblem(file: LineFile, bundle: BundleFile, members: Members): string | undefined {
   const wanted = new Set(Object.keys(members.proofs));
   if (wanted.size === 0) return undefined;
   let seq = 0;
@@ -147,22 +142,15 @@ function provenLeaves(file: LineFile, bundle: BundleFile, members: Members): str
 const SURPLUS = "it has an inclusion proof for a record that it does not hold";
 
 /** Each record proven to be in the signed tree, and the run's own numbering without a gap. */
-async function checkRun(
-  file: LineFile,
-  bundle: BundleFile,
-  members: Members,
-): Promise<RecordsFound | "another layout"> {
+async function checkRun(file: LineFile, bundle: BundleFile, members: Members): Promise<RecordsFound> {
   const trail = readTrail(recordTexts(file, bundle), members.run_id!);
-  if (trail.unreadable && "region" in bundle) return "another layout";
-  const { entries, last_hash } = trail;
+  const { entries, unreadable } = trail;
   const found = {
     count: entries.length,
     first_seq: entries[0]?.seq ?? null,
     last_seq: entries.at(-1)?.seq ?? null,
-    last_hash,
   };
-  const problem = trail.problem ?? countProblem(members, { ...found, problem: undefined }) ?? runProblem(members, trail);
-  return { ...found, problem };
+  return { ...found, problem: trail.problem ?? countProblem(members, found) ?? runProblem(members, trail), unreadable };
 }
 
 function runProblem(members: Members, { entries, last_hash }: Trail): string | undefined {
@@ -171,9 +159,7 @@ function runProblem(members: Members, { entries, last_hash }: Trail): string | u
     if (problem !== undefined) return problem;
   }
   if (Object.keys(members.proofs).length !== entries.length) return SURPLUS;
-  const { size } = members.tree;
-  if (size === 0 && members.head !== GENESIS) return "its head is not that of an empty ledger, as its tree is";
-  const isTied = entries.at(-1)?.seq === size - 1;
+  const isTied = entries.at(-1)?.seq === members.tree.size - 1;
   return isTied && last_hash !== members.head ? "its head is not the hash of the ledger's last record, which it holds" : undefined;
 }
 

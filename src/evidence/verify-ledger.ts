@@ -104,7 +104,7 @@ export async function* storeTasks(store: Store, from: number, to: number): Async
     if (lines.length === 0) return;
     const { bytes, length } = asLines(`${lines.join("\n")}\n`);
     next += lines.length;
-    yield { kind: "lines", bytes: bytes.buffer as ArrayBuffer, length, is_last: next >= to };
+    yield { kind: "lines", bytes: bytes.buffer as ArrayBuffer, length };
   }
 }
 
@@ -125,8 +125,7 @@ function result(join: LedgerJoin, threads: number): LedgerCheck {
 
 function* ranges(region: Region): Generator<Task> {
   for (let from = region.start; from < region.end; from += CHUNK_BYTES) {
-    const to = Math.min(from + CHUNK_BYTES, region.end);
-    yield { kind: "range", region, from, to, is_last: to === region.end };
+    yield { kind: "range", region, from, to: Math.min(from + CHUNK_BYTES, region.end) };
   }
 }
 

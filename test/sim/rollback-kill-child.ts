@@ -1,6 +1,6 @@
 /**
- * A process that rolls runs back on a real store, and ends itself with SIGKILL at a chosen action: before or
- * after a write, before or after the effect of a call. Started by rollback-kill.test.ts.
+ * A process that rolls runs back on a real store, and ends itself with SIGKILL after a chosen action, a
+ * write or a call. Started by rollback-kill.test.ts.
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { type Core, silentListeners } from "../../src/engine/core.ts";
@@ -27,15 +27,11 @@ export interface ChildOrders {
 const orders = JSON.parse(readFileSync(0, "utf8")) as ChildOrders;
 let actions = 0;
 
+/** The moment after an action is, for whoever comes later, the moment before the next. */
 async function action<T>(act: () => Promise<T>): Promise<T> {
-  point();
   const value = await act();
-  point();
-  return value;
-}
-
-function point(): void {
   if (++actions === orders.kill_at) process.kill(process.pid, "SIGKILL");
+  return value;
 }
 
 const inner = await openStore({ store: orders.store, data: orders.data, database_url: null, warn: () => {} });

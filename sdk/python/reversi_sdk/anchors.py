@@ -95,7 +95,8 @@ def verify_anchors(
                 reached = anchor.fields["records"]
             except Invalid as finding:
                 problem = str(finding)
-        findings.append(Finding(anchor.line, anchor.fields.get("ts_ms"), anchor.fields.get("records"), signature, problem))
+        at, records = anchor.fields.get("ts_ms"), anchor.fields.get("records")
+        findings.append(Finding(anchor.line, at, records, signature, problem))
     return summary, findings
 
 

@@ -103,7 +103,8 @@ class Records:
         if record.get("run_id") != self.run_id or self.run_id is None:
             raise Invalid("it belongs to another run")
         if record["run_seq"] != self.count:
-            raise Invalid(f"its run_seq is {record['run_seq']} where {self.count} was due: a record of the run is missing")
+            due = f"its run_seq is {record['run_seq']} where {self.count} was due"
+            raise Invalid(f"{due}: a record of the run is missing")
 
 
 def verify_bundle(source: BinaryIO, trusted: Dict[str, keys.PublicKey]) -> Report:

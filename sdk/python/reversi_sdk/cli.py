@@ -99,7 +99,8 @@ def _describe(report: Report) -> List[str]:
     what = "whole ledger" if whole else f"run {show(report.run_id)}"
     found = [f"ok: bundle of {what}: {report.count} records{span}, ledger head {report.head}"]
     if whole:
-        found.append("  checked: every record's hash, the chain from genesis to the head, the tree root, the signed count")
+        found.append("  checked: every record's hash, the chain from genesis to the head, the tree root,")
+        found.append("           the signed count")
     else:
         found.append("  checked: every record's hash, links between neighbours, an inclusion proof for each record,")
         found.append("           no gap in the run's own numbering, the signed count")

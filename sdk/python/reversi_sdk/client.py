@@ -140,7 +140,7 @@ class Client:
             if missing.status != 404:
                 raise error from None
             return self._transport.request("POST", "/v1/runs", body)
-        return {"run_id": found["run_id"], "mode": found.get("mode"), "scope_seal": (found.get("scope") or {}).get("seal")}
+        return {**found, "scope_seal": (found.get("scope") or {}).get("seal")}
 
 
 class Run:

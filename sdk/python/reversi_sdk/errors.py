@@ -30,5 +30,5 @@ class Invalid(Exception):
 def show(value: object, limit: int = 80) -> str:
     """Text from a file, made safe for a terminal: escapes and control characters are spelled out."""
     text = value if isinstance(value, str) else repr(value)
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
     return safe if len(safe) <= limit else safe[: limit - 3] + "..."

@@ -33,7 +33,8 @@ class Anchors(unittest.TestCase):
         self.assertEqual({f.signature for f in check(unsigned, RECORDS)}, {"none"})
 
     def test_region_and_key_are_signed_fields(self) -> None:
-        good = sign_anchor({**anchor(RECORDS, None), "region": "eu", "key_id": SIGNER.key_id, "public_key": SIGNER.pem}, SIGNER)
+        made = anchor(RECORDS, None, region="eu", key_id=SIGNER.key_id, public_key=SIGNER.pem)
+        good = sign_anchor(made, SIGNER)
         self.assertEqual(check([good], RECORDS)[0].signature, "self-consistent")
         self.assertIn("signature", self.problems([{**good, "region": "us"}], RECORDS)[0])
 
@@ -73,7 +74,8 @@ class Anchors(unittest.TestCase):
         for field, value in good.items():
             for changed in (None, 7, True, "x", [], {}, f"{value}0"):
                 if changed != value or isinstance(changed, bool):
-                    self.assertNotEqual(self.problems([{**good, field: changed}], RECORDS, SIGNER.trust()), [""], (field, changed))
+                    said = self.problems([{**good, field: changed}], RECORDS, SIGNER.trust())
+                    self.assertNotEqual(said, [""], (field, changed))
             without = {key: item for key, item in good.items() if key != field}
             self.assertNotEqual(self.problems([without], RECORDS, SIGNER.trust()), [""], field)
         for size, root in ((8, good["tree"]["root"]), (9, "1" * 64), (0, good["tree"]["root"])):
@@ -85,7 +87,8 @@ class Anchors(unittest.TestCase):
         self.assertIn("not the trusted key", self.problems([anchor(RECORDS, stranger)], RECORDS, SIGNER.trust())[0])
         self.assertIn("not signed", self.problems([anchor(RECORDS, None)], RECORDS, SIGNER.trust())[0])
         both = {**SIGNER.trust(), **stranger.trust()}
-        self.assertEqual(self.problems([anchor(RECORDS[:4], SIGNER), anchor(RECORDS, stranger)], RECORDS, both), ["", ""])
+        made = [anchor(RECORDS[:4], SIGNER), anchor(RECORDS, stranger)]
+        self.assertEqual(self.problems(made, RECORDS, both), ["", ""])
 
     def test_form(self) -> None:
         good = dump(anchor(RECORDS, SIGNER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import io
 import json
@@ -58,8 +59,6 @@ class GoodBundles(Case):
         check(json.dumps(dict(reversed(list(made.items())))).encode())
 
     def test_absent_values_signed_as_null(self) -> None:
-        import base64
-
         made = bundle(RECORDS, SIGNER)
         del made["run_id"], made["proofs"]
         check(sign_bundle(made, SIGNER))
@@ -76,8 +75,6 @@ class GoodBundles(Case):
         self.refuse({**made, "first_seq": False}, "first_seq")
 
     def test_hex_signature(self) -> None:
-        import base64
-
         made = bundle(RECORDS, SIGNER)
         check({**made, "signature": base64.b64decode(made["signature"]).hex()})
 
@@ -87,11 +84,9 @@ class Tampered(Case):
         for made in (bundle(RECORDS, SIGNER), bundle(RECORDS, SIGNER, OTHER_RUN)):
             for field, value in made.items():
                 for changed in (None, 1, True, "x", [], {}, value + 1 if isinstance(value, int) else f"{value}0"):
-                    # An empty object is what a ledger's proofs are; 1 and true are not each other.
-                    if changed is value or (field in ("run_id", "proofs", "public_key", "version") and changed == value):
-                        if not isinstance(changed, bool):
-                            continue
-                    if field == "public_key" and changed is None:
+                    # In Python 1 equals true, in JSON it does not; and a key need not come along.
+                    same = changed == value and not isinstance(changed, bool)
+                    if same or (field == "public_key" and changed is None):
                         continue
                     self.refuse({**made, field: changed})
                 if field not in ("run_id", "proofs", "public_key"):
@@ -139,8 +134,9 @@ class Tampered(Case):
         made = bundle(RECORDS, SIGNER, LAST_RUN)
         last = str(made["records"][-1]["seq"])
         proofs = {seq: path for seq, path in made["proofs"].items() if seq != last}
-        self.refuse({**made, "records": made["records"][:-1], "proofs": proofs}, "it says it holds")
-        self.refuse({**made, "records": made["records"][:-1], "proofs": proofs, "count": made["count"] - 1}, "signature")
+        shorter = {**made, "records": made["records"][:-1], "proofs": proofs}
+        self.refuse(shorter, "it says it holds")
+        self.refuse({**shorter, "count": made["count"] - 1}, "signature")
 
     def test_a_whole_ledger_rewritten_is_caught_by_the_signature(self) -> None:
         forged = [dict(r) for r in RECORDS]
@@ -152,8 +148,6 @@ class Tampered(Case):
         self.refuse({**made, "key_id": SIGNER.key_id, "public_key": SIGNER.pem}, "signature does not match")
 
     def test_signature_of_another_domain(self) -> None:
-        import base64
-
         made = bundle(RECORDS, SIGNER)
         fields = ("format", "version", "kind", "exported_ms", "head", "count", "tree", "key_id")
         summary = {**{field: made[field] for field in fields}, "first_seq": 0, "last_seq": 22}
@@ -214,8 +208,8 @@ class SignedLies(Case):
         self.lie(made, "no inclusion proof", proofs=without)
         self.lie(made, "no inclusion proof", proofs={**without, f"0{seq}": path})
         self.lie(made, "does not hold", proofs={**made["proofs"], "999": path})
-        for size in (0, seq):
-            self.lie(made, "beyond the signed tree", tree={**made["tree"], "size": min(size, made["records"][0]["seq"])})
+        for size in (0, made["records"][0]["seq"]):
+            self.lie(made, "beyond the signed tree", tree={**made["tree"], "size": size})
         # The same leaf in a smaller tree, whose root the forger signs: a proof for the wrong size.
         self.lie(made, "does not lead", tree={"size": 23, "root": tree_root(leaves[:22]).hex()})
         # A node passed off as a leaf: the hash of two leaves has another first byte.
@@ -226,7 +220,8 @@ class SignedLies(Case):
         made = bundle(RECORDS, SIGNER, OTHER_RUN)
         self.lie(made, "another run", run_id=LAST_RUN)
         foreign = bundle(RECORDS, SIGNER, LAST_RUN)["records"][0]
-        self.lie(made, "another run", records=sorted([*made["records"], foreign], key=lambda r: r["seq"]), count=made["count"] + 1)
+        mixed = sorted([*made["records"], foreign], key=lambda r: r["seq"])
+        self.lie(made, "another run", records=mixed, count=made["count"] + 1)
 
     def test_kinds_exchanged(self) -> None:
         run, whole = bundle(RECORDS, SIGNER, OTHER_RUN), bundle(RECORDS, SIGNER)

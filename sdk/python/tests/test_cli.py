@@ -42,7 +42,8 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(self.run_cli("verify", "-", data=lines(RECORDS)), (0, good, ""))
         bad = self.write("bad.jsonl", lines([*RECORDS[:4], {**RECORDS[4], "actor": "mallory"}, *RECORDS[5:]]))
         code, out, _ = self.run_cli("verify", bad)
-        self.assertEqual((code, out), (1, "INVALID: record 4 (line 5): its content does not match its hash: it was changed\n"))
+        said = "INVALID: record 4 (line 5): its content does not match its hash: it was changed\n"
+        self.assertEqual((code, out), (1, said))
         code, out, _ = self.run_cli("verify", self.ledger, bad)
         self.assertEqual(code, 1)
         self.assertEqual(out.splitlines()[0], f"{self.ledger}: {good.strip()}")

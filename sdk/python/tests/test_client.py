@@ -92,14 +92,16 @@ class Calls(ClientCase):
         self.assertEqual(opened["headers"]["authorization"], "Bearer secret-key")
         self.assertEqual(opened["body"], {"permissions": ["crm.write"], "run_id": run.run_id, "reason": "demo"})
         self.assertEqual(intent["path"], f"/v1/runs/{run.run_id}/intents")
-        self.assertEqual(intent["body"], {"tool": "crm.create", "args": {"name": "x"}, "reason": "asked to", "depends_on": []})
+        asked = {"tool": "crm.create", "args": {"name": "x"}, "reason": "asked to", "depends_on": []}
+        self.assertEqual(intent["body"], asked)
         self.assertEqual(outcome["path"], f"/v1/runs/{run.run_id}/steps/0/outcome")
         self.assertEqual(outcome["body"], {"status": "succeeded", "result": {"id": 7}})
         self.assertNotEqual(intent["headers"]["idempotency-key"], outcome["headers"]["idempotency-key"])
 
     def test_a_blocked_call_never_runs(self) -> None:
         reasons = ["no manifest is registered for this tool", PENDING]
-        for answer in ({"decision": "block", "reasons": reasons}, {"decision": "perhaps", "step": 1, "reasons": reasons}, {"decision": "allow", "reasons": reasons}):
+        for answer in ({"decision": "block"}, {"decision": "perhaps", "step": 1}, {"decision": "allow"}):
+            answer = {**answer, "reasons": reasons}
             _, client = self.serve(self.after_opening(lambda *_, answer=answer: (200, answer)))
             with self.assertRaises(Blocked) as caught:
                 client.run(permissions=[]).call("t", {}, "r", lambda: self.fail("it ran"))
@@ -107,13 +109,18 @@ class Calls(ClientCase):
             self.assertEqual(caught.exception.approval_id, APPROVAL)
 
     def test_would_block_runs(self) -> None:
-        _, client = self.serve(
-            lambda m, p, b, h: (200, {"decision": "would_block", "step": 0, "reasons": ["scope"]}) if p.endswith("/intents") else ordinary(m, p, b, h)
-        )
+        advice = {"decision": "would_block", "step": 0, "reasons": ["scope"]}
+        _, client = self.serve(lambda m, p, b, h: (200, advice) if "intents" in p else ordinary(m, p, b, h))
         self.assertEqual(client.run(permissions=[], mode="observe").call("t", {}, "r", lambda: 5), 5)
 
     def test_how_a_tool_ends(self) -> None:
-        for error, status in ((ValueError("no"), "failed"), (Uncertain("lost"), "uncertain"), (TimeoutError(), "uncertain"), (KeyboardInterrupt(), "uncertain")):
+        endings = (
+            (ValueError("no"), "failed"),
+            (Uncertain("lost"), "uncertain"),
+            (TimeoutError(), "uncertain"),
+            (KeyboardInterrupt(), "uncertain"),
+        )
+        for error, status in endings:
             service, client = self.serve()
 
             def tool(error: BaseException = error) -> None:
@@ -134,7 +141,8 @@ class Calls(ClientCase):
             self.assertEqual(len(warned), 1)
 
     def test_an_outcome_that_cannot_be_recorded(self) -> None:
-        service, client = self.serve(lambda m, p, b, h: (503, {"error": "ledger unavailable"}) if "outcome" in p else ordinary(m, p, b, h))
+        down: Answer = (503, {"error": "ledger unavailable"})
+        service, client = self.serve(lambda m, p, b, h: down if "outcome" in p else ordinary(m, p, b, h))
         with self.assertRaises(OutcomeNotRecorded) as caught:
             client.run(permissions=[]).call("t", {}, "r", lambda: {"id": 1})
         self.assertEqual((caught.exception.step, caught.exception.result), (0, {"id": 1}))
@@ -162,11 +170,12 @@ class Repeats(ClientCase):
         for exists in (True, False):
             posts: List[str] = []
 
-            def answer(m: str, p: str, b: Any, h: Any, exists: bool = exists, posts: List[str] = posts) -> Optional[Answer]:
+            def answer(m: str, p: str, b: Any, h: Any, exists=exists, posts=posts) -> Optional[Answer]:
                 if m == "POST":
                     posts.append(b["run_id"])
                     return None if len(posts) == 1 else ordinary(m, p, b, h)
-                return (200, {"run_id": posts[0], "mode": "enforce", "scope": {"seal": "s"}}) if exists else (404, {"error": "unknown run"})
+                found = {"run_id": posts[0], "mode": "enforce", "scope": {"seal": "s"}}
+                return (200, found) if exists else (404, {"error": "unknown run"})
 
             _, client = self.serve(answer)
             run = client.run(permissions=[])
@@ -195,9 +204,12 @@ class Repeats(ClientCase):
         self.assertEqual(caught.exception.status, 0)
 
     def test_bad_settings(self) -> None:
-        for url, key in (("ftp://x", "k"), ("file:///etc/passwd", "k"), ("http://", "k"), ("http://x", ""), ("http://x", "a\r\nb: c")):
+        for url in ("ftp://x", "file:///etc/passwd", "http://", "x"):
             with self.assertRaises(ValueError):
-                Client(url, key)
+                Client(url, "k")
+        for key in ("", "a\r\nb: c", "a b", "\u00fc"):
+            with self.assertRaises(ValueError):
+                Client("http://x", key)
 
 
 class Waiting(ClientCase):
@@ -212,7 +224,8 @@ class Waiting(ClientCase):
 
     def test_approved_while_waiting(self) -> None:
         blocked = {"decision": "block", "reasons": [PENDING]}
-        service, run = self.script([(200, {"status": "pending"}), (200, {"status": "approved"})], [blocked, {"decision": "allow", "step": 3}])
+        statuses: List[Answer] = [(200, {"status": "pending"}), (200, {"status": "approved"})]
+        service, run = self.script(statuses, [blocked, {"decision": "allow", "step": 3}])
         self.assertEqual(run.call("t", {}, "r", lambda: 1, wait_for_approval=60), 1)
         asked = [seen["path"] for seen in service.seen if "approvals" in seen["path"]]
         self.assertTrue(asked[0].startswith(f"/v1/approvals/{APPROVAL}?wait="))

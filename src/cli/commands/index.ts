@@ -1,29 +1,28 @@
-/** Every command, in the order of the help. */
+/**
+ * Every command, in the order of the help. A command's code is loaded when it is called: starting `svc` must
+ * not cost what a server, a PDF or a gateway costs.
+ */
 import type { Register } from "../context.ts";
-import { registerApprovals } from "./approvals.ts";
-import { registerExport } from "./export.ts";
-import { registerHalt } from "./halt.ts";
-import { registerKeys } from "./keys.ts";
-import { registerKillSwitch } from "./kill-switch.ts";
-import { registerPlan } from "./plan.ts";
-import { registerPolicy } from "./policy.ts";
-import { registerResolve } from "./resolve.ts";
-import { registerRollback } from "./rollback.ts";
-import { registerRuns } from "./runs.ts";
-import { registerServer } from "./server.ts";
-import { registerValidate } from "./validate.ts";
 
-export const COMMANDS: readonly Register[] = [
-  registerServer,
-  registerValidate,
-  registerPolicy,
-  registerKeys,
-  registerRuns,
-  registerExport,
-  registerPlan,
-  registerRollback,
-  registerResolve,
-  registerApprovals,
-  registerHalt,
-  registerKillSwitch,
+export interface CommandRow {
+  name: string;
+  summary: string;
+  load(): Promise<Register>;
+}
+
+const row = (name: string, summary: string, load: () => Promise<Register>): CommandRow => ({ name, summary, load });
+
+export const COMMANDS: readonly CommandRow[] = [
+  row("server", "start the HTTP API and the console", async () => (await import("./server.ts")).registerServer),
+  row("validate", "check tool manifests", async () => (await import("./validate.ts")).registerValidate),
+  row("policy", "check a policy and run its tests", async () => (await import("./policy.ts")).registerPolicy),
+  row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),
+  row("runs", "list runs", async () => (await import("./runs.ts")).registerRuns),
+  row("export", "print ledger records as JSON lines", async () => (await import("./export.ts")).registerExport),
+  row("plan", "show what a rollback would do", async () => (await import("./plan.ts")).registerPlan),
+  row("rollback", "undo the standing steps of a run", async () => (await import("./rollback.ts")).registerRollback),
+  row("resolve", "say what became of a step", async () => (await import("./resolve.ts")).registerResolve),
+  row("approvals", "list and decide approval requests", async () => (await import("./approvals.ts")).registerApprovals),
+  row("halt", "halt new calls, and lift halts", async () => (await import("./halt.ts")).registerHalt),
+  row("kill-switch", "make or remove the kill-switch file", async () => (await import("./kill-switch.ts")).registerKillSwitch),
 ];

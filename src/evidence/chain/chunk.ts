@@ -12,6 +12,8 @@ import { type Node, NodeBuilder } from "./subtrees.ts";
 export interface Lines {
   bytes: Buffer;
   length: number;
+  /** The last of them is the last of all. */
+  is_end: boolean;
 }
 
 export interface CheckOptions {
@@ -51,7 +53,7 @@ export function asLines(text: string): Lines {
   const length = Buffer.byteLength(text);
   const bytes = Buffer.from(new ArrayBuffer(length + SLACK));
   bytes.write(text);
-  return { bytes, length };
+  return { bytes, length, is_end: true };
 }
 
 export class StretchChecker {
@@ -67,7 +69,8 @@ export class StretchChecker {
   }
 
   /** Changes the bytes on the way. */
-  check({ bytes, length }: Lines, isLast = true): StretchFacts {
+  check(lines: Lines): StretchFacts {
+    const { bytes, length } = lines;
     const facts: StretchFacts = { first: null, records: 0, hash: "", runs: null, nodes: null, bad: null };
     this.facts = facts;
     this.nodes = null;
@@ -76,8 +79,8 @@ export class StretchChecker {
     let p = 0;
     while (p < length) {
       const end = scanRecord(view, bytes, p, this.found);
-      const next = end < 0 ? -1 : this.lineEnd(bytes, end, length, isLast);
-      const problem = next < 0 ? this.takeSlowly(bytes, p, length, isLast) : this.takeFound(bytes, p, end);
+      const next = end < 0 ? -1 : this.lineEnd(lines, end);
+      const problem = next < 0 ? this.takeSlowly(lines, p) : this.takeFound(bytes, p, end);
       if (problem !== undefined) {
         facts.bad ??= { index: facts.records, problem, unreadable: false };
         break;
@@ -91,12 +94,10 @@ export class StretchChecker {
   }
 
   /** Behind the line break, if the line ends as it should right behind the record. */
-  private lineEnd(bytes: Buffer, end: number, length: number, isLast: boolean): number {
-    let p = end;
-    if (this.options.in_bundle && !(isLast && p === length - 1)) {
-      if (bytes[p] !== 0x2c) return -1;
-      p++;
-    }
+  private lineEnd({ bytes, length, is_end }: Lines, end: number): number {
+    const isPlain = !this.options.in_bundle || (is_end && end === length - 1);
+    const p = isPlain ? end : end + 1;
+    if (!isPlain && (bytes[end] !== 0x2c || (is_end && p === length - 1))) return -1;
     return p < length && bytes[p] === 0x0a ? p + 1 : -1;
   }
 
@@ -129,10 +130,10 @@ export class StretchChecker {
     return undefined;
   }
 
-  private takeSlowly(bytes: Buffer, p: number, length: number, isLast: boolean): string | undefined {
+  private takeSlowly({ bytes, length, is_end }: Lines, p: number): string | undefined {
     const { facts } = this;
     const to = bytes.indexOf(0x0a, p);
-    const reading = this.read(bytes.subarray(p, to), isLast && to === length - 1);
+    const reading = this.read(bytes.subarray(p, to), is_end && to === length - 1);
     if (typeof reading === "string") {
       facts.bad = { index: facts.records, problem: reading, unreadable: true };
       return reading;

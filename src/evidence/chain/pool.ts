@@ -11,8 +11,8 @@ import type { LedgerJoin } from "./join.ts";
 import { LineFile, type Region } from "./region.ts";
 
 export type Task =
-  | { kind: "range"; region: Region; from: number; to: number; is_last: boolean }
-  | { kind: "lines"; bytes: ArrayBuffer; length: number; is_last: boolean };
+  | { kind: "range"; region: Region; from: number; to: number }
+  | { kind: "lines"; bytes: ArrayBuffer; length: number };
 
 export interface CheckSetup {
   /** The file whose ranges are asked for; null where lines are sent. */
@@ -70,10 +70,8 @@ class CheckHere implements Checkers {
   async check(task: Task): Promise<StretchFacts> {
     // A server that checks its own ledger goes on answering in between.
     await nextTurn();
-    if (task.kind === "range") {
-      return this.checker.check(this.file!.lines(task.region, task.from, task.to), task.is_last);
-    }
-    return this.checker.check({ bytes: Buffer.from(task.bytes), length: task.length }, task.is_last);
+    if (task.kind === "range") return this.checker.check(this.file!.lines(task.region, task.from, task.to));
+    return this.checker.check({ bytes: Buffer.from(task.bytes), length: task.length, is_end: false });
   }
 
   async close(): Promise<void> {

@@ -77,11 +77,11 @@ export class LineFile {
       const end = this.buffer.indexOf(NEWLINE, to - 1 - base) + 1;
       if (end > 0 && end <= got) {
         const isNone = begin >= end || base + begin >= to;
-        return { bytes: this.buffer.subarray(begin), length: isNone ? 0 : end - begin };
+        const is_end = base + end === region.end;
+        return { bytes: this.buffer.subarray(begin), length: isNone ? 0 : end - begin, is_end };
       }
-      if (base + got >= region.end)
-        return { bytes: this.buffer.subarray(begin), length: Math.max(0, got - begin) };
-      if (got < want) throw shrunk(this.path);
+      // A region ends behind a line break, so more must be there.
+      if (got < want || base + got >= region.end) throw shrunk(this.path);
       if (want - (to - base) > MAX_LINE_BYTES) throw tooLong(this.path);
       want = Math.min(region.end - base, 2 * want);
     }

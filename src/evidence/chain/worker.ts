@@ -10,8 +10,8 @@ const checker = new StretchChecker(setup.options);
 const file = setup.path === null ? null : new LineFile(setup.path);
 
 function check(task: Task): StretchFacts {
-  if (task.kind === "range") return checker.check(file!.lines(task.region, task.from, task.to), task.is_last);
-  return checker.check({ bytes: Buffer.from(task.bytes), length: task.length }, task.is_last);
+  if (task.kind === "range") return checker.check(file!.lines(task.region, task.from, task.to));
+  return checker.check({ bytes: Buffer.from(task.bytes), length: task.length, is_end: false });
 }
 
 parentPort!.on("message", (task: Task) => {

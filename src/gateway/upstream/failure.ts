@@ -2,7 +2,7 @@
  * What a failed request to an upstream means. Only three things can be known: the upstream answered with
  * an error, the request never left, or nobody knows whether it took effect.
  */
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { ProtocolError, ProtocolErrorCode, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { EgressRefused } from "../../egress/refusal.ts";
 import { messageOf } from "../../kernel/errors.ts";
 
@@ -39,9 +39,9 @@ export function failureOf(error: unknown): Failure {
 
 /** A status of the 400s is a refusal before anything ran; anything else leaves it open. */
 function httpFailure(error: SdkHttpError): Failure {
-  const status = error.status ?? 0;
+  const { status } = error;
   if (status >= 400 && status < 500) return { kind: "not_sent", message: `it refused the request: HTTP ${status}` };
-  return { kind: "unknown", message: status === 0 ? error.message : `it answered HTTP ${status}` };
+  return { kind: "unknown", message: `it answered HTTP ${status}` };
 }
 
 export function isTimeout(error: unknown): boolean {
@@ -53,11 +53,11 @@ export function isSessionGone(error: unknown): boolean {
   if (!(error instanceof SdkHttpError)) return false;
   if (error.status === 404) return true;
   // Many servers answer 400 to a session that they forgot.
-  return error.status === 400 && /session/i.test(error.text ?? "");
+  return error.status === 400 && /session/i.test(String(error.data.text ?? ""));
 }
 
 /** A server of the newer era alone says so when it is greeted in the old way. */
 export function wantsNewerEra(error: unknown): boolean {
-  return error instanceof ProtocolError && UNSUPPORTED_VERSION.has(error.code);
+  if (!(error instanceof ProtocolError)) return false;
+  return error.code === ProtocolErrorCode.UnsupportedProtocolVersion || /unsupported protocol version/i.test(error.message);
 }
-const UNSUPPORTED_VERSION: ReadonlySet<number> = new Set([-32_022, -32_004, -32_000]);

@@ -52,7 +52,7 @@ const KEY_BEGIN = /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?----
 
 /** From BEGIN to END; a block that was cut off reaches to the end of its base64. */
 function findPrivateKeys(text: string, hits: Hit[]): void {
-  const putty = text.indexOf("PuTTY-User-Key-File");
+  const putty = text.search(/PuTTY-User-Key-File-\d: /);
   if (putty >= 0) hits.push({ kind: "private_key", start: putty, end: text.length });
   KEY_BEGIN.lastIndex = 0;
   for (let match = KEY_BEGIN.exec(text); match !== null; match = KEY_BEGIN.exec(text)) {
@@ -117,7 +117,7 @@ const FINDERS: readonly (readonly [hints: readonly string[], find: Find])[] = [
       );
     return [hints, find] as const;
   }),
-  [["PRIVATE KEY", "PuTTY-User-Key-File"], findPrivateKeys],
+  [["PRIVATE KEY", "PuTTY-User-Key-File-"], findPrivateKeys],
   [["://"], findUrlPasswords],
   [["earer ", "EARER ", "oken ", "earer\t", "oken\t"], findBearers],
   [["asic ", "ASIC ", "asic\t"], findBasics],

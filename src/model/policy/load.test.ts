@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { z } from "zod";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { valueHash } from "../../kernel/hash.ts";
 import { compilePolicy, EMPTY_POLICY } from "./compile.ts";
 import { loadPolicy } from "./load.ts";
+import { policySchema } from "./schema.ts";
 
 interface Refused {
   name: string;
@@ -97,6 +99,51 @@ describe("a policy that is fine", () => {
     expect(compilePolicy(doc).hash).toBe(valueHash({ version: 1, rules: [{ id: "r", action: "deny" }] }));
     const reordered = loadPolicy('{"rules": [{"action": "deny", "id": "r"}], "version": 1}', "q.yaml");
     expect(compilePolicy(reordered).hash).toBe(compilePolicy(doc).hash);
+  });
+
+  it("may use every section at once", () => {
+    const text = `
+version: 1
+rules:
+  - id: big-refunds
+    match: {tool: "payments.*", actor: "*", tenant: "*", environment: prod, effect: irreversible, data_class: pii}
+    when: [{path: $args.amount, op: gt, value: 500}]
+    action: require_approval
+    reason: refunds over 500 need a person
+    approval: {groups: [finance], quorum: 2, ttl: 4h, escalate_after: 30m, escalate_to: [finance-leads]}
+content: {secrets: deny, pii: warn, injection: warn, max_bytes: 200000}
+risk:
+  weights: {effect: {irreversible: 60}, blast_radius: {org: 30}, data_class: {pii: 10}, environment: {prod: 5}}
+  require_approval_at: 60
+  deny_at: 90
+limits:
+  - {id: mail-rate, match: {tool: "mail.*"}, max: 20, per: actor, window: 1h, action: deny}
+budgets:
+  - {id: spend, match: {tool: "payments.*"}, path: $args.amount, max: 1000, per: tenant, window: 1d, warn_at: 0.8, action: require_approval}
+windows:
+  - {id: office, match: {tool: "deploy.*"}, days: [mon, tue, wed, thu, fri], hours: "09:00-17:00", tz: Europe/Berlin, action: deny, reason: office hours only}
+freezes:
+  - {id: year-end, match: {tool: "*"}, from: 2026-12-20T00:00:00Z, to: 2027-01-03T00:00:00Z, action: deny, reason: change freeze}
+approvals: {ttl: 24h, quorum: 1, four_eyes: false, max_open_per_run: 100}
+retention: {default_days: 30, rules: [{match: {tool: "payments.*"}, days: 365}]}
+tests:
+  - {name: n, input: {tool: payments.refund, args: {amount: 5}, actor: a, tenant: t, environment: prod, at: 2026-06-01T10:00:00Z}, expect: allow}
+`;
+    const policy = compilePolicy(loadPolicy(text, "p.yaml"));
+    expect(
+      policy.rules.size +
+        policy.limits.size +
+        policy.budgets.size +
+        policy.windows.size +
+        policy.freezes.size,
+    ).toBe(5);
+    expect(policy.retention).toEqual({
+      default_days: 30,
+      rules: [{ match: { tool: "payments.*" }, days: 365 }],
+    });
+    expect(z.toJSONSchema(policySchema, { unrepresentable: "any" })).toMatchObject({
+      additionalProperties: false,
+    });
   });
 
   it("has the documented defaults", () => {

@@ -26,11 +26,12 @@ export function checkRisk(policy: Policy, call: PolicyCall): RiskResult {
   }
   const score = Math.min(100, Math.round(sum));
   const parts = RISK_FACTORS.map((factor) => `${factor} ${factors[factor]}`).join(", ");
-  const say = (action: "deny" | "require_approval", threshold: number): Finding => {
-    const reason = `risk score ${score} is at or above ${threshold} (${parts})`;
-    const base: Finding = { stage: "risk", action, reason, rule: null };
-    return action === "require_approval" ? { ...base, approval: policy.approvals } : base;
-  };
+  const say = (action: "deny" | "require_approval", threshold: number): Finding => ({
+    stage: "risk",
+    action,
+    reason: `risk score ${score} is at or above ${threshold} (${parts})`,
+    rule: null,
+  });
   if (risk.deny_at !== null && score >= risk.deny_at)
     return { score, factors, finding: say("deny", risk.deny_at) };
   if (risk.require_approval_at !== null && score >= risk.require_approval_at) {

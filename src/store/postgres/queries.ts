@@ -35,8 +35,10 @@ class Where {
     if (value !== undefined) this.add(condition(this.value(stored(value))));
   }
 
-  toString(): string {
-    return this.conditions.length === 0 ? "" : `WHERE ${this.conditions.join(" AND ")}`;
+  /** The clause, with one condition more where there is one. */
+  clause(...more: string[]): string {
+    const all = [...this.conditions, ...more];
+    return all.length === 0 ? "" : `WHERE ${all.join(" AND ")}`;
   }
 }
 
@@ -65,46 +67,22 @@ export function countSql(
   where.add(`tbl = ${where.value(table)}`);
   ownedBy(where, query.owner);
   where.when(query.tag, (p) => named("tag", query.tag, p), toText);
-  return { text: `SELECT count(*) AS n FROM svc_docs ${where}`, values: where.values };
+  return { text: `SELECT count(*) AS n FROM svc_docs ${where.clause()}`, values: where.values };
 }
 
 /** `pattern` is the LIKE pattern of `q`, see like.ts. Undefined when nothing can match. */
 export function recordsSql(query: RecordQuery, pattern: string | undefined): Sql | undefined {
   const where = new Where();
-  where.when(
-    query.from,
-    (p) => `seq >= ${p}`,
-    (seq) => whole(Math.ceil(seq)),
-  );
-  where.when(
-    query.to,
-    (p) => `seq <= ${p}`,
-    (seq) => whole(Math.floor(seq)),
-  );
+  where.when(query.from, (p) => `seq >= ${p}`, up);
+  where.when(query.to, (p) => `seq <= ${p}`, down);
   where.when(query.run_id, (p) => `run_id = ${p}`, toText);
   where.when(query.actor, (p) => `actor = ${p}`, toText);
   where.when(query.tool, (p) => `tool = ${p}`, toText);
-  where.when(
-    query.since_ms,
-    (p) => `ts_ms >= ${p}`,
-    (ms) => whole(Math.ceil(ms)),
-  );
-  where.when(
-    query.until_ms,
-    (p) => `ts_ms <= ${p}`,
-    (ms) => whole(Math.floor(ms)),
-  );
+  where.when(query.since_ms, (p) => `ts_ms >= ${p}`, up);
+  where.when(query.until_ms, (p) => `ts_ms <= ${p}`, down);
   // Where in the chain that time lies; without it a search for the last hour would begin at record 0.
-  where.when(
-    query.since_ms,
-    (p) => `seq >= (SELECT min(first_seq) FROM svc_times WHERE slot >= ${p})`,
-    slotOf,
-  );
-  where.when(
-    query.until_ms,
-    (p) => `seq <= (SELECT max(last_seq) FROM svc_times WHERE slot <= ${p})`,
-    slotOf,
-  );
+  where.when(query.since_ms, (p) => `seq >= (SELECT min(first_seq) FROM svc_times WHERE slot >= ${p})`, slot);
+  where.when(query.until_ms, (p) => `seq <= (SELECT max(last_seq) FROM svc_times WHERE slot <= ${p})`, slot);
   where.when(pattern, (p) => `line ILIKE ${p}`);
   const page = `ORDER BY seq ${query.order === "desc" ? "DESC" : "ASC"} LIMIT ${where.value(rows(query.limit))}`;
   const text = anyOf(where, "event", query.event, { columns: "seq, line", from: "svc_ledger", page });
@@ -118,9 +96,9 @@ interface Select {
 }
 
 /**
- * The select, restricted to one name or to several. Several are looked up one by one, each in its
- * own index order and no further than the page, and then merged: one index walk a name instead of a
- * walk over the whole table.
+ * The select, restricted to one name or to several. Several are looked up one by one, each in its own
+ * index order and no further than the page, and then merged: short walks over an index instead of one
+ * over the whole table. Each name is a parameter of its own, so that the planner knows how rare it is.
  */
 function anyOf(
   where: Where,
@@ -128,17 +106,13 @@ function anyOf(
   names: string | readonly string[] | undefined,
   { columns, from, page }: Select,
 ): string | undefined {
-  const wanted = typeof names === "string" ? [names] : names === undefined ? undefined : [...new Set(names)];
-  if (wanted?.length === 0) return undefined;
-  if (wanted === undefined || wanted.length === 1) {
-    const name = wanted?.[0];
-    where.when(name, (p) => named(column, name, p), toText);
-    return `SELECT ${columns} FROM ${from} ${where} ${page}`;
-  }
-  const list = where.value(wanted.map(toText));
-  where.add(named(column, wanted.includes("") ? "" : wanted[0], "name"));
-  return `SELECT ${columns} FROM unnest(${list}::text[]) AS names(name)
-    CROSS JOIN LATERAL (SELECT ${columns} FROM ${from} ${where} ${page}) AS found ${page}`;
+  if (names === undefined) return `SELECT ${columns} FROM ${from} ${where.clause()} ${page}`;
+  const each = (typeof names === "string" ? [names] : [...new Set(names)]).map(
+    (name) =>
+      `SELECT ${columns} FROM ${from} ${where.clause(named(column, name, where.value(toText(name))))} ${page}`,
+  );
+  if (each.length < 2) return each[0];
+  return `SELECT ${columns} FROM ((${each.join(") UNION ALL (")})) AS found ${page}`;
 }
 
 function ownedBy(where: Where, owner: string | undefined): void {
@@ -151,15 +125,9 @@ function named(column: "owner" | "tag" | "event", name: string | undefined, para
   return column === "event" || name === "" ? equals : `${equals} AND ${column} <> ''`;
 }
 
-function slotOf(ms: number): number {
-  return whole(Math.floor(ms / SLOT_MS));
-}
-
-function rows(limit: number): number {
-  return Math.max(0, whole(Math.floor(limit)));
-}
-
 /** A bound such as Infinity is a fine bound and no bigint. */
-function whole(value: number): number {
-  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(value, Number.MAX_SAFE_INTEGER));
-}
+const whole = (n: number): number => Math.max(Number.MIN_SAFE_INTEGER, Math.min(n, Number.MAX_SAFE_INTEGER));
+const up = (n: number): number => whole(Math.ceil(n));
+const down = (n: number): number => whole(Math.floor(n));
+const slot = (ms: number): number => down(ms / SLOT_MS);
+const rows = (limit: number): number => Math.max(0, down(limit));

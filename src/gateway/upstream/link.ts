@@ -1,0 +1,202 @@
+/**
+ * One connection to an upstream, in whichever revision of the protocol the upstream speaks. Requests go
+ * out and answers come back exactly as they are; ids and progress tokens of different callers never meet.
+ */
+import {
+  Client,
+  type ClientCapabilities,
+  type ServerCapabilities,
+  type StandardSchemaV1,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { ChildTransport } from "./child.ts";
+import { NotSent, wantsNewerEra } from "./failure.ts";
+import { RemoteTransport } from "./remote.ts";
+
+export const NEWER_ERA = "2026-07-28";
+const CONNECT_MS = { least: 10_000, most: 60_000 };
+
+export interface LinkDeps {
+  send: typeof globalThis.fetch;
+  version: string;
+}
+
+export interface LinkHooks {
+  notification(method: string, params: JsonObject): void;
+  closed(why: string): void;
+  /** Told of what is odd and changes nothing. */
+  odd(problem: string): void;
+  /** What the upstream asks of its client; without it, every such request is refused. */
+  asked?: ((method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<JsonObject>) | undefined;
+}
+
+export interface RequestOptions {
+  timeout_ms: number;
+  signal?: AbortSignal | undefined;
+  onProgress?: ((params: JsonObject) => void) | undefined;
+  headers?: Record<string, string> | undefined;
+}
+
+/** Answers pass as they are: nothing of them is checked, filled in or left out here. */
+const ANY: StandardSchemaV1<unknown, JsonObject> = {
+  "~standard": { version: 1, vendor: "svc", validate: (value) => ({ value: value as JsonObject }) },
+};
+
+export class Link {
+  private readonly client: Client;
+  private readonly transport: Transport;
+  private readonly progress = new Map<string | number, (params: JsonObject) => void>();
+  private tokens = 0;
+  private over = false;
+
+  private readonly offered: ClientCapabilities;
+
+  private constructor(client: Client, transport: Transport, offered: ClientCapabilities) {
+    this.client = client;
+    this.transport = transport;
+    this.offered = offered;
+  }
+
+  static async open(
+    spec: UpstreamSpec,
+    deps: LinkDeps,
+    hooks: LinkHooks,
+    capabilities: ClientCapabilities = {},
+  ): Promise<Link> {
+    if ("url" in spec) return Link.attempt(spec, deps, hooks, capabilities, "auto");
+    try {
+      // A child is greeted in the old way first: asking which era it speaks would make some of them exit.
+      return await Link.attempt(spec, deps, hooks, capabilities, "legacy");
+    } catch (error) {
+      if (!wantsNewerEra(error)) throw error;
+      return Link.attempt(spec, deps, hooks, capabilities, { pin: NEWER_ERA });
+    }
+  }
+
+  private static async attempt(
+    spec: UpstreamSpec,
+    deps: LinkDeps,
+    hooks: LinkHooks,
+    capabilities: ClientCapabilities,
+    mode: "auto" | "legacy" | { pin: string },
+  ): Promise<Link> {
+    const transport =
+      "url" in spec ? new RemoteTransport(spec.url, spec.headers, deps.send) : new ChildTransport(spec);
+    const info = { name: "svc-gateway", version: deps.version };
+    const client = new Client(info, { capabilities, versionNegotiation: { mode } });
+    const link = new Link(client, transport, capabilities);
+    link.listen(hooks);
+    const timeout = Math.min(Math.max(spec.timeout_ms, CONNECT_MS.least), CONNECT_MS.most);
+    try {
+      await client.connect(transport, { timeout });
+      await link.listenNewerEra(hooks);
+      return link;
+    } catch (error) {
+      link.over = true;
+      await transport.close().catch(() => {});
+      const said = transport instanceof ChildTransport ? transport.complaint : "";
+      if (said === "" || wantsNewerEra(error)) throw error;
+      throw new Error(`${messageOf(error)}: ${said.slice(-500)}`, { cause: error });
+    }
+  }
+
+  private listen(hooks: LinkHooks): void {
+    const { client, progress } = this;
+    client.onerror = (error) => hooks.odd(error.message);
+    client.onclose = () => {
+      if (this.over) return;
+      this.over = true;
+      const said = this.transport instanceof ChildTransport ? this.transport.complaint : "";
+      hooks.closed(said === "" ? "the connection was closed" : `the connection was closed: ${said.slice(-500)}`);
+    };
+    // The SDK's own progress handling loses what arrives together with the answer.
+    client.setNotificationHandler("notifications/progress", ({ params }) => {
+      progress.get(params.progressToken)?.(params as unknown as JsonObject);
+    });
+    client.fallbackNotificationHandler = async ({ method, params }) => {
+      hooks.notification(method, (params ?? {}) as JsonObject);
+    };
+    const { asked } = hooks;
+    if (asked === undefined) return;
+    client.fallbackRequestHandler = ({ method, params }, { mcpReq }) =>
+      asked(method, params as JsonObject | undefined, mcpReq.signal);
+  }
+
+  /** In the newer era changes are told only to those who listen, and what is asked arrives inside answers. */
+  private async listenNewerEra({ asked, odd }: LinkHooks): Promise<void> {
+    const { client } = this;
+    if (this.era !== "modern") return;
+    if (asked !== undefined) this.answerInside(asked);
+    const { tools, prompts, resources } = this.capabilities;
+    const filter = {
+      ...(tools?.listChanged ? { toolsListChanged: true as const } : {}),
+      ...(prompts?.listChanged ? { promptsListChanged: true as const } : {}),
+      ...(resources?.listChanged ? { resourcesListChanged: true as const } : {}),
+    };
+    if (Object.keys(filter).length > 0) await client.listen(filter).catch((error: unknown) => odd(messageOf(error)));
+  }
+
+  private answerInside(asked: NonNullable<LinkHooks["asked"]>): void {
+    const { client, offered } = this;
+    const methods = [
+      offered.elicitation && "elicitation/create",
+      offered.sampling && "sampling/createMessage",
+      offered.roots && "roots/list",
+    ] as const;
+    for (const method of methods) {
+      if (method === undefined) continue;
+      client.setRequestHandler(method, ({ params }, { mcpReq }) =>
+        asked(method, params as JsonObject | undefined, mcpReq.signal) as Promise<never>,
+      );
+    }
+  }
+
+  get era(): "legacy" | "modern" {
+    return this.client.getProtocolEra() ?? "legacy";
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.client.getServerCapabilities() ?? {};
+  }
+
+  /** Whether the upstream holds a session for us, which it may forget. */
+  get hasSession(): boolean {
+    return this.transport.sessionId !== undefined;
+  }
+
+  async request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject> {
+    if (this.over) throw new NotSent("it is not connected");
+    const { timeout_ms: timeout, signal, onProgress, headers } = options;
+    const token = onProgress === undefined ? undefined : `gw-${++this.tokens}`;
+    const sent = token === undefined ? params : withToken(params, token);
+    if (token !== undefined) this.progress.set(token, onProgress!);
+    try {
+      return await this.client.request({ method, params: sent }, ANY, {
+        timeout,
+        ...(signal === undefined ? {} : { signal }),
+        ...(headers === undefined ? {} : { headers }),
+        allowInputRequired: true,
+      });
+    } finally {
+      // Progress that came with the answer is still on its way through the event loop.
+      if (token !== undefined) setImmediate(() => this.progress.delete(token));
+    }
+  }
+
+  async notify(method: string, params?: JsonObject): Promise<void> {
+    await this.client.notification(params === undefined ? { method } : { method, params });
+  }
+
+  async close(): Promise<void> {
+    this.over = true;
+    await this.client.close();
+  }
+}
+
+function withToken(params: JsonObject, token: string): JsonObject {
+  const meta = params["_meta"];
+  return { ...params, _meta: { ...(typeof meta === "object" ? meta : {}), progressToken: token } as JsonObject };
+}

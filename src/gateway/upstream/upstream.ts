@@ -1,0 +1,252 @@
+/**
+ * One configured tool server: its connection, the tools it showed last, and what is done when it breaks.
+ * Whatever happens here stays here: it is reconnected with growing pauses, its session is renewed when
+ * the server forgot it, and a server that no longer answers at all is dropped and begun anew.
+ */
+import type { ClientCapabilities } from "@modelcontextprotocol/client";
+import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import type { Env } from "../../kernel/env.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import type { Logger } from "../../telemetry/log.ts";
+import { failureOf, isSessionGone, isTimeout, NotSent } from "./failure.ts";
+import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
+import { paramDeclarations, paramHeaders } from "./param-headers.ts";
+
+export interface UpstreamDeps extends LinkDeps {
+  env: Env;
+  log: Logger;
+}
+
+export interface UpstreamHooks {
+  /** The tools may be other ones than before, or be gone or back. */
+  changed(upstream: Upstream): void;
+  notification(upstream: Upstream, method: string, params: JsonObject): void;
+}
+
+const BACKOFF_MS = { first: 250, most: 30_000 };
+/** How long a call waits for a connection that is just being made. */
+const PATIENCE_MS = 2_000;
+const PROBE_MS = 5_000;
+const MAX_PAGES = 100;
+const MAX_TOOLS = 10_000;
+/** Servers that announce each of many changes get one look. */
+const SETTLE_MS = 30;
+
+export class Upstream {
+  readonly spec: UpstreamSpec;
+  private readonly deps: UpstreamDeps;
+  private readonly hooks: UpstreamHooks;
+  private readonly stopped = new AbortController();
+  private link: Link | null = null;
+  private connecting: Promise<void> | null = null;
+  private examining: Promise<void> | null = null;
+  private looking: NodeJS.Timeout | null = null;
+  private failures = 0;
+  private definitions: readonly JsonObject[] = [];
+  private complaint: string | null = "it is not connected yet";
+
+  constructor(spec: UpstreamSpec, deps: UpstreamDeps, hooks: UpstreamHooks) {
+    this.spec = spec;
+    this.deps = { ...deps, log: deps.log.child({ upstream: spec.name }) };
+    this.hooks = hooks;
+  }
+
+  get name(): string {
+    return this.spec.name;
+  }
+
+  get transport(): "stdio" | "http" {
+    return "url" in this.spec ? "http" : "stdio";
+  }
+
+  get ok(): boolean {
+    return this.link !== null;
+  }
+
+  /** Why it does not work, or null while it does. */
+  get problem(): string | null {
+    return this.complaint;
+  }
+
+  /** The tools as it defined them; those of a broken upstream stay known. */
+  get tools(): readonly JsonObject[] {
+    return this.definitions;
+  }
+
+  get current(): Link | null {
+    return this.link;
+  }
+
+  /** Resolves when the first attempt to connect has ended, well or not. */
+  start(): Promise<void> {
+    return this.connect();
+  }
+
+  private connect(): Promise<void> {
+    this.connecting ??= this.attempt().finally(() => {
+      this.connecting = null;
+    });
+    return this.connecting;
+  }
+
+  private async attempt(): Promise<void> {
+    const { log } = this.deps;
+    let link: Link | null = null;
+    try {
+      link = await Link.open(this.spec, this.deps, this.linkHooks(() => link));
+      if (this.stopped.signal.aborted) return await link.close();
+      this.definitions = await this.readTools(link);
+      this.link = link;
+      this.complaint = null;
+      this.failures = 0;
+      log.info("upstream connected", { tools: this.definitions.length, era: link.era });
+      this.hooks.changed(this);
+    } catch (error) {
+      await link?.close().catch(() => {});
+      this.failed(messageOf(error));
+    }
+  }
+
+  private linkHooks(own: () => Link | null): LinkHooks {
+    const { log } = this.deps;
+    return {
+      closed: (why) => this.lost(own(), why),
+      odd: (problem) => log.debug("upstream oddity", { problem }),
+      notification: (method, params) => {
+        if (method === "notifications/tools/list_changed") this.lookAgain();
+        else this.hooks.notification(this, method, params);
+      },
+    };
+  }
+
+  private lost(link: Link | null, why: string): void {
+    if (link === null || this.link !== link) return;
+    this.link = null;
+    this.failed(why);
+    this.hooks.changed(this);
+  }
+
+  private failed(why: string): void {
+    if (this.stopped.signal.aborted) return;
+    this.complaint = why;
+    const { env, log } = this.deps;
+    const full = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(this.failures++, 16));
+    const wait_ms = Math.round(full / 2 + (env.random() * full) / 2);
+    log.warn("upstream is not connected", { problem: why, retry_in_ms: wait_ms });
+    void env
+      .sleep(wait_ms, this.stopped.signal)
+      .then(() => (this.link === null ? this.connect() : undefined))
+      .catch(() => {});
+  }
+
+  private async readTools(link: Link): Promise<JsonObject[]> {
+    if (link.capabilities.tools === undefined) return [];
+    const tools: JsonObject[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const timeout_ms = Math.max(this.spec.timeout_ms, PROBE_MS);
+      const answer = await link.request("tools/list", cursor === undefined ? {} : { cursor }, { timeout_ms });
+      const listed = answer["tools"];
+      if (!Array.isArray(listed)) throw new Error("its tools/list answer has no list of tools");
+      tools.push(...listed.filter(isJsonObject));
+      if (tools.length > MAX_TOOLS) throw new Error(`it lists more than ${MAX_TOOLS} tools`);
+      const next = answer["nextCursor"];
+      if (typeof next !== "string" || next === cursor) return tools;
+      cursor = next;
+    }
+    throw new Error(`its tools/list does not end within ${MAX_PAGES} pages`);
+  }
+
+  private lookAgain(): void {
+    if (this.looking !== null) return;
+    this.looking = setTimeout(() => {
+      this.looking = null;
+      const { link } = this;
+      if (link === null) return;
+      this.readTools(link).then(
+        (tools) => {
+          if (this.link !== link) return;
+          this.definitions = tools;
+          this.hooks.changed(this);
+        },
+        (error: unknown) => this.deps.log.warn("tools/list failed", { problem: messageOf(error) }),
+      );
+    }, SETTLE_MS).unref();
+  }
+
+  /** The shared connection; throws NotSent where there is none and none is about to be. */
+  private async usable(): Promise<Link> {
+    if (this.link === null && this.connecting !== null) {
+      await Promise.race([this.connecting, this.deps.env.sleep(PATIENCE_MS, this.stopped.signal).catch(() => {})]);
+    }
+    if (this.link === null) throw new NotSent(`it is not connected: ${this.complaint ?? "no reason is known"}`);
+    return this.link;
+  }
+
+  /** A request on the shared connection, or on `own` where the caller has one. */
+  async request(method: string, params: JsonObject, options: RequestOptions, own?: Link): Promise<JsonObject> {
+    const link = own ?? (await this.usable());
+    try {
+      return await link.request(method, params, options);
+    } catch (error) {
+      if (own === undefined && link.hasSession && isSessionGone(error)) {
+        // The server refused it unseen because it forgot the session, so it may be sent once more.
+        await this.renew(link);
+        return (await this.usable()).request(method, params, options);
+      }
+      if (own === undefined && !options.signal?.aborted && failureOf(error).kind === "unknown") this.examine(link, error);
+      throw error;
+    }
+  }
+
+  callTool(name: string, definition: JsonObject, params: JsonObject, options: RequestOptions, own?: Link) {
+    const link = own ?? this.link;
+    const declared = this.transport === "http" && link?.era === "modern" ? paramDeclarations(definition) : [];
+    const args = params["arguments"];
+    const headers = declared.length > 0 && isJsonObject(args) ? paramHeaders(declared, args) : undefined;
+    return this.request("tools/call", { ...params, name }, { ...options, headers }, own);
+  }
+
+  /** A connection of the caller's own, for a session that the upstream may ask something of. */
+  openOwn(hooks: LinkHooks, capabilities: ClientCapabilities): Promise<Link> {
+    return Link.open(this.spec, this.deps, hooks, capabilities);
+  }
+
+  private async renew(link: Link): Promise<void> {
+    if (this.link === link) {
+      this.link = null;
+      this.complaint = "its session has ended";
+      void link.close().catch(() => {});
+    }
+    await this.connect();
+  }
+
+  /** After a call that nobody answered: does the upstream still answer at all? */
+  private examine(link: Link, error: unknown): void {
+    if (this.link !== link || this.examining !== null) return;
+    const why = isTimeout(error) ? "it does not answer" : messageOf(error);
+    this.examining = link
+      .request("tools/list", {}, { timeout_ms: PROBE_MS })
+      .then(
+        () => {},
+        async (probe: unknown) => {
+          if (failureOf(probe).kind === "answered") return;
+          this.lost(link, why);
+          await link.close().catch(() => {});
+        },
+      )
+      .finally(() => {
+        this.examining = null;
+      });
+  }
+
+  async close(): Promise<void> {
+    this.stopped.abort();
+    if (this.looking !== null) clearTimeout(this.looking);
+    const { link } = this;
+    this.link = null;
+    this.complaint = "the gateway is stopping";
+    await Promise.allSettled([link?.close(), this.connecting]);
+  }
+}

@@ -1,0 +1,98 @@
+/** Every call to the disk fails once, in every way: nothing is acknowledged that is not there, and it heals. */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faulty-disk.ts";
+import { expectConsistent, work } from "../../../test/support/store-work.ts";
+import { tempDir } from "../../../test/support/tmp.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import type { Store } from "../port.ts";
+import { filesJobs } from "./jobs.ts";
+import { openFilesStore } from "./store.ts";
+
+const bounds = { changes: 12, records: 100, bytes: 1_000_000 };
+
+function open(folder: string, disk = faultyDisk()): Promise<Store> {
+  return openFilesStore(folder, () => {}, { disk, bounds, helper: inlineHelper(() => filesJobs(folder)) });
+}
+
+interface Outcome {
+  acked: string[];
+  refused: string[];
+}
+
+/** Units alone and together, one of several records, two journals and a scrub. */
+async function workload(store: Store): Promise<Outcome> {
+  const outcome: Outcome = { acked: [], refused: [] };
+  const attempt = async (name: string, count: number): Promise<void> => {
+    try {
+      await work(store, name, count);
+      outcome.acked.push(name);
+    } catch (error) {
+      expect(error).toBeInstanceOf(SvcError);
+      expect((error as SvcError).code).toBe("unavailable");
+      outcome.refused.push(name);
+    }
+  };
+  await attempt("a", 1);
+  await Promise.all([attempt("b", 2), attempt("c", 1), attempt("d", 3)]);
+  await attempt("e", 1);
+  await store.scrub().catch(() => {});
+  for (const name of ["f", "g", "h"]) await attempt(name, 1);
+  await Promise.all([attempt("i", 1), attempt("j", 2)]);
+  return outcome;
+}
+
+async function calls(): Promise<{ first: number; last: number; log: readonly string[] }> {
+  const folder = join(tempDir(), "data");
+  const disk = faultyDisk();
+  const store = await open(folder, disk);
+  const first = disk.calls + 1;
+  await workload(store);
+  await store.close();
+  return { first, last: disk.calls, log: disk.log };
+}
+
+async function trial(fault: Fault): Promise<void> {
+  const folder = join(tempDir(), "data");
+  const disk = faultyDisk();
+  const store = await open(folder, disk);
+  disk.fail(fault);
+  const { acked, refused } = await workload(store);
+  disk.fail(undefined);
+  if (fault.lasting) expect(refused.length).toBeGreaterThan(0);
+  // Healed by itself, without a restart.
+  await work(store, "after");
+  await store.ready();
+  const units = await expectConsistent(store);
+  for (const name of [...acked, "after"]) expect(units.has(name), `${name} was acknowledged`).toBe(true);
+  for (const name of refused) expect(units.has(name), `${name} was refused`).toBe(false);
+  await store.close();
+
+  const again = await open(folder);
+  expect(await expectConsistent(again)).toEqual(units);
+  await work(again, "again");
+  await expectConsistent(again);
+  await again.close();
+}
+
+describe("a disk call that fails", () => {
+  const ways: Omit<Fault, "call">[] = [
+    { code: "EIO" },
+    { code: "ENOSPC" },
+    { code: "EIO", half: true },
+    { code: "EROFS", lasting: true },
+  ];
+  for (const way of ways) {
+    const words = [way.code, way.half ? "after half of a write" : "", way.lasting ? "from then on" : ""];
+    it(`with ${words.filter(Boolean).join(" ")}, for every call of a workload`, { timeout: 300_000 }, async () => {
+      const { first, last, log } = await calls();
+      expect(last - first).toBeGreaterThan(40);
+      for (let call = first; call <= last; call++) {
+        if (way.half && log[call - 1] !== "write") continue;
+        await trial({ ...way, call }).catch((error) => {
+          throw new Error(`call ${call} (${log[call - 1]}): ${(error as Error).message}`, { cause: error });
+        });
+      }
+    });
+  }
+});
