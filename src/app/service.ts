@@ -2,6 +2,7 @@
  * The one place where parts are put together into a running service: engine, credentials, side channels
  * and background work. The server and the gateway both start from here and add their own surface.
  */
+import { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Env } from "../kernel/env.ts";
@@ -9,16 +10,18 @@ import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { approvalRequested } from "../notify/events.ts";
-import { createNotifier, type Notifier } from "../notify/notifier.ts";
+import type { Notifier } from "../notify/notifier.ts";
 import { compensatorCommand, readerCommand } from "../process/rollback-commands.ts";
 import { type JobTools, watchJobs } from "../rollback/job.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { createTracer } from "../telemetry/trace.ts";
+import { sendAlerts } from "./alerting.ts";
 import type { App } from "./app.ts";
 import { openIdentity } from "./identity.ts";
 import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
 import { appMetrics } from "./metrics-source.ts";
+import { openNotifier } from "./notifier.ts";
 import { SideChannels } from "./side-channels.ts";
 import { forgetReplies, sweepApprovals } from "./sweep.ts";
 
@@ -50,7 +53,8 @@ export async function openService(
 async function complete(app: App, channels: SideChannels): Promise<Service> {
   const { settings, core, egress, log, background } = app;
   const { env } = core;
-  const identity = await openIdentity({ settings, env, egress, log, failed: () => {} });
+  const failures = new AuthFailureCounter();
+  const identity = await openIdentity({ settings, env, egress, log, failed: failures.failed });
   const notifier = openNotifier(app);
   channels.add({ approvalRequested: (approval) => notifier.notify(approvalRequested(approval)) });
   const tracer =
@@ -67,6 +71,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   background.every(SWEEP_MS, "ageing approvals", async () => {
     for (const approval of await sweepApprovals(app)) notifier.notify(approvalRequested(approval));
   });
+  background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
+  background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 
@@ -83,8 +89,10 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
     },
     async close() {
       identity.close();
-      await close();
+      await background.stop();
+      // What is still to be told goes out before the door through which it leaves is closed.
       await Promise.all([notifier.drain(LIMITS.drain_ms / 2), tracer?.close(LIMITS.drain_ms / 2)]);
+      await close();
       await log.flush();
     },
   });
@@ -96,19 +104,6 @@ async function reloadChanged(app: App): Promise<void> {
   } catch (error) {
     app.log.warn("manifests or policy do not load; the old ones stay in force", { error: messageOf(error) });
   }
-}
-
-function openNotifier({ settings, core, egress, log }: App): Notifier {
-  return createNotifier(
-    {
-      channels: settings.notifications.channels,
-      approval_webhook: settings.notifications.approval_webhook,
-      console_url: settings.console_url,
-      environment: settings.environment,
-      chat_actions: settings.chat.signing_secret !== null && settings.chat.users !== null,
-    },
-    { env: core.env, log, egress, redact: core.redact },
-  );
 }
 
 function jobTools(settings: Settings, stop: AbortSignal): JobTools | null {

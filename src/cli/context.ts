@@ -18,7 +18,7 @@ export interface Context {
   /** The settings under the global options and those further ones that the command names as its own. */
   settings(flags?: Flags, own?: readonly string[]): Settings;
   /** Opens the store and the rules, runs the work, and closes everything again. */
-  withApp<T>(flags: Flags, work: (app: App) => Promise<T>): Promise<T>;
+  withApp<T>(flags: Flags, work: (app: App) => Promise<T>, own?: readonly string[]): Promise<T>;
 }
 
 export type Flags = Record<string, unknown>;
@@ -46,9 +46,9 @@ export function createContext(io: Io): Omit<Context, "done"> {
   return {
     io,
     settings,
-    async withApp(flags, work) {
+    async withApp(flags, work, own) {
       const { openLocalApp } = await import("../app/local.ts");
-      const app = await openLocalApp(settings(flags), io.clock);
+      const app = await openLocalApp(settings(flags, own), io.clock);
       try {
         return await work(app);
       } finally {

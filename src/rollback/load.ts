@@ -7,7 +7,8 @@ import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from ".
 import type { Store } from "../store/port.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
 
-const PAGE = 5_000;
+/** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
+const PAGE = 20_000;
 const AT_ONCE = 64;
 
 export interface Loaded {

@@ -13,8 +13,13 @@ export function work(store: Store, name: string, count = 1): Promise<number[]> {
   return store.transact({
     run: (tx) => {
       const seqs = Array.from({ length: count }, (_, i) => {
-        const at = { ts_ms: 1_700_000_000_000 + tx.head.records, event: "intended", actor: "tester" } as const;
-        return tx.append({ ...at, run_id: name, run_seq: i, tool: `tool.${i % 2}`, reason: "ü, \"quoted\"\n" }).seq;
+        const at = {
+          ts_ms: 1_700_000_000_000 + tx.head.records,
+          event: "intended",
+          actor: "tester",
+        } as const;
+        return tx.append({ ...at, run_id: name, run_seq: i, tool: `tool.${i % 2}`, reason: 'ü, "quoted"\n' })
+          .seq;
       });
       const all = (tx.get("meta", "total") as number | undefined) ?? 0;
       tx.put("meta", "total", all + count);

@@ -13,7 +13,12 @@ export const listConnectors = operation({
   query: emptyQuery,
   output: z.strictObject({
     connectors: z.array(
-      z.strictObject({ name: z.string(), transport: z.enum(["stdio", "http"]), ok: z.boolean(), tools: z.int() }),
+      z.strictObject({
+        name: z.string(),
+        transport: z.enum(["stdio", "http"]),
+        ok: z.boolean(),
+        tools: z.int(),
+      }),
     ),
   }),
   status: 200,

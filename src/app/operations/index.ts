@@ -1,10 +1,12 @@
 /** Every operation of the service, in the order of the reference. */
 import type { Operation } from "../operation.ts";
+import { listAlerts } from "./alerts.ts";
 import { approve, breakGlass, deny, getApproval, listApprovals, preApprove } from "./approvals.ts";
 import { listConnectors } from "./connectors.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "./delegations.ts";
 import { exportRun } from "./export.ts";
 import { halt, listHalts, resume } from "./halts.ts";
+import { listHolds, placeHold, releaseHold } from "./holds.ts";
 import { intent, outcome, resolve } from "./journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "./keys.ts";
 import {
@@ -16,6 +18,7 @@ import {
   readRegistry,
 } from "./registry.ts";
 import { reload } from "./reload.ts";
+import { getRetentionPlan, runRetention } from "./retention.ts";
 import { beginUndo, completeUndo, getRollback, plan, startRollback } from "./rollback.ts";
 import { getRun, listRuns, openRun } from "./runs.ts";
 import { searchRecords, searchRuns } from "./search.ts";
@@ -45,6 +48,7 @@ export const OPERATIONS: readonly Operation[] = [
   revokeDelegation,
   searchRuns,
   searchRecords,
+  listAlerts,
   status,
   listConnectors,
   listHalts,
@@ -57,6 +61,11 @@ export const OPERATIONS: readonly Operation[] = [
   publishPolicy,
   activatePolicy,
   reload,
+  listHolds,
+  placeHold,
+  releaseHold,
+  getRetentionPlan,
+  runRetention,
   listKeys,
   createKey,
   changeKey,

@@ -10,19 +10,49 @@ export interface CommandRow {
   load(): Promise<Register>;
 }
 
-const row = (name: string, summary: string, load: () => Promise<Register>): CommandRow => ({ name, summary, load });
+const row = (name: string, summary: string, load: () => Promise<Register>): CommandRow => ({
+  name,
+  summary,
+  load,
+});
 
 export const COMMANDS: readonly CommandRow[] = [
-  row("server", "start the HTTP API and the console", async () => (await import("./server.ts")).registerServer),
+  row(
+    "server",
+    "start the HTTP API and the console",
+    async () => (await import("./server.ts")).registerServer,
+  ),
   row("validate", "check tool manifests", async () => (await import("./validate.ts")).registerValidate),
   row("policy", "check a policy and run its tests", async () => (await import("./policy.ts")).registerPolicy),
   row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),
   row("runs", "list runs", async () => (await import("./runs.ts")).registerRuns),
-  row("export", "print ledger records as JSON lines", async () => (await import("./export.ts")).registerExport),
+  row(
+    "export",
+    "print ledger records as JSON lines",
+    async () => (await import("./export.ts")).registerExport,
+  ),
   row("plan", "show what a rollback would do", async () => (await import("./plan.ts")).registerPlan),
-  row("rollback", "undo the standing steps of a run", async () => (await import("./rollback.ts")).registerRollback),
+  row(
+    "rollback",
+    "undo the standing steps of a run",
+    async () => (await import("./rollback.ts")).registerRollback,
+  ),
   row("resolve", "say what became of a step", async () => (await import("./resolve.ts")).registerResolve),
-  row("approvals", "list and decide approval requests", async () => (await import("./approvals.ts")).registerApprovals),
+  row(
+    "approvals",
+    "list and decide approval requests",
+    async () => (await import("./approvals.ts")).registerApprovals,
+  ),
   row("halt", "halt new calls, and lift halts", async () => (await import("./halt.ts")).registerHalt),
-  row("kill-switch", "make or remove the kill-switch file", async () => (await import("./kill-switch.ts")).registerKillSwitch),
+  row(
+    "retention",
+    "delete the working data of old runs",
+    async () => (await import("./retention.ts")).registerRetention,
+  ),
+  row("hold", "legal holds", async () => (await import("./hold.ts")).registerHold),
+  row(
+    "kill-switch",
+    "make or remove the kill-switch file",
+    async () => (await import("./kill-switch.ts")).registerKillSwitch,
+  ),
 ];

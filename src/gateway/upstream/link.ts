@@ -22,6 +22,8 @@ const CONNECT_MS = { least: 10_000, most: 60_000 };
 export interface LinkDeps {
   send: typeof globalThis.fetch;
   version: string;
+  /** Ends an attempt to connect. */
+  signal?: AbortSignal;
 }
 
 export interface LinkHooks {
@@ -91,7 +93,8 @@ export class Link {
     link.listen(hooks);
     const timeout = Math.min(Math.max(spec.timeout_ms, CONNECT_MS.least), CONNECT_MS.most);
     try {
-      await client.connect(transport, { timeout });
+      const { signal } = deps;
+      await client.connect(transport, signal === undefined ? { timeout } : { timeout, signal });
       await link.listenNewerEra(hooks);
       return link;
     } catch (error) {
@@ -160,6 +163,10 @@ export class Link {
 
   get capabilities(): ServerCapabilities {
     return this.client.getServerCapabilities() ?? {};
+  }
+
+  get closed(): boolean {
+    return this.over;
   }
 
   /** Whether the upstream holds a session for us, which it may forget. */

@@ -94,7 +94,8 @@ export class Upstream {
     const { log } = this.deps;
     let link: Link | null = null;
     try {
-      link = await Link.open(this.spec, this.deps, this.linkHooks(() => link));
+      const deps = { ...this.deps, signal: this.stopped.signal };
+      link = await Link.open(this.spec, deps, this.linkHooks(() => link));
       if (this.stopped.signal.aborted) return await link.close();
       this.definitions = await this.readTools(link);
       this.link = link;
@@ -102,6 +103,8 @@ export class Upstream {
       this.failures = 0;
       log.info("upstream connected", { tools: this.definitions.length, era: link.era });
       this.hooks.changed(this);
+      // It may have gone while its tools were being read.
+      if (link.closed) this.lost(link, "the connection was closed");
     } catch (error) {
       await link?.close().catch(() => {});
       this.failed(messageOf(error));

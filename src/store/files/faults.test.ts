@@ -84,7 +84,9 @@ describe("a disk call that fails", () => {
   ];
   for (const way of ways) {
     const words = [way.code, way.half ? "after half of a write" : "", way.lasting ? "from then on" : ""];
-    it(`with ${words.filter(Boolean).join(" ")}, for every call of a workload`, { timeout: 300_000 }, async () => {
+    it(`with ${words.filter(Boolean).join(" ")}, for every call of a workload`, {
+      timeout: 300_000,
+    }, async () => {
       const { first, last, log } = await calls();
       expect(last - first).toBeGreaterThan(40);
       for (let call = first; call <= last; call++) {

@@ -8,6 +8,7 @@ import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
 import { encodeBatch, encodeItem, type JournalItem } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
+import { isDiskFull } from "../logged/connection.ts";
 import {
   type Disk,
   EXISTING_APPEND,
@@ -191,6 +192,8 @@ export class FilesLog implements Log {
       this.cursor = { ...before, generation, journal_fd: fd, journal_size: bytes, crc };
     } catch (error) {
       await this.cutBack(before);
+      // After a sync that failed for anything but room, what was written before is not sure any more.
+      this.isDamaged ||= !isDiskFull(error);
       throw error;
     }
     await this.handles.retire(before.journal_fd);

@@ -3,6 +3,7 @@
  * block whose lines are not all there is dropped, and every block behind it. Pure; the log does what is
  * decided here.
  */
+import { isDeepStrictEqual } from "node:util";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head, LedgerRecord } from "../../ledger/record.ts";
 import {
@@ -86,17 +87,29 @@ function findProblem(base: Base, journals: readonly ReadJournal[], scan: LedgerS
       return new SvcError("corrupt", `journal-${generation}.jsonl is damaged at byte ${parsed.end}`);
     }
     for (const unit of resolveVoids(parsed.items)) {
-      const at = unit.head.records - base.head.records - 1;
-      const line = at < 0 ? { hash: base.head.hash, end: base.size } : scan.lines[at];
-      if (line !== undefined && (line.hash !== unit.head.hash || line.end !== unit.size)) {
-        return new SvcError(
-          "corrupt",
-          `the journal and ledger.jsonl disagree at record ${unit.head.records - 1}`,
-        );
-      }
+      const bad = disagreement(base, scan, unit);
+      if (bad === undefined) continue;
+      return new SvcError("corrupt", `the journal and ledger.jsonl disagree at record ${bad}`);
     }
   }
   return undefined;
+}
+
+/** The record at which a unit and the ledger tell different stories; lines that are missing tell none. */
+function disagreement(base: Base, scan: LedgerScan, unit: UnitBlock): number | undefined {
+  const { records, hash } = unit.head;
+  const place = records - base.head.records;
+  const last = place === 0 ? { hash: base.head.hash, end: base.size } : scan.lines[place - 1];
+  if (last !== undefined) return last.hash === hash && last.end === unit.size ? undefined : records - 1;
+  // Cut short: those of its lines that are there must be its own.
+  const first = place - unit.lines.length;
+  const bad = unit.lines.findIndex((stated, i) => {
+    const line = scan.lines[first + i];
+    if (line === undefined) return false;
+    const found = lineInfo(line.text, stated.length);
+    return Buffer.byteLength(line.text) + 1 !== stated.length || !isDeepStrictEqual(found, stated);
+  });
+  return bad < 0 ? undefined : records - unit.lines.length + bad;
 }
 
 function planRepair(

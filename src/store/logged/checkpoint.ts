@@ -127,8 +127,8 @@ export class Checkpoint {
     const [sign, direction] = walk.order === "desc" ? ["<", "DESC"] : [">", "ASC"];
     // Tables that keep no order of their own have the same `sort` everywhere: the key is the order.
     const plain = LIST_INDEXES[table].length === 0;
-    if (after !== undefined) add(`(sort, key) ${sign} (?, ?)`, after.sort, after.key);
-    if (after !== undefined && plain) add(`key ${sign} ?`, after.key);
+    if (after?.sort === 0 && plain) add(`key ${sign} ?`, after.key);
+    else if (after !== undefined) add(`(sort, key) ${sign} (?, ?)`, after.sort, after.key);
     const condition = where.length === 0 ? "" : `WHERE ${where.join(" AND ")}`;
     const order = plain ? `key ${direction}` : `sort ${direction}, key ${direction}`;
     const sql = `SELECT key, sort, doc AS text FROM ${tableOf(table)} ${condition} ORDER BY ${order} LIMIT ?`;

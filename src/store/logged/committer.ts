@@ -6,7 +6,7 @@
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { Batch, type Pending } from "../batch.ts";
-import { Checkpoint } from "./checkpoint.ts";
+import { type Base, Checkpoint } from "./checkpoint.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { isDiskFull, sqliteFailure, whenFree } from "./connection.ts";
 import type { Journaled, Loaded, Log } from "./log.ts";
@@ -52,8 +52,7 @@ export class Committer {
     await this.locked(until, async () => {
       await this.connect(until);
       const { log } = this.parts;
-      const base = this.checkpoint.base();
-      if (base !== undefined) return this.adopt(await log.load(base));
+      if (this.checkpoint.base() !== undefined) return this.read();
       const created = await log.create();
       if (created.problem === undefined) this.checkpoint.begin(log.kind);
       this.adopt(created);
@@ -125,10 +124,21 @@ export class Committer {
   }
 
   private async read(): Promise<void> {
+    for (;;) {
+      const base = this.base();
+      const loaded = await this.parts.log.load(base);
+      // The checkpoint moves without the lock, and a journal goes once it was taken in: look again.
+      if (loaded.problem !== undefined && this.base().generation !== base.generation) continue;
+      return this.adopt(loaded);
+    }
+  }
+
+  private base(): Base {
     const base = this.checkpoint.base();
-    if (base === undefined)
+    if (base === undefined) {
       throw new SvcError("corrupt", `${this.parts.checkpoint_path} has lost its contents`);
-    this.adopt(await this.parts.log.load(base));
+    }
+    return base;
   }
 
   private adopt(loaded: Loaded): void {

@@ -43,7 +43,7 @@ export async function runUnits(
   units: readonly Pending[],
   head: Head,
   facts: Facts,
-  fetch: (keys: readonly Key[]) => Promise<void>,
+  obtain: (keys: readonly Key[]) => Promise<void>,
 ): Promise<Batch> {
   const batch = new Batch(head, facts.read);
   for (let next = 0; next < units.length; ) {
@@ -52,7 +52,7 @@ export async function runUnits(
       next++;
     } catch (error) {
       if (!(error instanceof MissingFact)) throw error;
-      await fetch([[error.table, error.key], ...guessMissing(units.slice(next + 1), batch.head, facts)]);
+      await obtain([[error.table, error.key], ...guessMissing(units.slice(next + 1), batch.head, facts)]);
     }
   }
   return batch;

@@ -1,0 +1,152 @@
+/** Which alerts stand now. Event-based kinds look at the last minutes of the ledger and clear by themselves. */
+import type { Core } from "../engine/core.ts";
+import { HALTS_KEY } from "../engine/keys.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { LedgerEvent } from "../ledger/events.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { StepDoc } from "../model/run.ts";
+import { recentAuthFailures } from "./auth-failures.ts";
+import { type Alert, alert } from "./kinds.ts";
+
+/** More than this of one kind in the window is told as a round number. */
+const MOST = 10_000;
+const MOST_RUNS = 500;
+
+export interface AlertSettings {
+  denial_spike: number;
+}
+
+export async function evaluateAlerts(core: Core, settings: AlertSettings): Promise<Alert[]> {
+  const since = core.env.now() - LIMITS.alert_window_ms;
+  const found = await Promise.all([
+    denialSpike(core, since, settings.denial_spike),
+    eachEvent(core, since, "approval_expired", (n) => `${n} approval requests expired undecided or unused`),
+    eachEvent(core, since, "verification_failed", (n) => `${n} undos did not show the expected state`),
+    breakGlass(core, since),
+    unmanifested(core, since),
+    toolsChanged(core, since),
+    authFailures(core),
+    troubledSteps(core),
+    halted(core),
+  ]);
+  return found.flat();
+}
+
+async function recent(
+  core: Core,
+  since_ms: number,
+  event: LedgerEvent,
+  limit: number,
+): Promise<LedgerRecord[]> {
+  const lines = await core.store.records({ event, since_ms, order: "desc", limit });
+  return lines.map((line) => JSON.parse(line) as LedgerRecord);
+}
+
+const oldest = (records: readonly LedgerRecord[]): number => records[records.length - 1]!.ts_ms;
+
+async function denialSpike(core: Core, since: number, threshold: number): Promise<Alert[]> {
+  const blocked = await recent(core, since, "blocked", MOST);
+  if (blocked.length < threshold) return [];
+  return [alert("denial_spike", `${blocked.length} calls blocked`, oldest(blocked))];
+}
+
+async function eachEvent(
+  core: Core,
+  since: number,
+  event: "approval_expired" | "verification_failed",
+  message: (n: number) => string,
+): Promise<Alert[]> {
+  const records = await recent(core, since, event, MOST);
+  if (records.length === 0) return [];
+  const { run_id, step, tool } = records[0]!;
+  const only = records.length === 1 ? { run_id: run_id ?? null, step: step ?? null, tool: tool ?? null } : {};
+  // One alert a kind, so that twenty of them do not page twenty times.
+  return [{ ...alert(event, message(records.length), oldest(records)), ...only }];
+}
+
+async function breakGlass(core: Core, since: number): Promise<Alert[]> {
+  const approved = await recent(core, since, "approved", MOST);
+  return approved
+    .filter((record) => record.detail?.startsWith("break-glass: "))
+    .map((record) => {
+      const at = { run_id: record.run_id ?? null, tool: record.tool ?? null };
+      const made = alert(
+        "break_glass",
+        `${record.actor} approved ${record.tool} alone (${record.detail})`,
+        record.ts_ms,
+        at,
+      );
+      return { ...made, id: `break_glass:${record.seq}` };
+    });
+}
+
+/** A call that ran without a manifest has no manifest version on its record. */
+async function unmanifested(core: Core, since: number): Promise<Alert[]> {
+  const calls = (await recent(core, since, "intended", MOST)).filter(
+    (record) => record.manifest_version === undefined,
+  );
+  if (calls.length === 0) return [];
+  const tools = [...new Set(calls.map((record) => record.tool ?? ""))].sort();
+  return [
+    alert(
+      "unmanifested_call",
+      `${calls.length} calls without a manifest: ${tools.slice(0, 10).join(", ")}`,
+      oldest(calls),
+    ),
+  ];
+}
+
+async function toolsChanged(core: Core, since: number): Promise<Alert[]> {
+  const pins = await core.store.list("pins", { limit: MOST });
+  return pins
+    .filter(({ doc }) => doc.changed_ms !== null && doc.changed_ms >= since)
+    .map(({ doc }) =>
+      alert("tool_changed", `The definition of ${doc.tool} is not the one first seen`, doc.changed_ms!, {
+        tool: doc.tool,
+      }),
+    );
+}
+
+async function authFailures(core: Core): Promise<Alert[]> {
+  const { count, since_ms } = await recentAuthFailures(core);
+  if (count < LIMITS.auth_failures) return [];
+  return [alert("auth_failures", `${count} credentials refused`, since_ms)];
+}
+
+/** Steps that somebody has to look at, found through the runs that are marked for it. */
+async function troubledSteps(core: Core): Promise<Alert[]> {
+  const runs = await core.store.list("runs", { tag: ["attention", "open"], limit: MOST_RUNS });
+  const alerts: Alert[] = [];
+  for (const { key } of runs) {
+    const steps = await core.store.list("steps", {
+      owner: key,
+      tag: ["intended", "uncertain", "compensation_failed"],
+      limit: MOST_RUNS,
+    });
+    for (const { doc } of steps) {
+      const found = stepAlert(doc, core.env.now());
+      if (found !== null) alerts.push(found);
+    }
+  }
+  return alerts;
+}
+
+function stepAlert(step: StepDoc, now: number): Alert | null {
+  const at = { run_id: step.run_id, step: step.step, tool: step.tool };
+  if (step.status === "compensation_failed") {
+    const since = step.finished_ms ?? step.intended_ms;
+    return alert("compensation_failed", `Could not undo ${step.tool} in ${step.run_id}`, since, at);
+  }
+  const since = step.status === "uncertain" ? (step.finished_ms ?? step.intended_ms) : step.intended_ms;
+  if (now - since <= LIMITS.unresolved_after_ms) return null;
+  return alert("unresolved_outcome", `Outcome still unknown: ${step.tool} in ${step.run_id}`, since, at);
+}
+
+async function halted(core: Core): Promise<Alert[]> {
+  const halts = (await core.store.get("halts", HALTS_KEY))?.active ?? [];
+  const file = core.killSwitch();
+  if (halts.length === 0 && file === null) return [];
+  const reasons = [...(file === null ? [] : [file]), ...halts.map((halt) => halt.reason)];
+  const since = halts.length === 0 ? core.env.now() : Math.min(...halts.map((halt) => halt.created_ms));
+  return [alert("halted", reasons.join("; "), since)];
+}

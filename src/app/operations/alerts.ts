@@ -1,0 +1,36 @@
+/** Alerts, evaluated live. */
+import { z } from "zod";
+import { evaluateAlerts } from "../../alerts/evaluate.ts";
+import { operation } from "../operation.ts";
+import { emptyQuery, noParams } from "../schemas.ts";
+
+const nullable = z.union([z.string(), z.null()]);
+
+export const listAlerts = operation({
+  id: "list_alerts",
+  summary: "The alerts that stand now",
+  method: "GET",
+  path: "/v1/alerts",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({
+    alerts: z.array(
+      z.strictObject({
+        id: z.string(),
+        kind: z.string(),
+        severity: z.enum(["critical", "error", "warning", "info"]),
+        title: z.string(),
+        message: z.string(),
+        since_ms: z.int(),
+        run_id: nullable,
+        step: z.union([z.int(), z.null()]),
+        tool: nullable,
+      }),
+    ),
+  }),
+  status: 200,
+  async run({ app }) {
+    return { alerts: await evaluateAlerts(app.core, app.settings.alerts) };
+  },
+});

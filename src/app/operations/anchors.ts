@@ -1,0 +1,61 @@
+/** Publishing an anchor on demand. */
+import { z } from "zod";
+import { anchorNow, type AnchoringParts } from "../../evidence/anchoring.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import type { App } from "../app.ts";
+import { operation } from "../operation.ts";
+import { emptyQuery, noParams } from "../schemas.ts";
+
+export const NO_SINKS = "no anchor sinks are configured on this server";
+
+const anchorView = z.strictObject({
+  format: z.literal("svc-anchor"),
+  version: z.literal(1),
+  ts_ms: z.int(),
+  head: z.string(),
+  records: z.int(),
+  region: z.string().optional(),
+  tree: z.strictObject({ size: z.int(), root: z.string() }),
+  key_id: z.string().optional(),
+  signature: z.string().optional(),
+});
+const sinkView = z.strictObject({
+  type: z.enum(["file", "webhook"]),
+  target: z.string(),
+  ok: z.boolean(),
+  error: z.union([z.string(), z.null()]),
+});
+
+/** What anchoring needs of the running service; the background task is made of the same. */
+export function anchoringParts({ core, settings, egress, signing }: App): AnchoringParts {
+  return {
+    store: core.store,
+    env: core.env,
+    egress,
+    signing,
+    region: settings.egress.region ?? null,
+    sinks: settings.anchor.sinks,
+  };
+}
+
+export const publishAnchor = operation({
+  id: "publish_anchor",
+  summary: "Publish an anchor of the ledger to every configured sink",
+  method: "POST",
+  path: "/v1/anchor",
+  role: "admin",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({}),
+  output: z.strictObject({ anchor: anchorView, sinks: z.array(sinkView) }),
+  status: 200,
+  errors: { 404: NO_SINKS, 502: "a sink did not take the anchor; the body has the anchor and every sink's result" },
+  feature: ({ settings }) => (settings.anchor.sinks.length === 0 ? NO_SINKS : null),
+  async run({ app }) {
+    const published = await anchorNow(anchoringParts(app));
+    const failed = published.sinks.filter(({ ok }) => !ok);
+    if (failed.length === 0) return published;
+    const where = failed.map(({ target, error }) => `${target}: ${error}`).join("; ");
+    throw new SvcError("delivery_failed", `the anchor was not delivered everywhere: ${where}`, { extra: { ...published } });
+  },
+});

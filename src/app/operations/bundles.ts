@@ -1,0 +1,110 @@
+/** Evidence: signed bundles, the public key they are signed with, and the check of the ledger itself. */
+import { z } from "zod";
+import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
+import { checkLedgerOf } from "../../evidence/ledger-check.ts";
+import type { SigningKey } from "../../evidence/signing.ts";
+import type { App } from "../app.ts";
+import { Content, operation } from "../operation.ts";
+import { emptyQuery, noParams, runParams } from "../schemas.ts";
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const NO_KEY = "signed bundles are not enabled on this server";
+const feature = ({ signing }: App): string | null => (signing === null ? NO_KEY : null);
+const errors = { 404: NO_KEY };
+
+/** The feature is asked for before the operation runs, so the key is there. */
+function keyOf(app: App): SigningKey {
+  return app.signing!;
+}
+
+export const bundleRun = operation({
+  id: "bundle_run",
+  summary: "A signed bundle of one run: its records, a proof of inclusion for each, and the ledger's head",
+  method: "GET",
+  path: "/v1/runs/{id}/bundle",
+  role: "auditor",
+  params: runParams,
+  query: emptyQuery,
+  output: { content_types: ["application/json"] },
+  status: 200,
+  errors: { 404: `unknown run, or ${NO_KEY}` },
+  feature,
+  async run({ app }, { params }) {
+    const { store, env } = app.core;
+    const text = await runBundle(store, params.id, keyOf(app), env.now());
+    return new Content(JSON_TYPE, text, `${params.id}.bundle.json`);
+  },
+});
+
+export const bundleLedger = operation({
+  id: "bundle_ledger",
+  summary: "A signed bundle of the whole ledger; it streams, and is cut off where the ledger does not verify",
+  method: "GET",
+  path: "/v1/ledger/bundle",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  output: { content_types: ["application/json"] },
+  status: 200,
+  errors,
+  feature,
+  async run({ app }) {
+    const { store, env } = app.core;
+    const parts = ledgerBundle(store, keyOf(app), env.now());
+    // The first page is checked before an answer begins, so that a bad beginning is still an error.
+    const first = await parts.next();
+    return new Content(JSON_TYPE, startingWith(first, parts), "ledger.bundle.json");
+  },
+});
+
+async function* startingWith(first: IteratorResult<string>, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
+
+export const evidenceKey = operation({
+  id: "evidence_key",
+  summary: "The public key that bundles and anchors are signed with",
+  method: "GET",
+  path: "/v1/evidence/key",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({
+    key_id: z.string().meta({ description: "the first 16 hex digits of SHA-256 over the raw public key" }),
+    public_key: z.string().meta({ description: "Ed25519, as PEM; save it as a file for --pub" }),
+  }),
+  status: 200,
+  errors,
+  feature,
+  async run({ app }) {
+    const { key_id, pem } = keyOf(app);
+    return { key_id, public_key: pem };
+  },
+});
+
+export const verifyLedger = operation({
+  id: "verify_ledger",
+  summary: "Verify the whole ledger: every hash, every link, and the numbering within runs",
+  method: "GET",
+  path: "/v1/ledger/verify",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  output: z.strictObject({
+    ok: z.boolean(),
+    records: z.int(),
+    head: z.string(),
+    first_bad: z.union([z.strictObject({ seq: z.int(), problem: z.string() }), z.null()]),
+  }),
+  status: 200,
+  errors,
+  feature,
+  async run({ app }) {
+    const { records, head, first_bad } = await checkLedgerOf(app.core.store, app.settings.data);
+    if (first_bad === null) return { ok: true, records, head, first_bad };
+    const stands = await app.core.store.head();
+    return { ok: false, records: stands.records, head: stands.hash, first_bad };
+  },
+});

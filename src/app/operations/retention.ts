@@ -1,0 +1,117 @@
+/** Retention: what is due, and deleting it. It runs only when asked; there is no timer. */
+import { z } from "zod";
+import { type ApplyReport, applyRetention } from "../../retention/apply.ts";
+import { planRetention } from "../../retention/plan.ts";
+import type { App } from "../app.ts";
+import { archiver } from "../archiving.ts";
+import { type Call, operation } from "../operation.ts";
+import { emptyQuery, noParams, text } from "../schemas.ts";
+import { retentionFeature } from "./holds.ts";
+
+const days = z.int().min(1, "must be a positive whole number of days").max(36_500, "at most 36500 days");
+
+export interface RetentionInput {
+  days?: number | undefined;
+  dry_run?: boolean | undefined;
+  archive_dir?: string | undefined;
+}
+
+/** What plan and apply go by. */
+function settingsOf(app: App, input: RetentionInput) {
+  // The operations are not enabled without the section; should it go meanwhile, nothing is due.
+  const rules = app.core.rules().policy.retention ?? { default_days: Number.MAX_SAFE_INTEGER };
+  return { rules, days: input.days, can_archive: input.archive_dir !== undefined && app.signing !== null };
+}
+
+export async function retentionPlan(app: App, input: RetentionInput) {
+  const runs: {
+    run_id: string;
+    age_days: number;
+    keep_days: number;
+    decision: string;
+    hold_id: string | null;
+  }[] = [];
+  for await (const { run, age_days, keep_days, decision, hold } of planRetention(
+    app.core,
+    settingsOf(app, input),
+  )) {
+    runs.push({ run_id: run.run_id, age_days, keep_days, decision, hold_id: hold?.id ?? null });
+  }
+  return { runs };
+}
+
+export async function retentionApply(
+  { app, principal }: Pick<Call, "app" | "principal">,
+  input: RetentionInput,
+): Promise<ApplyReport> {
+  const archive = await archiver(app, input.archive_dir);
+  const settings = settingsOf(app, input);
+  const report = await applyRetention(app.core, {
+    ...settings,
+    by: principal.name,
+    dry_run: input.dry_run ?? false,
+    archive,
+  });
+  for (const run_id of report.deleted) app.runFacts.delete(run_id);
+  if (report.deleted.length > 0) {
+    const { deleted, archived } = report;
+    app.notifier?.notify({ event: "retention_purged", runs: deleted, archived, by: principal.name });
+  }
+  return report;
+}
+
+export const getRetentionPlan = operation({
+  id: "retention_plan",
+  summary: "What retention would do with each run",
+  method: "GET",
+  path: "/v1/retention/plan",
+  role: "auditor",
+  params: noParams,
+  query: z.strictObject({
+    days: z
+      .string()
+      .regex(/^[1-9]\d{0,4}$/, "must be a positive whole number of days")
+      .transform(Number)
+      .optional(),
+  }),
+  output: z.strictObject({
+    runs: z.array(
+      z.strictObject({
+        run_id: z.string(),
+        age_days: z.int(),
+        keep_days: z.int(),
+        decision: z.string(),
+        hold_id: z.union([z.string(), z.null()]),
+      }),
+    ),
+  }),
+  status: 200,
+  feature: retentionFeature,
+  errors: { 404: "no retention settings" },
+  run: ({ app }, { query }) => retentionPlan(app, { days: query.days }),
+});
+
+export const runRetention = operation({
+  id: "retention_apply",
+  summary: "Delete the working data of runs that are due; the ledger stays",
+  method: "POST",
+  path: "/v1/retention/apply",
+  role: "admin",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({
+    dry_run: z.boolean().optional(),
+    days: days.optional(),
+    archive_dir: text(4_096).optional(),
+  }),
+  output: z.strictObject({
+    deleted: z.array(z.string()),
+    would_delete: z.array(z.string()),
+    kept: z.array(z.strictObject({ run_id: z.string(), reason: z.string() })),
+    archived: z.array(z.string()),
+  }),
+  status: 200,
+  feature: retentionFeature,
+  errors: { 404: "no retention settings" },
+  run: (call, { body }) => retentionApply(call, body),
+});

@@ -1,0 +1,82 @@
+/** `svc hold add|list|release`: legal holds. */
+import { listHolds, placeHold, releaseHold } from "../../app/operations/holds.ts";
+import type { Hold } from "../../model/hold.ts";
+import { globalOptions, type Register } from "../context.ts";
+import { inert, table } from "../io.ts";
+import { performLocally } from "../perform.ts";
+
+const SCOPE = { run: "run_id", tenant: "tenant", actor: "actor", tool: "tool" } as const;
+
+export const registerHold: Register = (program, context) => {
+  const { io } = context;
+  const group = program.command("hold").description("legal holds: what they cover is not deleted");
+
+  globalOptions(group.command("add").description("place a hold"))
+    .option("--policy <file>", "policy file")
+    .option("--run <id>", "hold this run")
+    .option("--tenant <name>", "hold the runs of this tenant")
+    .option("--actor <name>", "hold the runs of this actor")
+    .option("--tool <name>", "hold the runs that called this tool")
+    .requiredOption("--reason <text>", "why, at least 5 characters")
+    .option("--as <name>", "who places it", "cli")
+    .action(async (flags: Record<string, string>) => {
+      const scope = Object.entries(SCOPE).flatMap(([flag, field]) =>
+        flags[flag] === undefined ? [] : [[field, flags[flag]]],
+      );
+      await context.withApp(
+        flags,
+        async (app) => {
+          const body = { ...Object.fromEntries(scope), reason: flags["reason"] };
+          const hold = (await performLocally(app, placeHold, { body }, flags["as"])) as Hold;
+          io.out(`${hold.id}  ${describe(hold)}`);
+        },
+        ["policy"],
+      );
+    });
+
+  globalOptions(group.command("list").description("list holds"))
+    .option("--policy <file>", "policy file")
+    .option("--all", "released ones too")
+    .option("--json", "print JSON")
+    .action(async (flags: Record<string, unknown>) => {
+      await context.withApp(
+        flags,
+        async (app) => {
+          const query = flags["all"] ? { all: "1" } : {};
+          const { holds } = (await performLocally(app, listHolds, { query })) as { holds: Hold[] };
+          if (flags["json"]) return io.out(JSON.stringify({ holds }));
+          if (holds.length === 0) return io.err("no holds");
+          const rows = holds.map((hold) => [
+            hold.id,
+            hold.released_ms === null ? "active" : "released",
+            describe(hold),
+            inert(hold.by),
+            inert(hold.reason),
+          ]);
+          for (const row of table(rows)) io.out(row);
+        },
+        ["policy"],
+      );
+    });
+
+  globalOptions(group.command("release <id>").description("release a hold; it stays on record"))
+    .option("--policy <file>", "policy file")
+    .option("--as <name>", "who releases it", "cli")
+    .action(async (id: string, flags: Record<string, string>) => {
+      await context.withApp(
+        flags,
+        async (app) => {
+          const hold = (await performLocally(app, releaseHold, { params: { id } }, flags["as"])) as Hold;
+          io.out(`released ${hold.id}`);
+        },
+        ["policy"],
+      );
+    });
+};
+
+function describe({ scope }: Hold): string {
+  const fields = Object.entries(scope).flatMap(([field, value]) =>
+    value === null ? [] : [`${field} ${inert(value)}`],
+  );
+  return fields.join(", ");
+}

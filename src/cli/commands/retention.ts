@@ -1,0 +1,94 @@
+/** `svc retention plan|apply`: what is due for deletion, and deleting it. */
+import type { App } from "../../app/app.ts";
+import { openSigningKey } from "../../app/local.ts";
+import { openNotifier } from "../../app/notifier.ts";
+import { getRetentionPlan, retentionApply, runRetention } from "../../app/operations/retention.ts";
+import { invalid, SvcError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { globalOptions, localPrincipal, type Register } from "../context.ts";
+import { inert, table } from "../io.ts";
+import { performLocally } from "../perform.ts";
+
+interface Planned {
+  run_id: string;
+  age_days: number;
+  keep_days: number;
+  decision: string;
+}
+
+export const registerRetention: Register = (program, context) => {
+  const { io } = context;
+  const group = program
+    .command("retention")
+    .description("delete the working data of old runs; the ledger stays");
+
+  globalOptions(
+    group.command("plan").description("list each run with its age, how long it is kept, and the decision"),
+  )
+    .option("--policy <file>", "policy file")
+    .option("--days <n>", "days to keep, instead of the policy's")
+    .option("--json", "print JSON")
+    .action(async (flags: Record<string, string>) => {
+      await context.withApp(
+        flags,
+        async (app) => {
+          const query = flags["days"] === undefined ? {} : { days: flags["days"] };
+          const plan = (await performLocally(app, getRetentionPlan, { query })) as { runs: Planned[] };
+          if (flags["json"]) return io.out(JSON.stringify(plan));
+          if (plan.runs.length === 0) return io.err("no runs");
+          const rows = plan.runs.map((run) => [
+            inert(run.run_id),
+            `${run.age_days} days old`,
+            `kept for ${run.keep_days} days`,
+            inert(run.decision),
+          ]);
+          for (const row of table(rows)) io.out(row);
+        },
+        ["policy"],
+      );
+    });
+
+  globalOptions(group.command("apply").description("delete the runs that are due"))
+    .option("--policy <file>", "policy file")
+    .option("--dry-run", "only say what would be deleted")
+    .option("--days <n>", "days to keep, instead of the policy's")
+    .option("--archive-dir <dir>", "put a signed bundle of every deleted run here first")
+    .option("--key <file>", "private signing key for the archives")
+    .option("--as <name>", "who deletes", "cli")
+    .action(async (flags: Record<string, string>) => {
+      await context.withApp(
+        flags,
+        async (app) => {
+          const report = await apply(app, flags);
+          for (const run of report.deleted) io.out(`deleted: ${inert(run)}`);
+          for (const run of report.would_delete) io.out(`would delete: ${inert(run)}`);
+          for (const { run_id, reason } of report.kept) io.out(`kept ${inert(run_id)}: ${inert(reason)}`);
+          if (report.deleted.length + report.would_delete.length + report.kept.length === 0)
+            io.err("no runs");
+        },
+        ["policy"],
+      );
+    });
+};
+
+async function apply(app: App, flags: Record<string, string>) {
+  const why = runRetention.feature?.(app) ?? null;
+  if (why !== null) throw new SvcError("not_enabled", why);
+  if (flags["key"] !== undefined) app.signing = openSigningKey(flags["key"]);
+  app.notifier = openNotifier(app);
+  try {
+    return await retentionApply(
+      { app, principal: localPrincipal(flags["as"]) },
+      { dry_run: Boolean(flags["dryRun"]), days: readDays(flags["days"]), archive_dir: flags["archiveDir"] },
+    );
+  } finally {
+    await app.notifier.drain(LIMITS.egress_timeout_ms);
+  }
+}
+
+function readDays(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,4}$/.test(text))
+    throw invalid(`--days: ${inert(text)} is not a positive whole number of days`);
+  return Number(text);
+}

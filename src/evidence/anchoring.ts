@@ -1,0 +1,54 @@
+/** Anchoring as it runs beside the service: once at the start, then at every interval, and on demand. */
+import type { AnchorSink } from "../config/sections/operations.ts";
+import type { Egress } from "../egress/egress.ts";
+import type { Env } from "../kernel/env.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Store } from "../store/port.ts";
+import type { Logger } from "../telemetry/log.ts";
+import { type Anchor, makeAnchor } from "./anchor.ts";
+import { publishAnchor, type SinkResult } from "./sinks.ts";
+import type { SigningKey } from "./signing.ts";
+
+export interface AnchoringParts {
+  store: Store;
+  env: Env;
+  egress: Egress;
+  signing: SigningKey | null;
+  region: string | null;
+  sinks: readonly AnchorSink[];
+}
+
+export interface Published {
+  anchor: Anchor;
+  sinks: SinkResult[];
+}
+
+export async function anchorNow({ store, env, egress, signing, region, sinks }: AnchoringParts): Promise<Published> {
+  const anchor = await makeAnchor(store, { now: () => env.now(), region, signing });
+  return { anchor, sinks: await publishAnchor(anchor, sinks, egress) };
+}
+
+/** Runs until the signal aborts. Whatever fails is a warning, and the next round comes all the same. */
+export async function startAnchoring(
+  parts: AnchoringParts & { interval_ms: number; log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
+  if (parts.sinks.length === 0) return;
+  while (!signal.aborted) {
+    await anchorAndLog(parts);
+    await parts.env.sleep(parts.interval_ms, signal).catch(() => undefined);
+  }
+}
+
+async function anchorAndLog(parts: AnchoringParts & { log: Logger }): Promise<void> {
+  const { log } = parts;
+  try {
+    const { anchor, sinks } = await anchorNow(parts);
+    for (const { ok, type, target, error } of sinks) {
+      if (!ok) log.warn("an anchor could not be delivered", { sink: type, target, error });
+    }
+    log.debug("the ledger was anchored", { records: anchor.records, head: anchor.head });
+  } catch (error) {
+    log.warn("the ledger could not be anchored", { error: messageOf(error) });
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to
+ * the agent. Nothing is sent upstream without a recorded intent, and nothing is answered without a
+ * recorded outcome; what nobody knows is recorded as not known.
+ */
+import { ProtocolError } from "@modelcontextprotocol/server";
+import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
+import type { App } from "../app/app.ts";
+import type { Call } from "../app/operation.ts";
+import { perform } from "../app/perform.ts";
+import type { Decision } from "../engine/decide/verdict.ts";
+import { ERRORS, SvcError } from "../kernel/errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Principal } from "../model/roles.ts";
+import type { OutcomeStatus } from "../model/run.ts";
+import type { Route } from "./catalog.ts";
+import type { Flights } from "./flights.ts";
+import { blockedResult, errorText, resultValue, textResult, withMeta } from "./result.ts";
+import type { BoundRun, Runs } from "./runs.ts";
+import { failureOf, isTimeout } from "./upstream/failure.ts";
+import type { Link } from "./upstream/link.ts";
+
+export interface Governing {
+  app: App;
+  runs: Runs;
+  flights: Flights;
+  /** What to hold against a call of this route. */
+  objections(route: Route): Promise<readonly string[]>;
+}
+
+export interface ToolCall {
+  principal: Principal;
+  run: BoundRun;
+  tool: string;
+  args: JsonObject;
+  meta: JsonObject;
+  /** Undefined where no upstream offers the tool. */
+  route: Route | undefined;
+  /** Further parameters that go upstream as they are. */
+  more?: JsonObject | undefined;
+  signal: AbortSignal;
+  session: object;
+  /** A connection of the session's own, where it has one. */
+  own?: (() => Promise<Link>) | undefined;
+  progress?: ((params: JsonObject) => void) | undefined;
+  log(params: JsonObject): void;
+}
+
+export const IDEMPOTENCY_META = "svc/idempotency_key";
+const OWN_META = /^svc\//;
+const OUTCOME_TRIES = 4;
+const OUTCOME_RETRY_MS = 250;
+
+export async function governedCall(gateway: Governing, call: ToolCall): Promise<JsonObject> {
+  const context = contextOf(gateway, call);
+  if (call.route !== undefined) context.objections = await gateway.objections(call.route);
+  const decision = await decide(gateway, call, context);
+  const facts: JsonObject = { "svc/run_id": call.run.run_id, "svc/decision": decision.decision };
+  if (decision.decision === "block") return withMeta(blockedResult(decision.reasons), facts);
+  facts["svc/step"] = decision.step;
+  if (decision.decision === "would_block") facts["svc/reasons"] = decision.reasons;
+  const end = await execute(gateway, call);
+  await report(gateway, context, call.run.run_id, decision.step, end);
+  if (end.error !== undefined) throw end.error;
+  return withMeta(end.answer, facts);
+}
+
+function contextOf({ app }: Governing, { principal, signal }: ToolCall): Call {
+  return { app, principal, signal, headers: { idempotency_key: undefined, if_match: undefined, accept: undefined } };
+}
+
+async function decide(gateway: Governing, call: ToolCall, context: Call): Promise<Decision> {
+  const { run, tool, args, meta } = call;
+  const body = { tool, args, reason: reasonOf(meta, tool), ...dependenciesOf(meta) };
+  // Asked for together: the run and its first intent are made durable in one step.
+  const opening = run.open();
+  const asked = perform(intentOp, context, { params: { id: run.run_id }, query: {}, body });
+  const [opened, decided] = await Promise.allSettled([opening, asked]);
+  if (opened.status === "rejected") throw opened.reason;
+  if (decided.status === "fulfilled") return decided.value as Decision;
+  if (decided.reason instanceof SvcError && decided.reason.code === "not_found") gateway.runs.forget(run.run_id);
+  throw decided.reason;
+}
+
+function reasonOf(meta: JsonObject, tool: string): string {
+  const given = meta["svc/reason"];
+  const reason = typeof given === "string" ? given.trim() : "";
+  return (reason === "" ? `tools/call ${tool}` : reason).slice(0, LIMITS.reason_chars);
+}
+
+function dependenciesOf(meta: JsonObject): { depends_on?: Json } {
+  const given = meta["svc/depends_on"];
+  return given === undefined ? {} : { depends_on: given };
+}
+
+/** How a call ended: what is recorded, and what the agent gets. */
+interface End {
+  status: OutcomeStatus;
+  result?: Json | undefined;
+  text?: string | undefined;
+  answer: JsonObject;
+  /** The upstream's own error, handed on as it is. */
+  error?: Error | undefined;
+}
+
+async function execute(gateway: Governing, call: ToolCall): Promise<End> {
+  const { route, signal, session, progress } = call;
+  if (route === undefined) return failed("no upstream offers this tool");
+  const { upstream } = route;
+  const done = gateway.flights.begin(upstream, { session, log: call.log });
+  try {
+    signal.throwIfAborted();
+    const own = await call.own?.();
+    const params = { ...call.more, arguments: call.args, ...forwardedMeta(call.meta) };
+    const options = { timeout_ms: upstream.spec.timeout_ms, signal, onProgress: progress };
+    return answered(await upstream.callTool(route.name, route.definition, params, options, own));
+  } catch (error) {
+    return unanswered(error, call, upstream.spec.timeout_ms);
+  } finally {
+    done();
+  }
+}
+
+/** What the agent tells the gateway is not the upstream's business; the rest of `_meta` passes. */
+function forwardedMeta(meta: JsonObject): { _meta?: JsonObject } {
+  const kept = Object.entries(meta).filter(([name]) => !OWN_META.test(name) && name !== "progressToken");
+  return kept.length === 0 ? {} : { _meta: Object.fromEntries(kept) };
+}
+
+function answered(result: JsonObject): End {
+  if (result["resultType"] === "input_required") {
+    return { status: "failed", text: "the tool asks for input before it runs", answer: result };
+  }
+  if (result["isError"] === true) return { status: "failed", text: errorText(result), answer: result };
+  return { status: "succeeded", result: resultValue(result), answer: result };
+}
+
+function unanswered(error: unknown, call: ToolCall, timeout_ms: number): End {
+  const name = `upstream ${call.route?.upstream.name}`;
+  if (call.signal.aborted) return uncertain("the call was cancelled while it was under way");
+  if (isTimeout(error)) return uncertain(`${name} did not answer within ${timeout_ms} ms`);
+  const failure = failureOf(error);
+  if (failure.kind === "not_sent") return failed(`nothing was sent to ${name}: ${failure.message}`);
+  if (failure.kind === "unknown") return uncertain(`${name}: ${failure.message}`);
+  const { code, message, data } = failure;
+  return { status: "failed", text: message, answer: {}, error: new ProtocolError(code, message, data) };
+}
+
+function failed(text: string): End {
+  return { status: "failed", text, answer: textResult(text, { status: "failed", error: text }, true) };
+}
+
+function uncertain(text: string): End {
+  const told = `The outcome of this call is not known (${text}). It may or may not have taken effect; it is recorded as uncertain, for a person to resolve.`;
+  return { status: "uncertain", text, answer: textResult(told, { status: "uncertain", error: text }, true) };
+}
+
+/** Tries more than once: what was done upstream cannot be asked again. */
+async function report({ app }: Governing, context: Call, run_id: string, step: number, end: End): Promise<void> {
+  const { env } = app.core;
+  const body: { [name: string]: unknown } = { status: end.status };
+  if (end.result !== undefined) body["result"] = end.result;
+  if (end.text !== undefined) body["error"] = end.text;
+  const input = { params: { id: run_id, n: String(step) }, query: {}, body };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await perform(outcomeOp, context, input);
+      return;
+    } catch (error) {
+      const code = error instanceof SvcError ? error.code : undefined;
+      // An earlier try arrived after all, or an operator was faster.
+      if (code === "conflict") return;
+      if (code !== "unavailable" || attempt >= OUTCOME_TRIES) throw unrecorded(run_id, step, end, error);
+      await env.sleep(OUTCOME_RETRY_MS * 2 ** (attempt - 1));
+    }
+  }
+}
+
+function unrecorded(run_id: string, step: number, end: End, error: unknown): Error {
+  const { rpc } = ERRORS[error instanceof SvcError ? error.code : "unavailable"];
+  const text = `the call ended as ${end.status}, but its outcome could not be recorded; step ${step} of run ${run_id} is unresolved`;
+  return new ProtocolError(rpc, text, { run_id, step });
+}
+
+export function isToolCallParams(params: unknown): params is JsonObject & { name: string } {
+  return isJsonObject(params) && typeof params["name"] === "string" && params["name"] !== "";
+}

@@ -1,0 +1,32 @@
+/** The operator endpoint as a server: the operator tools, and nothing else. */
+import type { Server } from "@modelcontextprotocol/server";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { Principal } from "../model/roles.ts";
+import { isToolCallParams } from "./call.ts";
+import { createPeer, invalidParams, methodNotFound } from "./peer.ts";
+import { OPERATOR_TOOLS } from "./tools/operator-tools.ts";
+import { callOwnTool, definitionOf, type ToolServices } from "./tools/own-tool.ts";
+
+const INSTRUCTIONS =
+  "Operator tools of the action governance service: see runs and approval requests, decide them, plan and execute rollbacks, export evidence, halt and resume.";
+
+export function createOperatorPeer(services: ToolServices, principal: Principal): Server {
+  const { app } = services;
+  const tools = OPERATOR_TOOLS.filter((tool) => tool.offered?.(services) ?? true);
+  return createPeer({
+    version: app.version,
+    capabilities: { tools: {} },
+    instructions: INSTRUCTIONS,
+    log: app.log,
+    async handle(method, params, { mcpReq }): Promise<JsonObject> {
+      if (method === "tools/list") return { tools: tools.map(definitionOf) };
+      if (method !== "tools/call") throw methodNotFound(method);
+      if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
+      const tool = tools.find(({ name }) => name === params.name);
+      if (tool === undefined) throw invalidParams(`unknown tool ${JSON.stringify(params.name.slice(0, 80))}`);
+      const args = params["arguments"] ?? {};
+      if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
+      return callOwnTool(tool, { services, principal, run: null, signal: mcpReq.signal }, args);
+    },
+  });
+}

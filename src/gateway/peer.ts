@@ -1,0 +1,54 @@
+/** What the agent and the operator endpoint have in common: one SDK server per session, one error table. */
+import { ProtocolError, ProtocolErrorCode, Server, type ServerContext, type ServerOptions } from "@modelcontextprotocol/server";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import { ERRORS, messageOf, SvcError } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { Logger } from "../telemetry/log.ts";
+
+export interface PeerOptions {
+  version: string;
+  capabilities: NonNullable<ServerOptions["capabilities"]>;
+  instructions: string;
+  log: Logger;
+  handle(method: string, params: JsonObject, context: ServerContext): Promise<JsonObject>;
+}
+
+/** Making one is costly, and a server is made for every session-less request. */
+const VALIDATOR = new AjvJsonSchemaValidator();
+
+export function createPeer({ version, capabilities, instructions, log, handle }: PeerOptions): Server {
+  const server = new Server(
+    { name: "svc-gateway", version },
+    { capabilities, instructions, jsonSchemaValidator: VALIDATOR },
+  );
+  // The gateway answers this one itself, because the level is also the upstreams' business.
+  server.removeRequestHandler("logging/setLevel");
+  server.fallbackRequestHandler = async ({ method, params }, context) => {
+    try {
+      return await handle(method, (params ?? {}) as JsonObject, context);
+    } catch (error) {
+      throw asProtocolError(error, log);
+    }
+  };
+  server.onerror = (error) => log.debug("session oddity", { problem: error.message });
+  return server;
+}
+
+export function methodNotFound(method: string, why = ""): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.MethodNotFound, `method ${method} is not available here${why}`);
+}
+
+export function invalidParams(message: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+}
+
+function asProtocolError(error: unknown, log: Logger): Error {
+  if (error instanceof ProtocolError) return error;
+  if (error instanceof SvcError) {
+    const { http, rpc } = ERRORS[error.code];
+    if (http === 503) log.warn("call refused", { error: error.message });
+    return new ProtocolError(rpc, error.message);
+  }
+  log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
+  return new ProtocolError(ProtocolErrorCode.InternalError, "internal error; see the gateway's log");
+}

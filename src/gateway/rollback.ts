@@ -1,0 +1,50 @@
+/** Undoing through the upstreams: compensations and read-backs are calls of tools, as the manifests say. */
+import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
+import type { Compensator, Reader } from "../rollback/ports.ts";
+import { IDEMPOTENCY_META } from "./call.ts";
+import type { Route } from "./catalog.ts";
+import { errorText, resultValue } from "./result.ts";
+import { failureOf, isTimeout } from "./upstream/failure.ts";
+
+type Routes = () => ReadonlyMap<string, Route>;
+
+/** The key goes with the call, for upstreams that can tell a repeat; it is the same on every try. */
+export function upstreamCompensator(routes: Routes): Compensator {
+  return async ({ tool, args, idempotency_key, run_id, step, original_tool }, signal) => {
+    const meta = {
+      [IDEMPOTENCY_META]: idempotency_key,
+      "svc/run_id": run_id,
+      "svc/step": step,
+      "svc/original_tool": original_tool,
+    };
+    await callPlainly(routes, tool, args, meta, signal);
+  };
+}
+
+export function upstreamReader(routes: Routes): Reader {
+  return async ({ tool, arguments: args }, signal) => {
+    const value = resultValue(await callPlainly(routes, tool, args, {}, signal));
+    if (value === undefined) throw new Error(`${tool} answered with values that cannot be compared exactly`);
+    return value;
+  };
+}
+
+async function callPlainly(routes: Routes, tool: string, args: Json, meta: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  const route = routes().get(tool);
+  if (route === undefined) throw new Error(`no upstream offers ${tool}`);
+  const { upstream, name, definition } = route;
+  const params: JsonObject = { arguments: isJsonObject(args) ? args : {} };
+  if (Object.keys(meta).length > 0) params["_meta"] = meta;
+  const { timeout_ms } = upstream.spec;
+  let result: JsonObject;
+  try {
+    result = await upstream.callTool(name, definition, params, { timeout_ms, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);
+    throw new Error(`upstream ${upstream.name}: ${failureOf(error).message}`);
+  }
+  if (result["isError"] === true) throw new Error(errorText(result));
+  if (result["resultType"] === "input_required") throw new Error(`${tool} asks for input, which nobody here can give`);
+  return result;
+}

@@ -1,0 +1,71 @@
+/** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
+import { z } from "zod";
+import { hideForeignRun, readRun } from "../../app/access.ts";
+import { awaitDecision } from "../../app/operations/approvals.ts";
+import { approvalParams, runId, tool as toolName } from "../../app/schemas.ts";
+import { invalid } from "../../kernel/errors.ts";
+import type { Json, JsonObject } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { type ApprovalDoc, approvalView } from "../../model/approval.ts";
+import { loadPlan } from "../../rollback/load.ts";
+import { type OwnTool, ownTool } from "./own-tool.ts";
+
+const DEFAULT_WAIT_S = 30;
+
+const planRollback = ownTool({
+  name: "svc.plan_rollback",
+  description: "Show what undoing a run would do, step by step. Changes nothing. Without run_id: the run of this session.",
+  role: "agent",
+  read_only: true,
+  input: z.strictObject({ run_id: runId.optional() }),
+  async run(call, { run_id = call.run?.run_id }) {
+    if (run_id === undefined) throw invalid("run_id: which run? this connection has none of its own");
+    const { app } = call.services;
+    // The session's own run is stored with its first call; before that there is nothing to undo.
+    const own = run_id === call.run?.run_id;
+    if (own && (await app.core.store.get("runs", run_id)) === undefined) {
+      return { run_id, actions: [], fully_reversible: true };
+    }
+    await hideForeignRun(app, call.principal, run_id);
+    await readRun(app, run_id);
+    return (await loadPlan(app.core.store, run_id)) as unknown as Json;
+  },
+});
+
+export const previewImpact = ownTool({
+  name: "svc.preview_impact",
+  description: "Show what a call would be allowed to do and what it would touch, without making it.",
+  role: "agent",
+  read_only: true,
+  offered: ({ previewImpact }) => previewImpact !== undefined,
+  input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
+  run: (call, input) =>
+    call.services.previewImpact!(call, { tool: input.tool, arguments: (input.arguments ?? {}) as JsonObject }),
+});
+
+const NEXT: Partial<Record<ApprovalDoc["status"], string>> = {
+  approved: "approved: send the same call again, with the same arguments",
+  pending: "still open: ask again, or come back later",
+  escalated: "still open: ask again, or come back later",
+  denied: "denied: do not repeat the call",
+  expired: "expired: repeating the call opens a new request",
+  consumed: "already used: repeating the call opens a new request",
+};
+
+const awaitApproval = ownTool({
+  name: "svc.await_approval",
+  description: "Wait for a person's decision on an approval request, and answer as soon as there is one.",
+  role: "agent",
+  read_only: true,
+  input: z.strictObject({
+    approval_id: approvalParams.shape.id,
+    seconds: z.int().min(0).max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`).optional(),
+  }),
+  async run({ services, principal, signal }, { approval_id, seconds = DEFAULT_WAIT_S }) {
+    const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
+    const approval = await awaitDecision(services.app, approval_id, seconds, signal, mine);
+    return { ...approvalView(approval), next: NEXT[approval.status] ?? "" } as unknown as Json;
+  },
+});
+
+export const AGENT_TOOLS: readonly OwnTool[] = [planRollback, previewImpact, awaitApproval];

@@ -1,0 +1,48 @@
+/** `svc.export_evidence`: a signed bundle of a run or of the whole ledger, as a resource in the answer. */
+import { z } from "zod";
+import { runId } from "../../app/schemas.ts";
+import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { OwnResult, ownTool } from "./own-tool.ts";
+
+/** A model's context is no place for more, and neither is a client's memory. */
+const MAX_CHARS = 8 * 1_048_576;
+
+export const exportEvidence = ownTool({
+  name: "svc.export_evidence",
+  description: "Export a signed bundle of a run's records, or of the whole ledger without run_id, for svc verify-bundle.",
+  role: "auditor",
+  read_only: true,
+  input: z.strictObject({ run_id: runId.optional() }),
+  async run({ services: { app } }, { run_id }) {
+    const { core, signing } = app;
+    if (signing === null) {
+      throw new SvcError("not_enabled", "signed bundles are not enabled on this server: set SVC_SIGNING_KEY");
+    }
+    const now = core.env.now();
+    const parts: string[] = [];
+    let size = 0;
+    const take = (part: string) => {
+      parts.push(part);
+      size += part.length;
+      if (size > MAX_CHARS) throw new SvcError("too_large", "the bundle is too large for a tool result; use svc bundle or GET /v1/ledger/bundle");
+    };
+    if (run_id !== undefined) take(await runBundle(core.store, run_id, signing, now));
+    else for await (const part of ledgerBundle(core.store, signing, now)) take(part);
+    return new OwnResult(bundleResult(run_id, parts.join("")));
+  },
+});
+
+function bundleResult(run_id: string | undefined, bundle: string): JsonObject {
+  const { kind, count, head, tree, key_id, signature } = JSON.parse(bundle) as JsonObject;
+  const uri = run_id === undefined ? "svc://bundle/ledger" : `svc://bundle/run/${run_id}`;
+  const summary = { kind, run_id: run_id ?? null, count, head, tree, key_id, signature } as JsonObject;
+  return {
+    content: [
+      { type: "text", text: JSON.stringify(summary) },
+      { type: "resource", resource: { uri, mimeType: "application/json", text: bundle } },
+    ],
+    structuredContent: summary,
+  };
+}

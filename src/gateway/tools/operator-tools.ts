@@ -1,0 +1,132 @@
+/** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
+import { z } from "zod";
+import { readRun } from "../../app/access.ts";
+import { approve, deny, listApprovals } from "../../app/operations/approvals.ts";
+import { halt, resume } from "../../app/operations/halts.ts";
+import { plan } from "../../app/operations/rollback.ts";
+import { searchRuns } from "../../app/operations/search.ts";
+import { approvalParams, note, runId, text } from "../../app/schemas.ts";
+import type { Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { APPROVAL_STATUSES } from "../../model/approval.ts";
+import { executeRollback } from "../../rollback/execute.ts";
+import { loadPlan } from "../../rollback/load.ts";
+import { previewImpact } from "./agent-tools.ts";
+import { exportEvidence } from "./evidence-tool.ts";
+import { operate, type OwnTool, ownTool } from "./own-tool.ts";
+
+const limit = z.int().min(1).max(LIMITS.page_max).optional();
+const cursor = z.string().max(1_000).optional();
+const page = ({ limit, cursor }: { limit?: number | undefined; cursor?: string | undefined }) => ({
+  ...(limit === undefined ? {} : { limit: String(limit) }),
+  ...(cursor === undefined ? {} : { cursor }),
+});
+
+const listRuns = ownTool({
+  name: "svc.list_runs",
+  description: "List runs, newest first; attention: true for those that a person should look at.",
+  role: "auditor",
+  read_only: true,
+  input: z.strictObject({ attention: z.boolean().optional(), actor: z.string().max(256).optional(), limit, cursor }),
+  run(call, { attention, actor, ...rest }) {
+    const query = { ...page(rest), ...(attention === true ? { attention: "1" } : {}), ...(actor === undefined ? {} : { actor }) };
+    return operate(call, searchRuns, { query });
+  },
+});
+
+const listApprovalsTool = ownTool({
+  name: "svc.list_approvals",
+  description: "List approval requests, newest first; argument names are shown, never values.",
+  role: "auditor",
+  read_only: true,
+  input: z.strictObject({ status: z.enum(APPROVAL_STATUSES).optional(), run_id: runId.optional(), limit, cursor }),
+  run(call, { status, run_id, ...rest }) {
+    const query = { ...page(rest), ...(status === undefined ? {} : { status }), ...(run_id === undefined ? {} : { run_id }) };
+    return operate(call, listApprovals, { query });
+  },
+});
+
+const decision = (name: string, description: string, op: typeof approve) =>
+  ownTool({
+    name,
+    description,
+    // A delegate without the role may decide too; the operation checks.
+    role: "auditor",
+    read_only: false,
+    input: z.strictObject({ approval_id: approvalParams.shape.id, note: note.optional() }),
+    run: (call, { approval_id, note }) =>
+      operate(call, op, { params: { id: approval_id }, body: note === undefined ? {} : { note } }),
+  });
+
+const planRollback = ownTool({
+  name: "svc.plan_rollback",
+  description: "Show what undoing a run would do, step by step. Changes nothing.",
+  role: "auditor",
+  read_only: true,
+  input: z.strictObject({ run_id: runId }),
+  run: (call, { run_id }) => operate(call, plan, { params: { id: run_id } }),
+});
+
+const executeRollbackTool = ownTool({
+  name: "svc.execute_rollback",
+  description:
+    "Undo the standing steps of a run through the upstream tools, newest first. Without confirm: true it only shows the plan.",
+  role: "operator",
+  read_only: false,
+  input: z.strictObject({
+    run_id: runId,
+    confirm: z.boolean().optional(),
+    approve_compensations: z.boolean().optional(),
+  }),
+  async run({ services, principal }, { run_id, confirm, approve_compensations }) {
+    const { app, compensator, reader } = services;
+    await readRun(app, run_id);
+    if (confirm !== true) {
+      return { dry_run: true, plan: (await loadPlan(app.core.store, run_id)) as unknown as Json };
+    }
+    const report = await executeRollback(app.core, run_id, {
+      actor: principal.name,
+      compensator,
+      reader,
+      retries: LIMITS.gateway_attempts,
+      backoff_ms: LIMITS.gateway_backoff_ms,
+      approve_compensations,
+      stop: app.background.signal,
+    });
+    return report as unknown as Json;
+  },
+});
+
+const haltTool = ownTool({
+  name: "svc.halt",
+  description: "Halt: block every new call, everywhere, until it is lifted. Rollbacks keep working.",
+  role: "admin",
+  read_only: false,
+  input: z.strictObject({ reason: text(LIMITS.reason_chars) }),
+  run: (call, body) => operate(call, halt, { body }),
+});
+
+const resumeTool = ownTool({
+  name: "svc.resume",
+  description: "Lift every halt.",
+  role: "admin",
+  read_only: false,
+  input: z.strictObject({}),
+  run: (call) => operate(call, resume, {}),
+});
+
+/** The same preview, for those who may read anything. */
+const operatorPreview: OwnTool = { ...previewImpact, role: "auditor" };
+
+export const OPERATOR_TOOLS: readonly OwnTool[] = [
+  listRuns,
+  listApprovalsTool,
+  decision("svc.approve_action", "Approve a request.", approve),
+  decision("svc.deny_action", "Deny a request.", deny),
+  planRollback,
+  executeRollbackTool,
+  exportEvidence,
+  operatorPreview,
+  haltTool,
+  resumeTool,
+];

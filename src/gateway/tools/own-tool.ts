@@ -1,0 +1,84 @@
+/**
+ * The service's own tools, `svc.*`. Each is declared once with its role and its input; most are thin
+ * bindings to an operation, which checks everything else.
+ */
+import { z } from "zod";
+import { requireRole } from "../../app/access.ts";
+import type { App } from "../../app/app.ts";
+import { describeIssues } from "../../app/issues.ts";
+import type { Operation } from "../../app/operation.ts";
+import { perform, type RawInput } from "../../app/perform.ts";
+import { invalid, SvcError } from "../../kernel/errors.ts";
+import type { Json, JsonObject } from "../../kernel/json.ts";
+import type { Principal, Role } from "../../model/roles.ts";
+import type { Compensator, Reader } from "../../rollback/ports.ts";
+import { textResult } from "../result.ts";
+import type { BoundRun } from "../runs.ts";
+
+/** What the tools stand on. */
+export interface ToolServices {
+  app: App;
+  compensator: Compensator;
+  reader: Reader;
+  /** What a call would do, where the impact preview is built in. */
+  previewImpact?: ((call: OwnCall, input: { tool: string; arguments: JsonObject }) => Promise<Json>) | undefined;
+}
+
+export interface OwnCall {
+  services: ToolServices;
+  principal: Principal;
+  /** The run of the session, where it has one. */
+  run: BoundRun | null;
+  signal: AbortSignal;
+}
+
+export interface OwnTool<I extends z.ZodType = z.ZodType> {
+  name: string;
+  description: string;
+  role: Role;
+  input: I;
+  read_only: boolean;
+  /** Whether it is offered here at all. */
+  offered?(services: ToolServices): boolean;
+  /** A value to show, or a whole result. */
+  run(call: OwnCall, input: z.output<I>): Promise<Json | OwnResult>;
+}
+
+export class OwnResult {
+  readonly result: JsonObject;
+  constructor(result: JsonObject) {
+    this.result = result;
+  }
+}
+
+/** Keeps the schema's type inside `run`, and forgets it outside. */
+export function ownTool<I extends z.ZodType>(tool: OwnTool<I>): OwnTool {
+  return tool as unknown as OwnTool;
+}
+
+export function definitionOf({ name, description, input, read_only }: OwnTool): JsonObject {
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: "input" }) as JsonObject;
+  const annotations = { readOnlyHint: read_only, ...(read_only ? {} : { destructiveHint: true }), openWorldHint: false };
+  return { name, description, inputSchema, annotations };
+}
+
+export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject): Promise<JsonObject> {
+  try {
+    requireRole(call.principal, tool.role);
+    const parsed = tool.input.safeParse(raw);
+    if (!parsed.success) throw invalid(describeIssues(parsed.error, "arguments"));
+    const value = await tool.run(call, parsed.data);
+    if (value instanceof OwnResult) return value.result;
+    return textResult(JSON.stringify(value), value as JsonObject);
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    return textResult(error.message, { error: error.message, ...(error.extra as JsonObject | undefined) }, true);
+  }
+}
+
+export function operate(call: OwnCall, op: Operation, input: Partial<RawInput>): Promise<Json> {
+  const { services, principal, signal } = call;
+  const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
+  const raw = { params: {}, query: {}, body: {}, ...input };
+  return perform(op, { app: services.app, principal, signal, headers }, raw) as Promise<Json>;
+}

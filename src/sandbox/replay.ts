@@ -1,0 +1,164 @@
+/** Replay: one run twice in the sandbox, as it was recorded and with changes, and what that makes different. */
+import { policyCall } from "../engine/gather.ts";
+import { canonical } from "../kernel/canonical.ts";
+import type { PlanKind, RollbackPlan } from "../rollback/plan.ts";
+import { ChangeSet, type Change, isRenamed } from "./changes.ts";
+import { History } from "./history.ts";
+import { type PastCall, plainReasons, type Ruling } from "./past-call.ts";
+import { redactedReads } from "./redacted-reads.ts";
+import type { Judgement, Sandbox } from "./sandbox.ts";
+
+export interface ReplayedCall {
+  /** Its place among the run's captured calls. */
+  call: number;
+  step: number | null;
+  tool: string;
+  decision: Ruling;
+  reasons: string[];
+  risk_score: number;
+  /** As it was decided when it was made. */
+  recorded: { decision: Ruling; reasons: string[] };
+  changed: boolean;
+  notes: string[];
+}
+
+export interface ReplayDifference {
+  call: number;
+  step: number | null;
+  tool: string;
+  recorded: Ruling;
+  baseline: Side;
+  variant: Side;
+}
+
+interface Side {
+  decision: Ruling;
+  reasons: string[];
+  /** What a rollback would do about it; null where there is nothing to undo. */
+  undo: PlanKind | null;
+}
+
+export interface ReplayReport {
+  baseline: ReplayedCall[];
+  variant: ReplayedCall[];
+  differences: ReplayDifference[];
+  baseline_plan: RollbackPlan;
+  variant_plan: RollbackPlan;
+}
+
+export interface ReplayInput {
+  run_id: string;
+  /** All captured calls of the run, in their order. */
+  calls: readonly PastCall[];
+  changes: readonly Change[];
+  /** Under the policy in force. */
+  baseline: Sandbox;
+  /** Under the policy to try, or the one in force. */
+  variant: Sandbox;
+}
+
+export async function replay({ run_id, calls, changes, ...sandboxes }: ReplayInput): Promise<ReplayReport> {
+  const set = new ChangeSet(changes);
+  const changed = calls.map((call) => set.apply(call));
+  set.assertApplied(run_id);
+  const unchanged = calls.map((call) => ({ call, changed: false }));
+  const baseline = await play(sandboxes.baseline, run_id, calls, unchanged);
+  const variant = await play(sandboxes.variant, run_id, calls, changed);
+  return {
+    baseline: baseline.calls,
+    variant: variant.calls,
+    differences: differencesOf(baseline, variant),
+    baseline_plan: baseline.plan,
+    variant_plan: variant.plan,
+  };
+}
+
+interface Played {
+  calls: ReplayedCall[];
+  plan: RollbackPlan;
+  /** By place among the calls: the step that the call has in this plan. */
+  steps: number[];
+}
+
+async function play(
+  sandbox: Sandbox,
+  run_id: string,
+  recorded: readonly PastCall[],
+  calls: readonly { call: PastCall; changed: boolean }[],
+): Promise<Played> {
+  const last = recorded.reduce((most, { step }) => Math.max(most, step ?? -1), -1);
+  const history = new History(sandbox, { keep_steps: true, first_free_step: last + 1, explain: false });
+  const repeats = laterRepeats(recorded);
+  const steps: number[] = [];
+  const played = calls.map(({ call, changed }, i) => {
+    const paths = sandbox.rules.manifests.active(call.tool)?.idempotency ?? [];
+    const renamed = changed && isRenamed(paths, recorded[i]!, call);
+    const judgement = history.repeat(call, { renamed, repeated: repeats.has(i) });
+    const { decision } = judgement.result;
+    steps.push(call.step ?? (decision.decision === "block" ? -1 : decision.step));
+    return replayed(sandbox, call, i, changed, judgement);
+  });
+  history.end();
+  return { calls: played, plan: await sandbox.plan(run_id), steps };
+}
+
+/** Refused calls that history makes again, with the same arguments, and lets through there. */
+function laterRepeats(calls: readonly PastCall[]): Set<number> {
+  const nameOf = ({ tool, args }: PastCall) => `${tool} ${canonical(args)}`;
+  const passing = new Map<string, number>();
+  for (const [i, call] of calls.entries()) if (call.step !== null) passing.set(nameOf(call), i);
+  const repeats = new Set<number>();
+  for (const [i, call] of calls.entries())
+    if (call.step === null && (passing.get(nameOf(call)) ?? -1) > i) repeats.add(i);
+  return repeats;
+}
+
+function replayed(
+  sandbox: Sandbox,
+  call: PastCall,
+  place: number,
+  changed: boolean,
+  judgement: Judgement,
+): ReplayedCall {
+  const { run, manifest } = judgement.result;
+  const reads = call.redacted
+    ? redactedReads(sandbox.rules.policy, policyCall(run, call.tool, call.args, manifest))
+    : [];
+  const notes = reads.map((read) => `${read}, which capture redacted: the decision may differ from the live one`);
+  if (call.step === null && judgement.accepted)
+    notes.push("history refused this call; here it is taken to succeed, with a result made up from its manifest");
+  return {
+    call: place,
+    step: call.step,
+    tool: call.tool,
+    decision: judgement.ruling,
+    reasons: judgement.reasons,
+    risk_score: judgement.risk_score,
+    recorded: { decision: call.verdict, reasons: plainReasons(call.reasons) },
+    changed,
+    notes,
+  };
+}
+
+function differencesOf(baseline: Played, variant: Played): ReplayDifference[] {
+  const undoOf = ({ plan, steps }: Played) => {
+    const kinds = new Map(plan.actions.map(({ step, kind }) => [step, kind]));
+    return (place: number): PlanKind | null => kinds.get(steps[place]!) ?? null;
+  };
+  const [before, after] = [undoOf(baseline), undoOf(variant)];
+  return baseline.calls.flatMap((was, place): ReplayDifference[] => {
+    const now = variant.calls[place]!;
+    const [old, fresh] = [before(place), after(place)];
+    if (was.decision === now.decision && old === fresh) return [];
+    return [
+      {
+        call: place,
+        step: was.step,
+        tool: was.tool,
+        recorded: was.recorded.decision,
+        baseline: { decision: was.decision, reasons: was.reasons, undo: old },
+        variant: { decision: now.decision, reasons: now.reasons, undo: fresh },
+      },
+    ];
+  });
+}

@@ -1,0 +1,215 @@
+/**
+ * The throwaway engine: the live engine's own units on a memory store that nobody else sees. Its runs hold
+ * every permission of the manifests, its counters start empty, no halt reaches it, and a call that it
+ * refuses leaves nothing behind.
+ */
+import { type Asking, type Core, type Rules, silentListeners } from "../engine/core.ts";
+import { policyCall } from "../engine/gather.ts";
+import { type IntentResult, intentUnit } from "../engine/intent.ts";
+import { stepKey } from "../engine/keys.ts";
+import { newRun, openRunUnit } from "../engine/open-run.ts";
+import { type OutcomeInput, outcomeUnit } from "../engine/outcome.ts";
+import type { Env } from "../kernel/env.ts";
+import type { Json } from "../kernel/json.ts";
+import { type Evaluation, evaluatePolicy } from "../model/policy/evaluate.ts";
+import { counterKeys } from "../model/policy/limits.ts";
+import type { Principal } from "../model/roles.ts";
+import { type Mode, type RunDoc, scopeSeal } from "../model/run.ts";
+import { loadPlan } from "../rollback/load.ts";
+import type { RollbackPlan } from "../rollback/plan.ts";
+import type { CounterDoc } from "../store/docs.ts";
+import type { Store, Tx, Unit } from "../store/port.ts";
+import type { TableName, Tables } from "../store/tables.ts";
+import { plainReasons, type Ruling, rulingOf } from "./past-call.ts";
+import { pinTimes } from "./pin-times.ts";
+import { type Assumptions, type RecordCount, SandboxTx } from "./view.ts";
+
+/** The memory store, which alone can answer at once. */
+export interface SandboxStore extends Store {
+  transactSync<T>(unit: Unit<T>): T;
+  getSync<N extends TableName>(table: N, key: string): Tables[N] | undefined;
+}
+
+export interface SandboxSetup {
+  store: SandboxStore;
+  rules: Rules;
+  env: Env;
+  /** Names logical calls as the live engine does. */
+  storeKey: string;
+  environment: string | null;
+}
+
+export interface SandboxRun {
+  run_id: string;
+  actor: string;
+  mode: Mode;
+  tenant: string | null;
+  environment: string | null;
+}
+
+export interface Question extends Assumptions {
+  tool: string;
+  args: Json;
+  depends_on: readonly number[];
+  at_ms: number;
+  /** Asks only: nothing of it stays, whatever the answer. */
+  dry: boolean;
+  /** Whether an answer is to come with what the policy found, which costs a second look. */
+  explain(ruling: Ruling): boolean;
+}
+
+export interface Judgement {
+  ruling: Ruling;
+  /** Whether the call may be executed; in observe and advise mode that is so even when it is refused. */
+  accepted: boolean;
+  reasons: string[];
+  risk_score: number;
+  evaluation: Evaluation | null;
+  result: IntentResult;
+}
+
+const PRINCIPAL: Principal = {
+  id: "sandbox",
+  name: "sandbox",
+  roles: ["agent"],
+  groups: [],
+  tenant: null,
+  max_permissions: ["*"],
+  allow_observe: true,
+};
+
+/** Ends a unit of which nothing is to stay. */
+const DISCARD = new Error("discarded");
+
+export class Sandbox {
+  readonly rules: Rules;
+  private readonly store: SandboxStore;
+  private readonly core: Core;
+  private readonly template: RunDoc;
+  private readonly count: RecordCount = { records: 0 };
+  private readonly asking: Asking = PRINCIPAL;
+  private now_ms: number;
+
+  constructor({ store, rules, env, storeKey, environment }: SandboxSetup) {
+    this.now_ms = env.now();
+    this.store = store;
+    this.rules = { manifests: rules.manifests, policy: pinTimes(rules.policy, this.now_ms) };
+    this.core = {
+      store,
+      env: { ...env, now: () => this.now_ms },
+      rules: () => this.rules,
+      environment,
+      killSwitch: () => null,
+      storeKey,
+      redact: (text) => text,
+      listeners: silentListeners,
+    };
+    this.template = newRun(this.core, PRINCIPAL, { permissions: rules.manifests.permissions });
+  }
+
+  open({ environment, ...facts }: SandboxRun): void {
+    const { permissions } = this.template.scope;
+    const scope = { permissions, seal: scopeSeal({ ...facts, permissions }) };
+    this.store.transactSync(openRunUnit({ ...this.template, ...facts, environment, scope }));
+  }
+
+  judge(question: Question): Judgement {
+    this.now_ms = question.at_ms;
+    const { run_id, tool, args, depends_on } = question;
+    const input = { tool, args, reason: "sandbox", depends_on };
+    const unit = intentUnit(this.core, this.asking, run_id, input);
+    let judged: Judgement | undefined;
+    this.attempt((tx) => {
+      const result = unit.run(new SandboxTx(tx, this.count, question));
+      judged = this.judgement(question, result);
+      if (question.dry || !judged.accepted) throw DISCARD;
+    });
+    return judged!;
+  }
+
+  /** Reports what became of an accepted step; `forget` drops what only an undo would still need. */
+  finish(at: Assumptions, outcome: OutcomeInput, at_ms: number, forget: boolean): void {
+    this.now_ms = at_ms;
+    const unit = outcomeUnit(this.core, this.asking, at.run_id, at.step, outcome);
+    this.attempt((tx) => {
+      unit.run(new SandboxTx(tx, this.count, at));
+      if (forget) drop(tx, at);
+    });
+  }
+
+  forget(at: Assumptions): void {
+    this.attempt((tx) => drop(tx, at));
+  }
+
+  knowsStep(run_id: string, step: number): boolean {
+    return this.store.getSync("steps", stepKey(run_id, step)) !== undefined;
+  }
+
+  plan(run_id: string): Promise<RollbackPlan> {
+    return loadPlan(this.store, run_id);
+  }
+
+  private attempt(work: (tx: Tx) => void): void {
+    try {
+      this.store.transactSync({ run: work });
+    } catch (error) {
+      if (error !== DISCARD) throw error;
+    }
+  }
+
+  private judgement(question: Question, result: IntentResult): Judgement {
+    const { verdict, decision } = result;
+    const ruling = rulingOf(verdict);
+    return {
+      ruling,
+      accepted: decision.decision !== "block",
+      reasons: plainReasons(verdict.reasons),
+      risk_score: verdict.risk_score,
+      evaluation: question.explain(ruling) ? this.evaluate(question, result) : null,
+      result,
+    };
+  }
+
+  /** The policy's findings one by one, on the counters as they stood before the call. */
+  private evaluate({ tool, args }: Question, { run, manifest }: IntentResult): Evaluation {
+    const { policy } = this.rules;
+    const call = policyCall(run, tool, args, manifest);
+    const counters = new Map<string, CounterDoc>();
+    for (const { key } of counterKeys(policy, call)) {
+      const doc = this.store.getSync("counters", key);
+      if (doc !== undefined) counters.set(key, doc);
+    }
+    return evaluatePolicy(policy, call, this.now_ms, counters);
+  }
+}
+
+function drop(tx: Tx, { run_id, step }: Assumptions): void {
+  tx.delete("steps", stepKey(run_id, step));
+  tx.delete("payloads", stepKey(run_id, step));
+}
+
+/** Nothing is assumed but the step's number. */
+export function assumeNothing(run_id: string, step: number): Assumptions {
+  return {
+    run_id,
+    step,
+    prerequisites: new Set(),
+    approved: false,
+    logical_call: null,
+    released: () => false,
+  };
+}
+
+/** What refused or held a call, as people call it: `rule big-refunds`, `limit mail-rate`, or the reason itself. */
+export function causesOf({ ruling, reasons, evaluation }: Judgement): string[] {
+  if (evaluation === null || ruling === "allow") return [];
+  const action = ruling === "needs_approval" ? "require_approval" : "deny";
+  const decided = evaluation.findings.filter((finding) => finding.action === action);
+  const named = decided.map(({ stage, rule }) => {
+    if (rule !== null) return `${stage} ${rule}`;
+    return stage === "risk" ? "the risk score" : "a content check";
+  });
+  const fromPolicy = new Set(evaluation.reasons);
+  const fromStages = ruling === "block" ? reasons.filter((reason) => !fromPolicy.has(reason)) : [];
+  return [...new Set([...named, ...fromStages])];
+}

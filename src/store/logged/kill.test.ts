@@ -1,0 +1,90 @@
+/** Processes that are killed at any moment, alone and beside others, checkpoints and all. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { seeded } from "../../../test/support/env.ts";
+import { expectConsistent, work } from "../../../test/support/store-work.ts";
+import { tempDir } from "../../../test/support/tmp.ts";
+import { openFilesStore } from "../files/store.ts";
+import { openSqliteStore } from "../sqlite/store.ts";
+
+const HAMMER = new URL("../../../test/support/store-hammer.ts", import.meta.url).pathname;
+const ROUNDS = Number(process.env.SVC_TEST_KILLS ?? 4);
+const children = new Set<ChildProcess>();
+
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL");
+  children.clear();
+});
+
+class Hammer {
+  readonly acked: string[] = [];
+  private readonly child: ChildProcess;
+
+  constructor(kind: string, folder: string, label: string) {
+    this.child = spawn(process.execPath, ["--import", "tsx", HAMMER, kind, folder, label], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    children.add(this.child);
+    let rest = "";
+    this.child.stdout!.on("data", (chunk) => {
+      const lines = (rest + String(chunk)).split("\n");
+      rest = lines.pop()!;
+      this.acked.push(...lines);
+    });
+  }
+
+  async untilAcked(count: number): Promise<void> {
+    const wanted = this.acked.length + count;
+    while (this.acked.length < wanted) {
+      if (this.child.exitCode !== null) throw new Error(`the writer ended with ${this.child.exitCode}`);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
+  async kill(): Promise<void> {
+    const closed = once(this.child.stdout!, "close");
+    this.child.kill("SIGKILL");
+    children.delete(this.child);
+    await closed;
+  }
+}
+
+describe.each([
+  ["files", openFilesStore],
+  ["sqlite", openSqliteStore],
+] as const)("%s, killed", (kind, open) => {
+  it(`${ROUNDS} times beside another that goes on, loses nothing`, {
+    timeout: 60_000 + ROUNDS * 15_000,
+  }, async () => {
+    const random = seeded(11);
+    const folder = join(tempDir(kind), "data");
+    const acked: string[] = [];
+    const steady = new Hammer(kind, folder, "steady");
+    await steady.untilAcked(1);
+    for (let round = 0; round < ROUNDS; round++) {
+      const doomed = new Hammer(kind, folder, `doomed${round}`);
+      // A round without an answer would prove nothing.
+      await doomed.untilAcked(1 + Math.floor(random() * 200));
+      await new Promise((resolve) => setTimeout(resolve, random() * 15));
+      await doomed.kill();
+      acked.push(...doomed.acked);
+      await steady.untilAcked(5);
+    }
+    await steady.kill();
+    acked.push(...steady.acked);
+
+    const warnings: string[] = [];
+    const store = await open(folder, (message) => warnings.push(message));
+    const units = await expectConsistent(store);
+    for (const name of acked) expect(units.has(name), `${name} was acknowledged`).toBe(true);
+    await work(store, "after");
+    await store.ready();
+    await store.close();
+    const again = await open(folder, (message) => warnings.push(message));
+    await expectConsistent(again);
+    await again.close();
+    expect(warnings.filter((message) => /never acknowledged|refuses/.test(message))).toEqual([]);
+  });
+});

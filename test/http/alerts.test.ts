@@ -1,0 +1,81 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { dueMessages } from "../../src/alerts/manager.ts";
+import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+
+let s: TestServer;
+beforeEach(async () => {
+  s = await testServer({
+    policy: "version: 1\nrules:\n  - {id: m, match: {tool: mail.send}, action: require_approval, reason: ask}\n",
+    config: "alerts: {denial_spike: 3}\n",
+  });
+  await s.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: ["crm.read", "mail.send"] });
+  await s.call("agent", "POST", "/v1/runs", { run_id: "o", permissions: [], mode: "observe" });
+});
+const ask = (tool: string, run = "r") => s.call("agent", "POST", `/v1/runs/${run}/intents`, { tool, args: {}, reason: "r" });
+const alerts = async () => (await s.call("auditor", "GET", "/v1/alerts")).body.alerts;
+const kinds = async () => (await alerts()).map((alert: { kind: string }) => alert.kind);
+const MINUTE = 60_000;
+
+describe("alerts", () => {
+  it("raise a denial spike at its threshold, for fifteen minutes", async () => {
+    await ask("nope");
+    await ask("nope");
+    expect(await kinds()).toEqual([]);
+    await ask("nope");
+    expect(await alerts()).toEqual([
+      {
+        id: "denial_spike",
+        kind: "denial_spike",
+        severity: "warning",
+        title: "Many calls blocked",
+        message: "3 calls blocked",
+        since_ms: s.env.now(),
+        run_id: null,
+        step: null,
+        tool: null,
+      },
+    ]);
+    await s.env.advance(16 * MINUTE);
+    expect(await kinds()).toEqual([]);
+  });
+
+  it("tell of unknown outcomes after an hour, and of halts, until they are mended", async () => {
+    await ask("crm.get");
+    await s.env.advance(60 * MINUTE);
+    expect(await kinds()).toEqual([]);
+    await s.env.advance(1);
+    expect(await alerts()).toMatchObject([{ kind: "unresolved_outcome", message: "Outcome still unknown: crm.get in r", run_id: "r", step: 0, tool: "crm.get" }]);
+    await s.call("operator", "POST", "/v1/runs/r/steps/0/resolve", { status: "failed", note: "looked" });
+    await s.call("admin", "POST", "/v1/halt", { reason: "drill" });
+    expect(await alerts()).toMatchObject([{ kind: "halted", severity: "critical", message: "drill" }]);
+    await s.call("admin", "POST", "/v1/resume", {});
+    expect(await kinds()).toEqual([]);
+  });
+
+  it("tell of break-glass, expired requests, calls without a manifest, refused credentials", async () => {
+    const { reasons } = (await ask("mail.send")).body;
+    const id = /apr_[0-9a-f-]{36}/.exec(reasons.at(-1))![0];
+    await s.call("admin", "POST", `/v1/approvals/${id}/break-glass`, { reason: "site is down" });
+    await ask("x.y", "o");
+    expect((await kinds()).sort()).toEqual(["break_glass", "unmanifested_call"]);
+    await s.env.advance(25 * 60 * MINUTE);
+    await ask("mail.send");
+    expect(await kinds()).toContain("approval_expired");
+  });
+
+  it("are sent once over all processes, reminded of, and resolved", async () => {
+    const { core } = s.app;
+    const due = async () => (await dueMessages(core, await evaluateAlerts(core, s.app.settings.alerts), 60 * MINUTE)).map((m) => [m.what, m.alert.id]);
+    await s.call("admin", "POST", "/v1/halt", { reason: "drill" });
+    const [one, two] = await Promise.all([due(), due()]);
+    expect([...one, ...two]).toEqual([["raised", "halted"]]);
+    expect(await due()).toEqual([]);
+    await s.env.advance(60 * MINUTE);
+    expect(await due()).toEqual([["reminder", "halted"]]);
+    expect(await due()).toEqual([]);
+    await s.call("admin", "POST", "/v1/resume", {});
+    expect(await due()).toEqual([["resolved", "halted"]]);
+    expect(await due()).toEqual([]);
+  });
+});
