@@ -63,7 +63,7 @@ async function openRun(app: App, options: RunOptions): Promise<Run> {
     max_permissions: ["*"],
     allow_observe: true,
   };
-  const call = (op: Operation, params: Record<string, string>, body: unknown) => {
+  const call = async (op: Operation, params: Record<string, string>, body: unknown) => {
     assertJson(body, "input");
     const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
     const context = { app, principal, signal: new AbortController().signal, headers };

@@ -18,11 +18,18 @@ const manifests = file("manifests.yaml", MANIFESTS);
 
 describe("svc validate", () => {
   it("counts valid manifests", async () => {
-    expect(await svc(["validate", manifests])).toEqual({ code: 0, out: "ok: 2 tool manifests valid\n", err: "" });
+    expect(await svc(["validate", manifests])).toEqual({
+      code: 0,
+      out: "ok: 2 tool manifests valid\n",
+      err: "",
+    });
   });
 
   it("lists one error per invalid entry and exits 1", async () => {
-    const bad = file("bad.yaml", "- {tool: a, effect: odd, permission: p}\n- {tool: b}\n- {tool: c, effect: read, permission: p}\n");
+    const bad = file(
+      "bad.yaml",
+      "- {tool: a, effect: odd, permission: p}\n- {tool: b}\n- {tool: c, effect: read, permission: p}\n",
+    );
     const { code, out, err } = await svc(["validate", bad]);
     expect(code).toBe(1);
     expect(out).toBe("");
@@ -32,7 +39,10 @@ describe("svc validate", () => {
     expect(lines[1]).toMatch(/bad\.yaml:2:.*b.*effect.*permission/);
   });
 
-  it.each([["missing", "nope.yaml"], ["a device", "/dev/zero"]])("refuses %s in one line", async (_, path) => {
+  it.each([
+    ["missing", "nope.yaml"],
+    ["a device", "/dev/zero"],
+  ])("refuses %s in one line", async (_, path) => {
     const { code, err } = await svc(["validate", path], { cwd: folder });
     expect(code).toBe(1);
     expect(err.trimEnd().split("\n")).toHaveLength(1);
@@ -63,7 +73,9 @@ describe("the command line", () => {
   });
 
   it("ends quietly when its reader leaves", () => {
-    const text = execFileSync("sh", ["-c", `node ${join(process.cwd(), "bin", "svc.js")} --help | head -1`], { encoding: "utf8" });
+    const text = execFileSync("sh", ["-c", `node ${join(process.cwd(), "bin", "svc.js")} --help | head -1`], {
+      encoding: "utf8",
+    });
     expect(text).toContain("Usage: svc");
   });
 
@@ -87,24 +99,47 @@ describe.each(["files", "sqlite"])("a data folder of the %s store", (store) => {
   const call = async (key: string, method: string, path: string, body?: unknown) => {
     const response = await fetch(`${server.url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, text, body: text.startsWith("{") ? JSON.parse(text.split("\n")[0]!) : null };
+    return {
+      status: response.status,
+      text,
+      body: text.startsWith("{") ? JSON.parse(text.split("\n")[0]!) : null,
+    };
   };
 
   beforeAll(async () => {
     mkdirSync(folder, { recursive: true });
-    agent = (await svc(["keys", "add", "bot", "--role", "agent", "--max-permissions", "crm.*,mail.*", "--keys", keys])).out.trim();
+    agent = (
+      await svc([
+        "keys",
+        "add",
+        "bot",
+        "--role",
+        "agent",
+        "--max-permissions",
+        "crm.*,mail.*",
+        "--keys",
+        keys,
+      ])
+    ).out.trim();
     admin = (await svc(["keys", "add", "root", "--role", "admin", "--keys", keys])).out.trim();
-    server = await startSvcServer([...flags, "--keys", keys], { env: { SVC_KILL_FILE: join(folder, `kill-${store}`), SVC_LOG: "json" } });
+    server = await startSvcServer([...flags, "--keys", keys], {
+      env: { SVC_KILL_FILE: join(folder, `kill-${store}`), SVC_LOG: "json" },
+    });
   });
 
   it("is served, halted, exported and resolved from both sides at once", async () => {
     expect(readFileSync(keys, "utf8")).not.toContain(agent);
     await call(agent, "POST", "/v1/runs", { run_id: "r1", permissions: ["crm.read"] });
-    const ask = async (tool = "crm.get") => (await call(agent, "POST", "/v1/runs/r1/intents", { tool, args: { id: "canary-77" }, reason: "r" })).body;
+    const ask = async (tool = "crm.get") =>
+      (await call(agent, "POST", "/v1/runs/r1/intents", { tool, args: { id: "canary-77" }, reason: "r" }))
+        .body;
     expect(await ask()).toEqual({ decision: "allow", step: 0 });
 
     const added = await svc(["halt", "add", "--reason", "drill", "--tool", "crm.*", ...flags]);
@@ -118,18 +153,45 @@ describe.each(["files", "sqlite"])("a data folder of the %s store", (store) => {
     await svc(["kill-switch", "off", join(folder, `kill-${store}`)]);
 
     await call(agent, "POST", "/v1/runs/r1/steps/0/outcome", { status: "uncertain", error: "timeout" });
-    const resolved = await svc(["resolve", "r1", "0", "--status", "failed", "--note", "looked it up", "--actor", "olga", ...flags]);
+    const resolved = await svc([
+      "resolve",
+      "r1",
+      "0",
+      "--status",
+      "failed",
+      "--note",
+      "looked it up",
+      "--actor",
+      "olga",
+      ...flags,
+    ]);
     expect(resolved).toMatchObject({ code: 0, out: "step 0 of r1: failed\n" });
-    expect((await svc(["resolve", "r1", "0", "--status", "failed", "--note", "again", ...flags])).code).toBe(1);
+    expect((await svc(["resolve", "r1", "0", "--status", "failed", "--note", "again", ...flags])).code).toBe(
+      1,
+    );
 
     const exported = await svc(["export", "--run", "r1", ...flags]);
     expect(exported.out).toBe((await call(admin, "GET", "/v1/runs/r1/export")).text);
-    const records = exported.out.trimEnd().split("\n").map((line) => JSON.parse(line));
-    expect(records.map((record) => record.event)).toEqual(["intended", "blocked", "blocked", "uncertain", "failed"]);
+    const records = exported.out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(records.map((record) => record.event)).toEqual([
+      "intended",
+      "blocked",
+      "blocked",
+      "uncertain",
+      "failed",
+    ]);
     expect(records.at(-1)).toMatchObject({ actor: "olga", detail: "resolved by olga: looked it up" });
     const whole = await svc(["export", ...flags]);
     expect(whole.out).not.toContain("canary-77");
-    expect(whole.out.trimEnd().split("\n").map((line) => JSON.parse(line).seq)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(
+      whole.out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line).seq),
+    ).toEqual([0, 1, 2, 3, 4, 5, 6]);
     if (store === "files") expect(readFileSync(join(data, "ledger.jsonl"), "utf8")).toBe(whole.out);
 
     expect((await svc(["runs", ...flags])).out).toMatch(/^r1 {2}\S+ {2}bot {2}enforce {2}1 steps/);

@@ -1,18 +1,20 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { dueMessages } from "../../src/alerts/manager.ts";
 import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
+import { dueMessages } from "../../src/alerts/manager.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 
 let s: TestServer;
 beforeEach(async () => {
   s = await testServer({
-    policy: "version: 1\nrules:\n  - {id: m, match: {tool: mail.send}, action: require_approval, reason: ask}\n",
+    policy:
+      "version: 1\nrules:\n  - {id: m, match: {tool: mail.send}, action: require_approval, reason: ask}\n",
     config: "alerts: {denial_spike: 3}\n",
   });
   await s.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: ["crm.read", "mail.send"] });
   await s.call("agent", "POST", "/v1/runs", { run_id: "o", permissions: [], mode: "observe" });
 });
-const ask = (tool: string, run = "r") => s.call("agent", "POST", `/v1/runs/${run}/intents`, { tool, args: {}, reason: "r" });
+const ask = (tool: string, run = "r") =>
+  s.call("agent", "POST", `/v1/runs/${run}/intents`, { tool, args: {}, reason: "r" });
 const alerts = async () => (await s.call("auditor", "GET", "/v1/alerts")).body.alerts;
 const kinds = async () => (await alerts()).map((alert: { kind: string }) => alert.kind);
 const MINUTE = 60_000;
@@ -45,7 +47,15 @@ describe("alerts", () => {
     await s.env.advance(60 * MINUTE);
     expect(await kinds()).toEqual([]);
     await s.env.advance(1);
-    expect(await alerts()).toMatchObject([{ kind: "unresolved_outcome", message: "Outcome still unknown: crm.get in r", run_id: "r", step: 0, tool: "crm.get" }]);
+    expect(await alerts()).toMatchObject([
+      {
+        kind: "unresolved_outcome",
+        message: "Outcome still unknown: crm.get in r",
+        run_id: "r",
+        step: 0,
+        tool: "crm.get",
+      },
+    ]);
     await s.call("operator", "POST", "/v1/runs/r/steps/0/resolve", { status: "failed", note: "looked" });
     await s.call("admin", "POST", "/v1/halt", { reason: "drill" });
     expect(await alerts()).toMatchObject([{ kind: "halted", severity: "critical", message: "drill" }]);
@@ -66,7 +76,11 @@ describe("alerts", () => {
 
   it("are sent once over all processes, reminded of, and resolved", async () => {
     const { core } = s.app;
-    const due = async () => (await dueMessages(core, await evaluateAlerts(core, s.app.settings.alerts), 60 * MINUTE)).map((m) => [m.what, m.alert.id]);
+    const due = async () =>
+      (await dueMessages(core, await evaluateAlerts(core, s.app.settings.alerts), 60 * MINUTE)).map((m) => [
+        m.what,
+        m.alert.id,
+      ]);
     await s.call("admin", "POST", "/v1/halt", { reason: "drill" });
     const [one, two] = await Promise.all([due(), due()]);
     expect([...one, ...two]).toEqual([["raised", "halted"]]);

@@ -37,11 +37,19 @@ const apply = async (body: object = {}) => (await s.call("admin", "POST", "/v1/r
 describe("retention", () => {
   it("is not there without the section", async () => {
     const off = await testServer();
-    for (const [method, path] of [["GET", "/v1/holds"], ["GET", "/v1/retention/plan"]] as const) {
-      expect(await off.call("auditor", method, path)).toMatchObject({ status: 404, body: { error: "no retention settings" } });
+    for (const [method, path] of [
+      ["GET", "/v1/holds"],
+      ["GET", "/v1/retention/plan"],
+    ] as const) {
+      expect(await off.call("auditor", method, path)).toMatchObject({
+        status: 404,
+        body: { error: "no retention settings" },
+      });
     }
     expect((await off.call("admin", "POST", "/v1/retention/apply", {})).status).toBe(404);
-    expect((await off.call("admin", "POST", "/v1/holds", { run_id: "x", reason: "because" })).status).toBe(404);
+    expect((await off.call("admin", "POST", "/v1/holds", { run_id: "x", reason: "because" })).status).toBe(
+      404,
+    );
   });
 
   it("keeps a run for the longest that anything asks for, and deletes what is due", async () => {
@@ -52,7 +60,13 @@ describe("retention", () => {
     expect(await plan()).toEqual([
       { run_id: "long", age_days: 30, keep_days: 90, decision: "keep", hold_id: null },
       { run_id: "plain", age_days: 30, keep_days: 30, decision: "due", hold_id: null },
-      { run_id: "proof", age_days: 30, keep_days: 30, decision: "due; needs an evidence bundle first", hold_id: null },
+      {
+        run_id: "proof",
+        age_days: 30,
+        keep_days: 30,
+        decision: "due; needs an evidence bundle first",
+        hold_id: null,
+      },
     ]);
     expect(await apply({ dry_run: true })).toMatchObject({ deleted: [], would_delete: ["plain"] });
     const before = (await s.call("auditor", "GET", "/v1/runs/plain/export")).text;
@@ -60,14 +74,25 @@ describe("retention", () => {
     expect(report.deleted).toEqual(["plain"]);
     expect(report.kept).toEqual([
       { run_id: "long", reason: "30 of 90 days old" },
-      { run_id: "proof", reason: "its manifest requires evidence: an archive directory and signing key are needed" },
+      {
+        run_id: "proof",
+        reason: "its manifest requires evidence: an archive directory and signing key are needed",
+      },
     ]);
     expect((await s.call("auditor", "GET", "/v1/runs/plain")).status).toBe(404);
     const after = (await s.call("auditor", "GET", "/v1/runs/plain/export")).text;
     expect(after.startsWith(before)).toBe(true);
     const last = JSON.parse(after.trimEnd().split("\n").at(-1)!);
-    expect(last).toMatchObject({ event: "purged", actor: "admin", detail: "retention: older than 30 days", run_seq: 2 });
-    expect(await apply({ days: 1 })).toMatchObject({ deleted: [], kept: [{ run_id: "long" }, { run_id: "proof" }] });
+    expect(last).toMatchObject({
+      event: "purged",
+      actor: "admin",
+      detail: "retention: older than 30 days",
+      run_seq: 2,
+    });
+    expect(await apply({ days: 1 })).toMatchObject({
+      deleted: [],
+      kept: [{ run_id: "long" }, { run_id: "proof" }],
+    });
   });
 
   it("archives, verifies, then deletes; never overwrites, never follows a link", async () => {
@@ -80,7 +105,10 @@ describe("retention", () => {
     symlinkSync(outside, join(dir, "link.json"));
     const report = await apply({ archive_dir: dir });
     expect(report).toMatchObject({ deleted: ["proof"], archived: [join(dir, "proof.json")] });
-    expect(report.kept[0]).toMatchObject({ run_id: "link", reason: expect.stringContaining("could not be archived") });
+    expect(report.kept[0]).toMatchObject({
+      run_id: "link",
+      reason: expect.stringContaining("could not be archived"),
+    });
     expect(existsSync(outside)).toBe(false);
     const bundle = JSON.parse(readFileSync(join(dir, "proof.json"), "utf8"));
     expect(bundle).toMatchObject({ format: "svc-bundle", kind: "run", run_id: "proof", count: 2 });
@@ -95,15 +123,30 @@ describe("retention", () => {
     await run("a", "crm.get");
     await run("b", "crm.keep");
     const place = (body: object) => s.call("admin", "POST", "/v1/holds", body);
-    expect((await place({ reason: "long enough" })).body.error).toBe("a legal hold needs a scope (a run, tenant, actor or tool)");
+    expect((await place({ reason: "long enough" })).body.error).toBe(
+      "a legal hold needs a scope (a run, tenant, actor or tool)",
+    );
     expect((await place({ run_id: "a", reason: "abc" })).status).toBe(400);
-    expect((await s.call("operator", "POST", "/v1/holds", { run_id: "a", reason: "long enough" })).status).toBe(403);
+    expect(
+      (await s.call("operator", "POST", "/v1/holds", { run_id: "a", reason: "long enough" })).status,
+    ).toBe(403);
     const hold = await place({ tool: "crm.get", actor: "agent", reason: "lawsuit 7" });
-    expect(hold).toMatchObject({ status: 201, body: { id: expect.stringMatching(/^hold_/), by: "admin", released_ms: null } });
+    expect(hold).toMatchObject({
+      status: 201,
+      body: { id: expect.stringMatching(/^hold_/), by: "admin", released_ms: null },
+    });
     await s.env.advance(100 * DAY);
-    expect((await plan()).map((one: { decision: string }) => one.decision)).toEqual(["HELD (lawsuit 7)", "due"]);
-    expect(await apply()).toMatchObject({ deleted: ["b"], kept: [{ run_id: "a", reason: `legal hold ${hold.body.id}: lawsuit 7` }] });
-    expect((await s.call("admin", "DELETE", `/v1/holds/${hold.body.id}`)).body).toMatchObject({ released_by: "admin" });
+    expect((await plan()).map((one: { decision: string }) => one.decision)).toEqual([
+      "HELD (lawsuit 7)",
+      "due",
+    ]);
+    expect(await apply()).toMatchObject({
+      deleted: ["b"],
+      kept: [{ run_id: "a", reason: `legal hold ${hold.body.id}: lawsuit 7` }],
+    });
+    expect((await s.call("admin", "DELETE", `/v1/holds/${hold.body.id}`)).body).toMatchObject({
+      released_by: "admin",
+    });
     expect((await s.call("admin", "DELETE", `/v1/holds/${hold.body.id}`)).status).toBe(409);
     expect((await s.call("auditor", "GET", "/v1/holds")).body.holds).toEqual([]);
     expect((await s.call("auditor", "GET", "/v1/holds?all=1")).body.holds).toHaveLength(1);
@@ -112,4 +155,3 @@ describe("retention", () => {
     expect(await s.app.core.store.count("run_tools")).toBe(0);
   });
 });
-

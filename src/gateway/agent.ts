@@ -1,0 +1,252 @@
+/**
+ * The agent endpoint as a server: the upstreams' tools under governance, a few read-only tools of the
+ * service, and whatever else an upstream was allowed to pass. One for each session, and for each request
+ * of a client that has none.
+ */
+import { LOG_LEVEL_META_KEY, type Server, type ServerContext } from "@modelcontextprotocol/server";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { Principal } from "../model/roles.ts";
+import { governedCall, isToolCallParams } from "./call.ts";
+import type { Route } from "./catalog.ts";
+import { OWN_PREFIX } from "./catalog.ts";
+import type { Gateway } from "./gateway.ts";
+import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
+import { offered, OwnLinks } from "./own-links.ts";
+import { createPeer, invalidParams } from "./peer.ts";
+import type { BoundRun } from "./runs.ts";
+import { AGENT_TOOLS } from "./tools/agent-tools.ts";
+import { callOwnTool, definitionOf } from "./tools/own-tool.ts";
+import type { Upstream } from "./upstream/upstream.ts";
+
+export interface AgentOptions {
+  principal: Principal;
+  /** The session's run; null where each request has its own. */
+  run: BoundRun | null;
+  era: "legacy" | "modern";
+}
+
+/** How long a person or a model at the other end may take to answer an upstream. */
+const ASK_MS = 600_000;
+const INSTRUCTIONS =
+  "Every tool call here is decided and recorded by an action governance service. A blocked call answers with isError and its reasons; when it needs an approval, wait with svc.await_approval and send the same call again. svc.plan_rollback shows what can be undone.";
+
+export class AgentPeer {
+  readonly server: Server;
+  readonly principal: Principal;
+  readonly era: "legacy" | "modern";
+  private readonly gateway: Gateway;
+  private readonly run: BoundRun | null;
+  private readonly links: OwnLinks;
+  private readonly calls = new Map<Upstream, ServerContext[]>();
+  private level: LogLevel | null = null;
+
+  constructor(gateway: Gateway, { principal, run, era }: AgentOptions) {
+    this.gateway = gateway;
+    this.principal = principal;
+    this.run = run;
+    this.era = era;
+    const { app, passthrough } = gateway;
+    this.server = createPeer({
+      version: app.version,
+      capabilities: {
+        tools: { listChanged: true },
+        logging: {},
+        ...(passthrough.has("prompts") ? { prompts: { listChanged: true } } : {}),
+        ...(passthrough.has("resources") ? { resources: { subscribe: true, listChanged: true } } : {}),
+        ...(passthrough.has("completions") ? { completions: {} } : {}),
+      },
+      instructions: INSTRUCTIONS,
+      log: app.log,
+      handle: (method, params, context) => this.handle(method, params, context),
+    });
+    this.links = new OwnLinks({
+      clientCapabilities: () => this.server.getClientCapabilities(),
+      ask: (upstream, method, params, signal) => this.ask(upstream, method, params, signal),
+      notification: (upstream, method, params) => this.fromOwnLink(upstream, method, params),
+    });
+    this.server.setNotificationHandler("notifications/roots/list_changed", () =>
+      this.links.notify("notifications/roots/list_changed"),
+    );
+  }
+
+  private async handle(method: string, params: JsonObject, context: ServerContext): Promise<JsonObject> {
+    if (method === "tools/call") return this.callTool(params, context);
+    if (method === "tools/list") return this.listTools(context);
+    if (method === "logging/setLevel") return this.setLevel(params);
+    const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
+    const answer = await this.gateway.passthrough.handle({ method, params, signal: context.mcpReq.signal, own });
+    if (typeof params["uri"] === "string") this.gateway.subscriptions.note(method, params["uri"], this);
+    return answer;
+  }
+
+  private async listTools(context: ServerContext): Promise<JsonObject> {
+    const { gateway } = this;
+    const run = named(context) ?? this.run ?? gateway.runs.fresh(this.principal);
+    const routes = await gateway.offered(run);
+    const own = AGENT_TOOLS.filter((tool) => tool.offered?.(gateway.services) ?? true);
+    return { tools: [...routes.map(({ definition }) => definition), ...own.map(definitionOf)] };
+  }
+
+  private async callTool(params: JsonObject, context: ServerContext): Promise<JsonObject> {
+    if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
+    const args = params["arguments"] ?? {};
+    if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
+    if (params["task"] !== undefined) throw invalidParams("tools/call: tasks are not available through this gateway");
+    const { name } = params;
+    if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
+    const { gateway } = this;
+    const route = gateway.routes().get(name);
+    const continued = named(context) ?? this.run;
+    const key = continued === null ? gateway.waiting.key(this.principal.id, name, args) : null;
+    const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(this.principal);
+    // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
+    if (route === undefined && (run.mode === "observe" || gateway.isDeclared(name))) throw unknownTool(name);
+    const result = await gateway.track(this.govern(run, name, args, params, route, context));
+    if (key !== null) gateway.waiting.note(key, run, waitsForApproval(result));
+    return this.project(result, route);
+  }
+
+  private async govern(
+    run: BoundRun,
+    tool: string,
+    args: JsonObject,
+    params: JsonObject,
+    route: Route | undefined,
+    context: ServerContext,
+  ): Promise<JsonObject> {
+    const { mcpReq } = context;
+    const meta = isJsonObject(mcpReq._meta) ? (mcpReq._meta as JsonObject) : {};
+    const token = meta["progressToken"];
+    const notify = (method: string, told: JsonObject) => void mcpReq.notify({ method, params: told }).catch(() => {});
+    const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
+    try {
+      return await governedCall(this.gateway, {
+        principal: this.principal,
+        run,
+        tool,
+        args,
+        meta: { ...meta, ...this.envelope(route, context) },
+        route,
+        more: retried(context),
+        signal: mcpReq.signal,
+        session: this,
+        own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
+        progress: token === undefined ? undefined : (told) => notify("notifications/progress", { ...told, progressToken: token }),
+        log: (told) => {
+          if (this.wantsLog(told, context)) notify("notifications/message", told);
+        },
+      });
+    } finally {
+      leave();
+    }
+  }
+
+  private callOwn(name: string, args: JsonObject, context: ServerContext): Promise<JsonObject> {
+    const { services } = this.gateway;
+    const tool = AGENT_TOOLS.find((own) => own.name === name && (own.offered?.(services) ?? true));
+    if (tool === undefined) throw unknownTool(name);
+    const run = named(context) ?? this.run;
+    return callOwnTool(tool, { services, principal: this.principal, run, signal: context.mcpReq.signal }, args);
+  }
+
+  /** In the newer era each request says what its client can do and wants to hear; what may pass, passes. */
+  private envelope(route: Route | undefined, { mcpReq }: ServerContext): JsonObject {
+    const { envelope } = mcpReq;
+    if (envelope === undefined || route?.upstream.current?.era !== "modern") return {};
+    const level = envelope[LOG_LEVEL_META_KEY];
+    const offer = offered(route.upstream.spec.passthrough, envelope[CLIENT_CAPABILITIES] as never);
+    return {
+      ...(level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level }),
+      ...(Object.keys(offer).length === 0 ? {} : { [CLIENT_CAPABILITIES]: offer as JsonObject }),
+    };
+  }
+
+  /** Older revisions know only objects as structured content; the SDK wraps anything else for them. */
+  private project(result: JsonObject, route: Route | undefined): JsonObject {
+    const structured = result["structuredContent"];
+    if (this.era === "modern" || structured === undefined || isJsonObject(structured)) return result;
+    const schema = route?.definition["outputSchema"];
+    return this.server.projectCallToolResult(result as never, schema as never) as JsonObject;
+  }
+
+  private enter(upstream: Upstream, context: ServerContext): () => void {
+    const calls = this.calls.get(upstream) ?? [];
+    this.calls.set(upstream, calls);
+    calls.push(context);
+    return () => void calls.splice(calls.indexOf(context), 1);
+  }
+
+  /** Passes an upstream's question to the client, on the stream of the call that it most likely belongs to. */
+  private ask(upstream: Upstream, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<JsonObject> {
+    const request = params === undefined ? { method } : { method, params };
+    const options = { signal, timeout: ASK_MS };
+    const call = this.calls.get(upstream)?.at(-1);
+    const asked = call === undefined ? this.server.request(request, ANY, options) : call.mcpReq.send(request, ANY, options);
+    return asked as Promise<JsonObject>;
+  }
+
+  private fromOwnLink(upstream: Upstream, method: string, params: JsonObject): void {
+    // The shared connection tells of changed lists; hearing it twice helps nobody.
+    if (method.endsWith("/list_changed")) return;
+    const call = this.calls.get(upstream)?.at(-1);
+    if (method === "notifications/message" && !this.wantsLog(params, call)) return;
+    const notification = { method, params };
+    void (call?.mcpReq.notify(notification) ?? this.server.notification(notification)).catch(() => {});
+  }
+
+  /** Something that belongs to no call: a changed list, an updated resource, a log line of the only session. */
+  tell(method: string, params?: JsonObject): void {
+    if (method === "notifications/message" && !this.wantsLog(params ?? {}, undefined)) return;
+    void this.server.notification(params === undefined ? { method } : { method, params }).catch(() => {});
+  }
+
+  private async setLevel(params: JsonObject): Promise<JsonObject> {
+    const { level } = params;
+    if (!isLogLevel(level)) throw invalidParams("logging/setLevel: unknown level");
+    this.level = level;
+    this.gateway.wantLogLevel(level);
+    return {};
+  }
+
+  private wantsLog(message: JsonObject, context: ServerContext | undefined): boolean {
+    const wanted = this.era === "modern" ? context?.mcpReq.envelope?.[LOG_LEVEL_META_KEY] : this.level;
+    // In the newer era a client that names no level wants none; before, it gets what the server sends.
+    if (wanted === undefined || wanted === null) return this.era === "legacy";
+    return reaches(message["level"], wanted as LogLevel);
+  }
+
+  close(): void {
+    this.links.close();
+    this.gateway.subscriptions.drop(this);
+  }
+}
+
+const CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+
+const ANY = {
+  "~standard": { version: 1 as const, vendor: "svc", validate: (value: unknown) => ({ value: value as JsonObject }) },
+};
+
+/** The run that this very request names, resolved before it came here. */
+function named({ http }: ServerContext): BoundRun | null {
+  return (http?.authInfo?.extra?.["run"] as BoundRun | undefined) ?? null;
+}
+
+/** What a client sends along when it repeats a call with the input that was asked for. */
+function retried({ mcpReq }: ServerContext): JsonObject | undefined {
+  const state = mcpReq.requestState();
+  const { inputResponses } = mcpReq;
+  if (state === undefined && inputResponses === undefined) return undefined;
+  return {
+    ...(inputResponses === undefined ? {} : { inputResponses: inputResponses as JsonObject }),
+    ...(state === undefined ? {} : { requestState: state as string }),
+  };
+}
+
+function waitsForApproval({ structuredContent }: JsonObject): boolean {
+  return isJsonObject(structuredContent) && structuredContent["decision"] === "block" && structuredContent["approval_id"] !== null;
+}
+
+function unknownTool(name: string): Error {
+  return invalidParams(`unknown tool ${JSON.stringify(name.slice(0, 80))}`);
+}

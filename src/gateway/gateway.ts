@@ -1,0 +1,221 @@
+/**
+ * The gateway: upstreams on one side, sessions on the other, the engine in between. This file puts the
+ * parts together and keeps what all sessions share.
+ */
+import type { Connector } from "../app/app.ts";
+import type { App } from "../app/app.ts";
+import { messageOf, ProblemsError } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { Governing } from "./call.ts";
+import { buildCatalog, type CatalogView, type Route } from "./catalog.ts";
+import { Flights } from "./flights.ts";
+import { type LogLevel, milder } from "./log-level.ts";
+import { Passthrough } from "./passthrough.ts";
+import { CHANGED_REASON, Pins } from "./pins.ts";
+import { upstreamCompensator, upstreamReader } from "./rollback.ts";
+import { type BoundRun, Runs } from "./runs.ts";
+import { type Listener, Subscriptions } from "./subscriptions.ts";
+import type { ToolServices } from "./tools/own-tool.ts";
+import { Upstream } from "./upstream/upstream.ts";
+import { WaitingCalls } from "./waiting-calls.ts";
+
+export interface GatewayOptions {
+  previewImpact?: ToolServices["previewImpact"];
+  /** How long starting waits for upstreams that are slow to come; they may come later. */
+  patience_ms?: number;
+}
+
+/** Tells clients that have no session of changes; the HTTP surface has one. */
+export type Broadcast = (method: string, params: JsonObject | undefined) => void;
+
+const PATIENCE_MS = 15_000;
+const RULES_LOOK_MS = 1_000;
+
+export class Gateway implements Governing {
+  readonly app: App;
+  readonly runs: Runs;
+  readonly flights = new Flights();
+  readonly waiting = new WaitingCalls();
+  readonly subscriptions = new Subscriptions();
+  readonly upstreams: readonly Upstream[];
+  readonly passthrough: Passthrough;
+  readonly services: ToolServices;
+  private readonly pins: Pins;
+  private readonly listeners = new Set<Listener>();
+  private readonly underway = new Set<Promise<unknown>>();
+  private broadcast: Broadcast = () => {};
+  private catalog: CatalogView = { routes: new Map(), problems: [] };
+  private complained = new Set<string>();
+  private started = false;
+  private level: LogLevel | null = null;
+
+  constructor(app: App, options: GatewayOptions = {}) {
+    this.app = app;
+    this.runs = new Runs(app);
+    this.pins = new Pins(app.core);
+    const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
+    const hooks = {
+      changed: (upstream: Upstream) => this.changed(upstream),
+      notification: (upstream: Upstream, method: string, params: JsonObject) => this.heard(upstream, method, params),
+    };
+    this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
+    this.passthrough = new Passthrough(this.upstreams);
+    const routes = () => this.routes();
+    this.services = {
+      app,
+      compensator: upstreamCompensator(routes),
+      reader: upstreamReader(routes),
+      previewImpact: options.previewImpact,
+    };
+  }
+
+  /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
+  async start(patience_ms = PATIENCE_MS): Promise<void> {
+    const { env } = this.app.core;
+    const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
+    await Promise.race([first, env.sleep(patience_ms)]);
+    const { problems } = buildCatalog(this.upstreams);
+    if (problems.length > 0) throw new ProblemsError(problems);
+    this.started = true;
+    await this.refresh();
+    this.app.background.every(RULES_LOOK_MS, "looking for changed manifests", () => this.lookAtRules());
+  }
+
+  private rules: unknown = null;
+
+  /** Other manifests mean other tools on offer. */
+  private async lookAtRules(): Promise<void> {
+    const { manifests } = this.app.core.rules();
+    if (this.rules === manifests) return;
+    const first = this.rules === null;
+    this.rules = manifests;
+    await this.pins.check(this.catalog.routes);
+    if (!first) this.tellAll("notifications/tools/list_changed");
+  }
+
+  routes(): ReadonlyMap<string, Route> {
+    return this.catalog.routes;
+  }
+
+  isDeclared(tool: string): boolean {
+    return this.app.core.rules().manifests.active(tool) !== undefined;
+  }
+
+  private changed(_upstream: Upstream): void {
+    if (!this.started) return;
+    void this.refresh().catch((error: unknown) =>
+      this.app.log.warn("tool definitions could not be pinned", { error: messageOf(error) }),
+    );
+  }
+
+  private async refresh(): Promise<void> {
+    const before = this.catalog;
+    const next = buildCatalog(this.upstreams);
+    for (const problem of next.problems) {
+      if (!this.complained.has(problem)) this.app.log.error("a tool is not offered", { problem });
+    }
+    this.complained = new Set(next.problems);
+    if (sameTools(before, next)) return;
+    this.catalog = next;
+    await this.pins.check(next.routes);
+    this.tellAll("notifications/tools/list_changed");
+  }
+
+  /** The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. */
+  async offered(run: BoundRun): Promise<Route[]> {
+    const { routes } = this.catalog;
+    await this.pins.check(routes);
+    if (run.mode !== "enforce") return [...routes.values()];
+    const { manifests } = this.app.core.rules();
+    return [...routes.values()].filter((route) => {
+      const manifest = manifests.active(route.tool);
+      if (manifest === undefined || manifest.lifecycle === "draft") return false;
+      return run.permissions.has(manifest.permission) && !this.pins.changed(route);
+    });
+  }
+
+  async objections(route: Route): Promise<readonly string[]> {
+    await this.pins.check(this.catalog.routes);
+    return this.pins.changed(route) ? [CHANGED_REASON] : [];
+  }
+
+  private heard(upstream: Upstream, method: string, params: JsonObject): void {
+    if (method === "notifications/message") return this.logged(upstream, params);
+    if (method === "notifications/resources/updated") {
+      if (!upstream.spec.passthrough.includes("resources")) return;
+      this.subscriptions.updated(params);
+      this.broadcast(method, params);
+      return;
+    }
+    const feature = /^notifications\/(prompts|resources)\/list_changed$/.exec(method)?.[1] as "prompts" | undefined;
+    if (feature !== undefined && upstream.spec.passthrough.includes(feature)) this.tellAll(method);
+  }
+
+  private logged(upstream: Upstream, params: JsonObject): void {
+    const flight = this.flights.only(upstream);
+    if (flight !== null) return flight.log(params);
+    // A line that no call explains can only be for the one session there is.
+    if (this.listeners.size === 1) for (const only of this.listeners) only.tell("notifications/message", params);
+  }
+
+  /** Upstreams are asked for the mildest level that any session wants. */
+  wantLogLevel(level: LogLevel): void {
+    this.level = this.level === null ? level : milder(this.level, level);
+    const wanted = { level: this.level };
+    for (const upstream of this.upstreams) {
+      const link = upstream.current;
+      if (link?.era !== "legacy" || link.capabilities.logging === undefined) continue;
+      link.request("logging/setLevel", wanted, { timeout_ms: upstream.spec.timeout_ms }).catch(() => {});
+    }
+  }
+
+  private tellAll(method: string): void {
+    for (const listener of this.listeners) listener.tell(method);
+    this.broadcast(method, undefined);
+  }
+
+  join(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  onBroadcast(broadcast: Broadcast): void {
+    this.broadcast = broadcast;
+  }
+
+  /** Keeps a call in sight until its outcome is recorded, so that stopping can wait for it. */
+  async track<T>(work: Promise<T>): Promise<T> {
+    this.underway.add(work);
+    try {
+      return await work;
+    } finally {
+      this.underway.delete(work);
+    }
+  }
+
+  connectors(): Connector[] {
+    return this.upstreams.map(({ name, transport, ok, tools }) => ({ name, transport, ok, tools: tools.length }));
+  }
+
+  readiness(): { problems: string[]; facts: Record<string, unknown> } {
+    const upstreams = this.upstreams.map(({ name, ok }) => ({ name, ok }));
+    const working = upstreams.some(({ ok }) => ok);
+    const why = this.upstreams.map(({ name, problem }) => `${name}: ${problem ?? "ok"}`).join("; ");
+    return { problems: working ? [] : [`no upstream is working (${why || "none is configured"})`], facts: { upstreams } };
+  }
+
+  /** Ends the connections; calls under way become uncertain, and are recorded so before this resolves. */
+  async close(): Promise<void> {
+    await Promise.all(this.upstreams.map((upstream) => upstream.close()));
+    await Promise.allSettled([...this.underway]);
+  }
+}
+
+function sameTools(a: CatalogView, b: CatalogView): boolean {
+  if (a.routes.size !== b.routes.size) return false;
+  for (const [tool, route] of b.routes) {
+    const other = a.routes.get(tool);
+    if (other?.hash !== route.hash || other.upstream !== route.upstream) return false;
+  }
+  return true;
+}

@@ -1,0 +1,148 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { BlockedError, connect, open, type RemoteSvc, type Svc, UncertainError } from "../../src/index.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { type ServerProcess, startSvcServer } from "../support/cli.ts";
+import { tempDir } from "../support/tmp.ts";
+
+const folder = tempDir("library");
+const MANIFESTS = `
+- tool: thing.make
+  effect: compensable
+  permission: thing.write
+  compensation: {tool: thing.unmake, args: {id: $result.id, name: $args.name}}
+  verification: {tool: thing.get, args: {id: $result.id}, expect: {gone: true}, retries: 0}
+- {tool: thing.look, effect: read, permission: thing.read}
+- {tool: thing.ask, effect: irreversible, permission: thing.write}
+`;
+const POLICY =
+  "version: 1\nrules:\n  - {id: ask, match: {tool: thing.ask}, action: require_approval, reason: ask first}\n";
+writeFileSync(join(folder, "manifests.yaml"), MANIFESTS);
+writeFileSync(join(folder, "policy.yaml"), POLICY);
+const permissions = ["thing.write", "thing.read"];
+
+/** The same behaviour is wanted of an embedded engine and of a remote one. */
+function behaves(svc: () => Svc | RemoteSvc): void {
+  const make = (id: number, name = "n") => ({ tool: "thing.make", args: { name, id }, reason: "needed" });
+  const openRun = () => (svc() as Svc).run({ actor: "bot", permissions });
+
+  it("calls, and gives the function's own result back", async () => {
+    const run = await openRun();
+    expect(await run.call(make(1), async (step) => ({ id: 1, step }))).toEqual({ id: 1, step: 0 });
+    expect(await run.call({ tool: "thing.look", args: {}, reason: "r" }, () => "plain")).toBe("plain");
+  });
+
+  it("throws BlockedError with reasons and the approval that waits", async () => {
+    const run = await openRun();
+    let ran = false;
+    const blocked = run.call({ tool: "thing.ask", args: {}, reason: "r" }, () => {
+      ran = true;
+    });
+    const error = (await blocked.catch((reason: unknown) => reason)) as BlockedError;
+    expect(error).toBeInstanceOf(BlockedError);
+    expect(error.reasons[0]).toBe("ask first");
+    expect(error.approval_id).toMatch(/^apr_/);
+    expect(ran).toBe(false);
+    const unknown = run.call({ tool: "thing.none", args: {}, reason: "r" }, () => 1);
+    await expect(unknown).rejects.toMatchObject({ approval_id: null });
+  });
+
+  it("records what was thrown: failed, or uncertain when nobody can know", async () => {
+    const run = await openRun();
+    await expect(run.call(make(1), () => Promise.reject(new Error("boom")))).rejects.toThrow("boom");
+    await expect(run.call(make(2), () => Promise.reject(new UncertainError("hm")))).rejects.toThrow("hm");
+    await expect(run.call(make(3), () => new Promise(() => {}), { timeout_ms: 20 })).rejects.toBeInstanceOf(
+      UncertainError,
+    );
+    expect((await run.plan()).actions.map(({ step, kind }) => [step, kind])).toEqual([
+      [2, "unresolved"],
+      [1, "unresolved"],
+    ]);
+  });
+
+  it("plans and rolls back, newest first, with read-back", async () => {
+    const run = await openRun();
+    const undone: unknown[] = [];
+    for (const id of [7, 8]) await run.call(make(id, `n${id}`), () => ({ id }));
+    expect(await run.plan()).toMatchObject({ fully_reversible: true, actions: [{ step: 1 }, { step: 0 }] });
+    const report = await run.rollback({
+      compensator: async (call) =>
+        void undone.push([call.tool, call.args, call.original_tool, call.idempotency_key.length]),
+      verifier: async ({ tool, arguments: args }) => ({
+        gone: tool === "thing.get" && (args as { id: number }).id > 0,
+        more: 1,
+      }),
+      retries: 2,
+    });
+    expect(report).toMatchObject({ compensated: [1, 0], failed: [], complete: true });
+    expect(undone).toEqual([
+      ["thing.unmake", { id: 8, name: "n8" }, "thing.make", 64],
+      ["thing.unmake", { id: 7, name: "n7" }, "thing.make", 64],
+    ]);
+    const again = await run.rollback({ compensator: async () => void undone.push("again") });
+    expect(again.complete).toBe(true);
+    expect(undone).toHaveLength(2);
+  });
+
+  it("without a verifier a declared read-back ends unverified", async () => {
+    const run = await openRun();
+    await run.call(make(1), () => ({ id: 1 }));
+    expect(await run.rollback({ compensator: async () => {} })).toMatchObject({
+      compensated: [0],
+      unverified: [0],
+      complete: false,
+    });
+  });
+}
+
+describe("open", () => {
+  let svc: Svc;
+  beforeAll(async () => {
+    svc = await open({
+      manifests: join(folder, "manifests.yaml"),
+      policy: join(folder, "policy.yaml"),
+      store: "files",
+      data: join(folder, "embedded"),
+    });
+  });
+  afterAll(() => svc.close());
+  behaves(() => svc);
+
+  it("refuses values that JSON cannot keep", async () => {
+    const run = await svc.run({ actor: "bot", permissions });
+    const bad = { tool: "thing.look", args: { when: new Date() } as never, reason: "r" };
+    await expect(run.intent(bad)).rejects.toThrow("only plain objects are JSON");
+  });
+});
+
+describe("connect", () => {
+  let server: ServerProcess;
+  let svc: RemoteSvc;
+  beforeAll(async () => {
+    const keys = join(folder, "keys.json");
+    const key = {
+      name: "bot",
+      roles: ["agent", "operator"],
+      max_permissions: ["*"],
+      key_sha256: sha256Hex("bot-key"),
+    };
+    writeFileSync(keys, JSON.stringify([key]), { mode: 0o600 });
+    server = await startSvcServer([
+      ...["-m", join(folder, "manifests.yaml"), "--policy", join(folder, "policy.yaml")],
+      ...["-d", join(folder, "remote"), "--keys", keys],
+    ]);
+    svc = await connect({ url: server.url, key: "bot-key" });
+  });
+  afterAll(async () => {
+    await svc.close();
+    await server.stop();
+  });
+  behaves(() => svc);
+
+  it("speaks the server's own words on an error", async () => {
+    const stranger = await connect({ url: server.url, key: "nope" });
+    await expect(stranger.run({ permissions })).rejects.toMatchObject({ code: "unauthenticated" });
+    await stranger.close();
+  });
+});
