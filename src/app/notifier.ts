@@ -1,8 +1,11 @@
 /** The notifier that the settings describe. */
+import type { Core } from "../engine/core.ts";
 import { createNotifier, type Notifier } from "../notify/notifier.ts";
 import type { App } from "./app.ts";
 
-export function openNotifier({ settings, core, egress, log }: App): Notifier {
+type Parts = Pick<App, "settings" | "egress" | "log"> & { core: Pick<Core, "env" | "redact"> };
+
+export function openNotifier({ settings, core, egress, log }: Parts): Notifier {
   return createNotifier(
     {
       channels: settings.notifications.channels,

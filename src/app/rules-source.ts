@@ -35,7 +35,8 @@ export interface RegistryRules {
 }
 
 export interface RulesDeps {
-  settings: Pick<Settings, "manifests" | "policy" | "data">;
+  /** Without a data folder no copy of remote manifests is kept or used. */
+  settings: Pick<Settings, "manifests" | "policy"> & { data: string | null };
   egress: Egress;
   log: Logger;
   registry: RegistryRules;

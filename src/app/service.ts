@@ -4,6 +4,7 @@
  */
 import { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
+import { CaptureRecorder } from "../capture/recorder.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -32,6 +33,8 @@ export interface Service extends App {
   auth: Authenticator;
   metrics: Metrics;
   notifier: Notifier;
+  /** Writes captured calls; null while capture is off. */
+  capture: CaptureRecorder | null;
 }
 
 export async function openService(
@@ -65,6 +68,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
           { egress, env, log },
         );
   if (tracer !== null) channels.add({ recorded: (records) => tracer.record(records) });
+  const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
+  if (capture !== null) channels.add(capture);
   app.jobTools = jobTools(settings, background.signal);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
@@ -82,6 +87,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
     keys: identity.manager,
     metrics: appMetrics(app, { notifier, tracer }),
     notifier,
+    capture,
     async reload() {
       const { manifests, policy } = await app.rules.reload().catch(refuse);
       const keys = await identity.auth.reload().catch(refuse);
@@ -91,7 +97,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       identity.close();
       await background.stop();
       // What is still to be told goes out before the door through which it leaves is closed.
-      await Promise.all([notifier.drain(LIMITS.drain_ms / 2), tracer?.close(LIMITS.drain_ms / 2)]);
+      const within_ms = LIMITS.drain_ms / 2;
+      await Promise.all([notifier.drain(within_ms), tracer?.close(within_ms), capture?.drain(within_ms)]);
       await close();
       await log.flush();
     },

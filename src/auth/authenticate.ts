@@ -42,12 +42,17 @@ export class Authenticator {
 
   /** Throws `unauthenticated` (401), `forbidden` for a token without a role, `unavailable` while the issuer is out of reach. */
   async authenticate(authorization: string | undefined): Promise<Principal> {
+    return (await this.identify(authorization)).principal;
+  }
+
+  /** The same, with what a long-lived connection needs to see whether its credential still counts. */
+  async identify(authorization: string | undefined): Promise<Authenticated> {
     if (authorization === undefined || authorization === "") {
       throw this.refuse("missing", "missing credential: send Authorization: Bearer <API key or OIDC token>");
     }
     const match = authorization.length <= MAX_CHARS ? BEARER.exec(authorization) : null;
     if (match === null) throw this.refuse("malformed");
-    return (await this.authenticateToken(match[1]!)).principal;
+    return this.authenticateToken(match[1]!);
   }
 
   /** The same for a bare credential, as it is pasted into the console's login form. */

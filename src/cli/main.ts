@@ -36,8 +36,10 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
 /** The command that is called comes with its code; the others only with their line of the help. */
 async function addCommands(program: Command, context: Context, argv: readonly string[]): Promise<void> {
   const called = argv[0] === "help" ? argv[1] : argv[0];
+  // A completion script is made from all of them.
+  const all = called === "completion";
   for (const { name, summary, load } of COMMANDS) {
-    if (name === called) (await load())(program, context);
+    if (all || name === called) (await load())(program, context);
     else program.command(name).description(summary);
   }
 }

@@ -151,9 +151,9 @@ export class AgentPeer {
 
   /** In the newer era each request says what its client can do and wants to hear; what may pass, passes. */
   private envelope(route: Route | undefined, { mcpReq }: ServerContext): JsonObject {
-    const { envelope } = mcpReq;
+    const envelope = mcpReq.envelope as Envelope;
     if (envelope === undefined || route?.upstream.current?.era !== "modern") return {};
-    const level = envelope[LOG_LEVEL_META_KEY];
+    const level = envelope[LOG_LEVEL_META_KEY] as string | undefined;
     const offer = offered(route.upstream.spec.passthrough, envelope[CLIENT_CAPABILITIES] as never);
     return {
       ...(level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level }),
@@ -209,7 +209,7 @@ export class AgentPeer {
   }
 
   private wantsLog(message: JsonObject, context: ServerContext | undefined): boolean {
-    const wanted = this.era === "modern" ? context?.mcpReq.envelope?.[LOG_LEVEL_META_KEY] : this.level;
+    const wanted = this.era === "modern" ? (context?.mcpReq.envelope as Envelope)?.[LOG_LEVEL_META_KEY] : this.level;
     // In the newer era a client that names no level wants none; before, it gets what the server sends.
     if (wanted === undefined || wanted === null) return this.era === "legacy";
     return reaches(message["level"], wanted as LogLevel);
@@ -221,6 +221,7 @@ export class AgentPeer {
   }
 }
 
+type Envelope = Record<string, unknown> | undefined;
 const CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 
 const ANY = {

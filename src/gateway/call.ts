@@ -42,7 +42,7 @@ export interface ToolCall {
   signal: AbortSignal;
   session: object;
   /** A connection of the session's own, where it has one. */
-  own?: (() => Promise<Link>) | undefined;
+  own?: (() => Promise<Link | undefined>) | undefined;
   progress?: ((params: JsonObject) => void) | undefined;
   log(params: JsonObject): void;
 }

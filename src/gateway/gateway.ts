@@ -193,6 +193,11 @@ export class Gateway implements Governing {
     }
   }
 
+  /** Resolves when every call that is under way now has ended. */
+  async idle(): Promise<void> {
+    await Promise.allSettled([...this.underway]);
+  }
+
   connectors(): Connector[] {
     return this.upstreams.map(({ name, transport, ok, tools }) => ({ name, transport, ok, tools: tools.length }));
   }
@@ -207,7 +212,7 @@ export class Gateway implements Governing {
   /** Ends the connections; calls under way become uncertain, and are recorded so before this resolves. */
   async close(): Promise<void> {
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
-    await Promise.allSettled([...this.underway]);
+    await this.idle();
   }
 }
 

@@ -3,6 +3,7 @@ import { rollbackBench } from "../../test/sim/rollback-fixture.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { haltUnit } from "../engine/halts.ts";
 import { compensationKey } from "../engine/keys.ts";
+import { resolveUnit } from "../engine/outcome.ts";
 import { RollbackInterrupted, type RollbackProgress } from "./execute.ts";
 
 const EMPTY = {
@@ -52,7 +53,7 @@ describe("a rollback", () => {
     expect(await b.store.list("leases", { limit: 10 })).toEqual([]);
   });
 
-  it(`gives the compensator the documented call ${verifies("core.rollback.call-json", "contract.readings.library-functions")}`, async () => {
+  it(`gives the compensator the documented call ${verifies("core.rollback.call-json", "core.purpose.rollback-by-manifest", "core.outcome.result-for-undo", "contract.readings.library-functions")}`, async () => {
     const b = await bench();
     await b.act("db.create", { args: { name: "ann", other: 1 }, result: { id: 7, more: 2 } });
     await b.rollback();
@@ -108,7 +109,7 @@ describe("a rollback", () => {
     expect(b.world.order).toEqual([11]);
   });
 
-  it(`retries with the same key, waits longer each time, and records the count ${verifies("core.rollback.retries-backoff", "core.rollback.retries-same-key", "contract.readings.retries-total", "core.step-state.compensation-failed", "core.report.failed")}`, async () => {
+  it(`retries with the same key, waits longer each time, and records the count ${verifies("core.rollback.retries-backoff", "core.rollback.retries-same-key", "core.plan.key-is-stable", "contract.readings.retries-total", "core.step-state.compensation-failed", "core.report.failed")}`, async () => {
     const b = await bench(["db.create", "db.create"]);
     b.world.fails = ({ step }, nth) => (step === 1 || nth < 3 ? "the database is away" : undefined);
     const report = await b.rollback({ retries: 4, backoff_ms: 1_000 });
@@ -243,13 +244,25 @@ describe("a rollback", () => {
     ]);
   });
 
+  it(`undoes a step that an operator resolved with its result ${verifies("core.step-state.resolve-result-enables-undo")}`, async () => {
+    const b = await bench();
+    await b.act("db.create", { status: "uncertain" });
+    await b.act("db.create", { status: "uncertain" });
+    expect(await b.rollback()).toMatchObject({ unresolved: [1, 0] });
+    const input = { status: "succeeded" as const, note: "seen in the log" };
+    await b.store.transact(resolveUnit(b.core, "olga", "r1", 0, { ...input, result: { id: 9 } }));
+    await b.store.transact(resolveUnit(b.core, "olga", "r1", 1, input));
+    expect(await b.rollback()).toMatchObject({ compensated: [0], unrecoverable: [1] });
+    expect(b.world.calls[0]?.args).toEqual({ id: 9, name: "n" });
+  });
+
   it("refuses an unknown run", async () => {
     await expect((await bench()).rollback({}, "r9")).rejects.toMatchObject({ code: "not_found" });
   });
 });
 
 describe("the read-back of a rollback", () => {
-  it(`that matches ends verified ${verifies("core.step-state.verified", "contract.readings.undo-order", "core.rollback.readback-arguments", "core.rollback.library-verifier")}`, async () => {
+  it(`that matches ends verified ${verifies("core.step-state.verified", "core.event.readback", "contract.readings.undo-order", "core.rollback.readback-arguments", "core.rollback.library-verifier")}`, async () => {
     const b = await bench(["crm.add"]);
     b.world.shows = (_, nth) => ({ deleted: nth > 2 });
     expect(await b.rollback({ reader: b.world.reader })).toEqual({ ...EMPTY, compensated: [0] });
@@ -258,7 +271,7 @@ describe("the read-back of a rollback", () => {
     expect(b.waits).toEqual([100, 200]);
   });
 
-  it(`that never matches ends as failed, with the place and no value ${verifies("core.step-state.verification-failed", "core.report.failed-verification")}`, async () => {
+  it(`that never matches ends as failed, with the place and no value ${verifies("core.step-state.verification-failed", "core.step-state.first-mismatch", "core.error.text-verification-failed", "core.report.failed-verification")}`, async () => {
     const b = await bench(["crm.add"]);
     b.world.shows = () => ({ deleted: "value-of-somebody" });
     const error = "verification failed: crm.get did not show the expected state after the undo";
@@ -276,14 +289,14 @@ describe("the read-back of a rollback", () => {
     expect(JSON.stringify(trail)).not.toContain("value-of-somebody");
   });
 
-  it("whose reads all fail counts as never matching", async () => {
+  it(`whose reads all fail counts as never matching ${verifies("contract.readings.failed-read")}`, async () => {
     const b = await bench(["crm.add"]);
     b.world.shows = () => new Error("away");
     expect((await b.rollback({ reader: b.world.reader })).failed).toHaveLength(1);
     expect((await b.trail()).at(-2)?.detail).toBe("first mismatch: the read failed");
   });
 
-  it(`without its arguments ends as failed ${verifies("core.step-state.verification-arguments")}`, async () => {
+  it(`without its arguments ends as failed ${verifies("core.step-state.verification-arguments", "core.error.text-cannot-verify")}`, async () => {
     const b = await bench(["crm.note"]);
     expect((await b.rollback({ reader: b.world.reader })).failed).toEqual([
       { step: 0, error: "cannot verify: arguments unavailable" },
@@ -293,7 +306,7 @@ describe("the read-back of a rollback", () => {
     expect(b.world.reads).toEqual([]);
   });
 
-  it(`that nobody can make ends unverified, and only where one is declared ${verifies("core.step-state.unverified", "contract.readings.unverified-only-declared", "contract.readings.no-readback-compensated", "core.report.unverified")}`, async () => {
+  it(`that nobody can make ends unverified, and only where one is declared ${verifies("core.step-state.unverified", "core.step-state.unverified-not-complete", "contract.readings.unverified-only-declared", "contract.readings.no-readback-compensated", "core.report.unverified")}`, async () => {
     const b = await bench(["crm.add", "db.create"]);
     expect(await b.rollback()).toEqual({ ...EMPTY, compensated: [1, 0], unverified: [0], complete: false });
     expect(await b.undoTrail()).toEqual([

@@ -23,7 +23,7 @@ const kinds = (plan: Awaited<ReturnType<typeof planned>>): string[] =>
   plan.actions.map((a) => `${a.step} ${a.kind}${a.kind === "defer" ? ` ${a.blocked_by}` : ""}`);
 
 describe("the rollback plan", () => {
-  it(`says all there is to an undo ${verifies("core.plan.kind-compensate", "core.plan.verified", "contract.workers.key")}`, async () => {
+  it(`says all there is to an undo ${verifies("core.plan.kind-compensate", "core.plan.shape", "core.plan.action-fields", "core.plan.compensate-fields", "core.plan.needs-approval", "core.plan.residue", "core.plan.compensation-kind", "core.manifest.compensation-args-from-args", "core.manifest.compensation-args-from-result", "core.plan.verified", "contract.workers.key")}`, async () => {
     const plan = await planned([
       ["db.create", { args: { name: "ann" }, result: { id: 7, noise: 1 } }],
       ["pay.charge"],
@@ -106,7 +106,7 @@ describe("the rollback plan", () => {
     expect((await planned([])).fully_reversible).toBe(true);
   });
 
-  it(`defers what a step that stays depends on ${verifies("core.plan.kind-defer", "core.plan.defer-blocked-by", "contract.readings.requires-dependencies")}`, async () => {
+  it(`defers what a step that stays depends on ${verifies("core.plan.kind-defer", "core.manifest.requires-orders-rollback", "core.plan.defer-blocked-by", "contract.readings.requires-dependencies")}`, async () => {
     const byName = await planned([["db.create"], ["db.create"], ["mail.send", { depends_on: [0] }]]);
     expect(kinds(byName)).toEqual(["2 unrecoverable", "1 compensate", "0 defer 2"]);
     const byTool = await planned([

@@ -60,7 +60,7 @@ export interface Speculating {
   environment: string | null;
   now_ms: number;
   /** A fresh one for each plan: no plan feels the limits that another has used up. */
-  sandbox(): Sandbox;
+  sandbox(): Promise<Sandbox>;
 }
 
 export async function speculate(plans: readonly Plan[], how: Speculating): Promise<SpeculationReport> {
@@ -73,7 +73,8 @@ export async function speculate(plans: readonly Plan[], how: Speculating): Promi
   return { recommended: best?.name ?? null, plans: results };
 }
 
-function checkPlans(plans: readonly Plan[]): void {
+/** Throws with everything that is wrong with the list of plans itself. */
+export function checkPlans(plans: readonly Plan[]): void {
   if (plans.length === 0) throw invalid("plans: there is none; give at least one");
   const problems: string[] = [];
   const seen = new Set<string>();
@@ -86,7 +87,7 @@ function checkPlans(plans: readonly Plan[]): void {
 }
 
 async function tryPlan(plan: Plan, run_id: string, how: Speculating): Promise<PlanResult> {
-  const sandbox = how.sandbox();
+  const sandbox = await how.sandbox();
   const { actor, environment } = how;
   sandbox.open({ run_id, actor, environment, tenant: null, mode: "enforce" });
   const tally = new Tally(plan);

@@ -10,6 +10,7 @@ import { type FreshDatabase, freshDatabase, type PgServer, startPostgres } from 
 import { expectWhole } from "./chain.ts";
 import { PgProxy } from "./pg-proxy.ts";
 import { append, draft, put } from "./samples.ts";
+import { StoreProcess } from "./worker-client.ts";
 
 const open: Store[] = [];
 async function openAt(url: string): Promise<Store> {
@@ -153,6 +154,21 @@ describe("a PostgreSQL that fails", () => {
     await expect(append(store)).rejects.toMatchObject(UNAVAILABLE);
     await client.end();
     expect((await eventually(() => append(store))).seq).toBe(0);
+  });
+
+  it("does not let a process that is stopped while it writes block the others for ever", {
+    timeout: 60_000,
+  }, async () => {
+    const { url } = await fresh();
+    const store = await openAt(url);
+    const [stopped] = await StoreProcess.start(1, { store: "postgres", data: "", database_url: url });
+    void stopped!.ask("load", { writers: 16, label: "stopped" }).catch(() => {});
+    await stopped!.acked(50);
+    stopped!.freeze();
+    await eventually(() => append(store, { run_id: "after" }));
+    await stopped!.kill();
+    const records = await expectWhole(store);
+    for (const { seq, hash } of stopped!.acks) expect(records[seq]?.hash).toBe(hash);
   });
 
   it("is written to although its sessions begin read-only", async () => {

@@ -80,6 +80,7 @@ describe("retention", () => {
       },
     ]);
     expect((await s.call("auditor", "GET", "/v1/runs/plain")).status).toBe(404);
+    expect((await s.call("agent", "POST", "/v1/runs", { run_id: "plain", permissions: [] })).status).toBe(409);
     const after = (await s.call("auditor", "GET", "/v1/runs/plain/export")).text;
     expect(after.startsWith(before)).toBe(true);
     const last = JSON.parse(after.trimEnd().split("\n").at(-1)!);

@@ -7,6 +7,7 @@ import { createDelegation, listDelegations, revokeDelegation } from "./delegatio
 import { exportRun } from "./export.ts";
 import { halt, listHalts, resume } from "./halts.ts";
 import { listHolds, placeHold, releaseHold } from "./holds.ts";
+import { impact } from "./impact.ts";
 import { intent, outcome, resolve } from "./journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "./keys.ts";
 import {
@@ -18,10 +19,13 @@ import {
   readRegistry,
 } from "./registry.ts";
 import { reload } from "./reload.ts";
+import { replay } from "./replay.ts";
 import { getRetentionPlan, runRetention } from "./retention.ts";
 import { beginUndo, completeUndo, getRollback, plan, startRollback } from "./rollback.ts";
 import { getRun, listRuns, openRun } from "./runs.ts";
 import { searchRecords, searchRuns } from "./search.ts";
+import { simulate } from "./simulate.ts";
+import { speculate } from "./speculate.ts";
 import { status } from "./status.ts";
 
 export const OPERATIONS: readonly Operation[] = [
@@ -48,6 +52,10 @@ export const OPERATIONS: readonly Operation[] = [
   revokeDelegation,
   searchRuns,
   searchRecords,
+  simulate,
+  replay,
+  impact,
+  speculate,
   listAlerts,
   status,
   listConnectors,

@@ -1,11 +1,12 @@
 /** Runs: opening, listing and reading them. */
 import { z } from "zod";
 import { newRun, openRunUnit } from "../../engine/open-run.ts";
-import { invalid } from "../../kernel/errors.ts";
+import { conflict, invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { hasRole } from "../../model/roles.ts";
 import { MODES } from "../../model/run.ts";
 import { readRun } from "../access.ts";
+import type { App } from "../app.ts";
 import { decodeCursor, encodeCursor } from "../cursor.ts";
 import { operation } from "../operation.ts";
 import { emptyQuery, noParams, pageLimit, runId, runParams, runView, text } from "../schemas.ts";
@@ -32,10 +33,17 @@ export const openRun = operation({
   errors: { 409: "the run id exists" },
   async run({ app, principal }, { body }) {
     const run = newRun(app.core, principal, body);
+    if (body.run_id !== undefined) await refusePurgedId(app, body.run_id);
     await app.core.store.transact(openRunUnit(run));
     return { run_id: run.run_id, mode: run.mode, scope_seal: run.scope.seal };
   },
 });
+
+/** Undo keys follow from the run id: one that retention deleted must not come back as another run. */
+async function refusePurgedId({ core }: App, run_id: string): Promise<void> {
+  const [record] = await core.store.records({ run_id, limit: 1 });
+  if (record !== undefined) throw conflict(`run ${run_id} already exists on the ledger`);
+}
 
 export const listRuns = operation({
   id: "list_runs",

@@ -22,6 +22,11 @@ export const COMMANDS: readonly CommandRow[] = [
     "start the HTTP API and the console",
     async () => (await import("./server.ts")).registerServer,
   ),
+  row(
+    "gateway",
+    "stand between MCP clients and their tool servers",
+    async () => (await import("./gateway.ts")).registerGateway,
+  ),
   row("validate", "check tool manifests", async () => (await import("./validate.ts")).registerValidate),
   row("policy", "check a policy and run its tests", async () => (await import("./policy.ts")).registerPolicy),
   row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),
@@ -54,5 +59,16 @@ export const COMMANDS: readonly CommandRow[] = [
     "kill-switch",
     "make or remove the kill-switch file",
     async () => (await import("./kill-switch.ts")).registerKillSwitch,
+  ),
+  row(
+    "doctor",
+    "check what the service depends on",
+    async () => (await import("./doctor.ts")).registerDoctor,
+  ),
+  row("config", "show and check the settings", async () => (await import("./config.ts")).registerConfig),
+  row(
+    "completion",
+    "print a completion script for a shell",
+    async () => (await import("./completion.ts")).registerCompletion,
   ),
 ];

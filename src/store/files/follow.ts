@@ -4,9 +4,10 @@
  * had all of its lines before the journal was read.
  */
 import type { Head } from "../../ledger/record.ts";
-import { type Placed, parseJournal, type UnitBlock } from "../logged/block.ts";
+import type { Placed, UnitBlock } from "../logged/block.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange } from "../logged/disk.ts";
 import type { Journaled } from "../logged/log.ts";
+import { parseJournal } from "../logged/parse.ts";
 import { journalPath } from "./paths.ts";
 
 /** How far a process has read, which is as far as it may write from. */

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { SvcError } from "../../kernel/errors.ts";
 import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
-import { parseJournal, resolveVoids } from "../logged/block.ts";
 import { readBase } from "../logged/checkpoint.ts";
 import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
 import type { Jobs } from "../logged/helper.ts";
+import { parseJournal, resolveVoids } from "../logged/parse.ts";
 import { checkpointPath, journalName, journalPath } from "./paths.ts";
 
 export function filesJobs(folder: string): Jobs {

@@ -4,8 +4,8 @@
  * is whole and wrong.
  */
 import type { Head } from "../../ledger/record.ts";
-import { endsInZeros } from "../logged/block.ts";
 import { verifyLine } from "../logged/line.ts";
+import { hasLostSector } from "../logged/parse.ts";
 
 export interface ScannedLine {
   text: string;
@@ -24,8 +24,8 @@ export interface LedgerScan {
   bad_seq: number | undefined;
 }
 
-/** `bytes` are the ledger from `size` on, where the chain stood at `head`. */
-export function scanLedger(bytes: Buffer, head: Head, size: number): LedgerScan {
+/** `bytes` are the ledger from `size` on, where the chain stood at `head`; up to `synced` it was durable. */
+export function scanLedger(bytes: Buffer, head: Head, size: number, synced: number): LedgerScan {
   const lines: ScannedLine[] = [];
   let { hash, records } = head;
   let at = 0;
@@ -35,7 +35,7 @@ export function scanLedger(bytes: Buffer, head: Head, size: number): LedgerScan 
     const text = bytes.toString("utf8", at, to);
     const next = verifyLine(text, hash, records);
     if (next === undefined) {
-      const bad_seq = endsInZeros(bytes, at) ? undefined : records;
+      const bad_seq = hasLostSector(bytes, at, size) && size + at >= synced ? undefined : records;
       return { lines, end: size + at, torn: bytes.length - at, bad_seq };
     }
     hash = next;

@@ -6,10 +6,11 @@
 import { join } from "node:path";
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
-import { encodeItem, type LineInfo, parseJournal, type UnitBlock } from "../logged/block.ts";
+import { encodeItem, type LineInfo, type UnitBlock } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange, syncFolder, writeAll } from "../logged/disk.ts";
 import type { Loaded } from "../logged/log.ts";
+import { parseJournal } from "../logged/parse.ts";
 import type { Cursor } from "./follow.ts";
 import { scanLedger } from "./ledger-scan.ts";
 import { journalName, journalPath, ledgerPath } from "./paths.ts";
@@ -39,7 +40,12 @@ export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loa
         ? reconcile(
             base,
             journals,
-            scanLedger(readRange(disk, ledger_fd, base.size, ledger_size), base.head, base.size),
+            scanLedger(
+              readRange(disk, ledger_fd, base.size, ledger_size),
+              base.head,
+              base.size,
+              knownSynced(journals),
+            ),
           )
         : { journals: journals.map(keepAll), repair: undefined, problem };
     return await settle(parts, ledger_fd, journals, verdict);
@@ -47,6 +53,16 @@ export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loa
     for (const fd of [ledger_fd, ...journals.map(({ fd }) => fd)]) await disk.close(fd).catch(() => {});
     throw error;
   }
+}
+
+/** The furthest that any writer knew the ledger to be durable. */
+function knownSynced(journals: readonly ReadJournal[]): number {
+  let known = 0;
+  for (const { parsed } of journals) {
+    for (const item of parsed.items)
+      if (item.kind === "unit") known = Math.max(known, item.synced?.ledger ?? 0);
+  }
+  return known;
 }
 
 async function openExisting(disk: Disk, path: string): Promise<number> {

@@ -46,7 +46,7 @@ export class FilesLog implements Log {
   private readonly handles: Handles;
   private cursor: Cursor | undefined;
   /** How far this process has made each file durable. */
-  private synced = { ledger: -1, journal: -1 };
+  private synced = { ledger: 0, journal: 0 };
   private unsynced: Unsynced | undefined;
   private base: Base = EMPTY_BASE;
   isDamaged = false;
@@ -82,7 +82,7 @@ export class FilesLog implements Log {
     if (found === "reload") return found;
     if (found.cursor.journal_fd !== cursor.journal_fd) {
       void this.handles.retire(cursor.journal_fd);
-      this.synced.journal = -1;
+      this.synced = { ...this.synced, journal: 0 };
     }
     this.cursor = found.cursor;
     return found.journals;
@@ -121,7 +121,7 @@ export class FilesLog implements Log {
     await this.handles.retire(this.cursor?.journal_fd);
     this.cursor = cursor;
     this.base = base;
-    this.synced = { ledger: -1, journal: -1 };
+    this.synced = { ledger: 0, journal: 0 };
     this.unsynced = undefined;
     this.isDamaged = false;
     if (loaded.problem === undefined) await this.removeStrays(base.generation, cursor.generation);
@@ -131,7 +131,7 @@ export class FilesLog implements Log {
   async write(units: readonly CommittedUnit[], until: number): Promise<Journaled> {
     const { disk } = this.parts;
     const before = this.cursor!;
-    const batch = encodeBatch(units, { size: before.ledger_size, crc: before.crc });
+    const batch = encodeBatch(units, { size: before.ledger_size, crc: before.crc }, this.synced);
     const journal = Buffer.from(batch.text);
     let lines = "";
     for (const unit of units) for (const line of unit.lines) lines += `${line}\n`;
@@ -197,7 +197,7 @@ export class FilesLog implements Log {
       throw error;
     }
     await this.handles.retire(before.journal_fd);
-    this.synced.journal = -1;
+    this.synced = { ...this.synced, journal: 0 };
   }
 
   async recover(): Promise<void> {

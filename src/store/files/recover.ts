@@ -6,14 +6,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head, LedgerRecord } from "../../ledger/record.ts";
-import {
-  type LineInfo,
-  type ParsedJournal,
-  type Placed,
-  resolveVoids,
-  type UnitBlock,
-} from "../logged/block.ts";
+import type { LineInfo, Placed, UnitBlock } from "../logged/block.ts";
 import type { Base } from "../logged/checkpoint.ts";
+import { type ParsedJournal, resolveVoids } from "../logged/parse.ts";
 import type { LedgerScan } from "./ledger-scan.ts";
 
 export interface ReadJournal {

@@ -44,6 +44,13 @@ export interface UnitBlock {
   puts: Put[];
   /** The last of its batch: readers take a batch as a whole. */
   end: boolean;
+  /** How far the writer knew ledger and journal to be durable when it wrote this. */
+  synced?: Synced | undefined;
+}
+
+export interface Synced {
+  ledger: number;
+  journal: number;
 }
 
 export type JournalItem =
@@ -69,8 +76,9 @@ export interface EncodedBatch {
   tip: JournalTip;
 }
 
-const CRC_PREFIX = '{"crc":"';
-const SEALED_FROM = CRC_PREFIX.length + 8 + 2;
+export const CRC_PREFIX = '{"crc":"';
+/** Where in its line the part begins that a seal's checksum covers. */
+export const SEALED_FROM = CRC_PREFIX.length + 8 + 2;
 
 export function docOf(slot: Slot): AnyDoc {
   if (slot.doc === undefined) {
@@ -85,7 +93,11 @@ export function textOf(slot: Slot): string {
 }
 
 /** The batch as journal text, and as what this process will remember of it. */
-export function encodeBatch(committed: readonly CommittedUnit[], tip: JournalTip): EncodedBatch {
+export function encodeBatch(
+  committed: readonly CommittedUnit[],
+  tip: JournalTip,
+  synced?: Synced,
+): EncodedBatch {
   const units: UnitBlock[] = [];
   let { size, crc } = tip;
   let text = "";
@@ -114,7 +126,16 @@ export function encodeBatch(committed: readonly CommittedUnit[], tip: JournalTip
       size += length;
       infos.push({ length, ts_ms, event, actor, run_id, tool });
     }
-    const unit: UnitBlock = { kind: "unit", head, size, lines: infos, puts, end: i === committed.length - 1 };
+    const end = i === committed.length - 1;
+    const unit: UnitBlock = {
+      kind: "unit",
+      head,
+      size,
+      lines: infos,
+      puts,
+      end,
+      synced: end ? synced : undefined,
+    };
     units.push(unit);
     const sealed = seal(unitFields(unit), body === "" ? crc : crc32(body, crc));
     crc = sealed.crc;
@@ -139,7 +160,8 @@ export function encodeItem(item: JournalItem, crc: number): { text: string; crc:
 
 function unitFields(unit: UnitBlock): string {
   const lines = unit.lines.map((l) => [l.length, l.ts_ms, l.event, l.actor, l.run_id ?? 0, l.tool ?? 0]);
-  return `${standing(unit)},"lines":${JSON.stringify(lines)}${unit.end ? ',"end":1' : ""}`;
+  const synced = unit.synced === undefined ? "" : `,"synced":[${unit.synced.ledger},${unit.synced.journal}]`;
+  return `${standing(unit)},"lines":${JSON.stringify(lines)}${synced}${unit.end ? ',"end":1' : ""}`;
 }
 
 function standing(at: { head: Head; size: number }): string {
@@ -150,138 +172,4 @@ function seal(fields: string, seed: number): { text: string; crc: number } {
   const body = `${fields}}\n`;
   const crc = crc32(body, seed);
   return { text: `${CRC_PREFIX}${crc.toString(16).padStart(8, "0")}",${body}`, crc };
-}
-
-export interface ParsedJournal {
-  items: Placed[];
-  /** Behind the last good item. */
-  end: number;
-  crc: number;
-  /**
-   * `torn`: what follows has no whole seal and ends in the middle or in zeros, as a crash leaves it.
-   * `broken`: a whole line that does not verify.
-   */
-  rest: "none" | "torn" | "broken";
-}
-
-/** Reads items from bytes that start at `base` in their journal, behind a block whose checksum was `crc`. */
-export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJournal {
-  const items: Placed[] = [];
-  let start = 0;
-  let seed = crc;
-  let puts: Put[] = [];
-  let at = 0;
-  const stop = (rest: ParsedJournal["rest"]): ParsedJournal => ({
-    items,
-    end: base + start,
-    crc: seed,
-    rest,
-  });
-  while (at < bytes.length) {
-    const to = bytes.indexOf(0x0a, at);
-    if (to < 0) return stop("torn");
-    if (bytes[at] === 0x5b) {
-      const put = parsePut(bytes.toString("utf8", at, to));
-      if (put === undefined) return stop(endsInZeros(bytes, at) ? "torn" : "broken");
-      puts.push(put);
-      at = to + 1;
-      continue;
-    }
-    const sealedFrom = at + SEALED_FROM;
-    const sum =
-      sealedFrom < to
-        ? crc32(bytes.subarray(sealedFrom, to + 1), crc32(bytes.subarray(start, at), seed))
-        : -1;
-    const text = bytes.toString("utf8", at, to);
-    if (
-      !text.startsWith(CRC_PREFIX) ||
-      Number.parseInt(text.slice(CRC_PREFIX.length, CRC_PREFIX.length + 8), 16) !== sum
-    ) {
-      return stop(endsInZeros(bytes, start) ? "torn" : "broken");
-    }
-    const item = parseSeal(text, puts);
-    if (item === undefined) return stop("broken");
-    items.push(Object.assign(item, { from: base + start, to: base + to + 1, crc: sum }));
-    seed = sum;
-    start = at = to + 1;
-    puts = [];
-  }
-  return stop(at > start ? "torn" : "none");
-}
-
-/** A power cut may leave a file longer than what reached it; the gap reads as zeros, up to its end. */
-export function endsInZeros(bytes: Uint8Array, from: number): boolean {
-  return bytes.length > from && bytes[bytes.length - 1] === 0;
-}
-
-const STRING = String.raw`"(?:[^"\\]|\\.)*"`;
-const PUT = new RegExp(`^\\["([a-z_]+)",(${STRING})(?:\\]$|,(${STRING}),(-?[0-9.eE+-]+),(${STRING}),)`);
-
-function parsePut(line: string): Put | undefined {
-  const match = PUT.exec(line);
-  if (match === null || !Object.hasOwn(INDEX, match[1]!)) return undefined;
-  const table = match[1] as TableName;
-  const key = unquote(match[2]!);
-  if (match[3] === undefined) return { table, key, slot: null };
-  const slot = {
-    owner: unquote(match[3]),
-    sort: Number(match[4]),
-    tag: unquote(match[5]!),
-    doc: undefined,
-    text: line.slice(match[0].length, -1),
-  };
-  return { table, key, slot };
-}
-
-function unquote(quoted: string): string {
-  return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
-}
-
-interface SealFields {
-  records?: number;
-  head?: string;
-  size?: number;
-  lines?: [number, number, string, string, string | 0, string | 0][];
-  end?: 1;
-  journal?: number;
-  generation?: number;
-  next?: number;
-  void?: number;
-}
-
-function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
-  let fields: SealFields;
-  try {
-    fields = JSON.parse(text) as SealFields;
-  } catch {
-    return undefined;
-  }
-  if (fields.next !== undefined) return { kind: "next", generation: fields.next };
-  if (fields.records === undefined || fields.head === undefined || fields.size === undefined)
-    return undefined;
-  const at = { head: { records: fields.records, hash: fields.head }, size: fields.size };
-  if (fields.void !== undefined) return { kind: "void", from: fields.void, ...at };
-  if (fields.journal !== undefined) {
-    return fields.journal === 1 ? { kind: "header", generation: fields.generation ?? 0, ...at } : undefined;
-  }
-  const lines = (fields.lines ?? []).map(([length, ts_ms, event, actor, run_id, tool]) => ({
-    length,
-    ts_ms,
-    event,
-    actor,
-    run_id: run_id === 0 ? undefined : run_id,
-    tool: tool === 0 ? undefined : tool,
-  }));
-  return { kind: "unit", ...at, lines, puts, end: fields.end === 1 };
-}
-
-/** The units that count: those that no later item of the same journal takes back. */
-export function resolveVoids(items: readonly Placed[]): Placed<UnitBlock>[] {
-  const units: Placed<UnitBlock>[] = [];
-  for (const item of items) {
-    if (item.kind === "unit") units.push(item);
-    if (item.kind === "void")
-      while (units.length > 0 && units[units.length - 1]!.from >= item.from) units.pop();
-  }
-  return units;
 }

@@ -163,13 +163,16 @@ export class Committer {
       return await this.runAndWrite(batch, until);
     } catch (error) {
       if (!isDiskFull(error) || this.parts.log.isDamaged) throw error;
-      const urgent = batch.filter((pending) => this.isHalting(pending));
-      if (urgent.length === 0) throw error;
-      await reserve.release();
-      const isWritten = await this.runAndWrite(urgent, until);
       const full = new SvcError("unavailable", "ledger unavailable: the disk is full", { cause: error });
-      for (const pending of batch)
+      const urgent = batch.filter((pending) => this.isHalting(pending));
+      if (urgent.length === 0) throw full;
+      await reserve.release();
+      // The lock may have been out of our hands for a moment.
+      await this.catchUp();
+      const isWritten = await this.runAndWrite(urgent, until);
+      for (const pending of batch) {
         if (!urgent.includes(pending)) pending.outcome = { ok: false, error: full };
+      }
       return isWritten;
     }
   }

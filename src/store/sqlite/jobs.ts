@@ -5,11 +5,12 @@
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
-import { parseJournal, type UnitBlock } from "../logged/block.ts";
+import type { UnitBlock } from "../logged/block.ts";
 import { readBase } from "../logged/checkpoint.ts";
 import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
 import { type Database, openDatabase } from "../logged/connection.ts";
 import type { Jobs } from "../logged/helper.ts";
+import { parseJournal } from "../logged/parse.ts";
 import type { JournalRow } from "./connections.ts";
 import { checkpointPath, databasePath } from "./paths.ts";
 

@@ -7,12 +7,13 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { encodeBatch, type LineInfo, parseJournal, type UnitBlock } from "../logged/block.ts";
+import { encodeBatch, type LineInfo, type UnitBlock } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
-import { isBusy, isDiskFull, sqliteFailure, whenFree } from "../logged/connection.ts";
+import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
 import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
 import type { Helper } from "../logged/helper.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
+import { parseJournal } from "../logged/parse.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { verifyTail } from "./verify-tail.ts";
 
@@ -55,9 +56,15 @@ export class SqliteLog implements Log {
       this.open ??= await whenFree(() => Connections.open(this.parts.disk, path), until, path);
       const { open } = this;
       await this.askDisk(open);
+      if (performance.now() > until) {
+        // Nobody waits for this batch any more: better that nothing of it stays.
+        throw new SvcError("unavailable", "ledger unavailable: the disk does not answer in time");
+      }
       await whenFree(() => open.begin.run(), until, path);
     } catch (error) {
-      if (!isBusy((error as { cause?: unknown }).cause)) this.isDamaged ||= this.open !== undefined;
+      // Somebody else's lock, or a disk that says itself what is wrong, is no reason to connect anew.
+      if (sqliteCode(error) !== undefined) this.isDamaged ||= this.open !== undefined;
+      if (errorCode(error)?.startsWith("E") && sqliteCode(error) === undefined) throw error;
       throw sqliteFailure(error, path);
     }
   }
@@ -82,7 +89,7 @@ export class SqliteLog implements Log {
 
   news(locked: boolean): Journaled[] | "reload" {
     const { open } = this;
-    if (open === undefined || (this.isDamaged && !locked)) return "reload";
+    if (open === undefined) return "reload";
     if (locked && !open.isInPlace) {
       this.isDamaged = true;
       throw new SvcError("unavailable", `ledger unavailable: ${this.parts.path} was moved or deleted`);
@@ -95,6 +102,7 @@ export class SqliteLog implements Log {
       return this.follow(head, from.journal(this.at.n));
     } catch (error) {
       this.isDamaged = true;
+      if (!locked) return "reload";
       throw sqliteFailure(error, this.parts.path);
     }
   }
@@ -126,7 +134,7 @@ export class SqliteLog implements Log {
   }
 
   async write(units: readonly CommittedUnit[]): Promise<Journaled> {
-    const open = this.connected();
+    const open = this.holding();
     const { n, generation, size, crc } = this.at;
     const batch = encodeBatch(units, { size, crc });
     const { head } = units[units.length - 1]!;
@@ -141,9 +149,7 @@ export class SqliteLog implements Log {
       this.putHead(open, next);
       open.commit.run();
     } catch (error) {
-      this.unlock();
-      // A full disk has been rolled back; after anything else the connection is not trusted again.
-      this.isDamaged ||= !isDiskFull(error);
+      this.takeBack(open, error);
       throw isDiskFull(error) ? error : sqliteFailure(error, this.parts.path);
     }
     this.at = next;
@@ -160,7 +166,7 @@ export class SqliteLog implements Log {
   }
 
   async rotate(): Promise<void> {
-    const open = this.connected();
+    const open = this.holding();
     const next = { ...this.at, generation: this.at.generation + 1 };
     try {
       this.putHead(open, next);
@@ -169,32 +175,32 @@ export class SqliteLog implements Log {
       // Another process may come in between; whoever asked catches up again.
       await whenFree(() => open.begin.run(), performance.now() + LIMITS.store_deadline_ms, this.parts.path);
     } catch (error) {
-      this.isDamaged ||= !isDiskFull(error);
-      throw sqliteFailure(error, this.parts.path);
+      this.takeBack(open, error);
+      throw isDiskFull(error) ? error : sqliteFailure(error, this.parts.path);
     }
   }
 
   async recover(): Promise<void> {
     const { disk, path, helper, folder } = this.parts;
-    this.disconnect();
+    const before = this.open;
+    this.unlock();
     if (disk.factsAt(path) === undefined)
       throw new SvcError("unavailable", `ledger unavailable: ${path} is missing`);
     // A failed sync may have lost part of the write-ahead log that the cache still has. Moved into the
     // database, and the log cut and synced, nothing depends on it any more.
     await helper.ask("flush", undefined);
-    const wal_fd = await disk.open(`${path}-wal`, "r+").catch((error) => {
-      if (errorCode(error) === "ENOENT") return undefined;
-      throw error;
-    });
-    if (wal_fd !== undefined) {
-      try {
-        await disk.sync(wal_fd);
-      } finally {
-        await disk.close(wal_fd);
-      }
+    const wal_fd = await disk.open(`${path}-wal`, "r+");
+    try {
+      await disk.sync(wal_fd);
+    } finally {
+      await disk.close(wal_fd);
     }
     await syncFolder(disk, folder);
-    await this.lock(performance.now() + LIMITS.store_deadline_ms);
+    // Reads go on through the old connections until there are new ones.
+    const until = performance.now() + LIMITS.store_deadline_ms;
+    this.open = await whenFree(() => Connections.open(disk, path), until, path);
+    before?.close();
+    await this.lock(until);
   }
 
   async resync(): Promise<void> {
@@ -216,7 +222,8 @@ export class SqliteLog implements Log {
 
   async close(): Promise<void> {
     await this.walJob?.catch(() => {});
-    this.disconnect();
+    this.open?.close();
+    this.open = undefined;
   }
 
   private connected(): Connections {
@@ -224,9 +231,22 @@ export class SqliteLog implements Log {
     return this.open;
   }
 
-  private disconnect(): void {
-    this.open?.close();
-    this.open = undefined;
+  private holding(): Connections {
+    const open = this.connected();
+    if (open.writer.db.isTransaction) return open;
+    throw new SvcError("unavailable", `ledger unavailable: the lock on ${this.parts.path} was lost`);
+  }
+
+  /** A full disk is rolled back and the lock taken again; after anything else the connection is not trusted. */
+  private takeBack(open: Connections, error: unknown): void {
+    this.unlock();
+    this.isDamaged ||= !isDiskFull(error);
+    if (this.isDamaged) return;
+    try {
+      open.begin.run();
+    } catch {
+      // Somebody else was faster; whoever goes on without the lock is told so.
+    }
   }
 
   /** Takes in rows behind where this process stands; all of them, or it cannot tell. */

@@ -4,9 +4,10 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head } from "../../ledger/record.ts";
-import { parseJournal, type UnitBlock } from "../logged/block.ts";
+import type { UnitBlock } from "../logged/block.ts";
 import type { Base } from "../logged/checkpoint.ts";
 import { verifyLine } from "../logged/line.ts";
+import { parseJournal } from "../logged/parse.ts";
 import type { HeadRow, LedgerReader } from "./connections.ts";
 
 export interface TailJournal {

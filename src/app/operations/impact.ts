@@ -1,0 +1,82 @@
+/** Impact preview: what a call would be answered and what it would mean. It reads manifests and policy only. */
+import { z } from "zod";
+import { invalid, messageOf } from "../../kernel/errors.ts";
+import { type Json, parseJson } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Policy } from "../../model/policy/compile.ts";
+import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.ts";
+import type { App } from "../app.ts";
+import { operation } from "../operation.ts";
+import { openSandbox } from "../sandbox/work.ts";
+import { noParams, text, tool } from "../schemas.ts";
+import { ruling } from "./simulate.ts";
+
+export interface PreviewInput {
+  tool: string;
+  args: Json;
+  actor: string;
+  tenant?: string | null | undefined;
+  /** Instead of the policy in force. */
+  policy?: Policy | undefined;
+}
+
+/** For every surface: the route, the command, the console's page and the gateway's tool. */
+export async function previewImpact({ core }: App, input: PreviewInput): Promise<ImpactReport> {
+  const { environment, storeKey } = core;
+  const { manifests, policy } = core.rules();
+  const now_ms = core.env.now();
+  const rules = { manifests, policy: input.policy ?? policy };
+  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey });
+  const { tool, args, actor } = input;
+  return previewCall(sandbox, { tool, args, actor, tenant: input.tenant ?? null, environment }, now_ms);
+}
+
+const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+
+export const impact = operation({
+  id: "impact",
+  summary: "Preview a call: decision, risk, approvers, undo and warnings",
+  method: "GET",
+  path: "/v1/impact",
+  role: "auditor",
+  params: noParams,
+  query: z.strictObject({
+    tool,
+    args: z.string().max(LIMITS.body_bytes).optional().meta({ description: "the arguments, as JSON" }),
+    actor: text(256).optional(),
+  }),
+  output: z.strictObject({
+    tool: z.string(),
+    actor: z.string(),
+    decision: ruling,
+    reasons: z.array(z.string()),
+    by: z.array(z.string()),
+    risk: z.strictObject({ score: z.int(), factors: z.record(z.string(), z.number()) }),
+    owner: nullable(z.string()),
+    labels: z.record(z.string(), z.unknown()),
+    requires: z.array(z.string()),
+    approval: nullable(z.looseObject({ groups: z.array(z.string()), quorum: z.int() })),
+    rollback: z.strictObject({
+      outlook: z.enum(OUTLOOKS),
+      undo_tool: nullable(z.string()),
+      kind: nullable(z.enum(["inverse", "compensation"])),
+      residue: z.array(z.string()),
+      verified: z.boolean(),
+      needs_approval: z.boolean(),
+    }),
+    warnings: z.array(z.string()),
+  }),
+  status: 200,
+  async run({ app, principal }, { query }) {
+    const args = query.args === undefined ? {} : parseArgs(query.args);
+    return previewImpact(app, { tool: query.tool, args, actor: query.actor ?? principal.name });
+  },
+});
+
+export function parseArgs(source: string): Json {
+  try {
+    return parseJson(source);
+  } catch (error) {
+    throw invalid(`args: ${messageOf(error)}`);
+  }
+}

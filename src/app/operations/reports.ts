@@ -1,0 +1,98 @@
+/** Reports for people: one run as a page or a PDF, and a period in three formats. */
+import { z } from "zod";
+import { parseSince } from "../../kernel/duration.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { collectPeriodReport, type PeriodReport } from "../../evidence/report/period.ts";
+import { PERIOD_FORMATS, PERIOD_TYPES, writePeriodReport } from "../../evidence/report/period-formats.ts";
+import { collectRunReport, type RunReport } from "../../evidence/report/run.ts";
+import { runReportHtml } from "../../evidence/report/run-html.ts";
+import { runReportPdf } from "../../evidence/report/run-pdf.ts";
+import type { App } from "../app.ts";
+import { Content, operation } from "../operation.ts";
+import { findRuns } from "../run-search.ts";
+import { emptyQuery, noParams, runParams } from "../schemas.ts";
+
+export const DEFAULT_PERIOD = "7d";
+
+/** The facts of a run's report as they are now. */
+export function reportRun({ core, settings, version }: App, run_id: string): Promise<RunReport> {
+  const region = settings.egress.region ?? null;
+  return collectRunReport(core.store, run_id, { now_ms: core.env.now(), version, region });
+}
+
+/** The facts of a period's report; `since` is a duration back from now, a date or a timestamp. */
+export async function reportPeriod(app: App, since: string): Promise<PeriodReport> {
+  const { core, settings, version } = app;
+  const until_ms = core.env.now();
+  const since_ms = parseSince(since, until_ms, "since");
+  const { runs, next } = await findRuns(core, { attention: true, limit: LIMITS.page_max });
+  return collectPeriodReport(core.store, {
+    since_ms,
+    until_ms,
+    version,
+    environment: settings.environment,
+    region: settings.egress.region ?? null,
+    policy: core.rules().policy,
+    attention: {
+      runs: runs.map(({ run_id, actor, created_ms, unresolved }) => ({ run_id, actor, created_ms, unresolved })),
+      more: next !== null,
+    },
+  });
+}
+
+export const runReport = operation({
+  id: "run_report",
+  summary: "The report of a run as one HTML page",
+  method: "GET",
+  path: "/v1/runs/{id}/report",
+  role: "auditor",
+  params: runParams,
+  query: emptyQuery,
+  output: { content_types: ["text/html"] },
+  status: 200,
+  errors: { 404: "unknown run" },
+  async run({ app }, { params }) {
+    return new Content("text/html; charset=utf-8", runReportHtml(await reportRun(app, params.id)));
+  },
+});
+
+export const runReportAsPdf = operation({
+  id: "run_report_pdf",
+  summary: "The report of a run as a PDF on A4",
+  method: "GET",
+  path: "/v1/runs/{id}/report.pdf",
+  role: "auditor",
+  params: runParams,
+  query: emptyQuery,
+  output: { content_types: ["application/pdf"] },
+  status: 200,
+  errors: { 404: "unknown run" },
+  async run({ app }, { params }) {
+    const pdf = await runReportPdf(await reportRun(app, params.id));
+    return new Content("application/pdf", pdf, `${params.id}.report.pdf`);
+  },
+});
+
+export const periodReport = operation({
+  id: "period_report",
+  summary: "What happened since a point in time: calls, approvals, rollbacks and what needs attention",
+  method: "GET",
+  path: "/v1/report",
+  role: "auditor",
+  params: noParams,
+  query: z.strictObject({
+    since: z
+      .string()
+      .max(64)
+      .optional()
+      .meta({ description: `a duration such as 7d, or an ISO 8601 date or timestamp; ${DEFAULT_PERIOD} by default` }),
+    format: z.enum(PERIOD_FORMATS).optional().meta({ description: "json by default" }),
+  }),
+  output: { content_types: ["application/json", "text/html", "text/markdown"] },
+  status: 200,
+  async run({ app }, { query }) {
+    const format = query.format ?? "json";
+    const report = await reportPeriod(app, query.since ?? DEFAULT_PERIOD);
+    return new Content(PERIOD_TYPES[format], writePeriodReport(report, format));
+  },
+});

@@ -1,0 +1,61 @@
+/** Speculation: several plans tried in the sandbox and ranked, before any of them is begun. */
+import { z } from "zod";
+import type { Json } from "../../kernel/json.ts";
+import type { PlannedCall } from "../../sandbox/speculate.ts";
+import { operation } from "../operation.ts";
+import { reportBody, speculatePlans } from "../sandbox/jobs.ts";
+import { emptyQuery, noParams, text, tool } from "../schemas.ts";
+import { policyText, policyYaml } from "./simulate.ts";
+
+const plannedCall = z.strictObject({ tool, args: z.unknown().optional(), result: z.unknown().optional() });
+const plan = z.strictObject({ name: text(256), calls: z.array(plannedCall) });
+/** A plans file and a request have the same plans. */
+export const plansShape = z.array(plan).max(1_000, "at most 1000 plans");
+
+export function plansOf(plans: z.output<typeof plansShape>) {
+  return plans.map(({ name, calls }) => ({
+    name,
+    calls: calls.map(({ tool, args, result }): PlannedCall => {
+      const call = { tool, args: (args ?? {}) as Json };
+      return result === undefined ? call : { ...call, result: result as Json };
+    }),
+  }));
+}
+
+const result = z.looseObject({
+  name: z.string(),
+  rank: z.number(),
+  recommended: z.boolean(),
+  blocked_at: z.union([z.looseObject({ call: z.int(), tool: z.string() }), z.null()]),
+  approvals: z.array(z.looseObject({ call: z.int(), tool: z.string(), quorum: z.int() })),
+  highest_risk: z.int(),
+  total_risk: z.int(),
+  irreversible_tools: z.array(z.string()),
+  residue: z.array(z.string()),
+  fully_reversible: z.boolean(),
+  rollback_plan: z.looseObject({ run_id: z.string(), fully_reversible: z.boolean() }),
+  notes: z.array(z.string()),
+});
+
+export const speculate = operation({
+  id: "speculate",
+  summary: "Try plans in the sandbox and rank them, the safest first",
+  method: "POST",
+  path: "/v1/speculate",
+  role: "auditor",
+  params: noParams,
+  query: emptyQuery,
+  body: z.strictObject({
+    plans: plansShape,
+    policy: policyYaml.optional(),
+    actor: text(256).optional(),
+  }),
+  output: z.strictObject({ recommended: z.union([z.string(), z.null()]), plans: z.array(result) }),
+  status: 200,
+  errors: { 429: "too many simulations are under way" },
+  async run({ app, principal, signal }, { body }) {
+    const { plans, policy, actor } = body;
+    const input = { plans: plansOf(plans), policy: policyText(policy), actor: actor ?? principal.name };
+    return reportBody(await speculatePlans(app, input, signal));
+  },
+});

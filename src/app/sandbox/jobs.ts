@@ -1,0 +1,110 @@
+/** Simulation, replay and speculation as the surfaces ask for them: the rules in force, and the captured history. */
+import { capturedPages } from "../../capture/read.ts";
+import { parseDuration, parseSince } from "../../kernel/duration.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { parsePath } from "../../kernel/paths.ts";
+import type { Change } from "../../sandbox/changes.ts";
+import type { PastCall } from "../../sandbox/past-call.ts";
+import { checkPlans, type Plan } from "../../sandbox/speculate.ts";
+import type { App } from "../app.ts";
+import { Content } from "../operation.ts";
+import { SandboxHost } from "./host.ts";
+import type { Job, PolicyText, Task } from "./job.ts";
+
+/** How far back a simulation looks unless it is told. */
+export const SIMULATION_PERIOD = "7d";
+
+export interface SimulateInput {
+  policy: PolicyText | null;
+  run_id?: string | undefined;
+  since?: string | undefined;
+}
+
+export interface ReplayInput {
+  run_id: string;
+  policy: PolicyText | null;
+  changes: readonly Change[];
+}
+
+export interface SpeculateInput {
+  plans: readonly Plan[];
+  policy: PolicyText | null;
+  actor: string;
+}
+
+/** Each answers the report as JSON text. */
+export function simulateHistory(app: App, input: SimulateInput, signal?: AbortSignal): Promise<string> {
+  const now = app.core.env.now();
+  const since_ms =
+    input.since === undefined ? now - parseDuration(SIMULATION_PERIOD) : parseSince(input.since, now);
+  const history = capturedPages(app.core.store, { run_id: input.run_id, since_ms, until_ms: now }, now);
+  return runJob(app, { kind: "simulate" }, input.policy, history, signal);
+}
+
+export async function replayRun(app: App, input: ReplayInput, signal?: AbortSignal): Promise<string> {
+  const { run_id, changes } = input;
+  for (const { path } of changes) parsePath(path);
+  const now = app.core.env.now();
+  const history = capturedPages(app.core.store, { run_id, until_ms: now }, now);
+  const first = await history.next();
+  if (first.done) throw notFound(noCaptures(app, run_id));
+  return runJob(app, { kind: "replay", run_id, changes }, input.policy, after(first.value, history), signal);
+}
+
+function noCaptures(app: App, run_id: string): string {
+  const why = app.settings.capture.enabled ? "" : "; capture is off";
+  return `run ${run_id} has no captured calls that can be replayed${why}`;
+}
+
+async function* after(first: PastCall[], rest: AsyncIterable<PastCall[]>): AsyncGenerator<PastCall[]> {
+  yield first;
+  yield* rest;
+}
+
+export async function speculatePlans(app: App, input: SpeculateInput, signal?: AbortSignal): Promise<string> {
+  const { plans, actor, policy } = input;
+  checkPlans(plans);
+  return runJob(app, { kind: "speculate", plans, actor }, policy, nothing(), signal);
+}
+
+async function* nothing(): AsyncGenerator<PastCall[]> {}
+
+const hosts = new WeakMap<App, SandboxHost>();
+
+function hostOf(app: App): SandboxHost {
+  let host = hosts.get(app);
+  if (host === undefined) {
+    host = new SandboxHost();
+    hosts.set(app, host);
+  }
+  return host;
+}
+
+function runJob(
+  app: App,
+  task: Task,
+  policy: PolicyText | null,
+  history: AsyncIterable<PastCall[]>,
+  signal?: AbortSignal,
+): Promise<string> {
+  const { core, background } = app;
+  const { manifests, policy: active } = core.rules();
+  const job: Job = {
+    task,
+    manifests: manifests.all,
+    active: active.doc,
+    policy,
+    now_ms: core.env.now(),
+    environment: core.environment,
+    storeKey: core.storeKey,
+  };
+  const stop = signal === undefined ? background.signal : AbortSignal.any([signal, background.signal]);
+  return hostOf(app).run(job, history, stop);
+}
+
+/** A report this long is passed on as it came: reading it here would hold up every other request. */
+const LONG_REPORT = 1_000_000;
+
+export function reportBody(report: string): unknown {
+  return report.length > LONG_REPORT ? new Content("application/json", report) : JSON.parse(report);
+}

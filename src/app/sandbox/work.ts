@@ -1,0 +1,55 @@
+/** Doing a sandbox job, wherever that is: in the thread, in a test, in a benchmark. */
+import type { Rules } from "../../engine/core.ts";
+import { type Env, systemEnv } from "../../kernel/env.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { manifestSet } from "../../model/manifest/set.ts";
+import { compilePolicy, type Policy } from "../../model/policy/compile.ts";
+import { loadPolicy } from "../../model/policy/load.ts";
+import type { PastCall } from "../../sandbox/past-call.ts";
+import { type ReplayReport, replay } from "../../sandbox/replay.ts";
+import { Sandbox, type SandboxStore } from "../../sandbox/sandbox.ts";
+import { type SimulationReport, simulate } from "../../sandbox/simulate.ts";
+import { type SpeculationReport, speculate } from "../../sandbox/speculate.ts";
+import { openStore } from "../../store/open.ts";
+import type { Job } from "./job.ts";
+
+export type Report = SimulationReport | ReplayReport | SpeculationReport;
+type History = AsyncIterable<readonly PastCall[]>;
+
+export async function doJob(job: Job, history: History): Promise<Report> {
+  const manifests = manifestSet(job.manifests);
+  const active = compilePolicy(job.active);
+  const tried = job.policy === null ? active : compilePolicy(loadPolicy(job.policy.text, job.policy.file));
+  const fresh = async (policy: Policy) => openSandbox({ manifests, policy }, job);
+  const { task } = job;
+  switch (task.kind) {
+    case "simulate":
+      return simulate(await fresh(tried), history);
+    case "replay": {
+      const calls: PastCall[] = [];
+      for await (const page of history) calls.push(...page);
+      if (calls.length === 0) throw notFound(`run ${task.run_id} has no captured calls`);
+      const [baseline, variant] = [await fresh(active), await fresh(tried)];
+      return replay({ run_id: task.run_id, calls, changes: task.changes, baseline, variant });
+    }
+    case "speculate": {
+      const { actor, plans } = task;
+      const { environment, now_ms } = job;
+      return speculate(plans, { actor, environment, now_ms, sandbox: () => fresh(tried) });
+    }
+  }
+}
+
+/** A sandbox whose clock starts at `now_ms`, on a memory store of its own. */
+export async function openSandbox(
+  rules: Rules,
+  { now_ms, environment, storeKey }: Pick<Job, "now_ms" | "environment" | "storeKey">,
+): Promise<Sandbox> {
+  const env: Env = { ...systemEnv, now: () => now_ms };
+  return new Sandbox({ store: await memoryStore(), rules, env, storeKey, environment });
+}
+
+async function memoryStore(): Promise<SandboxStore> {
+  const settings = { store: "memory", data: "", database_url: null, warn: () => {} } as const;
+  return (await openStore(settings)) as SandboxStore;
+}

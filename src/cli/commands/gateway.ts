@@ -1,0 +1,66 @@
+/** `svc gateway`: the MCP gateway, over HTTP when `listen` is set, else as one session on stdin and stdout. */
+import { openService, type Service } from "../../app/service.ts";
+import { listenGiven, type Settings } from "../../config/settings.ts";
+import { startHttpGateway } from "../../gateway/http/start.ts";
+import { startStdioGateway } from "../../gateway/stdio.ts";
+import { invalid, messageOf } from "../../kernel/errors.ts";
+import { type Context, globalOptions, type Register } from "../context.ts";
+import { untilSignalled } from "../signals.ts";
+
+export const registerGateway: Register = (program, context) => {
+  globalOptions(program.command("gateway").description("stand between MCP clients and their tool servers"))
+    .option("--run-id <id>", "stdio: continue this run, or open it under this id")
+    .option("--port <n>", "port to listen on")
+    .option("--host <address>", "address to bind")
+    .option("--policy <file>", "policy file")
+    .option("--keys <file>", "API key file")
+    .action(async (flags: Record<string, unknown>) => {
+      const settings = context.settings(flags, ["port", "host", "policy", "keys"]);
+      const http = listenGiven(settings);
+      const run_id = flags["runId"] as string | undefined;
+      checkSettings(settings, http, run_id);
+      const service = await openService(settings, context.io.clock);
+      await (http ? serveHttp(service, context) : serveStdio(service, run_id));
+    });
+};
+
+function checkSettings(settings: Settings, http: boolean, run_id: string | undefined): void {
+  if (settings.upstreams.length === 0) {
+    throw invalid("which tool servers? name them under upstreams in the config file; svc init --from writes one");
+  }
+  if (http && run_id !== undefined) {
+    throw invalid("--run-id belongs to a stdio session; over HTTP send the header Svc-Run-Id");
+  }
+  const keys = settings.auth.keys ?? settings.keys;
+  if (http && keys === null && settings.oidc.issuer === null) {
+    throw invalid("a gateway that listens needs auth.keys (or an OIDC issuer): nobody could come in");
+  }
+}
+
+async function serveHttp(service: Service, { io }: Context): Promise<void> {
+  const running = await startHttpGateway(service);
+  const { ok, of } = count(running.gateway.upstreams);
+  io.err(`svc ${service.version} gateway listening on ${running.url}/mcp (${ok} of ${of} upstreams, store ${service.core.store.kind})`);
+  await untilSignalled(() => reload(service));
+  await running.stop();
+}
+
+async function serveStdio(service: Service, run_id: string | undefined): Promise<void> {
+  const session = await startStdioGateway(service, { run_id, input: process.stdin, output: process.stdout });
+  await Promise.race([session.ended, untilSignalled(() => reload(service))]);
+  await session.stop();
+  // What else would keep the process alive (an idle stdin) has nobody to serve any more.
+  process.stdin.destroy();
+}
+
+function count(upstreams: readonly { ok: boolean }[]) {
+  return { ok: upstreams.filter(({ ok }) => ok).length, of: upstreams.length };
+}
+
+async function reload(service: Service): Promise<void> {
+  try {
+    service.log.info("reloaded", await service.reload());
+  } catch (error) {
+    service.log.warn("reload refused", { error: messageOf(error) });
+  }
+}

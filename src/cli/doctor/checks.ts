@@ -1,0 +1,49 @@
+/** Every check in the order in which it is shown. A check that breaks is itself a finding; none stops the others. */
+import { describeSettings } from "../../config/describe.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { checkDestinations, sendTests } from "./destinations.ts";
+import { checkDisk } from "./disk.ts";
+import { checkAnchors, checkSigningKey } from "./evidence.ts";
+import { type Check, counted, type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { checkKeys, checkOidc } from "./identity.ts";
+import { checkRules } from "./rules.ts";
+import { checkCapture, checkCommands, checkConsole } from "./running.ts";
+import { checkStore } from "./store.ts";
+
+const CHECKS: readonly (readonly [name: string, check: Check])[] = [
+  ["config", checkConfig],
+  ["manifests", checkRules],
+  ["keys", checkKeys],
+  ["oidc", checkOidc],
+  ["signing key", checkSigningKey],
+  ["store", checkStore],
+  ["disk", checkDisk],
+  ["anchors", checkAnchors],
+  ["egress", checkDestinations],
+  ["capture", checkCapture],
+  ["console", checkConsole],
+  ["commands", checkCommands],
+];
+
+export async function examine(world: World, options: { send_test: boolean }): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const checks = options.send_test ? [...CHECKS, ["send-test", sendTests] as const] : CHECKS;
+  for (const [name, check] of checks) {
+    try {
+      findings.push(...(await check(world)));
+    } catch (error) {
+      findings.push(fail(name, messageOf(error), "this check could not be made; see the message"));
+    }
+  }
+  return findings;
+}
+
+async function checkConfig({ settings }: World): Promise<Finding[]> {
+  const { file, warnings } = settings.meta;
+  const given = describeSettings(settings).filter(({ origin }) => origin.from !== "default").length;
+  const where = file ?? "no svc.config.yaml: options, environment and defaults";
+  return [
+    ok("config", `${where}; ${counted(given, "setting")} given, svc config show lists them`),
+    ...warnings.map((text) => warn("config", text, "see svc config show")),
+  ];
+}

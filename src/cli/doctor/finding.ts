@@ -1,0 +1,62 @@
+/** What doctor says: one finding a line, with how it stands and what to do about it. */
+import type { Settings } from "../../config/settings.ts";
+import type { Egress } from "../../egress/egress.ts";
+import type { Env } from "../../kernel/env.ts";
+import { messageOf, ProblemsError } from "../../kernel/errors.ts";
+
+export const STANDINGS = ["ok", "warn", "fail"] as const;
+export type Standing = (typeof STANDINGS)[number];
+
+export interface Finding {
+  check: string;
+  status: Standing;
+  message: string;
+  /** What to do; null where there is nothing to do. */
+  fix: string | null;
+}
+
+/** What every check is given; none opens anything that another one also opens. */
+export interface World {
+  settings: Settings;
+  env: Env;
+  egress: Egress;
+  variables: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+}
+
+export type Check = (world: World) => Promise<Finding[]>;
+
+const MOST_PROBLEMS = 20;
+const MOST_NAMES = 5;
+
+export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message, fix: null });
+export const warn = (check: string, message: string, fix: string): Finding => ({
+  check,
+  status: "warn",
+  message,
+  fix,
+});
+export const fail = (check: string, message: string, fix: string): Finding => ({
+  check,
+  status: "fail",
+  message,
+  fix,
+});
+
+/** Everything that an error tells, a failure for each problem. */
+export function failures(check: string, error: unknown, fix: string): Finding[] {
+  const problems = error instanceof ProblemsError ? error.problems : [messageOf(error)];
+  const told = problems.slice(0, MOST_PROBLEMS).map((problem) => fail(check, problem, fix));
+  const left = problems.length - told.length;
+  return left > 0 ? [...told, fail(check, `and ${left} more problems`, fix)] : told;
+}
+
+/** Names for a line of text: the first few, and how many there are. */
+export function listed(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).join(", ");
+  return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;
+}
+
+export function counted(n: number, one: string, many = `${one}s`): string {
+  return `${n} ${n === 1 ? one : many}`;
+}

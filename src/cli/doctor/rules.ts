@@ -1,0 +1,135 @@
+/** Manifests and policy as the server would load them, and the policy's own tests. */
+import { type LoadedRules, openRules, type RegistryRules } from "../../app/rules-source.ts";
+import { isRemote } from "../../config/manifest-source.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import type { LoadedManifests } from "../../model/manifest/load.ts";
+import type { Lifecycle } from "../../model/manifest/types.ts";
+import { runPolicyTests } from "../../model/policy/tests.ts";
+import { registryRules } from "../../registry/rules.ts";
+import { type Logger, silentLogger } from "../../telemetry/log.ts";
+import { counted, type Finding, failures, listed, ok, type World, warn } from "./finding.ts";
+
+const MANIFESTS = "manifests";
+const POLICY = "policy";
+const FIX_MANIFESTS = "correct the file; svc validate <path> checks it alone";
+const FIX_POLICY = "correct the file; svc policy check <file> checks it alone";
+
+export async function checkRules(world: World): Promise<Finding[]> {
+  const registry = registryRules(world.settings.registry);
+  const manifests = await loadManifestsOf(world, registry);
+  const policy = await loadPolicyOf(world, registry, manifests.set);
+  return [...manifests.findings, ...policy];
+}
+
+interface LoadedSet {
+  set: LoadedManifests | null;
+  findings: Finding[];
+}
+
+async function loadManifestsOf(world: World, registry: RegistryRules): Promise<LoadedSet> {
+  const { manifests: path } = world.settings;
+  if (path === null && registry.manifestsPath === null) {
+    const fix = "set SVC_MANIFESTS or manifests:";
+    return {
+      set: null,
+      findings: [warn(MANIFESTS, "none are configured, so enforce mode blocks every call", fix)],
+    };
+  }
+  const warnings: string[] = [];
+  const log: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
+  const onlyManifests = { ...registry, activeFile: null, activePolicy: async () => null };
+  const load = (data: string | null) =>
+    openRules({
+      settings: { manifests: path, policy: null, data },
+      egress: world.egress,
+      log,
+      registry: onlyManifests,
+    });
+  let rules: LoadedRules;
+  try {
+    rules = (
+      await load(null).catch((error: unknown) => fromKeptCopy(error, path, () => load(world.settings.data)))
+    ).current();
+  } catch (error) {
+    return { set: null, findings: failures(MANIFESTS, error, FIX_MANIFESTS) };
+  }
+  const { manifests } = rules;
+  const places = [path, registry.manifestsPath].filter((place) => place !== null).map(shownPlace);
+  return {
+    set: manifests,
+    findings: [
+      ok(MANIFESTS, `${counted(manifests.all.length, "manifest")} in ${[...new Set(places)].join(" and ")}`),
+      ...warnings.map((text) => warn(MANIFESTS, text, "see the guide to manifests, or correct the entry")),
+      ...lifecycles(manifests),
+    ],
+  };
+}
+
+/** A remote set that is out of reach is in force as its last good copy, if there is one. */
+function fromKeptCopy<T>(error: unknown, path: string | null, load: () => Promise<T>): Promise<T> {
+  const outOfReach = error instanceof SvcError && error.code === "delivery_failed";
+  if (path === null || !isRemote(path) || !outOfReach) throw error;
+  return load();
+}
+
+function shownPlace(place: string): string {
+  return isRemote(place) ? new URL(place).host : place;
+}
+
+/** A tool for which only a draft, or only a deprecated version, speaks. */
+function lifecycles(set: LoadedManifests): Finding[] {
+  const tools = [...new Set(set.all.map(({ tool }) => tool))];
+  const standing = (lifecycle: Lifecycle) =>
+    tools.filter((tool) => set.active(tool)?.lifecycle === lifecycle);
+  const drafts = standing("draft");
+  const deprecated = standing("deprecated");
+  const findings: Finding[] = [];
+  if (drafts.length > 0) {
+    const text = `${counted(drafts.length, "tool has", "tools have")} only a draft, which enforce mode does not count: ${listed(drafts)}`;
+    findings.push(warn(MANIFESTS, text, "approve them, or set lifecycle: approved"));
+  }
+  if (deprecated.length > 0) {
+    const text = `${counted(deprecated.length, "tool is", "tools are")} deprecated and still works: ${listed(deprecated)}`;
+    findings.push(warn(MANIFESTS, text, "move agents to the successor, then take the manifest away"));
+  }
+  return findings;
+}
+
+async function loadPolicyOf(
+  { settings, egress }: World,
+  registry: RegistryRules,
+  manifests: LoadedManifests | null,
+): Promise<Finding[]> {
+  const onlyPolicy = { ...registry, manifestsPath: null };
+  let rules: LoadedRules;
+  let active: { file: string } | null;
+  try {
+    active = await registry.activePolicy();
+    const log = silentLogger;
+    const given = { manifests: null, policy: settings.policy, data: null };
+    rules = (await openRules({ settings: given, egress, log, registry: onlyPolicy })).current();
+  } catch (error) {
+    return failures(POLICY, error, FIX_POLICY);
+  }
+  const file = active?.file ?? settings.policy;
+  if (file === null) return [ok(POLICY, "none is configured: manifests, scopes and halts alone decide")];
+  const { policy } = rules;
+  const results = runPolicyTests(policy, (tool) => {
+    const found = manifests?.active(tool);
+    return found === undefined
+      ? null
+      : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
+  });
+  const failed = results.filter((result) => !result.ok);
+  if (failed.length > 0) {
+    return failed.map(({ name, expected, got }) => ({
+      check: POLICY,
+      status: "fail",
+      message: `${file}: test ${JSON.stringify(name)} expected ${expected}, got ${got}`,
+      fix: "correct the rule or the test; svc policy test <file> runs them",
+    }));
+  }
+  const tests =
+    results.length === 0 ? "it has no tests" : `its ${counted(results.length, "test passes", "tests pass")}`;
+  return [ok(POLICY, `${counted(policy.doc.rules?.length ?? 0, "rule")} in ${file}; ${tests}`)];
+}

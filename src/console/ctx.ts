@@ -1,0 +1,125 @@
+/** What a page or a form is given: who asks, what was sent, and the one door to the operations. */
+import type { App } from "../app/app.ts";
+import type { Content } from "../app/operation.ts";
+import { perform, type RawInput } from "../app/perform.ts";
+import { hasRole, type Principal, type Role } from "../model/roles.ts";
+import type { Html } from "./html.ts";
+import type { HourCounts } from "./hour-counts.ts";
+import { isEnabled, isOffered, type OpName, operationNamed } from "./ops.ts";
+import type { Notice } from "./session.ts";
+import type { LedgerCheckup } from "./checkup.ts";
+
+/** The fields of a form, as the browser sent them, with its line ends made plain. */
+export class Form {
+  private readonly fields: Readonly<Record<string, unknown>>;
+
+  constructor(body: unknown) {
+    this.fields = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+  }
+
+  all(name: string): string[] {
+    const value = Object.hasOwn(this.fields, name) ? this.fields[name] : undefined;
+    const list = Array.isArray(value) ? value : value === undefined ? [] : [value];
+    return list.map((item) => String(item).replaceAll("\r\n", "\n"));
+  }
+
+  text(name: string): string {
+    return this.all(name)[0]?.trim() ?? "";
+  }
+
+  /** As typed, spaces included: for documents. */
+  document(name: string): string {
+    return this.all(name)[0] ?? "";
+  }
+
+  /** Undefined where the field was left empty. */
+  optional(name: string): string | undefined {
+    return this.text(name) || undefined;
+  }
+
+  checked(name: string): boolean {
+    return this.text(name) === "yes";
+  }
+}
+
+/** What the pages of one server share. */
+export interface Shared {
+  app: App;
+  counts: HourCounts;
+  checkup: LedgerCheckup;
+}
+
+export interface Ctx extends Shared {
+  mode: "open" | "login";
+  principal: Principal;
+  csrf: string;
+  params: Record<string, string>;
+  query: Record<string, string>;
+  form: Form;
+  /** A message left by the form before this page. */
+  notice: Notice | null;
+  signal: AbortSignal;
+  /** Performs an operation as this person; its roles, features and checks hold as on every surface. */
+  call<T>(name: OpName, input?: Partial<RawInput>, headers?: { if_match?: string; accept?: string }): Promise<T>;
+  /** Whether this server has the operation and its feature is on. */
+  has(name: OpName): boolean;
+  /** Whether this person may use it here. */
+  may(name: OpName): boolean;
+  is(role: Role): boolean;
+}
+
+export type NavId =
+  | "overview"
+  | "approvals"
+  | "runs"
+  | "alerts"
+  | "tools"
+  | "policy"
+  | "impact"
+  | "evidence"
+  | "settings";
+
+export interface Page {
+  title: string;
+  nav: NavId | null;
+  body: Html;
+  /** Where the page's live regions are fetched anew; null where nothing in the body is live. */
+  live?: string | null;
+}
+
+export type Answer =
+  | { page: Page; status?: number; notice?: Notice }
+  | { to: string; notice?: Notice }
+  | { content: Content; document?: boolean };
+
+export interface ConsoleRoute {
+  method: "GET" | "POST";
+  /** Below /console, with `:name` for parameters. */
+  path: string;
+  run(ctx: Ctx): Promise<Answer>;
+}
+
+export const get = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ method: "GET", path, run });
+export const post = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ method: "POST", path, run });
+
+export type CtxFacts = Shared &
+  Pick<Ctx, "mode" | "principal" | "csrf" | "params" | "query" | "form" | "notice" | "signal">;
+
+export function createCtx(facts: CtxFacts): Ctx {
+  const { app, principal, signal } = facts;
+  return {
+    ...facts,
+    async call<T>(name: OpName, input: Partial<RawInput> = {}, headers: { if_match?: string; accept?: string } = {}) {
+      const call = {
+        app,
+        principal,
+        signal,
+        headers: { idempotency_key: undefined, if_match: headers.if_match, accept: headers.accept },
+      };
+      return (await perform(operationNamed(name), call, { params: {}, query: {}, body: {}, ...input })) as T;
+    },
+    has: (name) => isEnabled(app, name),
+    may: (name) => isOffered(app, principal, name),
+    is: (role) => hasRole(principal, role),
+  };
+}

@@ -1,0 +1,37 @@
+/** What every page shows at its edge: halts, waiting requests, the head of the ledger. */
+import type { App } from "../app/app.ts";
+import { activeHalts } from "../app/operations/halts.ts";
+import { sha256Hex } from "../kernel/hash.ts";
+import type { Halt } from "../model/approval.ts";
+
+export interface Glance {
+  halts: Halt[];
+  /** Why the kill-switch file halts everything; null while it does not exist. */
+  kill_file: string | null;
+  pending: number;
+  records: number;
+  head: string;
+  /** Another one whenever a page might look different. */
+  pulse: string;
+}
+
+export async function glance(app: App): Promise<Glance> {
+  const { store, killSwitch } = app.core;
+  const [head, halts, pending, escalated] = await Promise.all([
+    store.head(),
+    activeHalts(app),
+    store.count("approvals", { tag: "pending" }),
+    store.count("approvals", { tag: "escalated" }),
+  ]);
+  const kill_file = killSwitch();
+  const waiting = pending + escalated;
+  const state = [head.hash, waiting, ...halts.map(({ id }) => id), kill_file ?? ""];
+  return {
+    halts,
+    kill_file,
+    pending: waiting,
+    records: head.records,
+    head: head.hash,
+    pulse: sha256Hex(state.join("\n")).slice(0, 16),
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * How many calls were decided in each hour, and how. The ledger only grows, so each record is read once: the
+ * newest first, a bounded number at a look, and what is not yet counted is said to be missing.
+ */
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { Store } from "../store/port.ts";
+
+export const DECISIONS = ["allowed", "would_block", "waiting", "blocked"] as const;
+export type DecisionName = (typeof DECISIONS)[number];
+export type Counts = Record<DecisionName, number>;
+
+export interface Hour extends Counts {
+  from_ms: number;
+}
+
+const HOUR_MS = 3_600_000;
+const PAGE = 2_000;
+/** So much ledger is read for one page at most; the next page reads on. */
+const PAGES_A_LOOK = 15;
+const KEEP_HOURS = 24;
+const EVENTS = ["intended", "would_block", "blocked"];
+const WAITS = /(?:^|; )approval required: request apr_/;
+
+export class HourCounts {
+  private readonly store: Store;
+  private readonly hours = new Map<number, Counts>();
+  private readonly tools = new Map<number, Map<string, number>>();
+  /** The records from `low` up to but not including `high` are counted. */
+  private low: number | null = null;
+  private high = 0;
+  private whole = false;
+  private looking: Promise<void> = Promise.resolve();
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  /** The last 24 hours, oldest first, and whether all of their records are counted. */
+  async lastDay(now: number): Promise<{ hours: Hour[]; whole: boolean; calls: ReadonlyMap<string, number> }> {
+    // One look at a time: two would count the same records twice.
+    const look = this.looking.then(() => this.look(now));
+    this.looking = look.catch(() => {});
+    await look;
+    const current = Math.floor(now / HOUR_MS);
+    const hours = Array.from({ length: KEEP_HOURS }, (_, i) => {
+      const hour = current - KEEP_HOURS + 1 + i;
+      return { from_ms: hour * HOUR_MS, ...(this.hours.get(hour) ?? noCalls()) };
+    });
+    const calls = new Map<string, number>();
+    for (const tools of this.tools.values())
+      for (const [tool, n] of tools) calls.set(tool, (calls.get(tool) ?? 0) + n);
+    return { hours, whole: this.whole, calls };
+  }
+
+  private async look(now: number): Promise<void> {
+    const first = (Math.floor(now / HOUR_MS) - KEEP_HOURS + 1) * HOUR_MS;
+    this.forgetBefore(first / HOUR_MS);
+    const { records } = await this.store.head();
+    let left = PAGES_A_LOOK;
+    if (this.low !== null) {
+      while (this.high < records && left-- > 0) {
+        const read = await this.read({ from: this.high, to: records - 1, order: "asc" }, first);
+        this.high = read.length < PAGE ? records : read.at(-1)!.seq + 1;
+      }
+    } else {
+      this.low = records;
+      this.high = records;
+    }
+    while (!this.whole && left-- > 0) {
+      const read = await this.read({ to: this.low - 1, since_ms: first, order: "desc" }, first);
+      this.low = read.at(-1)?.seq ?? this.low;
+      this.whole = read.length < PAGE;
+    }
+  }
+
+  private async read(
+    bounds: { from?: number; to: number; since_ms?: number; order: "asc" | "desc" },
+    first: number,
+  ): Promise<LedgerRecord[]> {
+    if (bounds.to < (bounds.from ?? 0)) return [];
+    const lines = await this.store.records({ ...bounds, event: EVENTS, limit: PAGE });
+    const records = lines.map((line) => JSON.parse(line) as LedgerRecord);
+    for (const record of records) if (record.ts_ms >= first) this.count(record);
+    return records;
+  }
+
+  private count({ ts_ms, event, detail, tool }: LedgerRecord): void {
+    const hour = Math.floor(ts_ms / HOUR_MS);
+    const counts = this.hours.get(hour) ?? noCalls();
+    this.hours.set(hour, counts);
+    if (event === "blocked") counts[WAITS.test(detail ?? "") ? "waiting" : "blocked"]++;
+    else if (event === "would_block") {
+      // Such a call is recorded twice: that it would be refused, and that it was let through.
+      counts.would_block++;
+      counts.allowed--;
+    } else counts.allowed++;
+    if (event === "would_block" || tool === undefined) return;
+    const tools = this.tools.get(hour) ?? new Map<string, number>();
+    this.tools.set(hour, tools);
+    tools.set(tool, (tools.get(tool) ?? 0) + 1);
+  }
+
+  private forgetBefore(hour: number): void {
+    for (const map of [this.hours, this.tools])
+      for (const known of map.keys()) if (known < hour) map.delete(known);
+  }
+}
+
+function noCalls(): Counts {
+  return { allowed: 0, would_block: 0, waiting: 0, blocked: 0 };
+}

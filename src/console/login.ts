@@ -1,0 +1,64 @@
+/** The login page: an API key or a token is pasted, looked at once, and not kept. */
+import type { Authenticator } from "../auth/authenticate.ts";
+import { forbidden, SvcError } from "../kernel/errors.ts";
+import { hasRole } from "../model/roles.ts";
+import { sentence } from "./errors.ts";
+import { html, type Html, nothing } from "./html.ts";
+import { notice } from "./parts/blocks.ts";
+import { button, form, input } from "./parts/forms.ts";
+import type { Sessions } from "./session.ts";
+import { bare } from "./shell.ts";
+
+const LOCAL_PATH = /^\/console(?:\/[\w.~%@:+-]+)*\/?(?:\?[\w.~%@:+&=*-]*)?$/;
+
+/** Only a page of this console may come after the login. */
+export function safeNext(next: string | undefined): string {
+  return next !== undefined && LOCAL_PATH.test(next) ? next : "/console";
+}
+
+export function loginPage(csrf: string, next: string, problem?: string): Html {
+  return bare(
+    "Log in",
+    html`<h1>Log in</h1>`,
+    problem === undefined ? nothing : notice("bad", html`<p>${problem}</p>`),
+    form(
+      { csrf },
+      { action: "/console/login", class: "login" },
+      input({
+        label: "API key or OIDC token",
+        name: "credential",
+        type: "password",
+        required: true,
+        hint: "Of a person: auditor, approver, operator or admin. Agent keys stay with their agents.",
+      }),
+      html`<input type="hidden" name="next" value="${next}">`,
+      button("Log in", "primary"),
+    ),
+    html`<p class="hint">It is checked, then forgotten: your browser keeps only a random session cookie, which ends with the key, with the token, or after twelve hours.</p>`,
+  );
+}
+
+/** Answers the new session's token, or throws with what to tell the person. */
+export async function logIn(
+  sessions: Sessions,
+  auth: Pick<Authenticator, "authenticateToken">,
+  credential: string,
+): Promise<string> {
+  const found = await auth.authenticateToken(credential);
+  if (!hasRole(found.principal, "auditor"))
+    throw forbidden("agent keys cannot use the console; log in with the key of a person");
+  return sessions.begin(found);
+}
+
+export function loginProblem(error: SvcError): string {
+  if (error.code === "unauthenticated")
+    return "That key or token is not valid here. It may be mistyped, disabled or expired.";
+  return `${sentence(error.message)}.`;
+}
+
+/** Reached from another site: the strict cookie was not sent, and is sent once the reader comes from here. */
+export function arrivalPage(to: string): Html {
+  return html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>svc</title><meta http-equiv="refresh" content="0;url=${to}">
+<script src="/console/assets/arrive.js"></script></head><body><p><a href="${to}">Continue to the console</a></p></body></html>`;
+}

@@ -1,0 +1,110 @@
+/**
+ * Telling open pages that something changed, by server-sent events. One watcher of the store serves every
+ * page; a message says only that there is news, and the page fetches what it shows like any reader would.
+ */
+import { PassThrough } from "node:stream";
+import type { App } from "../app/app.ts";
+import { glance } from "./glance.ts";
+
+const MOST_STREAMS = 500;
+/** Pages are told at most so often, however busy the ledger is. */
+const PACE_MS = 400;
+/** How often a quiet page is told all the same: alerts come and go with time alone. */
+const BEAT_MS = 15_000;
+
+interface Listener {
+  stream: PassThrough;
+  /** Whether whoever opened the stream may still look. */
+  alive(): Promise<boolean>;
+}
+
+export class Pulse {
+  private readonly app: App;
+  private readonly listeners = new Set<Listener>();
+  private readonly stopped = new AbortController();
+  private watching = false;
+
+  constructor(app: App) {
+    this.app = app;
+  }
+
+  /** Null when too many are listening already. */
+  open(alive: () => Promise<boolean>): PassThrough | null {
+    if (this.listeners.size >= MOST_STREAMS || this.stopped.signal.aborted) return null;
+    const stream = new PassThrough();
+    const listener = { stream, alive };
+    this.listeners.add(listener);
+    stream.once("close", () => this.listeners.delete(listener));
+    stream.write("retry: 3000\n\n");
+    if (!this.watching) void this.watch();
+    else void this.tellOne(listener);
+    return stream;
+  }
+
+  get size(): number {
+    return this.listeners.size;
+  }
+
+  close(): void {
+    this.stopped.abort();
+    for (const { stream } of this.listeners) stream.end();
+  }
+
+  private async tellOne({ stream }: Listener): Promise<void> {
+    try {
+      stream.write(news((await glance(this.app)).pulse));
+    } catch {
+      // The next beat comes by itself.
+    }
+  }
+
+  private async watch(): Promise<void> {
+    this.watching = true;
+    let told = "";
+    while (this.listeners.size > 0 && !this.stopped.signal.aborted) {
+      const beat = new AbortController();
+      // Watch first, then look: a change between the two must not be missed.
+      const changed = this.app.core.store.changed(AbortSignal.any([beat.signal, this.stopped.signal]));
+      try {
+        const { pulse } = await glance(this.app);
+        if (pulse !== told) this.send(news(pulse));
+        told = pulse;
+      } catch {
+        // A store that is away for a moment is looked at again.
+      }
+      const woken = await Promise.race([changed.then(() => true), pause(BEAT_MS, beat.signal)]);
+      beat.abort();
+      if (!woken) await this.beat(told);
+      await pause(PACE_MS, this.stopped.signal);
+    }
+    this.watching = false;
+  }
+
+  /** Ends the streams of those who were logged out meanwhile, and keeps the others awake. */
+  private async beat(pulse: string): Promise<void> {
+    for (const listener of [...this.listeners]) {
+      const alive = await listener.alive().catch(() => true);
+      if (alive) listener.stream.write(`event: beat\n${news(pulse)}`);
+      else listener.stream.end("event: end\ndata: over\n\n");
+    }
+  }
+
+  private send(text: string): void {
+    for (const { stream } of this.listeners) if (!stream.writableNeedDrain) stream.write(text);
+  }
+}
+
+const news = (pulse: string): string => `data: ${pulse}\n\n`;
+
+function pause(ms: number, signal: AbortSignal): Promise<false> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    timer.unref();
+    signal.addEventListener("abort", done, { once: true });
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve(false);
+    }
+  });
+}

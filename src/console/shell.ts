@@ -1,0 +1,112 @@
+/** The frame around every page: the way to the other pages, who one is, the halt banner, the ledger's head. */
+import type { App } from "../app/app.ts";
+import { HALT_FIELDS, type Halt } from "../model/approval.ts";
+import { ROLES } from "../model/roles.ts";
+import { ASSET_VERSION } from "./assets/index.ts";
+import type { Ctx, NavId, Page } from "./ctx.ts";
+import type { Glance } from "./glance.ts";
+import { html, type Html, joined, nothing, type Part } from "./html.ts";
+import { notice as noticeBlock } from "./parts/blocks.ts";
+import { button, form } from "./parts/forms.ts";
+import { hashText } from "./parts/ids.ts";
+import { ago } from "./parts/time.ts";
+import type { Notice } from "./session.ts";
+
+const NAV: readonly (readonly [NavId, path: string, label: string, key: string])[] = [
+  ["overview", "/console", "Overview", "o"],
+  ["approvals", "/console/approvals", "Approvals", "a"],
+  ["runs", "/console/runs", "Runs", "r"],
+  ["alerts", "/console/alerts", "Alerts", "l"],
+  ["tools", "/console/tools", "Tools", "t"],
+  ["policy", "/console/policy", "Policy", "p"],
+  ["impact", "/console/impact", "Impact", "i"],
+  ["evidence", "/console/evidence", "Evidence", "e"],
+  ["settings", "/console/settings", "Settings", "s"],
+];
+/** What a thumb reaches on a phone; the rest is one jump away. */
+const QUICK: readonly NavId[] = ["overview", "approvals", "runs", "alerts"];
+
+export function head(title: string): Html {
+  return html`<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>${title} · svc</title>
+<link rel="icon" href="/console/assets/icon.svg?v=${ASSET_VERSION}" type="image/svg+xml">
+<link rel="stylesheet" href="/console/assets/console.css?v=${ASSET_VERSION}">
+<script src="/console/assets/console.js?v=${ASSET_VERSION}" defer></script></head>`;
+}
+
+export function shell(ctx: Ctx, seen: Glance, page: Page, said: Notice | null): Html {
+  const live = page.live ?? "/console/edge";
+  return html`<!doctype html>
+<html lang="en">${head(page.title)}
+<body data-pulse="${seen.pulse}" data-live-from="${live}">
+<a class="skip" href="#main">Skip to the content</a>
+<div id="halted" data-live aria-live="assertive">${haltBanner(ctx, seen)}</div>
+<div class="frame">
+<aside class="side">${brand(ctx.app)}${navigation(ctx, page.nav, seen)}${foot(ctx, seen)}</aside>
+<main id="main" tabindex="-1">${said === null ? null : noticeBlock(said.kind, said.text)}${page.body}</main>
+</div>
+${quickBar(page.nav, seen)}
+</body></html>`;
+}
+
+function brand({ settings }: App): Html {
+  return html`<a class="brand" href="/console"><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path class="link-a" d="M9.5 14.5 14.5 9.5"/><path class="link-b" d="M11 6.6l1.6-1.6a4.5 4.5 0 0 1 6.4 6.4L17.4 13M13 17.4 11.4 19A4.5 4.5 0 0 1 5 12.6L6.6 11"/></svg><span>svc</span>${
+    settings.environment === null ? null : html`<span class="environment">${settings.environment}</span>`
+  }</a>`;
+}
+
+function navigation(ctx: Ctx, current: NavId | null, seen: Glance): Html {
+  const items = NAV.map(
+    ([id, path, label, key]) =>
+      html`<li><a href="${path}" data-key="${key}"${id === current ? html` aria-current="page"` : nothing}>${label}${badge(id, seen)}</a></li>`,
+  );
+  return html`<nav id="nav" data-live aria-label="Pages"><ul>${items}</ul></nav>`;
+}
+
+function badge(id: NavId, { pending }: Glance): Html {
+  if (id !== "approvals" || pending === 0) return nothing;
+  return html` <span class="count">${pending}<span class="unseen"> waiting</span></span>`;
+}
+
+function foot(ctx: Ctx, { head, records }: Glance): Html {
+  const role = ROLES.toReversed().find((one) => ctx.principal.roles.includes(one)) ?? "";
+  return html`<div class="side-foot">
+<div id="chain" data-live class="chain" title="The head of the ledger">${hashText(head, "the head of the ledger", 8)}<span>${records.toLocaleString("en")} records</span></div>
+<div class="who"><span class="who-name">${ctx.principal.name}</span><span class="who-role">${role}${ctx.mode === "open" ? ", no login" : ""}</span></div>
+${ctx.mode === "open" ? null : form(ctx, { action: "/console/logout", class: "logout" }, button("Log out"))}
+</div>`;
+}
+
+function quickBar(current: NavId | null, seen: Glance): Html {
+  const items = NAV.filter(([id]) => QUICK.includes(id)).map(
+    ([id, path, label]) =>
+      html`<li><a href="${path}"${id === current ? html` aria-current="page"` : nothing}>${label}${badge(id, seen)}</a></li>`,
+  );
+  return html`<nav id="quick" class="quick" data-live aria-label="Quick"><ul>${items}<li><a href="#nav">More</a></li></ul></nav>`;
+}
+
+function haltBanner(ctx: Ctx, { halts, kill_file }: Glance): Html {
+  if (halts.length === 0 && kill_file === null) return nothing;
+  const now = ctx.app.core.env.now();
+  const lines: Html[] = halts.map(
+    (halt) => html`<li><b>${scopeText(halt)}</b> ${halt.reason} <span class="by">${halt.by}, ${ago(halt.created_ms, now)}</span></li>`,
+  );
+  if (kill_file !== null)
+    lines.push(html`<li><b>Every call.</b> ${kill_file} <span class="by">the kill-switch file exists</span></li>`);
+  return html`<section class="halted" aria-label="Halted"><p class="halted-title">Halted: new calls are blocked</p><ul>${lines}</ul><a href="/console/evidence#halt">${
+    ctx.is("admin") ? "Resume" : "Details"
+  }</a></section>`;
+}
+
+/** What a halt covers, as a sentence's beginning. */
+export function scopeText({ scope }: Halt): string {
+  const parts = HALT_FIELDS.filter((field) => scope[field] !== null).map((field) => `${field} ${scope[field]}`);
+  return parts.length === 0 ? "Every call." : `${parts.join(", ")}.`;
+}
+
+/** A page without the frame: for those who are not logged in, or not let in. */
+export function bare(title: string, ...body: Part[]): Html {
+  return html`<!doctype html>
+<html lang="en">${head(title)}
+<body class="bare"><main id="main"><div class="bare-brand"><svg viewBox="0 0 24 24" width="34" height="34" aria-hidden="true"><path class="link-a" d="M9.5 14.5 14.5 9.5"/><path class="link-b" d="M11 6.6l1.6-1.6a4.5 4.5 0 0 1 6.4 6.4L17.4 13M13 17.4 11.4 19A4.5 4.5 0 0 1 5 12.6L6.6 11"/></svg><span>svc</span></div>${joined(body, "\n")}</main></body></html>`;
+}

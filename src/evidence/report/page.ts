@@ -1,0 +1,136 @@
+/** The HTML page that all reports share: one file without scripts or outside parts, made to be read and printed. */
+import { html, raw } from "hono/html";
+import { visible } from "./text.ts";
+
+export type Markup = ReturnType<typeof html>;
+
+const CSS = `
+:root { --ink: #1c2430; --soft: #5b6675; --line: #d9dee6; --wash: #f5f7fa; --accent: #2456a6;
+  --ok: #1d7a46; --bad: #b3261e; --warn: #946200; --idle: #7a8594; }
+* { box-sizing: border-box; }
+html { color-scheme: light; }
+body { margin: 0 auto; padding: 2.5rem 1.5rem 4rem; max-width: 62rem; color: var(--ink); background: #fff;
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.01em; }
+h2 { font-size: 1.1rem; margin: 2.25rem 0 .6rem; padding-bottom: .3rem; border-bottom: 2px solid var(--line); }
+p { margin: .4rem 0; }
+.sub { color: var(--soft); overflow-wrap: anywhere; }
+.note { color: var(--soft); font-size: .87rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .87rem; }
+th, td { text-align: left; vertical-align: top; padding: .38rem .6rem; border-bottom: 1px solid var(--line); }
+th { color: var(--soft); font-weight: 600; white-space: nowrap; background: var(--wash); }
+td.num, th.num { text-align: right; font-variant-numeric: tabular-nums; }
+td { overflow-wrap: anywhere; }
+td.tight { white-space: nowrap; }
+code { font: .82rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+.hash { color: var(--soft); font-size: .74rem; word-break: break-all; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.25rem; margin: .5rem 0; font-size: .92rem; }
+dt { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; margin: 1.1rem 0 0; }
+.card { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; background: var(--wash); }
+.card b { display: block; font-size: 1.35rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
+.card span { color: var(--soft); font-size: .82rem; }
+.tag { display: inline-block; padding: 0 .5rem; border-radius: 1rem; font-size: .8rem; line-height: 1.45rem;
+  white-space: nowrap; border: 1px solid currentColor; }
+.ok { color: var(--ok); } .bad { color: var(--bad); } .warn { color: var(--warn); } .idle { color: var(--idle); }
+.verdict { border-left: 4px solid currentColor; padding: .35rem .9rem; background: var(--wash); margin: 1rem 0; }
+svg { display: block; max-width: 100%; height: auto; }
+svg text { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; fill: var(--soft); }
+svg .axis { stroke: var(--line); } svg .ink { fill: var(--ink); }
+svg .f-ok { fill: #3f9d6b; } svg .f-bad { fill: #cf5a50; } svg .f-warn { fill: #d39a2d; } svg .f-idle { fill: #9aa5b4; }
+svg .f-main { fill: #4d7cc3; }
+@page { size: A4; margin: 16mm 14mm; }
+@media print {
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  h2 { break-after: avoid; } tr, .card, svg { break-inside: avoid; } thead { display: table-header-group; }
+  .scroll { overflow: visible; } .tag, .verdict, th, .card { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
+`;
+
+/** Nothing may be loaded or run, wherever the file is opened. */
+const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+export function page(title: string, body: Markup): string {
+  return finished(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<meta name="referrer" content="no-referrer">
+<title>${visible(title)}</title>
+<style>${raw(CSS)}</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`);
+}
+
+/** No part of a report waits for anything, so markup is text by now. */
+function finished(markup: Markup): string {
+  if (markup instanceof Promise) throw new TypeError("a report holds an unfinished part");
+  return markup.toString();
+}
+
+/** Text of others, in the running text. */
+export function text(value: string | null | undefined, none = "–"): Markup {
+  return value === null || value === undefined ? html`${none}` : html`${visible(value)}`;
+}
+
+/** Names and ids of others. */
+export function code(value: string | null | undefined): Markup {
+  return value === null || value === undefined ? html`–` : html`<code>${visible(value)}</code>`;
+}
+
+export type Tone = "ok" | "bad" | "warn" | "idle";
+
+/** How a status, an event or a decision strikes the eye; what is not here is neutral. */
+const TONES: Readonly<Record<string, Tone>> = {
+  succeeded: "ok",
+  compensated: "ok",
+  verified: "ok",
+  approved: "ok",
+  failed: "bad",
+  blocked: "bad",
+  denied: "bad",
+  compensation_failed: "bad",
+  verification_failed: "bad",
+  uncertain: "warn",
+  would_block: "warn",
+  intended: "warn",
+  compensating: "warn",
+  unverified: "warn",
+  approval_expired: "warn",
+  approval_escalated: "warn",
+  halted: "warn",
+};
+
+export function toneOf(word: string): Tone {
+  return Object.hasOwn(TONES, word) ? TONES[word]! : "idle";
+}
+
+export function tag(word: string): Markup {
+  return html`<span class="tag ${toneOf(word)}">${visible(word)}</span>`;
+}
+
+export function facts(rows: readonly (readonly [name: string, value: Markup])[]): Markup {
+  return html`<dl>${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+export interface Column {
+  name: string;
+  kind?: "num" | "tight";
+}
+
+export function table(columns: readonly Column[], rows: readonly (readonly Markup[])[], none: string): Markup {
+  if (rows.length === 0) return html`<p class="note">${none}</p>`;
+  const cell = (value: Markup, i: number) => html`<td class="${columns[i]!.kind ?? ""}">${value}</td>`;
+  return html`<div class="scroll"><table>
+<thead><tr>${columns.map(({ name, kind }) => html`<th class="${kind ?? ""}">${name}</th>`)}</tr></thead>
+<tbody>
+${rows.map((row) => html`<tr>${row.map(cell)}</tr>\n`)}</tbody></table></div>`;
+}

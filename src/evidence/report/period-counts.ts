@@ -1,0 +1,116 @@
+/** What a period report counts, record by record, in one pass over the ledger that keeps counters and no records. */
+import type { LedgerEvent } from "../../ledger/events.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import { newRunSeed, RunTable } from "../chain/runs.ts";
+import { Tally } from "./tally.ts";
+import { day } from "./text.ts";
+
+export const CALL_COLUMNS = ["accepted", "blocked", "would_block", "succeeded", "failed", "uncertain"] as const;
+export const ASK_COLUMNS = ["accepted", "blocked", "would_block"] as const;
+export const DAY_COLUMNS = ["accepted", "blocked"] as const;
+const COUNT = ["count"] as const;
+
+export interface IrreversibleAction {
+  ts_ms: number;
+  seq: number;
+  run_id: string;
+  step: number | null;
+  tool: string;
+  actor: string;
+  outcome: "succeeded" | "uncertain";
+}
+
+export const LATEST_IRREVERSIBLE = 100;
+const NO_MANIFEST = "no manifest";
+const ENGINE = "engine";
+
+export class PeriodCounts {
+  readonly events: Partial<Record<LedgerEvent, number>> = {};
+  readonly tools = new Tally(CALL_COLUMNS);
+  readonly actors = new Tally(ASK_COLUMNS);
+  readonly effects = new Tally(CALL_COLUMNS);
+  readonly days = new Tally(DAY_COLUMNS);
+  readonly unmanifested = new Tally(DAY_COLUMNS);
+  readonly reasons = new Tally(COUNT);
+  readonly requests = new Set<string>();
+  readonly approvals = { approved: 0, denied: 0, expired: 0, escalated: 0, break_glass: 0, pre_approved: 0, used: 0 };
+  readonly irreversible: IrreversibleAction[] = [];
+  irreversible_ran = 0;
+  first_seq: number | null = null;
+  last_seq: number | null = null;
+  private readonly runs = new RunTable(newRunSeed());
+
+  get records(): number {
+    return Object.values(this.events).reduce((sum, n) => sum + n, 0);
+  }
+
+  get active_runs(): number {
+    return this.runs.count;
+  }
+
+  take(record: LedgerRecord): void {
+    const { event, seq, run_id } = record;
+    this.events[event] = (this.events[event] ?? 0) + 1;
+    this.first_seq ??= seq;
+    this.last_seq = seq;
+    if (run_id !== undefined) {
+      const id = Buffer.from(run_id);
+      this.runs.countRecord(id, 0, id.length, record.run_seq ?? 0, seq);
+    }
+    HANDLERS[event]?.(this, record);
+  }
+
+  call(record: LedgerRecord, column: (typeof ASK_COLUMNS)[number]): void {
+    const { tool = "", actor, effect, ts_ms } = record;
+    this.tools.add(tool, column);
+    this.actors.add(actor, column);
+    this.effects.add(effect ?? NO_MANIFEST, column);
+    if (column === "would_block") return;
+    this.days.add(day(ts_ms), column);
+    if (effect === undefined) this.unmanifested.add(tool, column);
+  }
+
+  outcome(record: LedgerRecord, column: "succeeded" | "failed" | "uncertain"): void {
+    const { tool = "", effect } = record;
+    this.tools.add(tool, column);
+    this.effects.add(effect ?? NO_MANIFEST, column);
+    if (effect !== "irreversible" || column === "failed") return;
+    this.irreversible_ran++;
+    const { ts_ms, seq, run_id = "", step = null, actor } = record;
+    this.irreversible.push({ ts_ms, seq, run_id, step, tool, actor, outcome: column });
+    if (this.irreversible.length > LATEST_IRREVERSIBLE) this.irreversible.shift();
+  }
+
+  refused(record: LedgerRecord): void {
+    const detail = record.detail ?? "";
+    const request = /\brequest (apr_[0-9a-f-]{36}) is pending/.exec(detail)?.[1];
+    if (request !== undefined) this.requests.add(request);
+    for (const reason of detail.split("; ")) this.reasons.add(reason.replace(/ ?\bapr_[0-9a-f-]{36}/g, ""), "count");
+  }
+
+  approved({ actor, detail = "" }: LedgerRecord): void {
+    if (actor === ENGINE) this.approvals.used++;
+    else if (detail.startsWith("break-glass:")) this.approvals.break_glass++;
+    else if (detail.startsWith("pre-approved")) this.approvals.pre_approved++;
+    // One vote of several is not yet an approval.
+    else if (!/^request \S+ \(\d+ of \d+\)/.test(detail)) this.approvals.approved++;
+  }
+}
+
+type Handler = (counts: PeriodCounts, record: LedgerRecord) => void;
+
+const HANDLERS: Partial<Record<LedgerEvent, Handler>> = {
+  intended: (counts, record) => counts.call(record, "accepted"),
+  blocked(counts, record) {
+    counts.call(record, "blocked");
+    counts.refused(record);
+  },
+  would_block: (counts, record) => counts.call(record, "would_block"),
+  succeeded: (counts, record) => counts.outcome(record, "succeeded"),
+  failed: (counts, record) => counts.outcome(record, "failed"),
+  uncertain: (counts, record) => counts.outcome(record, "uncertain"),
+  approved: (counts, record) => counts.approved(record),
+  denied: (counts) => void counts.approvals.denied++,
+  approval_expired: (counts) => void counts.approvals.expired++,
+  approval_escalated: (counts) => void counts.approvals.escalated++,
+};

@@ -1,0 +1,103 @@
+/** The period report as a page, as Markdown and as JSON. */
+import { html } from "hono/html";
+import { daysChart } from "./days-chart.ts";
+import { code, facts, type Markup, page, table, text } from "./page.ts";
+import type { PeriodReport } from "./period.ts";
+import { type Cell, headline, type Section, sections } from "./period-rows.ts";
+import { codeSpan, time } from "./text.ts";
+
+export const PERIOD_FORMATS = ["md", "html", "json"] as const;
+export type PeriodFormat = (typeof PERIOD_FORMATS)[number];
+
+export const PERIOD_TYPES: Readonly<Record<PeriodFormat, string>> = {
+  md: "text/markdown; charset=utf-8",
+  html: "text/html; charset=utf-8",
+  json: "application/json; charset=utf-8",
+};
+
+const WRITERS: Readonly<Record<PeriodFormat, (report: PeriodReport) => string>> = {
+  md: toMarkdown,
+  html: toHtml,
+  json: (report) => `${JSON.stringify(report, null, 2)}\n`,
+};
+
+export function writePeriodReport(report: PeriodReport, format: PeriodFormat): string {
+  return WRITERS[format](report);
+}
+
+function about({ ledger, environment, region, made_by }: PeriodReport): [string, Cell][] {
+  return [
+    ["Records in the period", { number: ledger.in_period }],
+    ["Records in the ledger", { number: ledger.records }],
+    ["Ledger head", { name: ledger.head }],
+    ["Environment", environment === null ? { text: "none" } : { name: environment }],
+    ["Data region", region === null ? { text: "not configured" } : { name: region }],
+    ["Made by", { text: made_by }],
+  ];
+}
+
+function toHtml(report: PeriodReport): string {
+  const title = `Report ${time(report.since_ms).slice(0, 10)} to ${time(report.until_ms).slice(0, 10)}`;
+  return page(
+    title,
+    html`<h1>Period report</h1>
+<p class="sub">${time(report.since_ms)} to ${time(report.until_ms)}</p>
+<div class="cards">${headline(report).map(([label, value]) => html`<div class="card"><b>${value}</b><span>${label}</span></div>`)}</div>
+<h2>Calls per day</h2>
+${daysChart(report.per_day)}
+${sections(report).map(htmlSection)}
+<h2>About this report</h2>
+${facts(about(report).map(([name, value]) => [name, htmlCell(value)] as const))}`,
+  );
+}
+
+function htmlSection({ title, note, columns, rows, none }: Section): Markup {
+  const isNumber = (i: number) => rows.length > 0 && rows.every((row) => "number" in row[i]!);
+  const heads = columns.map((name, i) => ({ name, ...(isNumber(i) ? { kind: "num" as const } : {}) }));
+  return html`<h2>${title}</h2>
+${table(heads, rows.map((row) => row.map(htmlCell)), none)}
+${note === undefined || rows.length === 0 ? "" : html`<p class="note">${note}</p>`}
+`;
+}
+
+function htmlCell(cell: Cell): Markup {
+  if ("name" in cell) return code(cell.name);
+  return "text" in cell ? text(cell.text) : html`${cell.number}`;
+}
+
+function toMarkdown(report: PeriodReport): string {
+  const parts = [
+    "# Period report",
+    `${time(report.since_ms)} to ${time(report.until_ms)}`,
+    headline(report).map(([label, value]) => `- ${label}: ${value}`).join("\n"),
+    ...sections(report).flatMap(markdownSection),
+    "## Calls per day",
+    markdownTable(
+      ["Day", "Accepted", "Blocked"],
+      report.per_day.map(({ day, accepted, blocked }) => [{ text: day }, { number: accepted }, { number: blocked }]),
+    ),
+    "## About this report",
+    about(report).map(([name, value]) => `- ${name}: ${markdownCell(value)}`).join("\n"),
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+function markdownSection({ title, note, columns, rows, none }: Section): string[] {
+  if (rows.length === 0) return [`## ${title}`, none];
+  return [`## ${title}`, markdownTable(columns, rows), ...(note === undefined ? [] : [note])];
+}
+
+function markdownTable(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const isNumber = (i: number) => rows.every((row) => "number" in row[i]!);
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [
+    line(columns),
+    line(columns.map((_, i) => (isNumber(i) ? "-:" : "-"))),
+    ...rows.map((row) => line(row.map(markdownCell))),
+  ].join("\n");
+}
+
+function markdownCell(cell: Cell): string {
+  if ("name" in cell) return codeSpan(cell.name);
+  return "text" in cell ? cell.text : String(cell.number);
+}

@@ -1,0 +1,182 @@
+/** The period report as headed tables of words and numbers, for every format that shows it. */
+import { showDuration } from "../../kernel/duration.ts";
+import type { PeriodReport } from "./period.ts";
+import { plural, time } from "./text.ts";
+
+/** `text` is our own words; `name` came from elsewhere and must be shown as such. */
+export type Cell = { text: string } | { name: string } | { number: number };
+
+export interface Section {
+  title: string;
+  note?: string;
+  columns: readonly string[];
+  rows: Cell[][];
+  none: string;
+}
+
+const SHOWN = 50;
+const t = (text: string): Cell => ({ text });
+const name = (value: string): Cell => ({ name: value });
+const n = (number: number): Cell => ({ number });
+
+export function percent(share: number | null): string {
+  return share === null ? "–" : `${Math.round(share * 1_000) / 10} %`;
+}
+
+/** The numbers at the top. */
+export function headline(report: PeriodReport): [label: string, value: string][] {
+  const { calls, runs, outcomes, approvals, rollbacks, irreversible, attention } = report;
+  return [
+    ["calls", String(calls.total)],
+    ["accepted", String(calls.accepted)],
+    ["blocked", String(calls.blocked)],
+    ["would be blocked", String(calls.would_block)],
+    ["runs active", String(runs.active)],
+    ["runs opened", String(runs.opened)],
+    ["succeeded", String(outcomes.succeeded)],
+    ["failed", String(outcomes.failed)],
+    ["outcome unknown", String(outcomes.uncertain)],
+    ["approvals requested", String(approvals.requested)],
+    ["undone", String(rollbacks.compensated)],
+    ["irreversible ran", String(irreversible.ran)],
+    ["need attention", `${attention.runs.length}${attention.more ? "+" : ""}`],
+  ];
+}
+
+export function sections(report: PeriodReport): Section[] {
+  return [
+    attention(report),
+    callSection("Calls by tool", "Tool", report.by_tool),
+    {
+      title: "Calls by actor",
+      columns: ["Actor", "Accepted", "Blocked", "Would be blocked"],
+      rows: top(report.by_actor).map((row) => [name(row.name), n(row.accepted), n(row.blocked), n(row.would_block)]),
+      none: "No calls.",
+      ...cut(report.by_actor),
+    },
+    callSection("Calls by reversibility", "Effect", report.by_effect),
+    {
+      title: "Why calls were blocked",
+      columns: ["Reason", "Calls"],
+      rows: top(report.blocked_reasons).map(({ reason, count }) => [name(reason), n(count)]),
+      none: "Nothing was blocked.",
+    },
+    {
+      title: "Tools called without a manifest",
+      columns: ["Tool", "Accepted", "Blocked"],
+      rows: top(report.unmanifested).map((row) => [name(row.name), n(row.accepted), n(row.blocked)]),
+      none: "None.",
+      ...cut(report.unmanifested),
+    },
+    approvals(report),
+    rollbacks(report),
+    irreversible(report),
+    budgets(report),
+  ];
+}
+
+function top<T>(rows: readonly T[]): readonly T[] {
+  return rows.slice(0, SHOWN);
+}
+
+function cut(rows: readonly unknown[]): { note?: string } {
+  const rest = rows.length - SHOWN;
+  return rest > 0 ? { note: `The first ${SHOWN}; ${plural(rest, "more is", "more are")} in the json format.` } : {};
+}
+
+function callSection(title: string, what: string, rows: PeriodReport["by_tool"]): Section {
+  return {
+    title,
+    columns: [what, "Accepted", "Blocked", "Would be blocked", "Succeeded", "Failed", "Unknown"],
+    rows: top(rows).map((row) => [
+      name(row.name),
+      n(row.accepted),
+      n(row.blocked),
+      n(row.would_block),
+      n(row.succeeded),
+      n(row.failed),
+      n(row.uncertain),
+    ]),
+    none: "No calls.",
+    ...cut(rows),
+  };
+}
+
+function attention({ attention }: PeriodReport): Section {
+  return {
+    title: "Runs that need attention",
+    columns: ["Run", "Actor", "Opened", "Unresolved steps"],
+    rows: attention.runs.map((run) => [name(run.run_id), name(run.actor), t(time(run.created_ms)), n(run.unresolved)]),
+    none: "None.",
+    note: attention.more ? "As of now, and not all of them." : "As of now.",
+  };
+}
+
+function approvals({ approvals }: PeriodReport): Section {
+  const { median_decision_ms } = approvals;
+  return {
+    title: "Approvals",
+    columns: ["", ""],
+    rows: [
+      [t("Requested"), n(approvals.requested)],
+      [t("Approved"), n(approvals.approved)],
+      [t("Denied"), n(approvals.denied)],
+      [t("Expired"), n(approvals.expired)],
+      [t("Escalated"), n(approvals.escalated)],
+      [t("Approved by breaking the glass"), n(approvals.break_glass)],
+      [t("Approved beforehand"), n(approvals.pre_approved)],
+      [t("Median time to decision"), t(median_decision_ms === null ? "–" : showDuration(median_decision_ms))],
+    ],
+    none: "",
+  };
+}
+
+function rollbacks({ rollbacks }: PeriodReport): Section {
+  return {
+    title: "Rollback results",
+    columns: ["", ""],
+    rows: [
+      [t("Undos begun"), n(rollbacks.begun)],
+      [t("Undone"), n(rollbacks.compensated)],
+      [t("Undo failed"), n(rollbacks.failed)],
+      [t("Read back and matched"), n(rollbacks.verified)],
+      [t("Read back and did not match"), n(rollbacks.verification_failed)],
+      [t("Could not be read back"), n(rollbacks.unverified)],
+      [t("Verification rate"), t(percent(rollbacks.verification_rate))],
+    ],
+    none: "",
+  };
+}
+
+function irreversible({ irreversible: { ran, latest } }: PeriodReport): Section {
+  return {
+    title: "Irreversible actions that ran",
+    columns: ["Time", "Tool", "Run", "Step", "Actor", "Outcome"],
+    rows: latest.map((one) => [
+      t(time(one.ts_ms)),
+      name(one.tool),
+      name(one.run_id),
+      t(one.step === null ? "–" : String(one.step)),
+      name(one.actor),
+      t(one.outcome),
+    ]),
+    none: "None.",
+    ...(ran > latest.length ? { note: `The latest ${latest.length} of ${ran}.` } : {}),
+  };
+}
+
+function budgets({ budgets }: PeriodReport): Section {
+  return {
+    title: "Budgets near their limit",
+    note: "As of now.",
+    columns: ["Budget", "Whose", "Used", "Of", "Share"],
+    rows: top(budgets).map((use) => [
+      name(use.id),
+      use.value === "" ? t(use.per === "global" ? "all" : `no ${use.per}`) : name(use.value),
+      n(use.used),
+      n(use.max),
+      t(percent(use.share)),
+    ]),
+    none: "None.",
+  };
+}

@@ -1,0 +1,127 @@
+/** The run report as one HTML page. */
+import { html } from "hono/html";
+import { code, facts, type Markup, page, table, tag, text } from "./page.ts";
+import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts } from "./run.ts";
+import { plural, time } from "./text.ts";
+import { timeline } from "./timeline.ts";
+
+export function runReportHtml(report: RunReport): string {
+  const body = html`<h1>Run report</h1>
+<p class="sub">${code(report.run_id)}</p>
+${verdict(report)}
+${summary(report)}
+<h2>Timeline</h2>
+${timeline(report.steps, report.trail)}
+<h2>Steps</h2>
+${stepsTable(report.steps)}
+<h2>Rollback outlook</h2>
+${outlook(report)}
+<h2>Event trail</h2>
+<p class="note">Every ledger record of the run, in order, each with its hash.</p>
+${trailTable(report)}
+<h2>About this report</h2>
+${facts([
+  ["Made", text(time(report.generated_ms))],
+  ["By", text(`svc ${report.version}`)],
+  ["Data region", text(report.region, "not configured")],
+  ["Ledger", html`${plural(report.ledger.records, "record")}`],
+  ["Ledger head", html`<code class="hash">${report.ledger.head}</code>`],
+])}
+<p class="note">This report is not signed. The signed bundle of the run proves the same trail: see <code>svc bundle --run</code>.</p>`;
+  return page(`Run ${report.run_id}`, body);
+}
+
+function verdict({ problem, outlook, steps }: RunReport): Markup {
+  const lines: Markup[] = [];
+  if (problem !== null) {
+    lines.push(html`<p class="verdict bad">The trail does not verify: ${text(problem)}. Run <code>svc verify</code>.</p>`);
+  }
+  const open = steps.filter(({ status }) => status === "intended" || status === "uncertain").length;
+  if (open > 0) lines.push(html`<p class="verdict warn">${plural(open, "step has", "steps have")} an unknown outcome.</p>`);
+  const failed = steps.filter(({ status }) => status === "compensation_failed").length;
+  if (failed > 0) lines.push(html`<p class="verdict bad">${plural(failed, "step")} could not be undone.</p>`);
+  if (outlook === null) lines.push(html`<p class="verdict idle">The run's working data was deleted; this report is made from the ledger alone.</p>`);
+  return html`${lines}`;
+}
+
+function summary({ run, trail, steps }: RunReport): Markup {
+  const actors = [...new Set(trail.map(({ actor }) => actor))];
+  const counts = statusCounts(steps);
+  return facts([
+    ["Who", text(run?.actor ?? actors[0] ?? null)],
+    ["Tenant", text(run?.tenant ?? trail[0]?.tenant ?? null)],
+    ["Environment", text(run?.environment ?? null)],
+    ["Mode", text(run?.mode ?? null)],
+    ["Why", text(run?.reason ?? null, "no reason given")],
+    ["Opened", text(run === null ? null : time(run.created_ms))],
+    ["Permissions", run === null ? text(null) : html`${run.permissions.map((one) => html`${code(one)} `)}${run.permissions.length === 0 ? "none" : ""}`],
+    ["Scope seal", run === null ? text(null) : html`<code class="hash">${run.seal}</code>`],
+    ["Steps", counts.length === 0 ? text("none") : html`${counts.map(([status, count]) => html`${tag(status)} ${count} `)}`],
+    ["Also acted", text(actors.filter((name) => name !== run?.actor).join(", ") || null, "nobody else")],
+  ]);
+}
+
+function stepsTable(steps: readonly ReportStep[]): Markup {
+  const rows = steps.map((step) => [
+    html`${step.step}`,
+    html`${code(step.tool)}${step.manifest_version === null ? "" : html` <span class="note">v${text(step.manifest_version)}</span>`}`,
+    tag(step.status),
+    text(step.effect, "no manifest"),
+    html`${text(step.reason)}${step.error === null ? "" : html`<br><span class="bad">${text(step.error)}</span>`}${
+      step.unverified ? html`<br><span class="warn">undone, but not read back</span>` : ""
+    }`,
+    html`${step.risk_score ?? "–"}`,
+    html`${time(step.intended_ms)}${step.finished_ms === null ? "" : html`<br>${time(step.finished_ms)}`}`,
+  ]);
+  return table(
+    [
+      { name: "#", kind: "num" },
+      { name: "Tool" },
+      { name: "Status", kind: "tight" },
+      { name: "Effect", kind: "tight" },
+      { name: "Reason" },
+      { name: "Risk", kind: "num" },
+      { name: "Accepted, finished (UTC)", kind: "tight" },
+    ],
+    rows,
+    "No call was accepted.",
+  );
+}
+
+function outlook({ outlook }: RunReport): Markup {
+  if (outlook === null) return html`<p class="note">Unknown: what an undo would need was deleted with the run's working data.</p>`;
+  const whole = outlook.fully_reversible
+    ? html`<p class="verdict ok">Fully reversible: every standing step can be undone or needs no undo.</p>`
+    : html`<p class="verdict warn">Not fully reversible.</p>`;
+  const rows = outlook.actions.map((action) => [
+    html`${action.step}`,
+    code(action.tool),
+    text(outlookWords(action)),
+    html`${residueOf(action).map((line, i) => html`${i > 0 ? html`<br>` : ""}${text(line)}`)}`,
+  ]);
+  const columns = [{ name: "#", kind: "num" as const }, { name: "Tool" }, { name: "Outlook" }, { name: "Would stay behind" }];
+  return html`${whole}${table(columns, rows, "Nothing stands that would have to be undone.")}`;
+}
+
+function trailTable({ trail }: RunReport): Markup {
+  const rows = trail.map((record) => [
+    html`${record.seq}`,
+    html`${time(record.ts_ms)}`,
+    tag(record.event),
+    html`${text(record.actor)}`,
+    html`${record.tool === undefined ? "" : html`${code(record.tool)} `}${record.step === undefined ? "" : html`<span class="note">step ${record.step}</span> `}${
+      record.detail === undefined ? "" : html`<br>${text(record.detail)}`
+    }<br><code class="hash">${record.hash}</code>`,
+  ]);
+  return table(
+    [
+      { name: "Record", kind: "num" },
+      { name: "Time (UTC)", kind: "tight" },
+      { name: "Event", kind: "tight" },
+      { name: "Actor" },
+      { name: "What, and the record's hash" },
+    ],
+    rows,
+    "The run has no records yet.",
+  );
+}

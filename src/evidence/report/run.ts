@@ -1,0 +1,183 @@
+/**
+ * The facts of a run report, read once and then shown in several formats: who ran what, how each step stands,
+ * what a rollback could do, and the whole trail with its hashes. Argument values are not among them.
+ */
+import { notFound } from "../../kernel/errors.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import type { RunDoc, StepDoc } from "../../model/run.ts";
+import { loadForRollback } from "../../rollback/load.ts";
+import { type PlanAction, planRollback } from "../../rollback/plan.ts";
+import type { Store } from "../../store/port.ts";
+import { readTrail } from "../run-trail.ts";
+
+export interface ReportStep {
+  step: number;
+  tool: string;
+  effect: string | null;
+  status: string;
+  reason: string | null;
+  error: string | null;
+  manifest_version: string | null;
+  /** Unknown once the run's working data was deleted. */
+  risk_score: number | null;
+  intended_ms: number;
+  finished_ms: number | null;
+  /** Undone, and the declared read-back could not be run. */
+  unverified: boolean;
+}
+
+export interface RunFacts {
+  actor: string;
+  mode: string;
+  tenant: string | null;
+  environment: string | null;
+  reason: string | null;
+  created_ms: number;
+  permissions: string[];
+  seal: string;
+}
+
+export interface RunReport {
+  run_id: string;
+  generated_ms: number;
+  version: string;
+  region: string | null;
+  ledger: { records: number; head: string };
+  /** Null once retention deleted the run's working data; the trail is then all there is. */
+  run: RunFacts | null;
+  steps: ReportStep[];
+  outlook: { fully_reversible: boolean; actions: PlanAction[] } | null;
+  trail: LedgerRecord[];
+  /** What is wrong with the trail; null where every hash, link and number holds. */
+  problem: string | null;
+}
+
+export interface ReportContext {
+  now_ms: number;
+  version: string;
+  region: string | null;
+}
+
+const PAGE = 1_000;
+
+export async function collectRunReport(store: Store, run_id: string, context: ReportContext): Promise<RunReport> {
+  const run = await store.get("runs", run_id);
+  const { records, hash } = await store.head();
+  const lines = await trailLines(store, run_id, records);
+  if (run === undefined && lines.length === 0) throw notFound(`unknown run ${run_id}`);
+  const trail = lines.map((line) => JSON.parse(line) as LedgerRecord);
+  const loaded = run === undefined ? null : await loadForRollback(store, run_id);
+  const plan = loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads);
+  return {
+    run_id,
+    generated_ms: context.now_ms,
+    version: context.version,
+    region: context.region,
+    ledger: { records, head: hash },
+    run: loaded === null ? null : runFacts(loaded.run),
+    steps: loaded === null ? stepsOfTrail(trail) : loaded.steps.map(stepOf),
+    outlook: plan === null ? null : { fully_reversible: plan.fully_reversible, actions: plan.actions },
+    trail,
+    problem: readTrail(lines, run_id).problem ?? null,
+  };
+}
+
+async function trailLines(store: Store, run_id: string, size: number): Promise<string[]> {
+  const all: string[] = [];
+  let from = 0;
+  while (from < size) {
+    const lines = await store.records({ run_id, from, to: size - 1, limit: PAGE });
+    all.push(...lines);
+    if (lines.length < PAGE) break;
+    from = (JSON.parse(lines[lines.length - 1]!) as LedgerRecord).seq + 1;
+  }
+  return all;
+}
+
+function runFacts(run: RunDoc): RunFacts {
+  const { actor, mode, tenant, environment, reason, created_ms, scope } = run;
+  return { actor, mode, tenant, environment, reason, created_ms, permissions: scope.permissions, seal: scope.seal };
+}
+
+function stepOf(doc: StepDoc): ReportStep {
+  const { step, tool, effect, status, reason, error, manifest_version, risk_score, intended_ms, finished_ms } = doc;
+  const unverified = doc.unverified ?? false;
+  return { step, tool, effect, status, reason, error, manifest_version, risk_score, intended_ms, finished_ms, unverified };
+}
+
+/** Events after which a step has that status. */
+const STATUSES: ReadonlySet<string> = new Set([
+  "intended",
+  "succeeded",
+  "failed",
+  "uncertain",
+  "compensating",
+  "compensated",
+  "compensation_failed",
+]);
+const OUTCOMES: ReadonlySet<string> = new Set(["succeeded", "failed", "uncertain"]);
+
+/** How the steps stood, told by the trail alone. */
+function stepsOfTrail(trail: readonly LedgerRecord[]): ReportStep[] {
+  const steps = new Map<number, ReportStep>();
+  for (const { step, event, ...record } of trail) {
+    if (step === undefined || !STATUSES.has(event)) continue;
+    const known = steps.get(step) ?? {
+      step,
+      tool: record.tool ?? "",
+      effect: record.effect ?? null,
+      status: event,
+      reason: record.reason ?? null,
+      error: null,
+      manifest_version: record.manifest_version ?? null,
+      risk_score: null,
+      intended_ms: record.ts_ms,
+      finished_ms: null,
+      unverified: false,
+    };
+    const failed = event === "failed" || event === "compensation_failed";
+    steps.set(step, {
+      ...known,
+      status: event,
+      error: failed ? (record.detail ?? null) : known.error,
+      finished_ms: OUTCOMES.has(event) ? record.ts_ms : known.finished_ms,
+    });
+  }
+  return [...steps.values()].sort((a, b) => a.step - b.step);
+}
+
+/** What a rollback would do with a step, in words. */
+export function outlookWords(action: PlanAction): string {
+  switch (action.kind) {
+    case "compensate": {
+      const how = [
+        action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends",
+        action.verified ? "will be read back" : "will not be read back",
+        ...(action.needs_approval ? ["needs an approval"] : []),
+      ];
+      return `can be undone by ${action.compensation_tool} (${how.join(", ")})`;
+    }
+    case "skip":
+      return "needs no undo";
+    case "unrecoverable":
+      return "cannot be undone";
+    case "unresolved":
+      return "its outcome is unknown; somebody must say what happened first";
+    case "unmanifested":
+      return "no manifest, so no undo is known";
+    case "defer":
+      return `waits for step ${action.blocked_by.join(", ")}, which depends on it and stands`;
+  }
+}
+
+/** What an undo would leave behind. */
+export function residueOf(action: PlanAction): readonly string[] {
+  return action.kind === "compensate" ? action.residue : [];
+}
+
+/** What holds a step up, in a few words for a heading. */
+export function statusCounts(steps: readonly ReportStep[]): [status: string, count: number][] {
+  const counts = new Map<string, number>();
+  for (const { status } of steps) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return [...counts];
+}

@@ -1,0 +1,32 @@
+/** Counting by name, within bounds: somebody who calls a million invented tools gets one line for most of them. */
+
+const MOST_NAMES = 5_000;
+export const OTHERS = "(others)";
+
+export class Tally<C extends string> {
+  private readonly columns: readonly C[];
+  private readonly rows = new Map<string, Record<C, number>>();
+
+  constructor(columns: readonly C[]) {
+    this.columns = columns;
+  }
+
+  add(name: string, column: C): void {
+    const known = this.rows.get(name);
+    if (known !== undefined) known[column]++;
+    else if (this.rows.size < MOST_NAMES || name === OTHERS) this.rows.set(name, { ...this.zeros(), [column]: 1 });
+    else this.add(OTHERS, column);
+  }
+
+  /** The fullest first; equal ones by name. */
+  list(): (Record<C, number> & { name: string })[] {
+    const sum = (row: Record<C, number>) => this.columns.reduce((total, column) => total + row[column], 0);
+    return [...this.rows]
+      .map(([name, row]) => ({ name, ...row }))
+      .sort((a, b) => sum(b) - sum(a) || (a.name < b.name ? -1 : 1));
+  }
+
+  private zeros(): Record<C, number> {
+    return Object.fromEntries(this.columns.map((column) => [column, 0])) as Record<C, number>;
+  }
+}

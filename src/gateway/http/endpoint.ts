@@ -1,0 +1,232 @@
+/**
+ * An MCP endpoint over HTTP, for every revision: older ones with a session, the newer one without. Who is
+ * asking, from where, and for which run is settled here, before any message is looked at.
+ */
+import {
+  type AuthInfo,
+  classifyInboundRequest,
+  createMcpHandler,
+  type McpHttpHandler,
+  type MessageExtraInfo,
+  PROTOCOL_VERSION_META_KEY,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from "@modelcontextprotocol/server";
+import { toNodeHandler } from "@modelcontextprotocol/node";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Authenticated } from "../../auth/authenticate.ts";
+import { invalid, SvcError } from "../../kernel/errors.ts";
+import { isJsonObject, type Json } from "../../kernel/json.ts";
+import type { Principal } from "../../model/roles.ts";
+import type { Logger } from "../../telemetry/log.ts";
+import type { BoundRun } from "../runs.ts";
+import { NEWER_ERA } from "../upstream/link.ts";
+import type { Guard } from "./guard.ts";
+import { readMessage } from "./session-transport.ts";
+import { type Opened, type Session, Sessions } from "./sessions.ts";
+
+export interface EndpointParts {
+  path: string;
+  guard: Guard;
+  sessions: Sessions;
+  log: Logger;
+  authenticate(authorization: string | undefined): Promise<Authenticated>;
+  /** Whether that credential still counts. */
+  stillValid(credential: Authenticated): boolean;
+  /** Throws where this principal may not use the endpoint. */
+  admit(principal: Principal): void;
+  /** Finds the run that a request names. */
+  named?(principal: Principal, run_id: string): Promise<BoundRun>;
+  open(principal: Principal, run: BoundRun | undefined, era: "legacy" | "modern"): Opened;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    credential: Authenticated | null;
+  }
+}
+
+/** What travels with a message to whoever handles it. */
+interface Extra {
+  [name: string]: unknown;
+  principal: Principal;
+  run: BoundRun | undefined;
+}
+
+const BATCHES = "2025-03-26";
+
+export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): McpHttpHandler {
+  if (!server.hasRequestDecorator("credential")) server.decorateRequest("credential", null);
+  const newer = createMcpHandler(
+    ({ authInfo }) => {
+      const { principal, run } = authInfo!.extra as Extra;
+      return parts.open(principal, run, "modern").server;
+    },
+    { legacy: "reject", onerror: (error) => parts.log.debug("request refused", { problem: error.message }) },
+  );
+  const serveNewer = toNodeHandler(newer);
+  server.route({
+    method: ["GET", "POST", "DELETE"],
+    url: parts.path,
+    exposeHeadRoute: false,
+    // Before the body is read: a stranger's megabyte is not parsed.
+    onRequest: async (request) => {
+      parts.guard(request.headers);
+      const credential = await parts.authenticate(request.headers.authorization);
+      parts.admit(credential.principal);
+      request.principal = credential.principal;
+      request.credential = credential;
+    },
+    async handler(request, reply) {
+      const run = await runOf(parts, request);
+      const auth = authOf(request.principal!, run);
+      if (!isLegacy(request)) {
+        takeOver(reply);
+        const raw = Object.assign(request.raw, { auth }) as unknown as Parameters<typeof serveNewer>[0];
+        return serveNewer(raw, reply.raw, request.body);
+      }
+      return serveOlder(parts, request, reply, auth, run);
+    },
+  });
+  return newer;
+}
+
+async function runOf(parts: EndpointParts, { headers, principal }: FastifyRequest): Promise<BoundRun | undefined> {
+  const id = headers["svc-run-id"];
+  if (id === undefined || parts.named === undefined) return undefined;
+  return parts.named(principal!, String(id));
+}
+
+function authOf(principal: Principal, run: BoundRun | undefined): AuthInfo {
+  const extra: Extra = { principal, run };
+  return { token: "", clientId: principal.name, scopes: [], extra };
+}
+
+/** The SDK decides; it is asked only where a request claims anything of the newer era. */
+function isLegacy({ method, headers, body }: FastifyRequest): boolean {
+  const single = (name: string) => headers[name] as string | undefined;
+  const version = single("mcp-protocol-version");
+  if (single("mcp-method") === undefined && !(version !== undefined && version >= NEWER_ERA) && !claims(body)) return true;
+  const request = {
+    httpMethod: method,
+    protocolVersionHeader: version,
+    mcpMethodHeader: single("mcp-method"),
+    mcpNameHeader: single("mcp-name"),
+    body,
+  };
+  const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+  return classifyInboundRequest(given as unknown as Parameters<typeof classifyInboundRequest>[0]).kind === "legacy";
+}
+
+function claims(body: unknown): boolean {
+  if (Array.isArray(body)) return body.some(claims);
+  const meta = isJsonObject(body) && isJsonObject(body["params"]) ? body["params"]["_meta"] : undefined;
+  return isJsonObject(meta) && PROTOCOL_VERSION_META_KEY in meta;
+}
+
+/** From here on the response is written by hand; what was already set on the reply goes with it. */
+function takeOver(reply: FastifyReply): void {
+  reply.hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  }
+}
+
+async function serveOlder(
+  parts: EndpointParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  auth: AuthInfo,
+  run: BoundRun | undefined,
+): Promise<unknown> {
+  const { headers } = request;
+  const version = headers["mcp-protocol-version"];
+  const id = headers["mcp-session-id"];
+  if (request.method === "POST") {
+    acceptsBoth(headers.accept);
+    const { messages, batch } = messagesOf(request.body as Json | undefined);
+    const session = messages.some(isInitialize)
+      ? await begin(parts, request, messages.length, id, run)
+      : continued(parts, request.principal!, id, version);
+    if (batch && session.version() !== BATCHES) throw invalid("batches belong to protocol revision 2025-03-26 alone");
+    takeOver(reply);
+    const extra: MessageExtraInfo = { authInfo: auth };
+    if (session.transport.receive(messages, batch, reply.raw, extra)) return settleCancelled(session, messages);
+    reply.raw.writeHead(409, { "content-type": "application/json" });
+    return void reply.raw.end(JSON.stringify({ error: "a request with this id is still under way in this session" }));
+  }
+  if (id === undefined) return reply.code(405).header("allow", "POST").send({ error: "only POST is served without a session" });
+  const session = continued(parts, request.principal!, id, version);
+  if (request.method === "DELETE") {
+    await session.server.close();
+    return reply.code(200).send();
+  }
+  if (!headers.accept?.includes("text/event-stream")) throw notAcceptable("text/event-stream");
+  session.stillValid = () => parts.stillValid(request.credential!);
+  takeOver(reply);
+  if (session.transport.openStream(reply.raw)) return undefined;
+  reply.raw.writeHead(409, { "content-type": "application/json" });
+  return void reply.raw.end(JSON.stringify({ error: "this session already has an event stream" }));
+}
+
+function messagesOf(body: Json | undefined) {
+  const batch = Array.isArray(body);
+  const values = batch ? body : [body];
+  const messages = values.map(readMessage);
+  if (messages.length === 0 || messages.length > 100) throw invalid("a batch holds 1 to 100 messages");
+  if (messages.some((message) => message === undefined)) throw invalid("the body is not a JSON-RPC 2.0 message");
+  return { batch, messages: messages.map((message) => message!) };
+}
+
+function isInitialize(message: object): boolean {
+  return "method" in message && message.method === "initialize" && "id" in message;
+}
+
+async function begin(
+  parts: EndpointParts,
+  request: FastifyRequest,
+  messages: number,
+  session: string | string[] | undefined,
+  run: BoundRun | undefined,
+): Promise<Session> {
+  if (messages > 1) throw invalid("initialize must come alone");
+  if (session !== undefined) throw invalid("this session is already initialized; initialize without Mcp-Session-Id");
+  const credential = request.credential!;
+  return parts.sessions.open(
+    request.principal!,
+    () => true,
+    () => parts.open(credential.principal, run, "legacy"),
+  );
+}
+
+function continued(
+  parts: EndpointParts,
+  principal: Principal,
+  id: string | string[] | undefined,
+  version: string | string[] | undefined,
+): Session {
+  if (id === undefined) throw invalid("Mcp-Session-Id header is required; initialize first");
+  const session = parts.sessions.find(String(id), principal);
+  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) {
+    throw invalid(`unsupported protocol version; supported are ${SUPPORTED_PROTOCOL_VERSIONS.join(", ")}`);
+  }
+  return session;
+}
+
+/** A cancelled request gets no answer, so its exchange has to be let go. */
+function settleCancelled(session: Session, messages: readonly object[]): void {
+  for (const message of messages) {
+    if (!("method" in message) || message.method !== "notifications/cancelled") continue;
+    const { requestId } = ((message as { params?: unknown }).params ?? {}) as { requestId?: string | number };
+    if (requestId !== undefined) session.transport.settle(requestId);
+  }
+}
+
+function acceptsBoth(accept: string | undefined): void {
+  if (accept?.includes("application/json") && accept.includes("text/event-stream")) return;
+  throw notAcceptable("both application/json and text/event-stream");
+}
+
+function notAcceptable(what: string): SvcError {
+  return new SvcError("invalid", `the Accept header must allow ${what}`);
+}
+

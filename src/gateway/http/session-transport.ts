@@ -1,0 +1,167 @@
+/**
+ * One session of an older revision over Streamable HTTP, written straight onto Node's responses. An answer
+ * is plain JSON unless something has to be told before it; then its response becomes an event stream.
+ * Answers go to the exchange that asked and nowhere else.
+ */
+import type { ServerResponse } from "node:http";
+import type { JSONRPCMessage, MessageExtraInfo, RequestId, Transport, TransportSendOptions } from "@modelcontextprotocol/server";
+import { isJsonObject, type Json } from "../../kernel/json.ts";
+
+interface Exchange {
+  response: ServerResponse;
+  waiting: Set<RequestId>;
+  batch: boolean;
+  /** Answers that wait for the rest of their batch; null once the response is a stream. */
+  answers: JSONRPCMessage[] | null;
+}
+
+/** What a client that does not read may make us keep. */
+const MAX_UNREAD_BYTES = 8 * 1_048_576;
+const KEEP_ALIVE_MS = 15_000;
+
+export class SessionTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+  readonly sessionId: string;
+
+  private readonly exchanges = new Map<RequestId, Exchange>();
+  private stream: ServerResponse | null = null;
+  private keepAlive: NodeJS.Timeout | undefined;
+  private over = false;
+
+  constructor(sessionId: string) {
+    this.sessionId = sessionId;
+  }
+
+  async start(): Promise<void> {}
+
+  get closed(): boolean {
+    return this.over;
+  }
+
+  /** Whether anything is open or under way that somebody still waits for. */
+  get busy(): boolean {
+    return this.stream !== null || this.exchanges.size > 0;
+  }
+
+  /** Takes the messages of one request; false where one of them reuses the id of another that is under way. */
+  receive(messages: readonly JSONRPCMessage[], batch: boolean, response: ServerResponse, extra: MessageExtraInfo): boolean {
+    const ids = messages.flatMap((message) => ("method" in message && "id" in message ? [message.id] : []));
+    if (new Set(ids).size !== ids.length || ids.some((id) => this.exchanges.has(id))) return false;
+    response.setHeader("mcp-session-id", this.sessionId);
+    if (ids.length === 0) response.writeHead(202).end();
+    const exchange: Exchange = { response, waiting: new Set(ids), batch, answers: [] };
+    for (const id of ids) this.exchanges.set(id, exchange);
+    for (const message of messages) this.onmessage?.(message, extra);
+    return true;
+  }
+
+  /** The stream on which the session hears what belongs to no request; false while there is one already. */
+  openStream(response: ServerResponse): boolean {
+    if (this.stream !== null) return false;
+    this.stream = response;
+    response.setHeader("mcp-session-id", this.sessionId);
+    beginStream(response);
+    this.keepAlive = setInterval(() => response.write(": keep-alive\n\n"), KEEP_ALIVE_MS).unref();
+    response.once("close", () => {
+      if (this.stream !== response) return;
+      this.stream = null;
+      clearInterval(this.keepAlive);
+    });
+    return true;
+  }
+
+  endStream(): void {
+    this.stream?.end();
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (!("method" in message)) return this.answer(message);
+    const exchange = options?.relatedRequestId === undefined ? undefined : this.exchanges.get(options.relatedRequestId);
+    if (exchange === undefined) {
+      if (this.stream !== null) writeEvent(this.stream, message);
+      return;
+    }
+    this.upgrade(exchange);
+    writeEvent(exchange.response, message);
+  }
+
+  private answer(message: JSONRPCMessage): void {
+    const { id } = message as { id?: RequestId };
+    const exchange = id === undefined ? undefined : this.exchanges.get(id);
+    if (id === undefined || exchange === undefined) return;
+    this.exchanges.delete(id);
+    exchange.waiting.delete(id);
+    if (exchange.answers === null) writeEvent(exchange.response, message);
+    else exchange.answers.push(message);
+    if (exchange.waiting.size > 0) return;
+    const { response, answers, batch } = exchange;
+    if (response.destroyed) return;
+    if (answers === null) response.end();
+    else response.writeHead(200, JSON_HEADERS).end(JSON.stringify(batch ? answers : answers[0]));
+  }
+
+  private upgrade(exchange: Exchange): void {
+    const { response, answers } = exchange;
+    if (answers === null || response.destroyed) return;
+    exchange.answers = null;
+    beginStream(response);
+    for (const message of answers) writeEvent(response, message);
+  }
+
+  /** Forgets a request that was cancelled: no answer will come, and none is wanted. */
+  settle(id: RequestId): void {
+    const exchange = this.exchanges.get(id);
+    if (exchange === undefined) return;
+    this.exchanges.delete(id);
+    exchange.waiting.delete(id);
+    if (exchange.waiting.size > 0 || exchange.response.destroyed) return;
+    if (exchange.answers === null) exchange.response.end();
+    else if (exchange.answers.length === 0) exchange.response.writeHead(202).end();
+    else exchange.response.writeHead(200, JSON_HEADERS).end(JSON.stringify(exchange.answers));
+  }
+
+  async close(): Promise<void> {
+    if (this.over) return;
+    this.over = true;
+    clearInterval(this.keepAlive);
+    this.stream?.end();
+    for (const { response } of this.exchanges.values()) {
+      if (!response.headersSent) response.writeHead(404, JSON_HEADERS);
+      response.end();
+    }
+    this.exchanges.clear();
+    this.onclose?.();
+  }
+}
+
+const JSON_HEADERS = { "content-type": "application/json" };
+
+function beginStream(response: ServerResponse): void {
+  response.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache, no-transform",
+    connection: "keep-alive",
+    "x-accel-buffering": "no",
+  });
+  response.flushHeaders();
+}
+
+function writeEvent(response: ServerResponse, message: JSONRPCMessage): void {
+  if (response.destroyed || response.writableEnded) return;
+  response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+  if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
+}
+
+/** A JSON-RPC message, or undefined for anything else. */
+export function readMessage(value: Json | undefined): JSONRPCMessage | undefined {
+  if (!isJsonObject(value) || value["jsonrpc"] !== "2.0") return undefined;
+  const { id, method, params, result, error } = value;
+  const hasId = typeof id === "string" || (typeof id === "number" && Number.isInteger(id));
+  if (typeof method === "string") {
+    if (params !== undefined && !isJsonObject(params)) return undefined;
+    return id === undefined || hasId ? (value as unknown as JSONRPCMessage) : undefined;
+  }
+  return hasId && (isJsonObject(result) || isJsonObject(error)) ? (value as unknown as JSONRPCMessage) : undefined;
+}

@@ -1,0 +1,102 @@
+/**
+ * The sessions of older revisions. A session belongs to the principal that opened it, at the endpoint
+ * where it was opened: to everybody else it does not exist. Those that nobody uses are ended.
+ */
+import type { Server } from "@modelcontextprotocol/server";
+import type { Env } from "../../kernel/env.ts";
+import { notFound, SvcError } from "../../kernel/errors.ts";
+import type { Principal } from "../../model/roles.ts";
+import { SessionTransport } from "./session-transport.ts";
+
+export interface Session {
+  readonly principal: string;
+  readonly transport: SessionTransport;
+  readonly server: Server;
+  /** The revision agreed on when it was opened. */
+  version(): string | undefined;
+  touched_ms: number;
+  /** Whether the credential that opened its stream still counts. */
+  stillValid: () => boolean;
+}
+
+export interface Opened {
+  server: Server;
+  close(): void;
+}
+
+const IDLE_MS = 30 * 60_000;
+const MAX_SESSIONS = 10_000;
+const MAX_PER_PRINCIPAL = 1_000;
+
+export class Sessions {
+  private readonly env: Env;
+  private readonly sessions = new Map<string, Session>();
+  private readonly perPrincipal = new Map<string, number>();
+
+  constructor(env: Env) {
+    this.env = env;
+  }
+
+  async open(principal: Principal, stillValid: () => boolean, opened: () => Opened): Promise<Session> {
+    const held = this.perPrincipal.get(principal.id) ?? 0;
+    if (held >= MAX_PER_PRINCIPAL || this.sessions.size >= MAX_SESSIONS) {
+      throw new SvcError("too_many", "too many open sessions; end some, or wait until idle ones are");
+    }
+    const { server, close } = opened();
+    const transport = new SessionTransport(this.env.uuid());
+    const session: Session = {
+      principal: principal.id,
+      transport,
+      server,
+      version: () => server.getNegotiatedProtocolVersion(),
+      touched_ms: this.env.elapsed(),
+      stillValid,
+    };
+    this.sessions.set(transport.sessionId, session);
+    this.perPrincipal.set(principal.id, held + 1);
+    server.onclose = () => {
+      close();
+      this.forget(session);
+    };
+    await server.connect(transport);
+    return session;
+  }
+
+  private forget({ transport, principal }: Session): void {
+    if (!this.sessions.delete(transport.sessionId)) return;
+    const left = (this.perPrincipal.get(principal) ?? 1) - 1;
+    if (left === 0) this.perPrincipal.delete(principal);
+    else this.perPrincipal.set(principal, left);
+  }
+
+  /** Throws not_found alike for a session that never was, that ended, and that is somebody else's. */
+  find(id: string, principal: Principal): Session {
+    const session = this.sessions.get(id);
+    if (session === undefined || session.principal !== principal.id || session.transport.closed) {
+      throw notFound("unknown session; initialize a new one");
+    }
+    session.touched_ms = this.env.elapsed();
+    return session;
+  }
+
+  get size(): number {
+    return this.sessions.size;
+  }
+
+  /** Ends idle sessions, and those whose stream outlived its credential. */
+  async sweep(): Promise<void> {
+    const now = this.env.elapsed();
+    const due = [...this.sessions.values()].filter(
+      (session) => (!session.transport.busy && now - session.touched_ms > IDLE_MS) || !session.stillValid(),
+    );
+    await Promise.all(due.map(({ server }) => server.close()));
+  }
+
+  endStreams(): void {
+    for (const { transport } of this.sessions.values()) transport.endStream();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.sessions.values()].map(({ server }) => server.close()));
+  }
+}

@@ -1,0 +1,134 @@
+/** The gateway as an HTTP server: the two MCP endpoints beside the API, health, readiness and metrics. */
+import type { Service } from "../../app/service.ts";
+import { forbidden } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { redactSecrets } from "../../model/detect/secrets.ts";
+import { hasRole, ROLE_MESSAGES } from "../../model/roles.ts";
+import { watchJobs } from "../../rollback/job.ts";
+import { type Listening, listen } from "../../http/lifecycle.ts";
+import type { Answered } from "../../http/parts.ts";
+import { createHttpServer } from "../../http/server.ts";
+import { createRequestLog } from "../../telemetry/request-log.ts";
+import { AgentPeer } from "../agent.ts";
+import { Gateway, type GatewayOptions } from "../gateway.ts";
+import { createOperatorPeer } from "../operator.ts";
+import { type EndpointParts, mountEndpoint } from "./endpoint.ts";
+import { originGuard } from "./guard.ts";
+import { Sessions } from "./sessions.ts";
+
+const SWEEP_MS = 5_000;
+
+export interface RunningGateway extends Listening {
+  gateway: Gateway;
+}
+
+export async function startHttpGateway(service: Service, options: GatewayOptions = {}): Promise<RunningGateway> {
+  const gateway = new Gateway(service, options);
+  try {
+    await gateway.start(options.patience_ms);
+    undoThroughUpstreams(service, gateway);
+    return await serve(service, gateway);
+  } catch (error) {
+    await gateway.close();
+    await service.close();
+    throw error;
+  }
+}
+
+/** A rollback that is started over the API or the console goes through the upstreams too. */
+function undoThroughUpstreams(service: Service, gateway: Gateway): void {
+  service.connectors = () => gateway.connectors();
+  if (service.jobTools !== null) return;
+  const { compensator, reader } = gateway.services;
+  service.jobTools = { compensator, reader, stop: service.background.signal };
+  service.background.track(watchJobs(service.core, service.jobTools, service.background.signal));
+}
+
+async function serve(service: Service, gateway: Gateway): Promise<RunningGateway> {
+  const { settings, auth, metrics, core } = service;
+  const requestLog = settings.log.requests ? createRequestLog({ redact: redactSecrets }) : null;
+  const server = createHttpServer({
+    app: service,
+    authenticate: (header) => auth.authenticate(header),
+    named: (name) => auth.named(name),
+    metrics,
+    readiness: async () => gateway.readiness(),
+    answered(request: Answered) {
+      metrics.http(request.method, request.route, request.status, request.ms);
+      requestLog?.(request);
+    },
+  });
+  const sessions = [new Sessions(core.env), new Sessions(core.env)] as const;
+  const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
+  const operators = mountEndpoint(server, { ...common(service, sessions[1]), ...operatorParts(gateway) });
+  gateway.onBroadcast((method, params) => {
+    if (method === "notifications/tools/list_changed") agents.notify.toolsChanged();
+    else if (method === "notifications/prompts/list_changed") agents.notify.promptsChanged();
+    else if (method === "notifications/resources/list_changed") agents.notify.resourcesChanged();
+    else if (typeof params?.["uri"] === "string") agents.notify.resourceUpdated(params["uri"]);
+  });
+  service.background.every(SWEEP_MS, "ending idle sessions", async () => {
+    await Promise.all(sessions.map((one) => one.sweep()));
+  });
+  const listening = await listen(server, settings.listen.host, settings.listen.port);
+  return {
+    ...listening,
+    gateway,
+    async stop() {
+      // Calls under way may end by themselves for a while; event streams never do.
+      const stopped = listening.stop();
+      for (const one of sessions) one.endStreams();
+      await Promise.race([gateway.idle(), core.env.sleep(LIMITS.drain_ms / 2)]);
+      await Promise.all([agents.close(), operators.close()]);
+      await stopped;
+      await Promise.all(sessions.map((one) => one.close()));
+      await gateway.close();
+      await service.close();
+    },
+  };
+}
+
+type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "stillValid">;
+
+function common({ settings, auth, log, core }: Service, sessions: Sessions): Common {
+  return {
+    guard: originGuard(settings),
+    sessions,
+    log,
+    authenticate: (header) => auth.identify(header),
+    stillValid({ key_sha256, expires_ms }) {
+      if (expires_ms !== null && core.env.now() >= expires_ms) return false;
+      return key_sha256 === null || auth.holderOf(key_sha256) !== undefined;
+    },
+  };
+}
+
+function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
+  return {
+    path: "/mcp",
+    admit(principal) {
+      if (!hasRole(principal, "agent")) throw forbidden(ROLE_MESSAGES.agent);
+    },
+    named: (principal, run_id) => gateway.runs.named(principal, run_id),
+    open(principal, run, era) {
+      const session = era === "legacy" ? (run ?? gateway.runs.fresh(principal)) : null;
+      const peer = new AgentPeer(gateway, { principal, run: session, era });
+      const leave = era === "legacy" ? gateway.join(peer) : () => {};
+      const close = () => {
+        leave();
+        peer.close();
+      };
+      return { server: peer.server, close };
+    },
+  };
+}
+
+function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
+  return {
+    path: "/operator/mcp",
+    admit(principal) {
+      if (!hasRole(principal, "auditor")) throw forbidden("auditor role or higher required");
+    },
+    open: (principal) => ({ server: createOperatorPeer(gateway.services, principal), close: () => {} }),
+  };
+}

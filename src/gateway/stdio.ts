@@ -1,0 +1,76 @@
+/** The gateway as one unauthenticated session on standard input and output. */
+import type { Readable, Writable } from "node:stream";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import type { Service } from "../app/service.ts";
+import type { Principal } from "../model/roles.ts";
+import { AgentPeer } from "./agent.ts";
+import { Gateway, type GatewayOptions } from "./gateway.ts";
+import { StrictStdio } from "./strict-stdio.ts";
+
+export interface StdioOptions extends GatewayOptions {
+  run_id?: string | undefined;
+  input: Readable;
+  output: Writable;
+}
+
+export interface StdioGateway {
+  gateway: Gateway;
+  /** Resolves when the client has gone. */
+  ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startStdioGateway(service: Service, options: StdioOptions): Promise<StdioGateway> {
+  const gateway = new Gateway(service, options);
+  try {
+    const principal = stdioPrincipal(service);
+    const run = options.run_id === undefined ? gateway.runs.fresh(principal) : await gateway.runs.named(principal, options.run_id);
+    await gateway.start(options.patience_ms);
+    const wire = new StrictStdio(options.input, options.output);
+    let left: () => void = () => {};
+    const handle = serveStdio(
+      ({ era }) => {
+        const peer = new AgentPeer(gateway, { principal, run, era });
+        const leave = gateway.join(peer);
+        peer.server.onclose = () => {
+          leave();
+          peer.close();
+        };
+        return peer.server;
+      },
+      { transport: wire, onerror: (error) => service.log.debug("session oddity", { problem: error.message }) },
+    );
+    const ended = new Promise<void>((resolve) => {
+      left = resolve;
+    });
+    const closed = wire.onclose;
+    wire.onclose = () => {
+      closed?.();
+      left();
+    };
+    const stop = async () => {
+      await handle.close();
+      await gateway.close();
+      await service.close();
+    };
+    return { gateway, ended, stop };
+  } catch (error) {
+    await gateway.close();
+    await service.close();
+    throw error;
+  }
+}
+
+/** Whoever started the process: there is nobody else on its input. */
+function stdioPrincipal({ settings }: Service): Principal {
+  const { actor, tenant } = settings;
+  return {
+    id: `stdio:${actor}`,
+    name: actor,
+    roles: ["agent"],
+    groups: [],
+    tenant,
+    max_permissions: ["*"],
+    allow_observe: true,
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * Standard input and output as a transport, read as strictly as a request body: two different lines never
+ * become the same call. What cannot be read is answered with an error, under its id where it has one.
+ */
+import type { Readable, Writable } from "node:stream";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
+import { messageOf } from "../kernel/errors.ts";
+import { type Json, parseJson } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { readMessage } from "./http/session-transport.ts";
+import { Lines } from "./upstream/lines.ts";
+
+const INVALID_REQUEST = -32_600;
+const PARSE_ERROR = -32_700;
+
+export class StrictStdio implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+
+  private readonly input: Readable;
+  private readonly output: Writable;
+  private readonly lines = new Lines(LIMITS.body_bytes);
+  private over = false;
+
+  constructor(input: Readable, output: Writable) {
+    this.input = input;
+    this.output = output;
+  }
+
+  async start(): Promise<void> {
+    const { input, output } = this;
+    input.on("data", this.onData);
+    input.once("end", this.onEnd);
+    input.once("close", this.onEnd);
+    input.once("error", this.onEnd);
+    output.once("error", this.onEnd);
+  }
+
+  private readonly onData = (chunk: Buffer): void => {
+    if (this.lines.push(chunk, (line) => this.read(line))) return;
+    this.refuse(null, INVALID_REQUEST, `a message is longer than ${LIMITS.body_bytes} bytes`);
+    // Where the next message begins is no longer known.
+    void this.close();
+  };
+
+  private readonly onEnd = (): void => void this.close();
+
+  private read(line: string): void {
+    if (line.trim() === "") return;
+    let value: Json;
+    try {
+      value = parseJson(line);
+    } catch (error) {
+      return this.refuse(idIn(line), PARSE_ERROR, messageOf(error));
+    }
+    if (Array.isArray(value)) return this.refuse(null, INVALID_REQUEST, "batches are not accepted here; send one message a line");
+    const message = readMessage(value);
+    if (message === undefined) return this.refuse(idIn(line), INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
+    this.onmessage?.(message);
+  }
+
+  private refuse(id: string | number | null, code: number, message: string): void {
+    this.write({ jsonrpc: "2.0", id, error: { code, message } });
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    this.write(message);
+  }
+
+  private write(message: object): void {
+    if (!this.over && this.output.writable) this.output.write(`${JSON.stringify(message)}\n`);
+  }
+
+  async close(): Promise<void> {
+    if (this.over) return;
+    this.over = true;
+    this.input.off("data", this.onData);
+    this.input.pause();
+    this.onclose?.();
+  }
+}
+
+/** Which request a line that cannot be used was, so that its sender does not wait for ever. */
+function idIn(line: string): string | number | null {
+  try {
+    const { id } = JSON.parse(line) as { id?: unknown };
+    return typeof id === "string" || typeof id === "number" ? id : null;
+  } catch {
+    return null;
+  }
+}

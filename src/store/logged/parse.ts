@@ -1,0 +1,162 @@
+/** Reading the journal's text back, as far as it is sound. */
+import { crc32 } from "node:zlib";
+import { INDEX, type TableName } from "../tables.ts";
+import { CRC_PREFIX, type JournalItem, type Placed, type Put, SEALED_FROM, type UnitBlock } from "./block.ts";
+
+export interface ParsedJournal {
+  items: Placed[];
+  /** Behind the last good item. */
+  end: number;
+  crc: number;
+  /**
+   * `torn`: what follows has no whole seal and ends in the middle or in zeros, as a crash leaves it.
+   * `broken`: a whole line that does not verify.
+   */
+  rest: "none" | "torn" | "broken";
+}
+
+/** Reads items from bytes that start at `base` in their journal, behind a block whose checksum was `crc`. */
+export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJournal {
+  const items: Placed[] = [];
+  let start = 0;
+  let seed = crc;
+  let puts: Put[] = [];
+  let at = 0;
+  const stop = (rest: ParsedJournal["rest"]): ParsedJournal => ({
+    items,
+    end: base + start,
+    crc: seed,
+    rest,
+  });
+  while (at < bytes.length) {
+    const to = bytes.indexOf(0x0a, at);
+    if (to < 0) return stop("torn");
+    if (bytes[at] === 0x5b) {
+      const put = parsePut(bytes.toString("utf8", at, to));
+      if (put === undefined) return stop(unreadable(bytes, start, base));
+      puts.push(put);
+      at = to + 1;
+      continue;
+    }
+    const sealedFrom = at + SEALED_FROM;
+    const sum =
+      sealedFrom < to
+        ? crc32(bytes.subarray(sealedFrom, to + 1), crc32(bytes.subarray(start, at), seed))
+        : -1;
+    const text = bytes.toString("utf8", at, to);
+    if (
+      !text.startsWith(CRC_PREFIX) ||
+      Number.parseInt(text.slice(CRC_PREFIX.length, CRC_PREFIX.length + 8), 16) !== sum
+    ) {
+      return stop(unreadable(bytes, start, base));
+    }
+    const item = parseSeal(text, puts);
+    if (item === undefined) return stop("broken");
+    items.push(Object.assign(item, { from: base + start, to: base + to + 1, crc: sum }));
+    seed = sum;
+    start = at = to + 1;
+    puts = [];
+  }
+  return stop(at > start ? "torn" : "none");
+}
+
+const SECTOR = 512;
+
+/**
+ * Whether, from there on, a write has left a gap. A power cut keeps or loses whole sectors of what was
+ * not yet synced, and a lost one reads as zeros to its end; no text has a zero in it.
+ */
+export function hasLostSector(bytes: Uint8Array, from: number, base: number): boolean {
+  for (let at = bytes.indexOf(0, from); at >= 0; at = bytes.indexOf(0, at)) {
+    while (at < bytes.length && bytes[at] === 0) at++;
+    if (at === bytes.length || (base + at) % SECTOR === 0) return true;
+  }
+  return false;
+}
+
+const SYNCED = /"synced":\[\d+,(\d+)\]/g;
+
+/** A block that does not verify: lost before it was durable, or damaged after. */
+function unreadable(bytes: Buffer, start: number, base: number): "torn" | "broken" {
+  if (!hasLostSector(bytes, start, base)) return "broken";
+  // Whatever was written later knew it to be durable: then it was not a power cut that took it.
+  for (const [, journal] of bytes.toString("latin1", start).matchAll(SYNCED)) {
+    if (Number(journal) > base + start) return "broken";
+  }
+  return "torn";
+}
+
+const STRING = String.raw`"(?:[^"\\]|\\.)*"`;
+const PUT = new RegExp(`^\\["([a-z_]+)",(${STRING})(?:\\]$|,(${STRING}),(-?[0-9.eE+-]+),(${STRING}),)`);
+
+function parsePut(line: string): Put | undefined {
+  const match = PUT.exec(line);
+  if (match === null || !Object.hasOwn(INDEX, match[1]!)) return undefined;
+  const table = match[1] as TableName;
+  const key = unquote(match[2]!);
+  if (match[3] === undefined) return { table, key, slot: null };
+  const slot = {
+    owner: unquote(match[3]),
+    sort: Number(match[4]),
+    tag: unquote(match[5]!),
+    doc: undefined,
+    text: line.slice(match[0].length, -1),
+  };
+  return { table, key, slot };
+}
+
+function unquote(quoted: string): string {
+  return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+}
+
+interface SealFields {
+  records?: number;
+  head?: string;
+  size?: number;
+  lines?: [number, number, string, string, string | 0, string | 0][];
+  synced?: [number, number];
+  end?: 1;
+  journal?: number;
+  generation?: number;
+  next?: number;
+  void?: number;
+}
+
+function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
+  let fields: SealFields;
+  try {
+    fields = JSON.parse(text) as SealFields;
+  } catch {
+    return undefined;
+  }
+  if (fields.next !== undefined) return { kind: "next", generation: fields.next };
+  if (fields.records === undefined || fields.head === undefined || fields.size === undefined)
+    return undefined;
+  const at = { head: { records: fields.records, hash: fields.head }, size: fields.size };
+  if (fields.void !== undefined) return { kind: "void", from: fields.void, ...at };
+  if (fields.journal !== undefined) {
+    return fields.journal === 1 ? { kind: "header", generation: fields.generation ?? 0, ...at } : undefined;
+  }
+  const lines = (fields.lines ?? []).map(([length, ts_ms, event, actor, run_id, tool]) => ({
+    length,
+    ts_ms,
+    event,
+    actor,
+    run_id: run_id === 0 ? undefined : run_id,
+    tool: tool === 0 ? undefined : tool,
+  }));
+  const synced =
+    fields.synced === undefined ? undefined : { ledger: fields.synced[0], journal: fields.synced[1] };
+  return { kind: "unit", ...at, lines, puts, end: fields.end === 1, synced };
+}
+
+/** The units that count: those that no later item of the same journal takes back. */
+export function resolveVoids(items: readonly Placed[]): Placed<UnitBlock>[] {
+  const units: Placed<UnitBlock>[] = [];
+  for (const item of items) {
+    if (item.kind === "unit") units.push(item);
+    if (item.kind === "void")
+      while (units.length > 0 && units[units.length - 1]!.from >= item.from) units.pop();
+  }
+  return units;
+}

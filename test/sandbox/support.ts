@@ -1,0 +1,150 @@
+/** A service that captures, driven through its operations, for the tests of capture and of the sandbox. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import type { Operation } from "../../src/app/operation.ts";
+import { intent, outcome } from "../../src/app/operations/journal.ts";
+import { openRun } from "../../src/app/operations/runs.ts";
+import { perform, type RawInput } from "../../src/app/perform.ts";
+import { openService, type Service } from "../../src/app/service.ts";
+import { capturedPages } from "../../src/capture/read.ts";
+import { loadSettings } from "../../src/config/load.ts";
+import type { Decision } from "../../src/engine/decide/verdict.ts";
+import type { Json } from "../../src/kernel/json.ts";
+import type { Principal } from "../../src/model/roles.ts";
+import type { PastCall } from "../../src/sandbox/past-call.ts";
+import { MemoryStore } from "../../src/store/memory/store.ts";
+import type { Store } from "../../src/store/port.ts";
+import { createLogger } from "../../src/telemetry/log.ts";
+import { lineSink } from "../../src/telemetry/sink.ts";
+import { principal } from "../support/engine.ts";
+import { type FakeEnv, fakeEnv } from "../support/env.ts";
+import { tempDir } from "../support/tmp.ts";
+
+export const NOON = Date.parse("2026-06-15T12:00:00Z");
+
+export const MANIFESTS = `
+- {tool: crm.get, effect: read, permission: crm.read, owner: sales, risk: {data_class: pii, blast_radius: none}}
+- {tool: crm.open, effect: idempotent, permission: crm.write}
+- tool: crm.create
+  version: "1.2.0"
+  effect: compensable
+  permission: crm.write
+  owner: sales
+  requires: [crm.open]
+  idempotency: $args.email
+  risk: {data_class: pii, blast_radius: single}
+  compensation: {tool: crm.delete, args: {id: $result.id}, kind: inverse, residue: [a welcome mail was sent]}
+  verification: {tool: crm.get, args: {id: $result.id}, expect: {deleted: true}}
+  audit: {redaction: [$args.email, $result.token]}
+- tool: pay.charge
+  effect: compensable
+  permission: pay
+  risk: {data_class: financial, blast_radius: external}
+  compensation: {tool: pay.refund, args: {id: $result.id, amount: $args.amount}, requires_approval: true}
+- {tool: mail.send, effect: irreversible, permission: mail.send, risk: {blast_radius: external}}
+- {tool: old.tool, effect: read, permission: crm.read, lifecycle: deprecated}
+- {tool: new.tool, effect: read, permission: crm.read, lifecycle: draft}
+`;
+
+export interface CapturingOptions {
+  policy?: string;
+  manifests?: string;
+  /** Keys of the capture section; on with the defaults unless given. */
+  capture?: string;
+  store?: Store;
+  environment?: string;
+}
+
+export interface Capturing {
+  app: Service;
+  env: FakeEnv;
+  folder: string;
+  logged: string[];
+  open(run_id: string, mode?: "enforce" | "observe" | "advise", who?: Principal): Promise<void>;
+  ask(run_id: string, tool: string, args: Json, depends_on?: number[], who?: Principal): Promise<Decision>;
+  done(run_id: string, step: number, body?: Record<string, unknown>, who?: Principal): Promise<void>;
+  /** Asks and reports success; answers the step. */
+  call(run_id: string, tool: string, args: Json, result?: Json): Promise<number>;
+  perform(op: Operation, input: Partial<RawInput>, who?: Principal): Promise<unknown>;
+  /** Everything captured, in its order, after all of it was written. */
+  captured(): Promise<PastCall[]>;
+}
+
+export const AGENT = principal("bot");
+
+export async function capturing(options: CapturingOptions = {}): Promise<Capturing> {
+  const folder = tempDir("capture");
+  writeFileSync(join(folder, "manifests.yaml"), options.manifests ?? MANIFESTS);
+  writeFileSync(join(folder, "policy.yaml"), options.policy ?? "version: 1\n");
+  const capture = options.capture ?? "{enabled: true}";
+  const environment = options.environment === undefined ? "" : `environment: ${options.environment}\n`;
+  writeFileSync(
+    join(folder, "svc.config.yaml"),
+    `manifests: manifests.yaml\npolicy: policy.yaml\ncapture: ${capture}\n${environment}`,
+  );
+  const settings = loadSettings({ flags: {}, env: {}, cwd: folder });
+  const env = fakeEnv({ now: NOON, seed: 11 });
+  const logged: string[] = [];
+  const log = createLogger(settings.log, {
+    redact: (text) => text,
+    sink: lineSink((line) => void logged.push(line)),
+  });
+  const app = await openService(settings, env, { log, store: options.store ?? new MemoryStore() });
+  afterAll(() => app.close());
+  const performIt = (op: Operation, input: Partial<RawInput>, who = AGENT) =>
+    perform(
+      op,
+      {
+        app,
+        principal: who,
+        signal: new AbortController().signal,
+        headers: { idempotency_key: undefined, if_match: undefined, accept: undefined },
+      },
+      { params: {}, query: {}, body: {}, ...input },
+    );
+  const permissions = () => app.core.rules().manifests.permissions;
+  const ask: Capturing["ask"] = async (run_id, tool, args, depends_on = [], who = AGENT) =>
+    (await performIt(
+      intent,
+      { params: { id: run_id }, body: { tool, args, reason: "because", depends_on } },
+      who,
+    )) as Decision;
+  const done: Capturing["done"] = async (run_id, step, body = { status: "succeeded" }, who = AGENT) => {
+    await performIt(outcome, { params: { id: run_id, n: String(step) }, body }, who);
+  };
+  return {
+    app,
+    env,
+    folder,
+    logged,
+    ask,
+    done,
+    perform: performIt,
+    async open(run_id, mode = "enforce", who = AGENT) {
+      await performIt(openRun, { body: { run_id, mode, permissions: permissions() } }, who);
+    },
+    async call(run_id, tool, args, result) {
+      const decision = await ask(run_id, tool, args);
+      if (decision.decision === "block") throw new Error(`${tool} was blocked: ${decision.reasons.join("; ")}`);
+      await done(run_id, decision.step, { status: "succeeded", ...(result === undefined ? {} : { result }) });
+      return decision.step;
+    },
+    async captured() {
+      await app.capture?.drain(5_000);
+      const calls: PastCall[] = [];
+      for await (const page of capturedPages(app.core.store, {}, env.now())) calls.push(...page);
+      return calls;
+    },
+  };
+}
+
+/** The store's whole ledger and every document but captures, as text: what a sandbox must not change. */
+export async function everythingOf(store: Store): Promise<string> {
+  const { TABLE_NAMES } = await import("../../src/store/tables.ts");
+  const parts: unknown[] = [await store.head(), await store.records({ limit: 1_000_000 })];
+  for (const table of TABLE_NAMES) {
+    if (table !== "captures") parts.push([table, await store.list(table, { limit: 1_000_000 })]);
+  }
+  return JSON.stringify(parts);
+}
