@@ -23,7 +23,11 @@ export function captureKey(seq: number): string {
   return String(seq).padStart(16, "0");
 }
 
-export function capturedCall(core: Core, { call, record, approval_used }: Decided, rules: CaptureRules): PastCall {
+export function capturedCall(
+  core: Core,
+  { call, record, approval_used }: Decided,
+  rules: CaptureRules,
+): PastCall {
   const { run, tool, decision, manifest } = call;
   const args = redactPart("args", call.args, manifest, rules.redact_pii);
   const { needs_approval } = call;

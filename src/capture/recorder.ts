@@ -10,7 +10,14 @@ import type { PastCall } from "../sandbox/past-call.ts";
 import type { Unit } from "../store/port.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { BoundedQueue, weightOf } from "./queue.ts";
-import { type CaptureRules, capturedCall, captureKey, type Decided, type Finish, finishOf } from "./record.ts";
+import {
+  type CaptureRules,
+  capturedCall,
+  captureKey,
+  type Decided,
+  type Finish,
+  finishOf,
+} from "./record.ts";
 
 type Item =
   | { kind: "decided"; weight: number; decided: Decided }

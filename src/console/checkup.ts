@@ -1,6 +1,6 @@
-/** Verifying the ledger when somebody asks, one verification at a time, and remembering what came of it. */
-import type { Core } from "../engine/core.ts";
-import { verifyStoreLedger } from "../evidence/verify-ledger.ts";
+/** Verifying the ledger when somebody asks, and remembering what came of it. */
+import type { App } from "../app/app.ts";
+import { checkLedgerOf } from "../evidence/ledger-check.ts";
 
 export interface Checked {
   ok: boolean;
@@ -13,26 +13,18 @@ export interface Checked {
 }
 
 export class LedgerCheckup {
-  private readonly core: Core;
-  private running: Promise<Checked> | null = null;
+  private readonly app: App;
   /** The last one of this process. */
   last: Checked | null = null;
 
-  constructor(core: Core) {
-    this.core = core;
+  constructor(app: App) {
+    this.app = app;
   }
 
-  run(by: string): Promise<Checked> {
-    this.running ??= this.check(by).finally(() => {
-      this.running = null;
-    });
-    return this.running;
-  }
-
-  private async check(by: string): Promise<Checked> {
-    const { env, store } = this.core;
+  async run(by: string): Promise<Checked> {
+    const { env, store } = this.app.core;
     const began = env.elapsed();
-    const { records, head, first_bad } = await verifyStoreLedger(store);
+    const { records, head, first_bad } = await checkLedgerOf(store, this.app.settings.data);
     const took_ms = env.elapsed() - began;
     this.last = { ok: first_bad === null, records, head, first_bad, at_ms: env.now(), took_ms, by };
     return this.last;

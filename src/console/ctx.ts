@@ -56,8 +56,6 @@ export interface Ctx extends Shared {
   params: Record<string, string>;
   query: Record<string, string>;
   form: Form;
-  /** A message left by the form before this page. */
-  notice: Notice | null;
   signal: AbortSignal;
   /** Performs an operation as this person; its roles, features and checks hold as on every surface. */
   call<T>(name: OpName, input?: Partial<RawInput>, headers?: { if_match?: string; accept?: string }): Promise<T>;
@@ -103,7 +101,7 @@ export const get = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ 
 export const post = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ method: "POST", path, run });
 
 export type CtxFacts = Shared &
-  Pick<Ctx, "mode" | "principal" | "csrf" | "params" | "query" | "form" | "notice" | "signal">;
+  Pick<Ctx, "mode" | "principal" | "csrf" | "params" | "query" | "form" | "signal">;
 
 export function createCtx(facts: CtxFacts): Ctx {
   const { app, principal, signal } = facts;

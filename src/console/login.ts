@@ -59,6 +59,6 @@ export function loginProblem(error: SvcError): string {
 /** Reached from another site: the strict cookie was not sent, and is sent once the reader comes from here. */
 export function arrivalPage(to: string): Html {
   return html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>svc</title><meta http-equiv="refresh" content="0;url=${to}">
-<script src="/console/assets/arrive.js"></script></head><body><p><a href="${to}">Continue to the console</a></p></body></html>`;
+<html lang="en"><head><meta charset="utf-8"><title>svc</title><meta http-equiv="refresh" content="0;url=${to}"></head>
+<body><main><p><a href="${to}">Continue to the console</a></p></main><script src="/console/assets/arrive.js"></script></body></html>`;
 }

@@ -64,7 +64,7 @@ class Console {
     this.mode = app.settings.console.mode === "open" ? "open" : "login";
     this.sessions = new Sessions(app.core, auth);
     this.pulse = new Pulse(app);
-    this.shared = { app, counts: new HourCounts(app.core.store), checkup: new LedgerCheckup(app.core) };
+    this.shared = { app, counts: new HourCounts(app.core.store), checkup: new LedgerCheckup(app) };
     this.flash = `${this.sessions.cookie}_said`;
   }
 
@@ -136,12 +136,13 @@ class Console {
     const visit = this.visits.get(request)!;
     if (visit.principal === null) return this.askToLogIn(request, reply);
     const live = request.headers["x-svc-live"] !== undefined;
-    const notice = live ? null : this.takeNotice(request, reply, visit.token);
-    return this.send(await route.run(this.ctx(request, visit.principal, notice)), request, reply);
+    const said = live ? null : this.takeNotice(request, reply, visit.token);
+    return this.send(await route.run(this.ctx(request, reply, visit.principal)), request, reply, said);
   }
 
-  private ctx(request: FastifyRequest, principal: Principal, notice: Notice | null) {
+  private ctx(request: FastifyRequest, reply: FastifyReply, principal: Principal) {
     const gone = new AbortController();
+    reply.raw.once("close", () => gone.abort());
     return createCtx({
       ...this.shared,
       mode: this.mode,
@@ -150,12 +151,16 @@ class Console {
       params: request.params as Record<string, string>,
       query: plainQuery(request.query),
       form: new Form(request.body),
-      notice,
       signal: gone.signal,
     });
   }
 
-  private async send(answer: Answer, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  private async send(
+    answer: Answer,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    said: Notice | null,
+  ): Promise<FastifyReply> {
     const visit = this.visits.get(request)!;
     if ("to" in answer) {
       if (answer.notice !== undefined)
@@ -167,9 +172,9 @@ class Console {
     }
     if ("content" in answer) return sendContent(reply, answer.content, answer.document ?? false);
     this.keepToken(reply, visit);
-    const ctx = this.ctx(request, visit.principal!, null);
+    const ctx = this.ctx(request, reply, visit.principal!);
     const seen = await glance(this.app);
-    return sendHtml(reply, answer.status ?? 200, shell(ctx, seen, answer.page, answer.notice ?? null));
+    return sendHtml(reply, answer.status ?? 200, shell(ctx, seen, answer.page, answer.notice ?? said));
   }
 
   private async events(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -178,7 +183,7 @@ class Console {
     const alive = async () => this.mode === "open" || (await this.sessions.holder(token)) !== undefined;
     const stream = this.pulse.open(alive);
     if (stream === null) throw new SvcError("too_many", "too many pages are open on this server");
-    request.raw.socket.once("close", () => stream.destroy());
+    reply.raw.once("close", () => stream.destroy());
     return reply.type("text/event-stream; charset=utf-8").header("x-accel-buffering", "no").send(stream);
   }
 
@@ -231,7 +236,7 @@ class Console {
     const status = failure?.status ?? 500;
     const seen = visit?.principal == null ? null : await glance(this.app).catch(() => null);
     if (seen === null) return sendHtml(reply, status, bareFailure(failure));
-    const ctx = this.ctx(request, visit!.principal!, null);
+    const ctx = this.ctx(request, reply, visit!.principal!);
     const page = { title: failureWords(failure).title, nav: null, body: failureBody(failure, backTo(request)) };
     return sendHtml(reply, status, shell(ctx, seen, page, null));
   }
@@ -268,10 +273,12 @@ function bareFailure(failure: Failure | null) {
   return bare(failureWords(failure).title, failureBody(failure, "/console"));
 }
 
-/** One value a name; a name given twice is not one that a page of ours made. */
+/** One value a name, and none for a field that was left empty. */
 function plainQuery(query: unknown): Record<string, string> {
   const entries = Object.entries(query as Record<string, unknown>);
-  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === "string" && entry[1] !== ""),
+  );
 }
 
 /** The page that a form stood on, if its browser says so and it is one of ours. */

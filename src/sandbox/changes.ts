@@ -50,7 +50,9 @@ export class ChangeSet {
 
   /** Throws when a change found nothing to change: a misspelt path must not look like a change without effect. */
   assertApplied(run_id: string): void {
-    const problems = this.changes.filter(({ applied }) => applied === 0).map((change) => lost(run_id, change));
+    const problems = this.changes
+      .filter(({ applied }) => applied === 0)
+      .map((change) => lost(run_id, change));
     if (problems.length > 0) throw invalid(problems.join("; "));
   }
 }
@@ -80,7 +82,8 @@ function replaced(here: Json | undefined, keys: readonly (string | number)[], va
 
 /** Whether two calls differ in a value that names their logical call. */
 export function isRenamed(paths: readonly string[], before: PastCall, after: PastCall): boolean {
-  const valueAt = (path: string, { args }: PastCall) => readPath(parsePath(path), { args, result: undefined });
+  const valueAt = (path: string, { args }: PastCall) =>
+    readPath(parsePath(path), { args, result: undefined });
   return paths.some((path) => {
     const [old, now] = [valueAt(path, before), valueAt(path, after)];
     if (old === undefined || now === undefined) return old !== now;

@@ -109,8 +109,7 @@ export class History {
       prerequisites: sound ? this.assumedTools(tool, state) : NO_TOOLS,
       approved: false,
       logical_call: how.renamed ? null : call.logical_call,
-      released: (holder) =>
-        sound && !how.renamed && !this.renamed.has(stepName(holder.run_id, holder.step)),
+      released: (holder) => sound && !how.renamed && !this.renamed.has(stepName(holder.run_id, holder.step)),
       dry: call.step === null && how.repeated,
       explain: (ruling: Ruling) => this.options.explain && ruling !== "allow" && ruling !== call.verdict,
     };

@@ -21,7 +21,8 @@ export function redactedReads(policy: Policy, call: PolicyCall): string[] {
     for (const { path } of rule.when) look(`rule ${rule.id}`, path);
   for (const budget of policy.budgets.matching(call)) look(`budget ${budget.id}`, budget.path);
   for (const kind of CONTENT_KINDS)
-    if ((policy.content[kind] ?? "off") !== "off") found.add(`the content check (${kind}) reads all arguments`);
+    if ((policy.content[kind] ?? "off") !== "off")
+      found.add(`the content check (${kind}) reads all arguments`);
   if (policy.content.max_bytes !== undefined) found.add("the content check (max_bytes) reads all arguments");
   return [...found];
 }

@@ -2,7 +2,7 @@
 import { policyCall } from "../engine/gather.ts";
 import { canonical } from "../kernel/canonical.ts";
 import type { PlanKind, RollbackPlan } from "../rollback/plan.ts";
-import { ChangeSet, type Change, isRenamed } from "./changes.ts";
+import { type Change, ChangeSet, isRenamed } from "./changes.ts";
 import { History } from "./history.ts";
 import { type PastCall, plainReasons, type Ruling } from "./past-call.ts";
 import { redactedReads } from "./redacted-reads.ts";
@@ -124,9 +124,13 @@ function replayed(
   const reads = call.redacted
     ? redactedReads(sandbox.rules.policy, policyCall(run, call.tool, call.args, manifest))
     : [];
-  const notes = reads.map((read) => `${read}, which capture redacted: the decision may differ from the live one`);
+  const notes = reads.map(
+    (read) => `${read}, which capture redacted: the decision may differ from the live one`,
+  );
   if (call.step === null && judgement.accepted)
-    notes.push("history refused this call; here it is taken to succeed, with a result made up from its manifest");
+    notes.push(
+      "history refused this call; here it is taken to succeed, with a result made up from its manifest",
+    );
   return {
     call: place,
     step: call.step,

@@ -3,8 +3,8 @@ import { policyCall } from "../engine/gather.ts";
 import { History } from "./history.ts";
 import { type PastCall, plainReasons, type Ruling } from "./past-call.ts";
 import { RedactionNotes } from "./redacted-reads.ts";
+import { CHANGES, type ChangeName, Review, type ReviewLine } from "./review.ts";
 import { causesOf, type Judgement, type Sandbox } from "./sandbox.ts";
-import { type ChangeName, CHANGES, Review, type ReviewLine } from "./review.ts";
 
 export interface SimulatedCall {
   run_id: string;

@@ -53,7 +53,12 @@ export interface SpeculationReport {
 }
 
 /** What each finding adds to a plan's rank; the highest risk score is added as it is. */
-export const RANK = { blocked: 10_000, approval: 10, irreversible_call: 50, not_fully_reversible: 25 } as const;
+export const RANK = {
+  blocked: 10_000,
+  approval: 10,
+  irreversible_call: 50,
+  not_fully_reversible: 25,
+} as const;
 
 export interface Speculating {
   actor: string;
@@ -161,7 +166,9 @@ class Tally {
       this.note(`call ${call} (${tool}): its result was made up from the manifest`);
     for (const source of undoPaths(manifest)) {
       if (readPath(parsePath(source), { args, result: answer }) !== undefined) continue;
-      this.note(`call ${call} (${tool}): its undo needs ${source}, which is not there, so it cannot be undone`);
+      this.note(
+        `call ${call} (${tool}): its undo needs ${source}, which is not there, so it cannot be undone`,
+      );
     }
     return answer;
   }
@@ -170,7 +177,9 @@ class Tally {
     const { fully_reversible, actions } = rollback_plan;
     const residue = actions.flatMap((action) => (action.kind === "compensate" ? action.residue : []));
     if (this.approvals.length > 0)
-      this.note(`${counted(this.approvals.length, "approval")} taken as given, so that the rest could be tried`);
+      this.note(
+        `${counted(this.approvals.length, "approval")} taken as given, so that the rest could be tried`,
+      );
     const left = this.plan.calls.length - 1 - (this.blocked_at?.call ?? this.plan.calls.length);
     if (left > 0) this.note(`${counted(left, "call")} behind the refused one not tried`);
     if (this.untold > 0) this.notes.push(`${this.untold} more notes are not listed`);

@@ -16,6 +16,7 @@ import type { Store } from "../../src/store/port.ts";
 import { startReceiver } from "../golden/notify/support/receivers.ts";
 import { fakeEnv } from "../support/env.ts";
 import { type SpeakOptions, speak } from "../support/io.ts";
+import { freshDatabase } from "../support/postgres.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -298,7 +299,7 @@ describe("OIDC", () => {
 
 describe("the signing key", () => {
   it("warns of its mode and fails on another kind", async () => {
-    write("sign.key", newKeyPair().private_pem, 0o640);
+    write("sign.key", newKeyPair().private_pem, 0o644);
     const env = { SVC_SIGNING_KEY: "sign.key" };
     expect((await doctor([], { env })).of("signing key")[0]).toMatch(/^warn: .*other accounts/);
     write("sign.key", newKeyPair().public_pem);
@@ -339,6 +340,26 @@ describe.each(["files", "sqlite"] as const)("a %s store", (store) => {
     const { code, of } = await doctor(["--store", store]);
     expect(code).toBe(1);
     expect(of("store")[0]).toMatch(/^fail: .*is not a folder/);
+  });
+});
+
+describe("a postgres store", () => {
+  it("is tried out like the others, and its password stays hidden", async () => {
+    const { url, drop } = await freshDatabase();
+    onTestFinished(drop);
+    const { code, of } = await doctor(["--store", "postgres"], { env: { SVC_DATABASE_URL: url } });
+    expect(code).toBe(0);
+    expect(of("store")[0]).toMatch(/^ok: postgres store at postgres.*takes writes; 0 records on the ledger$/);
+    const { password } = new URL(url);
+    if (password !== "") expect(of("store")[0]).not.toContain(password);
+  });
+
+  it("that does not answer is a failure", async () => {
+    const env = { SVC_STORE: "postgres", SVC_DATABASE_URL: "postgres://svc:hush-hush@127.0.0.1:1/svc" };
+    const { code, of } = await doctor([], { env });
+    expect(code).toBe(1);
+    expect(of("store")[0]).toMatch(/^fail: /);
+    expect(of("store")[0]).not.toContain("hush-hush");
   });
 });
 

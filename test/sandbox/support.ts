@@ -126,7 +126,8 @@ export async function capturing(options: CapturingOptions = {}): Promise<Capturi
     },
     async call(run_id, tool, args, result) {
       const decision = await ask(run_id, tool, args);
-      if (decision.decision === "block") throw new Error(`${tool} was blocked: ${decision.reasons.join("; ")}`);
+      if (decision.decision === "block")
+        throw new Error(`${tool} was blocked: ${decision.reasons.join("; ")}`);
       await done(run_id, decision.step, { status: "succeeded", ...(result === undefined ? {} : { result }) });
       return decision.step;
     },

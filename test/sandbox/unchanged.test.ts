@@ -80,42 +80,45 @@ async function live(s: Capturing, seed: number, turns: number): Promise<void> {
   }
 }
 
-it.each([1, 2, 3, 4, 5, 6])("history %i shows no differences under the policy it was decided by", async (seed) => {
-  const s = await capturing({ policy: POLICY, environment: "prod", capture: "{enabled: true, ttl: 52w}" });
-  await live(s, seed, 500);
-  const calls = await s.captured();
-  const { manifests, policy } = s.app.core.rules();
-  const job: Job = {
-    task: { kind: "simulate" },
-    manifests: manifests.all,
-    active: policy.doc,
-    policy: null,
-    now_ms: s.env.now(),
-    environment: "prod",
-    storeKey: s.app.core.storeKey,
-  };
-  const report = (await doJob(job, pages(calls))) as SimulationReport;
-  const with_verdict = (wanted: string) => calls.filter(({ verdict }) => verdict === wanted).length;
-  expect(with_verdict("allow")).toBeGreaterThan(100);
-  expect(with_verdict("block")).toBeGreaterThan(20);
-  expect(with_verdict("needs_approval")).toBeGreaterThan(20);
-  expect(calls.some(({ approval_used }) => approval_used)).toBe(true);
-  expect({ ...report, notes: [] }).toEqual({
-    summary: {
-      calls: calls.length,
-      runs: new Set(calls.map(({ run_id }) => run_id)).size,
-      unchanged: calls.length,
-      newly_blocked: 0,
-      newly_needs_approval: 0,
-      newly_allowed: 0,
-    },
-    changes: [],
-    newly_blocked: [],
-    newly_needs_approval: [],
-    newly_allowed: [],
-    notes: [],
-  });
-});
+it.each([1, 2, 3, 4, 5, 6])(
+  "history %i shows no differences under the policy it was decided by",
+  async (seed) => {
+    const s = await capturing({ policy: POLICY, environment: "prod", capture: "{enabled: true, ttl: 52w}" });
+    await live(s, seed, 500);
+    const calls = await s.captured();
+    const { manifests, policy } = s.app.core.rules();
+    const job: Job = {
+      task: { kind: "simulate" },
+      manifests: manifests.all,
+      active: policy.doc,
+      policy: null,
+      now_ms: s.env.now(),
+      environment: "prod",
+      storeKey: s.app.core.storeKey,
+    };
+    const report = (await doJob(job, pages(calls))) as SimulationReport;
+    const with_verdict = (wanted: string) => calls.filter(({ verdict }) => verdict === wanted).length;
+    expect(with_verdict("allow")).toBeGreaterThan(100);
+    expect(with_verdict("block")).toBeGreaterThan(20);
+    expect(with_verdict("needs_approval")).toBeGreaterThan(20);
+    expect(calls.some(({ approval_used }) => approval_used)).toBe(true);
+    expect({ ...report, notes: [] }).toEqual({
+      summary: {
+        calls: calls.length,
+        runs: new Set(calls.map(({ run_id }) => run_id)).size,
+        unchanged: calls.length,
+        newly_blocked: 0,
+        newly_needs_approval: 0,
+        newly_allowed: 0,
+      },
+      changes: [],
+      newly_blocked: [],
+      newly_needs_approval: [],
+      newly_allowed: [],
+      notes: [],
+    });
+  },
+);
 
 async function* pages<T>(list: readonly T[]): AsyncGenerator<readonly T[]> {
   for (let i = 0; i < list.length; i += 50) yield list.slice(i, i + 50);

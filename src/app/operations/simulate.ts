@@ -48,7 +48,9 @@ export const simulate = operation({
       newly_needs_approval: count,
       newly_allowed: count,
     }),
-    changes: z.array(z.looseObject({ change: z.string(), by: z.array(z.string()), calls: count, runs: count })),
+    changes: z.array(
+      z.looseObject({ change: z.string(), by: z.array(z.string()), calls: count, runs: count }),
+    ),
     newly_blocked: z.array(call),
     newly_needs_approval: z.array(call),
     newly_allowed: z.array(call),

@@ -114,7 +114,9 @@ class Run {
         return this.settle(message.report);
       case "failed": {
         const { code, problems } = message;
-        return this.fail(problems === null ? new SvcError(code, message.message) : new ProblemsError(problems));
+        return this.fail(
+          problems === null ? new SvcError(code, message.message) : new ProblemsError(problems),
+        );
       }
       case "broken":
         return this.fail(new Error(message.message));

@@ -50,6 +50,23 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row("halt", "halt new calls, and lift halts", async () => (await import("./halt.ts")).registerHalt),
   row(
+    "capture",
+    "list and delete captured calls",
+    async () => (await import("./capture.ts")).registerCapture,
+  ),
+  row(
+    "simulate",
+    "judge captured calls under another policy",
+    async () => (await import("./simulate.ts")).registerSimulate,
+  ),
+  row(
+    "replay",
+    "replay a captured run with changes",
+    async () => (await import("./replay.ts")).registerReplay,
+  ),
+  row("impact", "preview what a call would do", async () => (await import("./impact.ts")).registerImpact),
+  row("speculate", "try plans and rank them", async () => (await import("./speculate.ts")).registerSpeculate),
+  row(
     "retention",
     "delete the working data of old runs",
     async () => (await import("./retention.ts")).registerRetention,

@@ -24,11 +24,11 @@ td.num, th.num { text-align: right; font-variant-numeric: tabular-nums; }
 td { overflow-wrap: anywhere; }
 td.tight { white-space: nowrap; }
 code { font: .82rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
-.hash { color: var(--soft); font-size: .74rem; word-break: break-all; }
+.hash { color: var(--soft); font-size: .68rem; word-break: break-all; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.25rem; margin: .5rem 0; font-size: .92rem; }
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; margin: 1.1rem 0 0; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.6rem, 1fr)); gap: .6rem; margin: 1.1rem 0 0; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; background: var(--wash); }
 .card b { display: block; font-size: 1.35rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
 .card span { color: var(--soft); font-size: .82rem; }

@@ -52,12 +52,21 @@ ${facts(about(report).map(([name, value]) => [name, htmlCell(value)] as const))}
 }
 
 function htmlSection({ title, note, columns, rows, none }: Section): Markup {
+  if (columns === null) {
+    return html`<h2>${title}</h2>
+${facts(rows.map(([name, value]) => [words(name!), htmlCell(value!)] as const))}
+`;
+  }
   const isNumber = (i: number) => rows.length > 0 && rows.every((row) => "number" in row[i]!);
   const heads = columns.map((name, i) => ({ name, ...(isNumber(i) ? { kind: "num" as const } : {}) }));
   return html`<h2>${title}</h2>
 ${table(heads, rows.map((row) => row.map(htmlCell)), none)}
 ${note === undefined || rows.length === 0 ? "" : html`<p class="note">${note}</p>`}
 `;
+}
+
+function words(cell: Cell): string {
+  return "text" in cell ? cell.text : "";
 }
 
 function htmlCell(cell: Cell): Markup {
@@ -83,6 +92,7 @@ function toMarkdown(report: PeriodReport): string {
 }
 
 function markdownSection({ title, note, columns, rows, none }: Section): string[] {
+  if (columns === null) return [`## ${title}`, rows.map(([name, value]) => `- ${words(name!)}: ${markdownCell(value!)}`).join("\n")];
   if (rows.length === 0) return [`## ${title}`, none];
   return [`## ${title}`, markdownTable(columns, rows), ...(note === undefined ? [] : [note])];
 }

@@ -9,7 +9,8 @@ export type Cell = { text: string } | { name: string } | { number: number };
 export interface Section {
   title: string;
   note?: string;
-  columns: readonly string[];
+  /** Without columns, each row is a name and its value. */
+  columns: readonly string[] | null;
   rows: Cell[][];
   none: string;
 }
@@ -116,7 +117,7 @@ function approvals({ approvals }: PeriodReport): Section {
   const { median_decision_ms } = approvals;
   return {
     title: "Approvals",
-    columns: ["", ""],
+    columns: null,
     rows: [
       [t("Requested"), n(approvals.requested)],
       [t("Approved"), n(approvals.approved)],
@@ -134,7 +135,7 @@ function approvals({ approvals }: PeriodReport): Section {
 function rollbacks({ rollbacks }: PeriodReport): Section {
   return {
     title: "Rollback results",
-    columns: ["", ""],
+    columns: null,
     rows: [
       [t("Undos begun"), n(rollbacks.begun)],
       [t("Undone"), n(rollbacks.compensated)],

@@ -1,0 +1,88 @@
+/** `svc impact <tool>`: what a call would be answered now, and what it would mean. */
+import { parseArgs, previewImpact } from "../../app/operations/impact.ts";
+import { readTextFile } from "../../config/files.ts";
+import { compilePolicy } from "../../model/policy/compile.ts";
+import { loadPolicy } from "../../model/policy/load.ts";
+import type { ImpactReport } from "../../sandbox/impact.ts";
+import { globalOptions, type Register } from "../context.ts";
+import { columnsOf, fit } from "../fit.ts";
+import { type Io, inert, type Paint, table } from "../io.ts";
+
+export const registerImpact: Register = (program, context) => {
+  const { io } = context;
+  globalOptions(
+    program.command("impact <tool>").description("preview a call: decision, risk, approvers, undo"),
+  )
+    .option("--args <json>", "the call's arguments", "{}")
+    .option("--actor <name>", "who would make it", "cli")
+    .option("--policy <file>", "a policy file instead of the one in force")
+    .option("--json", "print the preview as JSON")
+    .action(async (tool: string, flags: Record<string, string>) => {
+      const args = parseArgs(flags["args"]!);
+      const policy = flags["policy"] === undefined ? undefined : await readCompiled(flags["policy"]);
+      await context.withApp(flags, async (app) => {
+        const report = await previewImpact(app, { tool, args, actor: flags["actor"]!, policy });
+        if (flags["json"]) io.out(JSON.stringify(report, null, 2));
+        else for (const line of describeImpact(report, io)) io.out(line);
+      });
+    });
+};
+
+async function readCompiled(file: string) {
+  return compilePolicy(loadPolicy(await readTextFile(file), file));
+}
+
+const PAINTED: Record<ImpactReport["decision"], keyof Paint> = {
+  allow: "green",
+  needs_approval: "yellow",
+  block: "red",
+};
+
+export function describeImpact(report: ImpactReport, io: Io): string[] {
+  const { color } = io;
+  const width = columnsOf(io);
+  const { effect, data_class, blast_radius, version } = report.labels;
+  const labels = { effect, "data class": data_class, "blast radius": blast_radius, version };
+  const named = Object.entries(labels).flatMap(([name, value]) =>
+    value === null ? [] : [`${name} ${value}`],
+  );
+  const points = Object.entries(report.risk.factors).map(([name, n]) => `${name.replaceAll("_", " ")} ${n}`);
+  const rows = [
+    ["  risk", `${report.risk.score} (${points.join(", ")})`],
+    ...(report.owner === null ? [] : [["  owner", report.owner]]),
+    ...(named.length === 0 ? [] : [["  labels", named.join(", ")]]),
+    ...(report.requires.length === 0 ? [] : [["  must run first", report.requires.join(", ")]]),
+    ...(report.approval === null ? [] : [["  approval", approvers(report.approval)]]),
+    ["  undo", undo(report.rollback)],
+  ];
+  return [
+    `${inert(report.tool)}: ${color[PAINTED[report.decision]](report.decision)}`,
+    ...report.reasons.map((reason) => fit(`  ${reason}`, width)),
+    ...table(rows.map((row) => row.map(inert))).map((line) => fit(line, width)),
+    ...report.warnings.map((warning) => color.yellow(fit(`warning: ${warning}`, width))),
+  ];
+}
+
+function approvers({ groups, quorum, needs }: NonNullable<ImpactReport["approval"]>): string {
+  const one = (need: { groups: string[]; quorum: number }) =>
+    `${need.quorum} of ${need.groups.length === 0 ? "anyone who may approve" : need.groups.join(", ")}`;
+  return needs.length > 1 ? needs.map(one).join(" and ") : one({ groups, quorum });
+}
+
+function undo({
+  outlook,
+  undo_tool,
+  kind,
+  residue,
+  verified,
+  needs_approval,
+}: ImpactReport["rollback"]): string {
+  if (undo_tool === null) return outlook;
+  const notes = [
+    kind,
+    verified ? "read back" : "not read back",
+    ...(needs_approval ? ["needs approval"] : []),
+  ];
+  const leaves = residue.length === 0 ? "" : `; leaves: ${residue.join("; ")}`;
+  return `${undo_tool} (${notes.join(", ")})${leaves}`;
+}

@@ -1,0 +1,120 @@
+/** `svc replay <run> --set <path>=<value>`: a captured run once more, as it was and with changes. */
+import { replayRun } from "../../app/sandbox/jobs.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { type Json, parseJson } from "../../kernel/json.ts";
+import { tryPath } from "../../kernel/paths.ts";
+import type { RollbackPlan } from "../../rollback/plan.ts";
+import type { Change } from "../../sandbox/changes.ts";
+import type { ReplayReport } from "../../sandbox/replay.ts";
+import { globalOptions, type Register } from "../context.ts";
+import { columnsOf, count, fit } from "../fit.ts";
+import { type Io, inert, table } from "../io.ts";
+import { readPolicy } from "./simulate.ts";
+
+export const registerReplay: Register = (program, context) => {
+  const { io } = context;
+  globalOptions(
+    program.command("replay <run>").description("replay a captured run with changes; nothing happens"),
+  )
+    .option(
+      "--set <path=value>",
+      "a change: <path>=<value> in every call, <step>.<path>=<value>, or tool:<tool>/<path>=<value>",
+      (text: string, all: string[]) => [...all, text],
+      [],
+    )
+    .option("--policy <file>", "replay the changed run under this policy")
+    .option("--json", "print the report as JSON")
+    .action(async (run_id: string, flags: Record<string, unknown>) => {
+      const changes = (flags["set"] as string[]).map(parseSet);
+      const file = flags["policy"] as string | undefined;
+      if (changes.length === 0 && file === undefined)
+        throw invalid("what is to be different? give --set <path>=<value>, or --policy <file>");
+      const policy = file === undefined ? null : await readPolicy(file);
+      await context.withApp(flags, async (app) => {
+        const report = JSON.parse(await replayRun(app, { run_id, policy, changes })) as ReplayReport;
+        if (flags["json"]) io.out(JSON.stringify(report, null, 2));
+        else for (const line of describeReplay(run_id, report, io)) io.out(line);
+      });
+    });
+};
+
+/** The three forms of `--set`. A path may leave `$args` out: `amount` is `$args.amount`. */
+export function parseSet(source: string): Change {
+  const equals = valueStart(source);
+  if (equals < 0) throw invalid(`--set ${source}: write <path>=<value>, such as $args.amount=20`);
+  const { step, tool, path } = target(source.slice(0, equals));
+  const full = path.startsWith("$") ? path : `$args${/^[.[]/.test(path) ? "" : "."}${path}`;
+  if (tryPath(full) === undefined)
+    throw invalid(
+      `--set ${source}: ${path} is not a path; write $args.name, $args["any name"] or $args.list[0]`,
+    );
+  return { step, tool, path: full, value: parseValue(source, source.slice(equals + 1)) };
+}
+
+/** The first `=` that is not part of a quoted name. */
+function valueStart(source: string): number {
+  let quoted = false;
+  for (let i = 0; i < source.length; i++) {
+    if (source[i] === "\\") i++;
+    else if (source[i] === '"') quoted = !quoted;
+    else if (source[i] === "=" && !quoted) return i;
+  }
+  return -1;
+}
+
+function target(left: string): { step: number | null; tool: string | null; path: string } {
+  if (left.startsWith("tool:")) {
+    const marked = left.search(/\/\$(?:args|result)(?:$|[.[])/);
+    const slash = marked >= 0 ? marked : left.lastIndexOf("/");
+    if (slash <= "tool:".length) throw invalid(`--set ${left}: write tool:<tool>/<path>=<value>`);
+    return { step: null, tool: left.slice("tool:".length, slash), path: left.slice(slash + 1) };
+  }
+  const [, step, path] = /^(\d{1,15})\.(.+)$/.exec(left) ?? [];
+  if (step !== undefined) return { step: Number(step), tool: null, path: path! };
+  return { step: null, tool: null, path: left };
+}
+
+/** JSON, or a plain word; what begins like JSON must be JSON. */
+function parseValue(source: string, text: string): Json {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (/^\s*[{["]/.test(text)) throw invalid(`--set ${source}: ${(error as Error).message}`);
+    return text;
+  }
+}
+
+export function describeReplay(run_id: string, report: ReplayReport, io: Io): string[] {
+  const { color } = io;
+  const width = columnsOf(io);
+  const { baseline, variant, differences } = report;
+  const changed = variant.filter((call) => call.changed).length;
+  const head = `run ${run_id}: ${count(baseline.length, "call")}, ${changed} changed, ${count(differences.length, "difference")}`;
+  const rows = differences.map((one) => [
+    `  ${one.step === null ? "-" : one.step}`,
+    inert(one.tool),
+    `${one.baseline.decision} -> ${one.variant.decision}`,
+    one.baseline.undo === one.variant.undo
+      ? ""
+      : `undo ${one.baseline.undo ?? "none"} -> ${one.variant.undo ?? "none"}`,
+    one.variant.reasons.map(inert).join("; "),
+  ]);
+  const plans = (["baseline", "variant"] as const).map((name) => planLine(name, report[`${name}_plan`]));
+  const notes = new Set([...baseline, ...variant].flatMap((call) => call.notes));
+  return [
+    fit(head, width),
+    ...table([["  step", "tool", "decision", "", ""], ...rows])
+      .slice(rows.length === 0 ? 1 : 0)
+      .map((line) => fit(line, width)),
+    ...plans,
+    ...[...notes].map((note) => color.dim(fit(`note: ${note}`, width))),
+  ];
+}
+
+function planLine(name: string, { actions, fully_reversible }: RollbackPlan): string {
+  const counts = new Map<string, number>();
+  for (const { kind } of actions) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const told = [...counts].map(([kind, n]) => `${n} ${kind}`).join(", ");
+  const verdict = fully_reversible ? "fully reversible" : "not fully reversible";
+  return `${name} rollback: ${verdict}${told === "" ? "" : ` (${told})`}`;
+}

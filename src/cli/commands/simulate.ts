@@ -1,0 +1,126 @@
+/** `svc simulate --policy <file or versions folder>`: exits 2 when something would be newly blocked. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { PolicyText } from "../../app/sandbox/job.ts";
+import { SIMULATION_PERIOD, simulateHistory } from "../../app/sandbox/jobs.ts";
+import { readTextFile } from "../../config/files.ts";
+import { parseSince } from "../../kernel/duration.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { compareVersions } from "../../model/manifest/version.ts";
+import type { ChangeName, ReviewLine } from "../../sandbox/review.ts";
+import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
+import { ATTENTION, globalOptions, type Register } from "../context.ts";
+import { columnsOf, count, fit, some } from "../fit.ts";
+import { type Io, inert, type Paint, table } from "../io.ts";
+import { nothingCaptured } from "./capture.ts";
+
+export const registerSimulate: Register = (program, context) => {
+  const { io } = context;
+  globalOptions(
+    program.command("simulate").description("judge the captured calls again under a policy; changes nothing"),
+  )
+    .option(
+      "--policy <path>",
+      "a policy file, or a folder of versions (its newest); the one in force otherwise",
+    )
+    .option("--since <period>", "how far back to look: a period such as 2d, or a date", SIMULATION_PERIOD)
+    .option("--run <id>", "only the calls of this run")
+    .option("--json", "print the report as JSON")
+    .action(async (flags: Record<string, string>) => {
+      const policy = flags["policy"] === undefined ? null : await readPolicy(flags["policy"]);
+      await context.withApp(flags, async (app) => {
+        const since = flags["since"]!;
+        const input = { policy, since, run_id: flags["run"] };
+        const from_ms = parseSince(since, app.core.env.now(), "--since");
+        const report = JSON.parse(await simulateHistory(app, input)) as SimulationReport;
+        if (flags["json"]) io.out(JSON.stringify(report, null, 2));
+        else {
+          const title = policy?.file ?? "the policy in force";
+          for (const line of describeSimulation(report, `${title}, since ${day(from_ms)}`, io)) io.out(line);
+          if (report.summary.calls === 0) io.err(nothingCaptured(app));
+        }
+        if (report.summary.newly_blocked > 0) context.done(ATTENTION);
+      });
+    });
+};
+
+/** A policy file, or the newest version of a folder: the one that somebody is about to activate. */
+export async function readPolicy(path: string): Promise<PolicyText> {
+  const folder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  const file = folder ? join(path, await newestVersion(path)) : path;
+  return { text: await readTextFile(file), file };
+}
+
+const VERSION_FILE = /^(?:.*[^\d.])?(\d+(?:\.\d+)*)\.ya?ml$/;
+
+async function newestVersion(folder: string): Promise<string> {
+  let newest: { name: string; version: string } | undefined;
+  for (const name of (await readdir(folder)).sort()) {
+    const version = VERSION_FILE.exec(name)?.[1];
+    if (version === undefined) continue;
+    if (newest === undefined || compareVersions(version, newest.version) > 0) newest = { name, version };
+  }
+  if (newest === undefined) throw invalid(`${folder}: holds no policy version such as 3.yaml`);
+  return newest.name;
+}
+
+const WORDS: Record<ChangeName, { one: string; many: string; paint: keyof Paint }> = {
+  newly_blocked: { one: "newly blocked", many: "newly blocked", paint: "red" },
+  newly_needs_approval: { one: "newly needs approval", many: "newly need approval", paint: "yellow" },
+  newly_allowed: { one: "newly allowed", many: "newly allowed", paint: "green" },
+};
+const SHOWN_CHANGES = 20;
+const SHOWN_CALLS = 20;
+
+export function describeSimulation(report: SimulationReport, title: string, io: Io): string[] {
+  const { summary, changes, notes } = report;
+  const width = columnsOf(io);
+  const lines = [
+    fit(`${title}: ${count(summary.calls, "captured call")} in ${count(summary.runs, "run")}`, width),
+    ...changes.slice(0, SHOWN_CHANGES).flatMap((line) => reviewed(line, width, io.color)),
+  ];
+  if (changes.length > SHOWN_CHANGES)
+    lines.push(`and ${changes.length - SHOWN_CHANGES} more kinds of change`);
+  lines.push(`${count(summary.unchanged, "call")} unchanged`);
+  const calls = [...report.newly_blocked, ...report.newly_needs_approval, ...report.newly_allowed];
+  if (calls.length > 0) lines.push("", ...callTable(calls, width, io.color));
+  const changed = summary.newly_blocked + summary.newly_needs_approval + summary.newly_allowed;
+  if (changed > SHOWN_CALLS) lines.push(io.color.dim(`  and ${changed - SHOWN_CALLS} more; see --json`));
+  for (const note of notes) lines.push(fit(`note: ${note}`, width));
+  return lines;
+}
+
+/** `12 calls newly blocked by rule big-refunds, in 3 runs: a, b, c`, and under it the tools and the reason. */
+function reviewed(line: ReviewLine, width: number, color: Paint): string[] {
+  const { change, by, calls, runs, run_ids, tools, reason } = line;
+  const words = WORDS[change];
+  const said = calls === 1 ? words.one : words.many;
+  const cause = change === "newly_allowed" || by.length === 0 ? "" : ` by ${by.map(inert).join(" and ")}`;
+  const head = `${count(calls, "call")} ${said}${cause}, in ${count(runs, "run")}: ${some(run_ids, runs)}`;
+  const why = reason === null ? "" : `${change === "newly_allowed" ? "was: " : ""}${reason}`;
+  const below = [tools.map(inert).join(", "), why].filter((part) => part !== "").join(": ");
+  return [color[words.paint](fit(head, width)), color.dim(`    ${fit(below, width - 4)}`)];
+}
+
+function callTable(calls: readonly SimulatedCall[], width: number, color: Paint): string[] {
+  const rows = calls
+    .slice(0, SHOWN_CALLS)
+    .map((call) => [
+      `  ${inert(call.run_id)}`,
+      call.step === null ? "-" : String(call.step),
+      inert(call.tool),
+      call.old.decision,
+      "->",
+      call.new.decision,
+      (call.new.decision === "allow" ? call.old.reasons : call.new.reasons).map(inert).join("; "),
+    ]);
+  const [head, ...rest] = table([["  run", "step", "tool", "was", "", "now", "why"], ...rows]);
+  return [color.dim(fit(head!, width)), ...rest.map((line) => fit(line, width))];
+}
+
+function day(ms: number): string {
+  return new Date(ms).toISOString().replace(/:\d\d\.\d{3}Z$/, "Z");
+}

@@ -1,0 +1,150 @@
+/** The first page: how much is decided and how, what waits for a person, what needs attention, is the ledger sound. */
+import type { Alert } from "../../alerts/kinds.ts";
+import type { FoundRun } from "../../app/run-search.ts";
+import type { ApprovalView } from "../../model/approval.ts";
+import { type Answer, type Ctx, get } from "../ctx.ts";
+import { DECISIONS, type DecisionName, type Hour } from "../hour-counts.ts";
+import { html, type Html, type Part } from "../html.ts";
+import { card, command, empty, pageHead } from "../parts/blocks.ts";
+import { hoursChart, legend } from "../parts/charts.ts";
+import { hashText, runLink } from "../parts/ids.ts";
+import { mark, plural, severityMark } from "../parts/marks.ts";
+import { readTrail, trail } from "../parts/records.ts";
+import { ago, span } from "../parts/time.ts";
+import { openApprovals } from "./approval-data.ts";
+
+const FEW = 6;
+
+export const overviewRoutes = [get("/", overview), get("/edge", edge)];
+
+async function overview(ctx: Ctx): Promise<Answer> {
+  const { core } = ctx.app;
+  const now = core.env.now();
+  const [day, open, alerts, attention, head] = await Promise.all([
+    ctx.counts.lastDay(now),
+    openApprovals(ctx, 100),
+    ctx.call<{ alerts: Alert[] }>("GET /v1/alerts"),
+    ctx.call<{ runs: FoundRun[] }>("GET /v1/search/runs", { query: { attention: "1", limit: String(FEW) } }),
+    core.store.head(),
+  ]);
+  const newest = await core.store.records({ order: "desc", limit: 8 });
+  const totals = sum(day.hours);
+  const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
+<div id="overview" data-live>
+<div class="tiles">${tiles(ctx, totals, open, alerts.alerts, head)}</div>
+${
+  head.records === 0
+    ? firstSteps(ctx)
+    : html`${card({ title: "Calls per hour", aside: legend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">A long ledger: older hours are still being counted and fill in as this page is read again.</p>`)}
+<div class="columns">${waitingCard(open, now)}${attentionCard(alerts.alerts, attention.runs, now)}</div>
+${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trail(readTrail(newest), { runs: true }))}`
+}</div>`;
+  return { page: { title: "Overview", nav: "overview", body, live: "/console" } };
+}
+
+/** Only what stands around every page, for pages of which nothing else is live. */
+async function edge(): Promise<Answer> {
+  return { page: { title: "svc", nav: null, body: html`<h1>Console</h1>` } };
+}
+
+function sum(hours: readonly Hour[]): Record<DecisionName, number> {
+  return Object.fromEntries(
+    DECISIONS.map((name) => [name, hours.reduce((total, hour) => total + Math.max(0, hour[name]), 0)]),
+  ) as Record<DecisionName, number>;
+}
+
+function chartWords(totals: Record<DecisionName, number>): string {
+  const { allowed, would_block, waiting, blocked } = totals;
+  return `Calls of the last 24 hours by decision: ${allowed} allowed, ${would_block} would be blocked, ${waiting} waited for approval, ${blocked} blocked.`;
+}
+
+function tile(label: string, value: Part, note: Part, to: string, tone = ""): Html {
+  return html`<a class="tile ${tone}" href="${to}"><span class="tile-label">${label}</span><span class="tile-value">${value}</span><span class="tile-note">${note}</span></a>`;
+}
+
+function tiles(
+  ctx: Ctx,
+  totals: Record<DecisionName, number>,
+  open: readonly ApprovalView[],
+  alerts: readonly Alert[],
+  head: { records: number; hash: string },
+): Html[] {
+  const now = ctx.app.core.env.now();
+  const calls = DECISIONS.reduce((total, name) => total + totals[name], 0);
+  const refused = totals.blocked;
+  const oldest = open[0];
+  const { last } = ctx.checkup;
+  return [
+    tile("Calls in 24 hours", calls.toLocaleString("en"), refused === 0 ? "none blocked" : `${refused} blocked`, "/console/runs"),
+    tile(
+      "Waiting for approval",
+      open.length >= 100 ? "100+" : String(open.length),
+      oldest === undefined ? "nobody waits" : `the oldest for ${span(now - oldest.requested_ms)}`,
+      "/console/approvals",
+      open.length > 0 ? "warn" : "",
+    ),
+    tile(
+      "Alerts",
+      String(alerts.length),
+      alerts.length === 0 ? "all quiet" : (alerts.find(({ severity }) => severity === "critical") ?? alerts[0]!).title,
+      "/console/alerts",
+      alerts.length > 0 ? "bad" : "",
+    ),
+    tile(
+      "Ledger",
+      head.records.toLocaleString("en"),
+      last === null
+        ? html`records; not verified here yet`
+        : last.ok
+          ? html`records; verified ${ago(last.at_ms, now)}`
+          : html`record ${last.first_bad?.seq ?? ""} is bad`,
+      "/console/evidence",
+      last?.ok === false ? "bad" : "",
+    ),
+  ];
+}
+
+function waitingCard(open: readonly ApprovalView[], now: number): Html {
+  const items = open.slice(0, FEW).map(
+    (one) => html`<li><a class="item" href="/console/approvals#${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
+  );
+  return card(
+    { title: "Waiting for a person", aside: html`<a href="/console/approvals">Decide</a>` },
+    items.length === 0
+      ? html`<p class="calm">Nobody waits.</p>`
+      : html`<ul class="items">${items}</ul>${open.length > FEW ? html`<p class="soft">and ${open.length - FEW} more</p>` : null}`,
+  );
+}
+
+function attentionCard(alerts: readonly Alert[], runs: readonly FoundRun[], now: number): Html {
+  const told = alerts.slice(0, FEW).map(
+    (one) => html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${one.message}</span></a></li>`,
+  );
+  const known = new Set(alerts.map(({ run_id }) => run_id));
+  const others = runs
+    .filter(({ run_id }) => !known.has(run_id))
+    .map((run) => html`<li><span class="item"><span class="item-main">${mark("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${ago(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${plural(run.unresolved, "unknown outcome")}</span></span></li>`);
+  return card(
+    { title: "Needs attention", aside: html`<a href="/console/runs?attention=1">Runs</a>` },
+    told.length + others.length === 0
+      ? html`<p class="calm">All quiet.</p>`
+      : html`<ul class="items">${told}${others.slice(0, FEW)}</ul>`,
+  );
+}
+
+/** A service that has decided nothing yet: how the first decision comes about. */
+function firstSteps(ctx: Ctx): Html {
+  const { manifests } = ctx.app.core.rules();
+  return card(
+    { title: "Nothing was decided yet" },
+    empty(
+      "Three steps to the first decision",
+      html`<ol class="steps-list"><li>${
+        manifests.all.length === 0
+          ? html`Describe your tools in manifests and name their folder: ${command("svc server -m manifests/")}`
+          : html`${plural(manifests.all.length, "manifest is", "manifests are")} loaded: <a href="/console/tools">see the tools</a>.`
+      }</li><li>Give an agent a key (<a href="/console/settings#keys">Settings</a>, for admins), and let it open a run: <code>POST /v1/runs</code>.</li><li>Before each call the agent asks <code>POST /v1/runs/{id}/intents</code>, and goes ahead only on <code>allow</code>.</li></ol>`,
+      html`<p class="soft">Every answer will stand here and on the ledger, whose head is ${hashText("0".repeat(64), "the head")} until then.</p>`,
+    ),
+  );
+}

@@ -1,0 +1,77 @@
+/** Ledger records as people read them: what happened, by whom, and the hash that the next one builds on. */
+import { sha256Hex } from "../../kernel/hash.ts";
+import { EVENTS, isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
+import { type LedgerRecord, splitLine } from "../../ledger/record.ts";
+import { html, type Html, nothing } from "../html.ts";
+import { hashText, runLink } from "./ids.ts";
+import { mark, type Tone } from "./marks.ts";
+import { when } from "./time.ts";
+
+export const EVENT_TONES: Record<LedgerEvent, Tone> = {
+  blocked: "bad",
+  would_block: "warn",
+  approved: "good",
+  denied: "bad",
+  intended: "info",
+  succeeded: "good",
+  failed: "quiet",
+  uncertain: "warn",
+  compensating: "info",
+  compensated: "good",
+  compensation_failed: "bad",
+  verified: "good",
+  verification_failed: "bad",
+  unverified: "warn",
+  purged: "quiet",
+  approval_expired: "quiet",
+  approval_escalated: "warn",
+  delegated: "info",
+  delegation_revoked: "quiet",
+  halted: "bad",
+  resumed: "good",
+  key_created: "info",
+  key_changed: "info",
+  key_deleted: "warn",
+  manifest_published: "info",
+  manifest_approved: "good",
+  manifest_deprecated: "quiet",
+  policy_activated: "info",
+  reloaded: "quiet",
+};
+
+export function eventMark(event: string): Html {
+  return isLedgerEvent(event) ? mark(EVENT_TONES[event], event, EVENTS[event]) : mark("quiet", event);
+}
+
+export interface Trailed {
+  record: LedgerRecord;
+  /** Whether the hash that stands on the line is the hash of the line. */
+  sound: boolean;
+}
+
+export function readTrail(lines: readonly string[]): Trailed[] {
+  return lines.map((line) => {
+    const split = splitLine(line);
+    return {
+      record: JSON.parse(line) as LedgerRecord,
+      sound: split !== undefined && sha256Hex(split.body) === split.hash,
+    };
+  });
+}
+
+/** Records one below the other, joined where one's hash is the next one's foundation. */
+export function trail(items: readonly Trailed[], options: { runs: boolean }): Html {
+  const rows = items.map(({ record, sound }, i) => {
+    const below = items[i + 1]?.record;
+    const linked = below !== undefined && (below.prev === record.hash || below.hash === record.prev);
+    return html`<li class="record${linked ? " linked" : ""}">
+<div class="record-head"><span class="seq">#${record.seq}</span>${eventMark(record.event)}${
+      record.tool === undefined ? null : html`<code>${record.tool}</code>`
+    }${record.step === undefined ? null : html`<span class="soft">step ${record.step}</span>`}<span class="record-by">${record.actor}</span>${when(record.ts_ms)}</div>
+${record.detail === undefined ? null : html`<p class="record-detail">${record.detail}</p>`}
+<p class="record-foot">${hashText(record.hash)}${sound ? null : mark("bad", "hash does not match its record")}${
+      options.runs && record.run_id !== undefined ? runLink(record.run_id) : nothing
+    }</p></li>`;
+  });
+  return html`<ol class="trail">${rows}</ol>`;
+}

@@ -1,0 +1,80 @@
+/** The power is cut at any moment: what was acknowledged is there, the rest whole or not, and it starts. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { seeded } from "../../../test/support/env.ts";
+import { inlineHelper } from "../../../test/support/faulty-disk.ts";
+import { PowerDisk } from "../../../test/support/power-disk.ts";
+import { expectConsistent, work } from "../../../test/support/store-work.ts";
+import { tempDir } from "../../../test/support/tmp.ts";
+import { filesJobs } from "./jobs.ts";
+import { openFilesStore } from "./store.ts";
+
+const CUTS = Number(process.env.SVC_TEST_POWER_CUTS ?? 150);
+const bounds = { changes: 30, records: 100, bytes: 1_000_000 };
+/** Calls of opening a new store; what happens before the first answer is of no interest here. */
+const OPENING = 12;
+
+function open(folder: string, warn: (message: string) => void, disk: PowerDisk) {
+  return openFilesStore(folder, warn, { disk, bounds, helper: inlineHelper(() => filesJobs(folder)) });
+}
+
+async function trial(seed: number): Promise<number> {
+  const random = seeded(seed);
+  const root = tempDir("power");
+  const folder = join(root, "data");
+  const disk = new PowerDisk();
+  const store = await open(folder, () => {}, disk);
+  disk.cutAt = disk.calls + OPENING + Math.floor(random() * 150);
+  const acked: string[] = [];
+  const write = async (writer: number): Promise<void> => {
+    for (let i = 0; !disk.isCut; i++) {
+      const name = `w${writer}-${i}`;
+      await work(store, name, 1 + ((i + writer) % 3));
+      acked.push(name);
+    }
+  };
+  for (const writer of [0, 1, 2, 3]) void write(writer).catch(() => {});
+  while (!disk.isCut) await new Promise((resolve) => setImmediate(resolve));
+
+  // Twice: the second cut comes while the first one is being recovered from, or just after.
+  let image = folder;
+  let last = disk;
+  for (let cut = 0; cut < 2; cut++) {
+    const next = join(root, `after-${cut}`);
+    mkdirSync(next);
+    last.image(image, next, random);
+    image = next;
+    last = new PowerDisk();
+    if (cut === 0) {
+      last.cutAt = Math.floor(random() * 25);
+      void open(image, () => {}, last).catch(() => {});
+      for (let turn = 0; turn < 200 && !last.isCut; turn++)
+        await new Promise((resolve) => setImmediate(resolve));
+      last.cutAt = 0;
+    }
+  }
+  const warnings: string[] = [];
+  const back = await open(image, (message) => warnings.push(message), last);
+  const units = await expectConsistent(back);
+  for (const name of acked) expect(units.has(name), `${name} was acknowledged (seed ${seed})`).toBe(true);
+  await work(back, "after");
+  await back.ready();
+  await expectConsistent(back);
+  await back.close();
+  return acked.length;
+}
+
+describe("a power cut", () => {
+  it(`loses nothing that was answered for (${CUTS} cuts)`, { timeout: 60_000 + CUTS * 1_000 }, async () => {
+    let counted = 0;
+    for (let seed = 1; seed <= CUTS; seed++) {
+      const acked = await trial(seed).catch((error) => {
+        throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error });
+      });
+      if (acked > 0) counted++;
+    }
+    // A cut before the first answer proves nothing.
+    expect(counted).toBeGreaterThan(CUTS * 0.8);
+  });
+});
