@@ -6,6 +6,7 @@ import { conflict, invalid } from "../kernel/errors.ts";
 import { keyedHash, sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { needsOf } from "../store/batch.ts";
 import type { Unit } from "../store/port.ts";
 
 export type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
@@ -32,7 +33,7 @@ export function withReply<T>(
   );
   const request_hash = keyedHash(scope.run.salt, scope.request);
   return {
-    needs: [...(unit.needs ?? []), ["replies", address]],
+    needs: () => [...needsOf(unit), ["replies", address]],
     run(tx) {
       const first = tx.get("replies", address);
       if (first !== undefined) {

@@ -3,12 +3,15 @@ import type { Core, DecidedCall, FinishedCall } from "../engine/core.ts";
 import { intentNeeds } from "../engine/gather.ts";
 import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import type { Manifest } from "../model/manifest/types.ts";
 import { type PastCall, rulingOf } from "../sandbox/past-call.ts";
-import { redactPart } from "./redact.ts";
+import { type RedactionRules, redactPart } from "./redact.ts";
 
 export interface CaptureRules {
   ttl_ms: number;
   redact_pii: boolean;
+  /** Asked often while a call is prepared: a promise where other work should come first. */
+  pause?: () => Promise<void> | undefined;
 }
 
 /** A decided call, and the record that its decision left on the ledger. */
@@ -23,13 +26,13 @@ export function captureKey(seq: number): string {
   return String(seq).padStart(16, "0");
 }
 
-export function capturedCall(
+export async function capturedCall(
   core: Core,
   { call, record, approval_used }: Decided,
   rules: CaptureRules,
-): PastCall {
+): Promise<PastCall> {
   const { run, tool, decision, manifest } = call;
-  const args = redactPart("args", call.args, manifest, rules.redact_pii);
+  const args = await redactPart("args", call.args, redactionFor(manifest, rules));
   const { needs_approval } = call;
   return {
     run_id: run.run_id,
@@ -68,10 +71,10 @@ function logicalCall(core: Core, { run, tool, args, manifest }: DecidedCall): st
 /** What the outcome adds to a captured call. */
 export type Finish = Pick<PastCall, "outcome" | "result" | "has_result" | "finished_ms" | "redacted">;
 
-export function finishOf(call: FinishedCall, rules: CaptureRules): Finish {
+export async function finishOf(call: FinishedCall, rules: CaptureRules): Promise<Finish> {
   const told = call.result !== undefined;
   const result = told
-    ? redactPart("result", call.result as Json, call.manifest, rules.redact_pii)
+    ? await redactPart("result", call.result as Json, redactionFor(call.manifest, rules))
     : { value: null, changed: false };
   return {
     outcome: call.status,
@@ -80,4 +83,8 @@ export function finishOf(call: FinishedCall, rules: CaptureRules): Finish {
     finished_ms: call.step.finished_ms,
     redacted: result.changed,
   };
+}
+
+function redactionFor(manifest: Manifest | null, { redact_pii, pause }: CaptureRules): RedactionRules {
+  return { manifest, pii: redact_pii, ...(pause === undefined ? {} : { pause }) };
 }

@@ -35,7 +35,6 @@ export interface CaptureStats {
 }
 
 const BATCH = { items: 64, weight: 256 * 1_024 };
-/** Redaction gives way to requests this often. */
 const WORK_MS = 5;
 /** The call and its outcome may come through different processes, the outcome a little ahead. */
 const RETRY = { tries: 4, wait_ms: 250, while_ms: 30_000 };
@@ -49,13 +48,14 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
   private early: Item[] = [];
   private latest: { record: LedgerRecord; approval_used: boolean } | undefined;
   private working: Promise<void> | undefined;
+  private since = 0;
   private readonly counts = { ok: 0, failed: 0, dropped: 0 };
   private untold: { n: number; why: string } | undefined;
   private told_at = Number.NEGATIVE_INFINITY;
 
   constructor(core: Core, rules: CaptureRules, log: Logger) {
     this.core = core;
-    this.rules = rules;
+    this.rules = { ...rules, pause: this.pause };
     this.log = log;
   }
 
@@ -71,9 +71,8 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
     const { latest } = this;
     this.latest = undefined;
     if (latest?.record.run_id !== call.run.run_id || latest.record.run_seq !== call.run.next_run_seq - 1) {
-      return this.warn("a decision came without its record", 1);
-    }
-    this.push({ kind: "decided", weight: weightOf(call.args), decided: { call, ...latest } });
+      this.warn("a decision came without its record", 1);
+    } else this.push({ kind: "decided", weight: weightOf(call.args), decided: { call, ...latest } });
   };
 
   readonly outcomeReported = (call: FinishedCall): void => {
@@ -96,9 +95,8 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
   private push(item: Item): void {
     if (!this.queue.push(item)) {
       this.counts.dropped++;
-      return this.warn("too many calls wait to be captured", 1);
-    }
-    this.working ??= this.work();
+      this.warn("too many calls wait to be captured", 1);
+    } else this.working ??= this.work();
   }
 
   private async work(): Promise<void> {
@@ -118,24 +116,27 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
 
   private async prepare(batch: readonly Item[]): Promise<Write[]> {
     const writes: Write[] = [];
-    let since = performance.now();
-    for (const item of batch) {
-      writes.push(this.prepared(item));
-      if (performance.now() - since < WORK_MS) continue;
-      await nextTurn();
-      since = performance.now();
-    }
+    this.since = performance.now();
+    for (const item of batch) writes.push(await this.prepared(item));
     return writes;
   }
 
-  private prepared(item: Item): Write {
+  private async prepared(item: Item): Promise<Write> {
     if (item.kind === "decided") {
-      const call = capturedCall(this.core, item.decided, this.rules);
+      const call = await capturedCall(this.core, item.decided, this.rules);
       return { kind: "call", key: captureKey(item.decided.record.seq), call };
     }
     const key = captureKey(item.call.step.intended_seq);
-    return { kind: "finish", key, finish: finishOf(item.call, this.rules), item };
+    return { kind: "finish", key, finish: await finishOf(item.call, this.rules), item };
   }
+
+  /** Redaction gives way to requests every few milliseconds. */
+  private readonly pause = (): Promise<void> | undefined => {
+    if (performance.now() - this.since < WORK_MS) return undefined;
+    return nextTurn().then(() => {
+      this.since = performance.now();
+    });
+  };
 
   private async write(writes: readonly Write[]): Promise<void> {
     const missing = await this.core.store.transact(writeUnit(writes));

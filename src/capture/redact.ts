@@ -21,16 +21,39 @@ export interface Redacted {
   changed: boolean;
 }
 
-export function redactPart(
+export interface RedactionRules {
+  manifest: Manifest | null;
+  pii: boolean;
+  /** Asked between two strings: a promise where other work should come first. */
+  pause?: () => Promise<void> | undefined;
+}
+
+/** Looking into strings is all that takes time, so they are cleaned one by one and then put back. */
+export async function redactPart(
   part: keyof CallValues,
   value: Json,
-  manifest: Manifest | null,
-  pii: boolean,
-): Redacted {
+  { manifest, pii, pause }: RedactionRules,
+): Promise<Redacted> {
   const declared = withoutPaths(part, value, manifest?.audit.redaction ?? []);
-  const walker = new Walker(pii);
+  const cleaned = new Map<string, string>();
+  const found: [text: string, key: string | undefined][] = [];
+  new Walker((text, key) => {
+    found.push([text, key]);
+    return text;
+  }).walk(declared, undefined, 1);
+  for (const [text, key] of found) {
+    const name = nameOf(text, key);
+    if (!cleaned.has(name)) cleaned.set(name, safeText(text, key, pii));
+    await pause?.();
+  }
+  const walker = new Walker((text, key) => cleaned.get(nameOf(text, key))!);
   const safe = walker.walk(declared, undefined, 1);
   return { value: safe, changed: walker.changed || declared !== value };
+}
+
+/** The same text under another name of a field may be read otherwise. */
+function nameOf(text: string, key: string | undefined): string {
+  return key === undefined ? text : `${key}\u0000${text}`;
 }
 
 function withoutPaths(part: keyof CallValues, value: Json, paths: readonly string[]): Json {
@@ -58,10 +81,10 @@ function masked(here: Json | undefined, keys: readonly (string | number)[]): Jso
 
 class Walker {
   changed = false;
-  private readonly pii: boolean;
+  private readonly clean: (text: string, key: string | undefined) => string;
 
-  constructor(pii: boolean) {
-    this.pii = pii;
+  constructor(clean: (text: string, key: string | undefined) => string) {
+    this.clean = clean;
   }
 
   walk(value: Json, key: string | undefined, depth: number): Json {
@@ -76,7 +99,7 @@ class Walker {
   }
 
   private text(text: string, key: string | undefined): string {
-    const safe = safeText(text, key, this.pii);
+    const safe = this.clean(text, key);
     if (safe !== text) this.changed = true;
     return safe;
   }

@@ -13,7 +13,7 @@ export function columnsOf({ tty, env }: Io): number {
 }
 
 /** One harmless line of at most so many characters. */
-export function fit(text: string, width: number): string {
+export function fitted(text: string, width: number): string {
   const line = inert(text);
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }

@@ -36,6 +36,17 @@ export interface Gathered {
   idempotency: string | null;
 }
 
+/** The keyed hash of the call's arguments, computed once however often the unit is run. */
+export type HashArgs = (salt: string) => string;
+
+export function hashArgsOnce(args: Json): HashArgs {
+  let known: { salt: string; hash: string } | undefined;
+  return (salt) => {
+    if (known?.salt !== salt) known = { salt, hash: keyedHash(salt, args) };
+    return known.hash;
+  };
+}
+
 export function policyCall(run: RunFacts, tool: string, args: Json, manifest: Manifest | null): PolicyCall {
   return {
     tool,
@@ -51,13 +62,18 @@ export function policyCall(run: RunFacts, tool: string, args: Json, manifest: Ma
 }
 
 /** The documents an intent will read, for a run whose unchanging facts are known. */
-export function intentNeeds(core: Core, run: RunFacts, input: IntentInput): Key[] {
+export function intentNeeds(
+  core: Core,
+  run: RunFacts,
+  input: IntentInput,
+  hashArgs: HashArgs = hashArgsOnce(input.args),
+): Key[] {
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const needs: Key[] = [
     ["runs", run.run_id],
     ["halts", HALTS_KEY],
-    ["approval_slots", slotKey(run.run_id, input.tool, keyedHash(run.salt, input.args))],
+    ["approval_slots", slotKey(run.run_id, input.tool, hashArgs(run.salt))],
     ["run_tools", runToolKey(run.run_id, input.tool)],
   ];
   for (const tool of manifest?.requires ?? []) needs.push(["run_tools", runToolKey(run.run_id, tool)]);
@@ -76,11 +92,12 @@ export function gather(
   run: RunDoc,
   input: IntentInput,
   fresh_approval_id: string,
+  hashArgs: HashArgs,
 ): Gathered {
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);
-  const args_hash = keyedHash(run.salt, input.args);
+  const args_hash = hashArgs(run.salt);
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
   const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
   const facts: Facts = {

@@ -9,7 +9,7 @@ import { type Asking, type Core, ENGINE } from "./core.ts";
 import { decide } from "./decide/decide.ts";
 import type { Facts } from "./decide/facts.ts";
 import type { Decision, Verdict } from "./decide/verdict.ts";
-import { type Gathered, gather, type IntentInput, intentNeeds, type RunFacts } from "./gather.ts";
+import { type Gathered, gather, hashArgsOnce, type IntentInput, intentNeeds, type RunFacts } from "./gather.ts";
 import { compensationKey, runToolKey, stepKey } from "./keys.ts";
 import { loadRun, unknownRun } from "./load-run.ts";
 import { appendRunRecord } from "./records.ts";
@@ -35,13 +35,14 @@ export function intentUnit(
   known?: RunFacts,
 ): Unit<IntentResult> {
   const fresh_approval_id = `apr_${core.env.uuid()}`;
+  const hashArgs = hashArgsOnce(input.args);
   return {
-    needs: known === undefined ? [["runs", run_id]] : intentNeeds(core, known, input),
+    needs: () => (known === undefined ? [["runs", run_id]] : intentNeeds(core, known, input, hashArgs)),
     run(tx) {
       const run = loadRun(tx, run_id);
       // To an agent, another's run is as unknown as one that does not exist.
       if (run.principal !== asking.id) throw unknownRun(run_id);
-      const gathered = gather(core, tx, run, input, fresh_approval_id);
+      const gathered = gather(core, tx, run, input, fresh_approval_id, hashArgs);
       const verdict = decide(gathered.facts);
       return commit(core, tx, gathered, input, verdict);
     },

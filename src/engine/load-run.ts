@@ -1,6 +1,6 @@
 /** Reading a run inside a unit of work: it exists, its scope is as sealed, and the caller may journal on it. */
 import { conflict, notFound, type SvcError } from "../kernel/errors.ts";
-import { type RunDoc, type StepDoc, scopeSeal } from "../model/run.ts";
+import { isSealed, type RunDoc, type StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
 import { stepKey } from "./keys.ts";
 
@@ -23,7 +23,7 @@ export function loadSealedRun(tx: Tx, run_id: string): RunDoc {
 }
 
 export function assertSealed(run: RunDoc): void {
-  if (scopeSeal({ ...run, permissions: run.scope.permissions }) !== run.scope.seal) {
+  if (!isSealed(run)) {
     throw conflict("scope seal mismatch: the stored scope of this run was changed, so it is refused");
   }
 }

@@ -1,6 +1,11 @@
-/** Which way a store's ledger is verified: a files store by its file, any other through the store. */
+/**
+ * Which way a store's ledger is verified: files by their file, sqlite by its database opened for reading only,
+ * postgres through the store.
+ */
 import { join } from "node:path";
+import { openStore, type StoreSettings } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
+import { openSqliteLedger } from "./sqlite-ledger.ts";
 import { type LedgerCheck, type VerifyOptions, verifyLedgerFile, verifyStoreLedger } from "./verify-ledger.ts";
 
 /** The ledger of a files store, inside its data folder. */
@@ -19,6 +24,31 @@ export function checkLedgerOf(store: Store, data: string): Promise<LedgerCheck> 
   return check;
 }
 
-export function verifyOpen(store: Store, data: string, options: VerifyOptions = {}): Promise<LedgerCheck> {
+function verifyOpen(store: Store, data: string, options: VerifyOptions = {}): Promise<LedgerCheck> {
   return store.kind === "files" ? verifyLedgerFile(ledgerFile(data), options) : verifyStoreLedger(store, options);
+}
+
+/** Verifies the ledger that the settings name, without opening files or sqlite for writing. */
+export async function verifyNamed(settings: StoreSettings, options: VerifyOptions = {}): Promise<LedgerCheck> {
+  if (settings.store === "files") return verifyLedgerFile(ledgerFile(settings.data), options);
+  if (settings.store === "sqlite") {
+    const ledger = openSqliteLedger(settings.data);
+    try {
+      return await verifyStoreLedger(ledger, options);
+    } finally {
+      ledger.close();
+    }
+  }
+  const store = await openStore(settings);
+  try {
+    return await verifyStoreLedger(store, options);
+  } finally {
+    await store.close();
+  }
+}
+
+/** What was verified, for people. */
+export function ledgerName({ store, data }: Pick<StoreSettings, "store" | "data">): string {
+  if (store === "files") return ledgerFile(data);
+  return store === "sqlite" ? join(data, "svc.db") : `the ${store} store`;
 }

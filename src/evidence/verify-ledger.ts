@@ -4,12 +4,18 @@
  * a server that appends.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Store } from "../store/port.ts";
+import type { Head } from "../ledger/record.ts";
 import { asLines, type CheckOptions } from "./chain/chunk.ts";
 import { type FirstBad, LedgerJoin, type Moment } from "./chain/join.ts";
 import { allCores, checkAndJoin, openCheckers, type Task } from "./chain/pool.ts";
 import { LineFile, type Region } from "./chain/region.ts";
 import { newRunSeed } from "./chain/runs.ts";
+
+/** What verifying asks of a store; anything that can page through lines will do. */
+export interface LedgerReader {
+  head(): Promise<Head>;
+  records(query: { from?: number; to?: number; limit: number }): Promise<string[]>;
+}
 
 export interface LedgerCheck {
   /** How many records are sound: all of them, or those before the first bad one. */
@@ -75,7 +81,7 @@ export async function checkFileRegion(
   return { ...result(join, threads), unreadable: join.isUnreadable };
 }
 
-export async function verifyStoreLedger(store: Store, options: VerifyOptions = {}): Promise<LedgerCheck> {
+export async function verifyStoreLedger(store: LedgerReader, options: VerifyOptions = {}): Promise<LedgerCheck> {
   const { records, hash } = await store.head();
   const threads = options.threads ?? (records >= PARALLEL_RECORDS ? allCores() : 0);
   const { join, check } = prepare(options, false);
@@ -97,7 +103,7 @@ export async function verifyStoreLedger(store: Store, options: VerifyOptions = {
 }
 
 /** The records from one position to another, page by page. */
-export async function* storeTasks(store: Store, from: number, to: number): AsyncGenerator<Task> {
+export async function* storeTasks(store: LedgerReader, from: number, to: number): AsyncGenerator<Task> {
   let next = from;
   while (next < to) {
     const lines = await store.records({ from: next, to: to - 1, limit: PAGE });

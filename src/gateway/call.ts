@@ -14,6 +14,7 @@ import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
+import type { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import type { Flights } from "./flights.ts";
 import { blockedResult, errorText, resultValue, textResult, withMeta } from "./result.ts";
@@ -39,7 +40,7 @@ export interface ToolCall {
   route: Route | undefined;
   /** Further parameters that go upstream as they are. */
   more?: JsonObject | undefined;
-  signal: AbortSignal;
+  cancellation: Cancellation;
   session: object;
   /** A connection of the session's own, where it has one. */
   own?: (() => Promise<Link | undefined>) | undefined;
@@ -66,8 +67,12 @@ export async function governedCall(gateway: Governing, call: ToolCall): Promise<
   return withMeta(end.answer, facts);
 }
 
-function contextOf({ app }: Governing, { principal, signal }: ToolCall): Call {
-  return { app, principal, signal, headers: { idempotency_key: undefined, if_match: undefined, accept: undefined } };
+/** Neither an intent nor an outcome waits for anything that a client could break off. */
+const NEVER = new AbortController().signal;
+const NO_HEADERS: Call["headers"] = { idempotency_key: undefined, if_match: undefined, accept: undefined };
+
+function contextOf({ app }: Governing, { principal }: ToolCall): Call {
+  return { app, principal, signal: NEVER, headers: NO_HEADERS };
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Call): Promise<Decision> {
@@ -105,15 +110,15 @@ interface End {
 }
 
 async function execute(gateway: Governing, call: ToolCall): Promise<End> {
-  const { route, signal, session, progress } = call;
+  const { route, cancellation, session, progress } = call;
   if (route === undefined) return failed("no upstream offers this tool");
   const { upstream } = route;
   const done = gateway.flights.begin(upstream, { session, log: call.log });
   try {
-    signal.throwIfAborted();
+    if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
     const own = await call.own?.();
     const params = { ...call.more, arguments: call.args, ...forwardedMeta(call.meta) };
-    const options = { timeout_ms: upstream.spec.timeout_ms, signal, onProgress: progress };
+    const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress };
     return answered(await upstream.callTool(route.name, route.definition, params, options, own));
   } catch (error) {
     return unanswered(error, call, upstream.spec.timeout_ms);
@@ -138,7 +143,7 @@ function answered(result: JsonObject): End {
 
 function unanswered(error: unknown, call: ToolCall, timeout_ms: number): End {
   const name = `upstream ${call.route?.upstream.name}`;
-  if (call.signal.aborted) return uncertain("the call was cancelled while it was under way");
+  if (call.cancellation.cancelled) return uncertain("the call was cancelled while it was under way");
   if (isTimeout(error)) return uncertain(`${name} did not answer within ${timeout_ms} ms`);
   const failure = failureOf(error);
   if (failure.kind === "not_sent") return failed(`nothing was sent to ${name}: ${failure.message}`);

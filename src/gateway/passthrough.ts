@@ -4,6 +4,7 @@
  */
 import type { PASSTHROUGH } from "../config/sections/gateway.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
+import type { Cancellation } from "./cancellation.ts";
 import { invalidParams, methodNotFound } from "./peer.ts";
 import { failureOf } from "./upstream/failure.ts";
 import type { Link } from "./upstream/link.ts";
@@ -29,7 +30,7 @@ const MAX_PAGES = 100;
 export interface PassRequest {
   method: string;
   params: JsonObject;
-  signal: AbortSignal;
+  cancellation: Cancellation;
   /** The session's own connection to an upstream, where it has one. */
   own(upstream: Upstream): Promise<Link | undefined>;
 }
@@ -134,7 +135,7 @@ export class Passthrough {
     });
   }
 
-  private async send({ method, signal, own }: PassRequest, { upstream, params }: Target): Promise<JsonObject> {
-    return upstream.request(method, params, { timeout_ms: upstream.spec.timeout_ms, signal }, await own(upstream));
+  private async send({ method, cancellation, own }: PassRequest, { upstream, params }: Target): Promise<JsonObject> {
+    return upstream.request(method, params, { timeout_ms: upstream.spec.timeout_ms, cancellation }, await own(upstream));
   }
 }

@@ -42,7 +42,7 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
 }
 
-function asProtocolError(error: unknown, log: Logger): Error {
+export function asProtocolError(error: unknown, log: Logger): ProtocolError {
   if (error instanceof ProtocolError) return error;
   if (error instanceof SvcError) {
     const { http, rpc } = ERRORS[error.code];

@@ -2,6 +2,7 @@
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import type { Compensator, Reader } from "../rollback/ports.ts";
 import { IDEMPOTENCY_META } from "./call.ts";
+import { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import { errorText, resultValue } from "./result.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
@@ -38,7 +39,7 @@ async function callPlainly(routes: Routes, tool: string, args: Json, meta: JsonO
   const { timeout_ms } = upstream.spec;
   let result: JsonObject;
   try {
-    result = await upstream.callTool(name, definition, params, { timeout_ms, signal });
+    result = await upstream.callTool(name, definition, params, { timeout_ms, cancellation: Cancellation.of(signal) });
   } catch (error) {
     signal.throwIfAborted();
     if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);

@@ -47,6 +47,30 @@ const OPEN_PATHS = {
   "/readyz": open("Whether decisions can be made and recorded"),
   "/metrics": open("Metrics; needs an auditor credential unless made public", "text/plain"),
   "/openapi.json": open("This document"),
+  "/integrations/chat/actions": {
+    post: {
+      summary: "Approve or deny by a chat service's button; authenticated by the service's signature",
+      security: [],
+      parameters: ["x-slack-request-timestamp", "x-slack-signature"].map((name) => ({
+        name,
+        in: "header",
+        required: true,
+        schema: { type: "string" },
+      })),
+      requestBody: {
+        required: true,
+        content: {
+          "application/x-www-form-urlencoded": {
+            schema: { type: "object", properties: { payload: { type: "string" } }, required: ["payload"] },
+          },
+        },
+      },
+      responses: {
+        200: { description: "ok", content: { "application/json": {} } },
+        ...Object.fromEntries([400, 401, 403, 404, 409].map((status) => [status, ERROR_BODY])),
+      },
+    },
+  },
 };
 
 function describe(op: Operation): JsonSchema {

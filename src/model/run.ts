@@ -52,6 +52,21 @@ export function scopeSeal(facts: SealedFacts): string {
   });
 }
 
+const intact = new WeakMap<Scope, string>();
+
+/**
+ * Whether the run's scope is as it was sealed. A scope read from the store is checked once: as long as the very
+ * same object is handed around, with the same facts beside it, it is known to be intact.
+ */
+export function isSealed(run: Omit<SealedFacts, "permissions"> & { scope: Scope }): boolean {
+  const { run_id, actor, mode, tenant, scope } = run;
+  const beside = JSON.stringify([run_id, actor, mode, tenant, scope.seal]);
+  if (intact.get(scope) === beside) return true;
+  if (scopeSeal({ run_id, actor, mode, tenant, permissions: scope.permissions }) !== scope.seal) return false;
+  intact.set(scope, beside);
+  return true;
+}
+
 /** The run as stored. Steps are rows of their own, so that a run's cost does not grow with them. */
 export interface RunDoc {
   run_id: string;

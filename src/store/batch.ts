@@ -138,11 +138,15 @@ class UnitTx implements Tx {
   }
 }
 
+export function needsOf({ needs }: Unit<unknown>): readonly Key[] {
+  return typeof needs === "function" ? needs() : (needs ?? []);
+}
+
 /** All keys that a batch's units say they will read, each once. */
 export function declaredNeeds(batch: readonly Pending[]): Key[] {
   const seen = new Map<string, Key>();
   for (const pending of batch) {
-    for (const need of pending.unit.needs ?? []) seen.set(address(need[0], need[1]), need);
+    for (const need of needsOf(pending.unit)) seen.set(address(need[0], need[1]), need);
   }
   return [...seen.values()];
 }

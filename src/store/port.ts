@@ -16,8 +16,11 @@ export type Key = readonly [table: TableName, key: string];
  * must have no other effects. One that throws leaves nothing behind.
  */
 export interface Unit<T> {
-  /** A hint that saves round trips; correctness never depends on it. */
-  needs?: readonly Key[];
+  /**
+   * A hint that saves round trips; correctness never depends on it. A function is called only by a store
+   * that has round trips to save.
+   */
+  needs?: readonly Key[] | (() => readonly Key[]);
   run(tx: Tx): T;
 }
 

@@ -53,6 +53,8 @@ export interface CapturingOptions {
   /** Keys of the capture section; on with the defaults unless given. */
   capture?: string;
   store?: Store;
+  /** On a files store in the folder, for commands to read afterwards. */
+  durable?: boolean;
   environment?: string;
 }
 
@@ -67,6 +69,7 @@ export interface Capturing {
   /** Asks and reports success; answers the step. */
   call(run_id: string, tool: string, args: Json, result?: Json): Promise<number>;
   perform(op: Operation, input: Partial<RawInput>, who?: Principal): Promise<unknown>;
+  close(): Promise<void>;
   /** Everything captured, in its order, after all of it was written. */
   captured(): Promise<PastCall[]>;
 }
@@ -81,7 +84,7 @@ export async function capturing(options: CapturingOptions = {}): Promise<Capturi
   const environment = options.environment === undefined ? "" : `environment: ${options.environment}\n`;
   writeFileSync(
     join(folder, "svc.config.yaml"),
-    `manifests: manifests.yaml\npolicy: policy.yaml\ncapture: ${capture}\n${environment}`,
+    `manifests: manifests.yaml\npolicy: policy.yaml\ndata: data\nstore: files\ncapture: ${capture}\n${environment}`,
   );
   const settings = loadSettings({ flags: {}, env: {}, cwd: folder });
   const env = fakeEnv({ now: NOON, seed: 11 });
@@ -90,8 +93,14 @@ export async function capturing(options: CapturingOptions = {}): Promise<Capturi
     redact: (text) => text,
     sink: lineSink((line) => void logged.push(line)),
   });
-  const app = await openService(settings, env, { log, store: options.store ?? new MemoryStore() });
-  afterAll(() => app.close());
+  const store = options.store ?? (options.durable ? undefined : new MemoryStore());
+  const app = await openService(settings, env, { log, ...(store === undefined ? {} : { store }) });
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= app.close();
+    return closed;
+  };
+  afterAll(close);
   const performIt = (op: Operation, input: Partial<RawInput>, who = AGENT) =>
     perform(
       op,
@@ -121,6 +130,7 @@ export async function capturing(options: CapturingOptions = {}): Promise<Capturi
     ask,
     done,
     perform: performIt,
+    close,
     async open(run_id, mode = "enforce", who = AGENT) {
       await performIt(openRun, { body: { run_id, mode, permissions: permissions() } }, who);
     },

@@ -2,7 +2,7 @@
  * A disk whose power can be cut. Until a file is synced, each sector of what was written to it may be
  * lost, in any order; until a folder is synced, a new file's name may be. Lost sectors read as zeros.
  */
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Disk, nodeDisk } from "../../src/store/logged/disk.ts";
 
@@ -117,8 +117,10 @@ export class PowerDisk implements Disk {
   /** What is found in the folder when the power is back. Databases are taken as they are: SQLite syncs itself. */
   image(folder: string, to: string, random: () => number): void {
     for (const name of readdirSync(folder)) {
-      if (!this.files.has(join(folder, name)))
-        writeFileSync(join(to, name), readFileSync(join(folder, name)));
+      // Shared memory does not outlive the machine.
+      if (name.endsWith("-shm") || this.files.has(join(folder, name))) continue;
+      // A deletion that was under way may have happened by now.
+      if (existsSync(join(folder, name))) writeFileSync(join(to, name), readFileSync(join(folder, name)));
     }
     for (const [path, file] of this.files) {
       const isThere = file.named ? !file.gone || random() < 0.5 : !file.gone && random() < 0.5;

@@ -4,7 +4,7 @@ import { capturedPages, purgeCaptures } from "../../capture/read.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
-import { columnsOf, fit } from "../fit.ts";
+import { columnsOf, fitted } from "../fit.ts";
 import { type Io, inert, table } from "../io.ts";
 
 export const registerCapture: Register = (program, context) => {
@@ -43,7 +43,7 @@ async function list(context: Context, flags: Record<string, string>): Promise<vo
     let none = true;
     for await (const calls of pages) {
       none = false;
-      for (const line of table(calls.map(cells))) io.out(fit(line, columnsOf(io)));
+      for (const line of table(calls.map(cells))) io.out(fitted(line, columnsOf(io)));
     }
     if (none) io.err(nothingCaptured(app));
   });

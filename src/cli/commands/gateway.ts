@@ -26,7 +26,9 @@ export const registerGateway: Register = (program, context) => {
 
 function checkSettings(settings: Settings, http: boolean, run_id: string | undefined): void {
   if (settings.upstreams.length === 0) {
-    throw invalid("which tool servers? name them under upstreams in the config file; svc init --from writes one");
+    throw invalid(
+      "which tool servers? name them under upstreams in the config file; svc init --from writes one",
+    );
   }
   if (http && run_id !== undefined) {
     throw invalid("--run-id belongs to a stdio session; over HTTP send the header Svc-Run-Id");
@@ -40,7 +42,9 @@ function checkSettings(settings: Settings, http: boolean, run_id: string | undef
 async function serveHttp(service: Service, { io }: Context): Promise<void> {
   const running = await startHttpGateway(service);
   const { ok, of } = count(running.gateway.upstreams);
-  io.err(`svc ${service.version} gateway listening on ${running.url}/mcp (${ok} of ${of} upstreams, store ${service.core.store.kind})`);
+  io.err(
+    `svc ${service.version} gateway listening on ${running.url}/mcp (${ok} of ${of} upstreams, store ${service.core.store.kind})`,
+  );
   await untilSignalled(() => reload(service));
   await running.stop();
 }

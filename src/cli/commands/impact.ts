@@ -1,12 +1,12 @@
 /** `svc impact <tool>`: what a call would be answered now, and what it would mean. */
 import { parseArgs, previewImpact } from "../../app/operations/impact.ts";
-import { readTextFile } from "../../config/files.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ImpactReport } from "../../sandbox/impact.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { columnsOf, fit } from "../fit.ts";
+import { columnsOf, fitted } from "../fit.ts";
 import { type Io, inert, type Paint, table } from "../io.ts";
+import { readPolicy } from "./simulate.ts";
 
 export const registerImpact: Register = (program, context) => {
   const { io } = context;
@@ -19,7 +19,7 @@ export const registerImpact: Register = (program, context) => {
     .option("--json", "print the preview as JSON")
     .action(async (tool: string, flags: Record<string, string>) => {
       const args = parseArgs(flags["args"]!);
-      const policy = flags["policy"] === undefined ? undefined : await readCompiled(flags["policy"]);
+      const policy = flags["policy"] === undefined ? undefined : await readCompiled(io, flags["policy"]);
       await context.withApp(flags, async (app) => {
         const report = await previewImpact(app, { tool, args, actor: flags["actor"]!, policy });
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
@@ -28,8 +28,9 @@ export const registerImpact: Register = (program, context) => {
     });
 };
 
-async function readCompiled(file: string) {
-  return compilePolicy(loadPolicy(await readTextFile(file), file));
+async function readCompiled(io: Io, path: string) {
+  const { text, file } = await readPolicy(io, path);
+  return compilePolicy(loadPolicy(text, file));
 }
 
 const PAINTED: Record<ImpactReport["decision"], keyof Paint> = {
@@ -57,9 +58,9 @@ export function describeImpact(report: ImpactReport, io: Io): string[] {
   ];
   return [
     `${inert(report.tool)}: ${color[PAINTED[report.decision]](report.decision)}`,
-    ...report.reasons.map((reason) => fit(`  ${reason}`, width)),
-    ...table(rows.map((row) => row.map(inert))).map((line) => fit(line, width)),
-    ...report.warnings.map((warning) => color.yellow(fit(`warning: ${warning}`, width))),
+    ...report.reasons.map((reason) => fitted(`  ${reason}`, width)),
+    ...table(rows.map((row) => row.map(inert))).map((line) => fitted(line, width)),
+    ...report.warnings.map((warning) => color.yellow(fitted(`warning: ${warning}`, width))),
   ];
 }
 

@@ -7,7 +7,7 @@ import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { ReplayReport } from "../../sandbox/replay.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { columnsOf, count, fit } from "../fit.ts";
+import { columnsOf, count, fitted } from "../fit.ts";
 import { type Io, inert, table } from "../io.ts";
 import { readPolicy } from "./simulate.ts";
 
@@ -29,7 +29,7 @@ export const registerReplay: Register = (program, context) => {
       const file = flags["policy"] as string | undefined;
       if (changes.length === 0 && file === undefined)
         throw invalid("what is to be different? give --set <path>=<value>, or --policy <file>");
-      const policy = file === undefined ? null : await readPolicy(file);
+      const policy = file === undefined ? null : await readPolicy(io, file);
       await context.withApp(flags, async (app) => {
         const report = JSON.parse(await replayRun(app, { run_id, policy, changes })) as ReplayReport;
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
@@ -102,12 +102,12 @@ export function describeReplay(run_id: string, report: ReplayReport, io: Io): st
   const plans = (["baseline", "variant"] as const).map((name) => planLine(name, report[`${name}_plan`]));
   const notes = new Set([...baseline, ...variant].flatMap((call) => call.notes));
   return [
-    fit(head, width),
+    fitted(head, width),
     ...table([["  step", "tool", "decision", "", ""], ...rows])
       .slice(rows.length === 0 ? 1 : 0)
-      .map((line) => fit(line, width)),
+      .map((line) => fitted(line, width)),
     ...plans,
-    ...[...notes].map((note) => color.dim(fit(`note: ${note}`, width))),
+    ...[...notes].map((note) => color.dim(fitted(`note: ${note}`, width))),
   ];
 }
 

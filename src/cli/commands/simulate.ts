@@ -1,6 +1,6 @@
 /** `svc simulate --policy <file or versions folder>`: exits 2 when something would be newly blocked. */
 import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { PolicyText } from "../../app/sandbox/job.ts";
 import { SIMULATION_PERIOD, simulateHistory } from "../../app/sandbox/jobs.ts";
 import { readTextFile } from "../../config/files.ts";
@@ -10,7 +10,7 @@ import { compareVersions } from "../../model/manifest/version.ts";
 import type { ChangeName, ReviewLine } from "../../sandbox/review.ts";
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
-import { columnsOf, count, fit, some } from "../fit.ts";
+import { columnsOf, count, fitted, some } from "../fit.ts";
 import { type Io, inert, type Paint, table } from "../io.ts";
 import { nothingCaptured } from "./capture.ts";
 
@@ -27,7 +27,7 @@ export const registerSimulate: Register = (program, context) => {
     .option("--run <id>", "only the calls of this run")
     .option("--json", "print the report as JSON")
     .action(async (flags: Record<string, string>) => {
-      const policy = flags["policy"] === undefined ? null : await readPolicy(flags["policy"]);
+      const policy = flags["policy"] === undefined ? null : await readPolicy(io, flags["policy"]);
       await context.withApp(flags, async (app) => {
         const since = flags["since"]!;
         const input = { policy, since, run_id: flags["run"] };
@@ -45,13 +45,13 @@ export const registerSimulate: Register = (program, context) => {
 };
 
 /** A policy file, or the newest version of a folder: the one that somebody is about to activate. */
-export async function readPolicy(path: string): Promise<PolicyText> {
-  const folder = await stat(path).then(
+export async function readPolicy({ cwd }: Io, path: string): Promise<PolicyText> {
+  const folder = await stat(resolve(cwd, path)).then(
     (found) => found.isDirectory(),
     () => false,
   );
-  const file = folder ? join(path, await newestVersion(path)) : path;
-  return { text: await readTextFile(file), file };
+  const file = folder ? join(path, await newestVersion(resolve(cwd, path))) : path;
+  return { text: await readTextFile(resolve(cwd, file)), file };
 }
 
 const VERSION_FILE = /^(?:.*[^\d.])?(\d+(?:\.\d+)*)\.ya?ml$/;
@@ -79,7 +79,7 @@ export function describeSimulation(report: SimulationReport, title: string, io: 
   const { summary, changes, notes } = report;
   const width = columnsOf(io);
   const lines = [
-    fit(`${title}: ${count(summary.calls, "captured call")} in ${count(summary.runs, "run")}`, width),
+    fitted(`${title}: ${count(summary.calls, "captured call")} in ${count(summary.runs, "run")}`, width),
     ...changes.slice(0, SHOWN_CHANGES).flatMap((line) => reviewed(line, width, io.color)),
   ];
   if (changes.length > SHOWN_CHANGES)
@@ -89,7 +89,7 @@ export function describeSimulation(report: SimulationReport, title: string, io: 
   if (calls.length > 0) lines.push("", ...callTable(calls, width, io.color));
   const changed = summary.newly_blocked + summary.newly_needs_approval + summary.newly_allowed;
   if (changed > SHOWN_CALLS) lines.push(io.color.dim(`  and ${changed - SHOWN_CALLS} more; see --json`));
-  for (const note of notes) lines.push(fit(`note: ${note}`, width));
+  for (const note of notes) lines.push(fitted(`note: ${note}`, width));
   return lines;
 }
 
@@ -102,7 +102,7 @@ function reviewed(line: ReviewLine, width: number, color: Paint): string[] {
   const head = `${count(calls, "call")} ${said}${cause}, in ${count(runs, "run")}: ${some(run_ids, runs)}`;
   const why = reason === null ? "" : `${change === "newly_allowed" ? "was: " : ""}${reason}`;
   const below = [tools.map(inert).join(", "), why].filter((part) => part !== "").join(": ");
-  return [color[words.paint](fit(head, width)), color.dim(`    ${fit(below, width - 4)}`)];
+  return [color[words.paint](fitted(head, width)), color.dim(`    ${fitted(below, width - 4)}`)];
 }
 
 function callTable(calls: readonly SimulatedCall[], width: number, color: Paint): string[] {
@@ -118,7 +118,7 @@ function callTable(calls: readonly SimulatedCall[], width: number, color: Paint)
       (call.new.decision === "allow" ? call.old.reasons : call.new.reasons).map(inert).join("; "),
     ]);
   const [head, ...rest] = table([["  run", "step", "tool", "was", "", "now", "why"], ...rows]);
-  return [color.dim(fit(head!, width)), ...rest.map((line) => fit(line, width))];
+  return [color.dim(fitted(head!, width)), ...rest.map((line) => fitted(line, width))];
 }
 
 function day(ms: number): string {

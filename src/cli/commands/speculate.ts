@@ -1,4 +1,5 @@
 /** `svc speculate <plans file>`: tries plans in the sandbox and ranks them, the safest first. */
+import { resolve } from "node:path";
 import { z } from "zod";
 import { plansOf, plansShape } from "../../app/operations/speculate.ts";
 import { speculatePlans } from "../../app/sandbox/jobs.ts";
@@ -6,7 +7,7 @@ import { readTextFile } from "../../config/files.ts";
 import { readYaml } from "../../model/yaml.ts";
 import type { PlanResult, SpeculationReport } from "../../sandbox/speculate.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { columnsOf, count, fit } from "../fit.ts";
+import { columnsOf, count, fitted } from "../fit.ts";
 import { type Io, inert, table } from "../io.ts";
 import { readPolicy } from "./simulate.ts";
 
@@ -19,8 +20,8 @@ export const registerSpeculate: Register = (program, context) => {
     .option("--actor <name>", "who would carry them out", "cli")
     .option("--json", "print the report as JSON")
     .action(async (file: string, flags: Record<string, string>) => {
-      const { plans } = readYaml(await readTextFile(file), file, plansFile);
-      const policy = flags["policy"] === undefined ? null : await readPolicy(flags["policy"]);
+      const { plans } = readYaml(await readTextFile(resolve(io.cwd, file)), file, plansFile);
+      const policy = flags["policy"] === undefined ? null : await readPolicy(io, flags["policy"]);
       await context.withApp(flags, async (app) => {
         const input = { plans: plansOf(plans), policy, actor: flags["actor"]! };
         const report = JSON.parse(await speculatePlans(app, input)) as SpeculationReport;
@@ -50,7 +51,7 @@ export function describeSpeculation(report: SpeculationReport, io: Io): string[]
       ? color.red("no plan can run to its end")
       : color.green(`recommended: ${inert(report.recommended)}`);
   return [
-    ...lines.map((line) => fit(line, width)),
+    ...lines.map((line) => fitted(line, width)),
     verdict,
     ...report.plans.flatMap((plan) => details(plan, width)),
   ];
@@ -66,5 +67,5 @@ function details(plan: PlanResult, width: number): string[] {
     ...(notes.length > SHOWN_NOTES ? [`${notes.length - SHOWN_NOTES} more notes; see --json`] : []),
   ];
   if (facts.length === 0) return [];
-  return [`${inert(plan.name)}:`, ...facts.map((fact) => `  ${fit(fact, width - 2)}`)];
+  return [`${inert(plan.name)}:`, ...facts.map((fact) => `  ${fitted(fact, width - 2)}`)];
 }

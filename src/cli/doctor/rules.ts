@@ -3,7 +3,6 @@ import { type LoadedRules, openRules, type RegistryRules } from "../../app/rules
 import { isRemote } from "../../config/manifest-source.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { LoadedManifests } from "../../model/manifest/load.ts";
-import type { Lifecycle } from "../../model/manifest/types.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { registryRules } from "../../registry/rules.ts";
 import { type Logger, silentLogger } from "../../telemetry/log.ts";
@@ -60,7 +59,7 @@ async function loadManifestsOf(world: World, registry: RegistryRules): Promise<L
     findings: [
       ok(MANIFESTS, `${counted(manifests.all.length, "manifest")} in ${[...new Set(places)].join(" and ")}`),
       ...warnings.map((text) => warn(MANIFESTS, text, "see the guide to manifests, or correct the entry")),
-      ...lifecycles(manifests),
+      ...drafts(manifests),
     ],
   };
 }
@@ -76,23 +75,14 @@ function shownPlace(place: string): string {
   return isRemote(place) ? new URL(place).host : place;
 }
 
-/** A tool for which only a draft, or only a deprecated version, speaks. */
-function lifecycles(set: LoadedManifests): Finding[] {
-  const tools = [...new Set(set.all.map(({ tool }) => tool))];
-  const standing = (lifecycle: Lifecycle) =>
-    tools.filter((tool) => set.active(tool)?.lifecycle === lifecycle);
-  const drafts = standing("draft");
-  const deprecated = standing("deprecated");
-  const findings: Finding[] = [];
-  if (drafts.length > 0) {
-    const text = `${counted(drafts.length, "tool has", "tools have")} only a draft, which enforce mode does not count: ${listed(drafts)}`;
-    findings.push(warn(MANIFESTS, text, "approve them, or set lifecycle: approved"));
-  }
-  if (deprecated.length > 0) {
-    const text = `${counted(deprecated.length, "tool is", "tools are")} deprecated and still works: ${listed(deprecated)}`;
-    findings.push(warn(MANIFESTS, text, "move agents to the successor, then take the manifest away"));
-  }
-  return findings;
+/** A tool for which nothing but a draft speaks. */
+function drafts(set: LoadedManifests): Finding[] {
+  const tools = [...new Set(set.all.map(({ tool }) => tool))].filter(
+    (tool) => set.active(tool)?.lifecycle === "draft",
+  );
+  if (tools.length === 0) return [];
+  const text = `${counted(tools.length, "tool has", "tools have")} only a draft, which enforce mode does not count: ${listed(tools)}`;
+  return [warn(MANIFESTS, text, "approve them, or set lifecycle: approved")];
 }
 
 async function loadPolicyOf(

@@ -34,7 +34,8 @@ export async function openApprovals(ctx: Ctx, limit: number): Promise<ApprovalVi
 export async function judgeable(ctx: Ctx, approval: ApprovalView): Promise<Judgeable> {
   const { policy, manifests } = ctx.app.core.rules();
   const manifest = manifests.active(approval.tool) ?? null;
-  const entry = RULE_SECTIONS.flatMap((section) => policy.doc[section] ?? []).find(({ id }) => id === approval.rule);
+  const entries: { id: string; reason?: string | undefined }[] = RULE_SECTIONS.flatMap((name) => [...(policy.doc[name] ?? [])]);
+  const entry = entries.find(({ id }) => id === approval.rule);
   return {
     approval,
     rule_reason: entry?.reason ?? null,

@@ -4,7 +4,7 @@
  */
 import { globMatches } from "../../kernel/glob.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
-import { scopeSeal } from "../../model/run.ts";
+import { isSealed } from "../../model/run.ts";
 import type { Facts } from "./facts.ts";
 
 /** `always` refuses in every mode; `mode` refuses in enforce and only warns in observe and advise. */
@@ -18,8 +18,7 @@ export interface Refusal {
 type Stage = (facts: Facts) => Refusal[];
 
 const runState: Stage = ({ run }) => {
-  const seal = scopeSeal({ ...run, permissions: run.scope.permissions });
-  if (seal === run.scope.seal) return [];
+  if (isSealed(run)) return [];
   return [{ force: "always", reason: "scope seal mismatch: the stored scope of this run was changed" }];
 };
 

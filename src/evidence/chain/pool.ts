@@ -121,6 +121,7 @@ class CheckPool implements Checkers {
       this.dispatch();
     });
     worker.on("error", (error) => this.fail(error));
+    worker.on("exit", () => this.fail(new SvcError("unavailable", "a thread that checked the ledger ended too early")));
     this.workers.push(worker);
     this.idle.push(worker);
   }
@@ -136,16 +137,16 @@ class CheckPool implements Checkers {
   }
 
   private fail(error: unknown): void {
-    this.broken = error;
+    this.broken ??= error;
     for (const { reject } of [...this.busy.values(), ...this.queue.splice(0)]) reject(error);
   }
 }
 
 /** Built code runs as it is; straight from the sources, as in tests, a thread loads the loader first. */
 function newWorker(workerData: CheckSetup): Worker {
-  if (!import.meta.url.endsWith(".ts"))
-    return new Worker(new URL("./worker.js", import.meta.url), { workerData });
+  if (!import.meta.url.endsWith(".ts")) return new Worker(new URL("./worker.js", import.meta.url), { workerData });
+  const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
   const file = JSON.stringify(new URL("./worker.ts", import.meta.url).href);
-  const start = `import("tsx/esm/api").then(({ register }) => { register(); return import(${file}); })`;
+  const start = `import(${loader}).then(({ register }) => { register(); return import(${file}); })`;
   return new Worker(start, { eval: true, workerData });
 }

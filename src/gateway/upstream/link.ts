@@ -6,13 +6,15 @@ import {
   Client,
   type ClientCapabilities,
   type ServerCapabilities,
-  type StandardSchemaV1,
   type Transport,
 } from "@modelcontextprotocol/client";
 import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import type { Cancellation } from "../cancellation.ts";
+import { ANY_RESULT } from "../request-context.ts";
 import { ChildTransport } from "./child.ts";
+import { Correlator, type Sender } from "./correlator.ts";
 import { NotSent, wantsNewerEra } from "./failure.ts";
 import { RemoteTransport } from "./remote.ts";
 
@@ -37,21 +39,20 @@ export interface LinkHooks {
 
 export interface RequestOptions {
   timeout_ms: number;
-  signal?: AbortSignal | undefined;
+  cancellation?: Cancellation | undefined;
   onProgress?: ((params: JsonObject) => void) | undefined;
   headers?: Record<string, string> | undefined;
 }
 
-/** Answers pass as they are: nothing of them is checked, filled in or left out here. */
-const ANY: StandardSchemaV1<unknown, JsonObject> = {
-  "~standard": { version: 1, vendor: "svc", validate: (value) => ({ value: value as JsonObject }) },
-};
 
 export class Link {
   private readonly client: Client;
   private readonly transport: Transport;
   private readonly progress = new Map<string | number, (params: JsonObject) => void>();
+  private readonly own = new Correlator();
+  private readonly raw: Sender;
   private tokens = 0;
+  private older = false;
   private over = false;
 
   private readonly offered: ClientCapabilities;
@@ -60,6 +61,7 @@ export class Link {
     this.client = client;
     this.transport = transport;
     this.offered = offered;
+    this.raw = (message) => transport.send(message);
   }
 
   static async open(
@@ -95,6 +97,7 @@ export class Link {
     try {
       const { signal } = deps;
       await client.connect(transport, signal === undefined ? { timeout } : { timeout, signal });
+      link.settleEra();
       await link.listenNewerEra(hooks);
       return link;
     } catch (error) {
@@ -110,6 +113,7 @@ export class Link {
     const { client, progress } = this;
     client.onerror = (error) => hooks.odd(error.message);
     client.onclose = () => {
+      this.own.close();
       if (this.over) return;
       this.over = true;
       const said = this.transport instanceof ChildTransport ? this.transport.complaint : "";
@@ -126,6 +130,16 @@ export class Link {
     if (asked === undefined) return;
     client.fallbackRequestHandler = ({ method, params }, { mcpReq }) =>
       asked(method, params as JsonObject | undefined, mcpReq.signal);
+  }
+
+  /** Our own answers are taken out before the SDK looks at what arrives. */
+  private settleEra(): void {
+    const { transport, own } = this;
+    this.older = this.era === "legacy";
+    const rest = transport.onmessage?.bind(transport);
+    transport.onmessage = (message, extra) => {
+      if (!own.take(message)) rest?.(message, extra);
+    };
   }
 
   /** In the newer era changes are told only to those who listen, and what is asked arrives inside answers. */
@@ -176,21 +190,28 @@ export class Link {
 
   async request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject> {
     if (this.over) throw new NotSent("it is not connected");
-    const { timeout_ms: timeout, signal, onProgress, headers } = options;
-    const token = onProgress === undefined ? undefined : `gw-${++this.tokens}`;
-    const sent = token === undefined ? params : withToken(params, token);
-    if (token !== undefined) this.progress.set(token, onProgress!);
+    const { onProgress } = options;
+    if (onProgress === undefined) return this.send(method, params, options);
+    const token = `gw-${++this.tokens}`;
+    this.progress.set(token, onProgress);
     try {
-      return await this.client.request({ method, params: sent }, ANY, {
-        timeout,
-        ...(signal === undefined ? {} : { signal }),
-        ...(headers === undefined ? {} : { headers }),
-        allowInputRequired: true,
-      });
+      return await this.send(method, withToken(params, token), options);
     } finally {
       // Progress that came with the answer is still on its way through the event loop.
-      if (token !== undefined) setImmediate(() => this.progress.delete(token));
+      setImmediate(() => this.progress.delete(token));
     }
+  }
+
+  /** In the older era a request needs nothing but an id; the newer one's envelope is the SDK's business. */
+  private send(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject> {
+    const { timeout_ms, cancellation, headers } = options;
+    if (this.older) return this.own.ask(this.raw, { method, params, timeout_ms, cancellation });
+    return this.client.request({ method, params }, ANY_RESULT, {
+      timeout: timeout_ms,
+      ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
+      ...(headers === undefined ? {} : { headers }),
+      allowInputRequired: true,
+    });
   }
 
   async notify(method: string, params?: JsonObject): Promise<void> {

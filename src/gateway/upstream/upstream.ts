@@ -198,7 +198,7 @@ export class Upstream {
         await this.renew(link);
         return (await this.usable()).request(method, params, options);
       }
-      if (own === undefined && !options.signal?.aborted && failureOf(error).kind === "unknown") this.examine(link, error);
+      if (own === undefined && options.cancellation?.cancelled !== true && failureOf(error).kind === "unknown") this.examine(link, error);
       throw error;
     }
   }

@@ -28,6 +28,9 @@ export function setWarnings(set: ManifestSet, start: (manifest: Manifest) => str
     if (cycles.has(manifest.tool) && set.active(manifest.tool) === manifest) {
       tell("requires: the prerequisites form a circle, so the tool can never run");
     }
+    if (manifest.lifecycle === "deprecated" && set.active(manifest.tool) === manifest) {
+      tell("lifecycle: deprecated; it still works, and is to be replaced");
+    }
   }
   return warnings;
 }

@@ -164,10 +164,8 @@ async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promis
     warn("records taken back were put aside", { file: aside });
   }
   // The journal first: were the ledger cut and this then not done, it would be done at the next start.
-  if (disk.facts(cursor.journal_fd).size > cursor.journal_size) {
-    await disk.truncate(cursor.journal_fd, cursor.journal_size);
-  }
-  if (repair.ledger_end !== undefined) await disk.truncate(cursor.ledger_fd, repair.ledger_end);
+  await cutTo(disk, cursor.journal_fd, cursor.journal_size);
+  if (repair.ledger_end !== undefined) await cutTo(disk, cursor.ledger_fd, repair.ledger_end);
   let after = cursor;
   if (repair.mark !== undefined) {
     const { text, crc } = encodeItem(repair.mark, cursor.crc);
@@ -184,6 +182,16 @@ async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promis
   await disk.sync(cursor.journal_fd);
   await disk.sync(cursor.ledger_fd);
   return after;
+}
+
+/**
+ * Shortens a file for good. Synced before anything is added again: otherwise a power cut could keep the
+ * new bytes and bring the rest of the old ones back behind them.
+ */
+export async function cutTo(disk: Disk, fd: number, size: number): Promise<void> {
+  if (disk.facts(fd).size <= size) return;
+  await disk.truncate(fd, size);
+  await disk.sync(fd);
 }
 
 /** Writes a file's bytes over themselves, from `from` to its end, and syncs it. */

@@ -21,7 +21,7 @@ import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
 import { type Cursor, followJournal } from "./follow.ts";
 import { Handles } from "./handles.ts";
-import { loadFiles, orphanedLedger, rewrite } from "./load.ts";
+import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
 import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
 
@@ -282,14 +282,14 @@ export class FilesLog implements Log {
   private async cutBack(to: Cursor): Promise<void> {
     const { disk } = this.parts;
     try {
-      if (disk.facts(to.ledger_fd).size > to.ledger_size) await disk.truncate(to.ledger_fd, to.ledger_size);
-      if (disk.facts(to.journal_fd).size > to.journal_size)
-        await disk.truncate(to.journal_fd, to.journal_size);
+      await cutTo(disk, to.ledger_fd, to.ledger_size);
+      await cutTo(disk, to.journal_fd, to.journal_size);
       if (
         disk.facts(to.ledger_fd).size === to.ledger_size &&
         disk.facts(to.journal_fd).size === to.journal_size
-      )
+      ) {
         return;
+      }
     } catch (error) {
       this.parts.warn("a failed write could not be taken back yet", { error: errorCode(error) });
     }

@@ -80,7 +80,8 @@ export class MemoryStore implements Store {
     return { ...this.chain, events: { ...this.events } };
   }
 
-  changed(signal: AbortSignal): Promise<void> {
+  async changed(signal: AbortSignal): Promise<void> {
+    this.assertOpen();
     return this.signal.wait(signal);
   }
 

@@ -1,0 +1,126 @@
+/** `svc anchor publish|verify`: says where the ledger stands to the outside, and holds it to what was said. */
+import { resolve } from "node:path";
+import type { AnchorSink } from "../../config/sections/operations.ts";
+import { createEgress } from "../../egress/egress.ts";
+import { type AnchorFinding, type AnchorsVerdict, verifyAnchors } from "../../evidence/anchor-verify.ts";
+import { anchorNow, type Published } from "../../evidence/anchoring.ts";
+import { readTrustedKeys } from "../../evidence/key-files.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
+import { inert, table } from "../io.ts";
+import { signingKey } from "./bundle.ts";
+import { openLedgerStore, verifyLedger } from "./verify.ts";
+import { collect } from "./verify-bundle.ts";
+
+type PublishFlags = Flags & { file?: string[]; webhook?: string[]; secret?: string; key?: string };
+
+export const registerAnchor: Register = (program, context) => {
+  const { io } = context;
+  const group = program.command("anchor").description("publish the ledger's head, and hold the ledger to it");
+
+  globalOptions(
+    group.command("publish").description("publish an anchor to the sinks given, or to those configured"),
+  )
+    .option("--file <path>", "append the anchor to this file; may be given more than once", collect)
+    .option("--webhook <url>", "post the anchor to this URL; may be given more than once", collect)
+    .option("--secret <secret>", "sign what is posted to the webhooks with this secret")
+    .option("--key <file>", "private signing key (default: SVC_SIGNING_KEY or signing_key)")
+    .option("--json", "print the result as JSON")
+    .action(async (flags: PublishFlags) => {
+      const published = await publish(context, flags);
+      if (published.sinks.some(({ ok }) => !ok)) context.done(1);
+      if (flags["json"]) return io.out(JSON.stringify(published));
+      const { records, head, key_id } = published.anchor;
+      io.out(
+        `anchored ${records} records, head ${head}, ${key_id === undefined ? "unsigned" : `signed with key ${key_id}`}`,
+      );
+      const rows = published.sinks.map(({ type, target, ok, error }) => [
+        `  ${type}`,
+        inert(target),
+        ok ? "ok" : `FAILED: ${inert(error ?? "")}`,
+      ]);
+      for (const row of table(rows)) io.out(row);
+    });
+
+  globalOptions(group.command("verify <file>").description("check the ledger against the anchors in a file"))
+    .option("--pub <file>", "a public key you trust; may be given more than once", collect)
+    .option("--json", "print the result as JSON")
+    .action(async (file: string, flags: Flags & { pub?: string[] }) => {
+      const trusted = readTrustedKeys((flags.pub ?? []).map((path) => resolve(io.cwd, path)));
+      const check = async (sizes: Iterable<number>) => (await verifyLedger(context, flags, { sizes })).check;
+      const verdict = await verifyAnchors(resolve(io.cwd, file), check, trusted);
+      if (!holds(verdict)) context.done(1);
+      if (flags["json"]) {
+        const { records, head, first_bad } = verdict.ledger;
+        return io.out(
+          JSON.stringify({
+            ok: holds(verdict),
+            ledger: { records, head, first_bad },
+            anchors: verdict.findings,
+          }),
+        );
+      }
+      for (const line of describe(verdict)) io.out(line);
+    });
+};
+
+async function publish(context: Context, flags: PublishFlags): Promise<Published> {
+  const { io } = context;
+  const settings = context.settings(flags);
+  const given: AnchorSink[] = [
+    ...(flags.file ?? []).map((path) => ({ type: "file" as const, path: resolve(io.cwd, path) })),
+    ...(flags.webhook ?? []).map((url) => ({ type: "webhook" as const, url, secret: flags.secret ?? null })),
+  ];
+  if (flags.secret !== undefined && flags.webhook === undefined)
+    throw invalid("--secret: goes with --webhook <url>");
+  const sinks = given.length > 0 ? given : settings.anchor.sinks;
+  if (sinks.length === 0)
+    throw invalid("where to? give --file <path> or --webhook <url>, or configure anchor.sinks");
+  const signing = signingKey(context, flags);
+  const store = await openLedgerStore(context, flags);
+  const egress = createEgress(settings.egress, {});
+  try {
+    return await anchorNow({
+      store,
+      env: io.clock,
+      egress,
+      signing,
+      region: settings.egress.region ?? null,
+      sinks,
+    });
+  } finally {
+    await egress.close();
+    await store.close();
+  }
+}
+
+function holds({ ledger, findings }: AnchorsVerdict): boolean {
+  return ledger.first_bad === null && findings.every(({ problem }) => problem === null);
+}
+
+function describe({ ledger, findings }: AnchorsVerdict): string[] {
+  const { first_bad, records, head } = ledger;
+  if (first_bad !== null)
+    return [`INVALID: the ledger does not verify at record ${first_bad.seq}: ${inert(first_bad.problem)}`];
+  const lines = table(findings.map(row));
+  const bad = findings.filter(({ problem }) => problem !== null).length;
+  if (bad > 0) return [...lines, `INVALID: ${bad} of ${findings.length} anchors do not hold`];
+  lines.push(`ok: ${findings.length} anchors hold for the ledger of ${records} records, head ${head}`);
+  const kinds = new Set(findings.map(({ trust }) => trust));
+  if (kinds.has("unsigned"))
+    lines.push("  note:        an anchor without a signature shows nothing about who made it");
+  if (kinds.has("unchecked"))
+    lines.push("  not checked: the signatures, for want of a trusted key (--pub <file>)");
+  return lines;
+}
+
+function row({ line, ts_ms, records, problem }: AnchorFinding): string[] {
+  const when = ts_ms === null ? `line ${line}` : isoTime(ts_ms);
+  const count = records === null ? "? records" : `${records} records`;
+  return [when, count, problem === null ? "ok" : `INVALID: ${inert(problem)}`];
+}
+
+function isoTime(ms: number): string {
+  const at = new Date(ms);
+  return Number.isNaN(at.getTime()) ? `${ms} ms` : at.toISOString();
+}

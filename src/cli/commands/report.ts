@@ -1,0 +1,78 @@
+/** `svc report <run>` and `svc report --since <period>`: a run as a page or a PDF, a period in three formats. */
+import { resolve } from "node:path";
+import { DEFAULT_PERIOD, reportPeriod, reportRun } from "../../app/operations/reports.ts";
+import { writeOutFile } from "../../evidence/out-file.ts";
+import {
+  PERIOD_FORMATS,
+  type PeriodFormat,
+  writePeriodReport,
+} from "../../evidence/report/period-formats.ts";
+import { runReportHtml } from "../../evidence/report/run-html.ts";
+import { runReportPdf } from "../../evidence/report/run-pdf.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
+import { inert } from "../io.ts";
+import { requireDataFolder } from "./verify.ts";
+
+type ReportFlags = Flags & { since?: string; format?: string; out?: string; policy?: string };
+
+export const registerReport: Register = (program, context) => {
+  globalOptions(program.command("report [run]").description("report on one run, or on a period"))
+    .option("--since <period>", `report on a period: a duration such as ${DEFAULT_PERIOD}, or a date`)
+    .option("--format <format>", "of a period's report: md (default), html or json")
+    .option("--out <file>", "write to this file; .html or .pdf picks the format of a run's report")
+    .option("--policy <file>", "policy file, for budgets near their limit")
+    .action(async (run: string | undefined, flags: ReportFlags) => {
+      if (run !== undefined && flags.since !== undefined)
+        throw invalid("report on a run or on a period (--since), not on both");
+      if (run === undefined && flags.since === undefined)
+        throw invalid("report on what? name a run, or a period with --since");
+      await requireDataFolder(context, flags);
+      await (run === undefined ? period(context, flags) : oneRun(context, run, flags));
+    });
+};
+
+const RUN_FORMATS = { ".html": runReportHtml, ".pdf": runReportPdf } as const;
+
+async function oneRun(context: Context, run: string, flags: ReportFlags): Promise<void> {
+  const { io } = context;
+  if (flags.format !== undefined)
+    throw invalid("--format: is for a period; a run's format is that of --out, .html or .pdf");
+  const ending = flags.out === undefined ? undefined : /\.[a-z]+$/i.exec(flags.out)?.[0].toLowerCase();
+  if (ending === undefined || !Object.hasOwn(RUN_FORMATS, ending)) {
+    throw invalid("--out: name a file that ends in .html or .pdf");
+  }
+  const out = resolve(io.cwd, flags.out!);
+  await context.withApp(flags, async (app) => {
+    const report = await reportRun(app, run);
+    await writeOutFile(out, [await RUN_FORMATS[ending as keyof typeof RUN_FORMATS](report)]);
+    if (report.problem !== null) {
+      io.err(`the trail of the run does not verify: ${inert(report.problem)}; the report says so`);
+      context.done(1);
+    }
+  });
+  io.out(`wrote ${inert(out)}`);
+}
+
+async function period(context: Context, flags: ReportFlags): Promise<void> {
+  const { io } = context;
+  const format = formatOf(flags);
+  const text = await context.withApp(
+    flags,
+    async (app) => writePeriodReport(await reportPeriod(app, flags.since!), format),
+    ["policy"],
+  );
+  if (flags.out === undefined) return io.write(text);
+  const out = resolve(io.cwd, flags.out);
+  await writeOutFile(out, [text]);
+  io.out(`wrote ${inert(out)}`);
+}
+
+/** What was asked for, else what the file's name says, else Markdown. */
+function formatOf({ format, out }: ReportFlags): PeriodFormat {
+  const named = format ?? PERIOD_FORMATS.find((one) => out?.toLowerCase().endsWith(`.${one}`)) ?? "md";
+  const known = PERIOD_FORMATS.find((one) => one === named);
+  if (known === undefined)
+    throw invalid(`--format: ${JSON.stringify(named)} is none of ${PERIOD_FORMATS.join(", ")}`);
+  return known;
+}

@@ -1,0 +1,64 @@
+/** Policy versions of the registry: drafts, the one in force, and those before it. */
+import { invalid } from "../../kernel/errors.ts";
+import { type Answer, type Ctx, post } from "../ctx.ts";
+import { html, type Html, nothing } from "../html.ts";
+import { card, empty, table } from "../parts/blocks.ts";
+import { button, form } from "../parts/forms.ts";
+import { hashText } from "../parts/ids.ts";
+import { mark, type Tone } from "../parts/marks.ts";
+
+interface Version {
+  version: string;
+  status: "draft" | "active" | "retired";
+  hash: string;
+  created_by: string | null;
+  note: string | null;
+}
+
+const STATUS: Record<Version["status"], Tone> = { draft: "warn", active: "good", retired: "quiet" };
+
+export const activateRoute = post("/policy/versions/:version/activate", activate);
+
+export async function versionsCard(ctx: Ctx): Promise<Html> {
+  if (!ctx.may("GET /v1/registry") || !ctx.has("POST /v1/registry/policy")) return nothing;
+  const { policies } = await ctx.call<{ policies: Version[] }>("GET /v1/registry");
+  const may = ctx.may("POST /v1/registry/policy/{version}/activate");
+  return card(
+    { title: "Versions", id: "versions" },
+    policies.length === 0
+      ? empty("No version was published yet", html`<p>Publish a draft above; an admin puts it in force, and every activation stands on the ledger.</p>`)
+      : table(
+          "Policy versions",
+          ["Version", "State", "Hash", "By", "Note", "Action"],
+          policies.toReversed().map((one) => [
+            one.version,
+            mark(STATUS[one.status], one.status),
+            hashText(one.hash, "the version's hash", 8),
+            one.created_by ?? "",
+            one.note ?? "",
+            may && one.status !== "active" ? activateForm(ctx, one.version) : "",
+          ]),
+        ),
+  );
+}
+
+function activateForm(ctx: Ctx, version: string): Html {
+  return form(
+    ctx,
+    {
+      action: `/console/policy/versions/${encodeURIComponent(version)}/activate`,
+      class: "inline",
+      confirm: `Put version ${version} in force for every call from now on.`,
+      verb: "Activate",
+    },
+    button("Activate", "danger"),
+  );
+}
+
+async function activate(ctx: Ctx): Promise<Answer> {
+  if (!ctx.form.checked("confirm")) throw invalid("tick the box to confirm the activation");
+  const { version } = await ctx.call<Version>("POST /v1/registry/policy/{version}/activate", {
+    params: { version: ctx.params["version"]! },
+  });
+  return { to: "/console/policy#versions", notice: { kind: "ok", text: `Version ${version} is in force.` } };
+}

@@ -1,0 +1,132 @@
+/** What a rollback of the run would do and what it could not, the button that starts it, and how it goes. */
+import { LIMITS } from "../../kernel/limits.ts";
+import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
+import type { RollbackReport } from "../../rollback/report.ts";
+import type { Ctx } from "../ctx.ts";
+import { html, type Html, nothing, type Part } from "../html.ts";
+import { bullets, card, command, facts, notice } from "../parts/blocks.ts";
+import { button, checkbox, form, input } from "../parts/forms.ts";
+import { copyButton } from "../parts/ids.ts";
+import { mark, planMark, plural, type Tone } from "../parts/marks.ts";
+import { ago, when } from "../parts/time.ts";
+import type { JobView, RunFacts } from "./run-data.ts";
+
+export function planCard(ctx: Ctx, { run_id, plan, job }: RunFacts): Html {
+  if (plan === null) return nothing;
+  return card(
+    { title: "Rollback", id: "rollback", live: true, aside: outlookMark(plan) },
+    job === null ? nothing : jobBlock(ctx, job),
+    plan.actions.length === 0
+      ? html`<p class="calm">Nothing stands: there is nothing to undo.</p>`
+      : html`${honest(plan)}<ol class="plan">${plan.actions.map(actionItem)}</ol>${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
+  );
+}
+
+function outlookMark({ actions, fully_reversible }: RollbackPlan): Html {
+  if (actions.length === 0) return mark("quiet", "nothing stands");
+  return fully_reversible ? mark("good", "fully reversible") : mark("bad", "not fully reversible");
+}
+
+/** Says first what will not come back. */
+function honest({ actions }: RollbackPlan): Html {
+  const of = (...kinds: PlanAction["kind"][]) => actions.filter(({ kind }) => kinds.includes(kind));
+  const gone = of("unrecoverable");
+  const unknown = of("unresolved");
+  const held = of("defer");
+  const residue = actions.flatMap((action) => (action.kind === "compensate" ? action.residue.map((what) => ({ ...action, what })) : []));
+  const lines: Part[] = [];
+  if (gone.length > 0) lines.push(html`<b>Cannot be undone:</b> ${steps(gone)}.`);
+  if (unknown.length > 0) lines.push(html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve them first; the service does not guess.`);
+  if (held.length > 0) lines.push(html`<b>Has to wait:</b> ${steps(held)}, because what depends on it still stands.`);
+  const told = lines.length === 0 ? nothing : notice("warn", bullets(lines));
+  const stays =
+    residue.length === 0
+      ? nothing
+      : html`<p class="soft">Even a complete rollback leaves:</p>${bullets(residue.map(({ what, step }) => html`${what} <span class="soft">(step ${step})</span>`), "residue")}`;
+  return html`${told}${stays}`;
+}
+
+const steps = (actions: readonly PlanAction[]): string => actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
+
+function actionItem(action: PlanAction): Html {
+  const more: Part[] = [];
+  if (action.kind === "compensate") {
+    more.push(html`<code>${action.compensation_tool}</code>`);
+    more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
+    more.push(action.verified ? mark("good", "read back") : mark("quiet", "not read back"));
+    if (action.needs_approval) more.push(mark("warn", "needs approval"));
+  }
+  if (action.kind === "defer") more.push(html`behind step ${action.blocked_by.join(", ")}`);
+  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
+    action.kind === "compensate"
+      ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>`
+      : null
+  }</li>`;
+}
+
+function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {
+  const undoable = plan.actions.filter(({ kind }) => kind === "compensate");
+  if (undoable.length === 0 || !ctx.may("POST /v1/runs/{id}/rollback")) return nothing;
+  if (ctx.app.jobTools === null) {
+    return html`<p class="soft">This server has no compensator (<code>SVC_COMPENSATOR_CMD</code>), so it cannot undo by itself. From a shell:</p>${command(`svc rollback ${run_id} --compensator-cmd ./compensate`)}`;
+  }
+  const asking = undoable.filter((action) => action.kind === "compensate" && action.needs_approval).length;
+  return form(
+    ctx,
+    {
+      action: `/console/runs/${encodeURIComponent(run_id)}/rollback`,
+      class: "form rollback-form",
+      confirm: `Undo ${plural(undoable.length, "step")} of this run now, newest first.`,
+      verb: "Roll back",
+    },
+    html`<div class="row">${input({ label: "Tries for each step", name: "retries", type: "number", value: String(LIMITS.rollback_retries.default), hint: "1 to 10" })}</div>`,
+    asking === 0 ? nothing : checkbox("approve_compensations", `Approve ${plural(asking, "undo that needs", "undos that need")} an approval`),
+    button("Roll back", "danger"),
+  );
+}
+
+const STATES: Record<JobView["state"], [Tone, string]> = {
+  running: ["info", "running"],
+  done: ["good", "done"],
+  failed: ["bad", "failed"],
+};
+
+function jobBlock(ctx: Ctx, job: JobView): Html {
+  const now = ctx.app.core.env.now();
+  const [tone, word] = job.state === "done" && job.report?.complete === false ? (["warn", "done, not complete"] as const) : STATES[job.state];
+  return html`<div class="job">${facts([
+    ["State", mark(tone, word)],
+    ["By", job.by],
+    ["Started", when(job.started_ms)],
+    job.finished_ms === null ? null : ["Ended", ago(job.finished_ms, now)],
+    job.current_step === null ? null : ["Undoing now", `step ${job.current_step}`],
+  ])}${job.state === "running" ? html`<p class="working" role="status">Rolling back${job.current_step === null ? "" : `: step ${job.current_step}`}. Each step appears here as it is done.</p>` : nothing}${
+    job.error === null ? null : notice("bad", html`<p>${job.error}</p>`)
+  }${job.report === null ? nothing : reportBlock(job.report)}</div>`;
+}
+
+const REPORT_ROWS: readonly (readonly [keyof RollbackReport, string, Tone])[] = [
+  ["compensated", "undone", "good"],
+  ["skipped", "nothing to undo", "quiet"],
+  ["failed", "undo failed", "bad"],
+  ["unrecoverable", "cannot be undone", "bad"],
+  ["unresolved", "outcome unknown", "warn"],
+  ["unmanifested", "no manifest", "warn"],
+  ["deferred", "had to wait", "warn"],
+  ["awaiting_approval", "awaits approval", "warn"],
+  ["unverified", "undone, not read back", "warn"],
+];
+
+function reportBlock(report: RollbackReport): Html {
+  const rows = REPORT_ROWS.flatMap(([key, label, tone]) => {
+    const list = report[key];
+    if (!Array.isArray(list) || list.length === 0) return [];
+    const items = list.map((item) => (typeof item === "number" ? `step ${item}` : describe(item)));
+    return [html`${mark(tone, label)} ${items.join(", ")}`];
+  });
+  return rows.length === 0 ? nothing : bullets(rows, "report");
+}
+
+function describe(item: { step: number; error: string } | { step: number; blocked_by: number[] }): string {
+  return "error" in item ? `step ${item.step}: ${item.error}` : `step ${item.step} behind ${item.blocked_by.join(", ")}`;
+}

@@ -1,0 +1,134 @@
+/** A run's page: what it did, what depends on what, how it would be undone, and the trail that proves it. */
+import { forbidden, invalid } from "../../kernel/errors.ts";
+import { type Json, parseJson } from "../../kernel/json.ts";
+import { type Answer, type Ctx, get, post } from "../ctx.ts";
+import { html, type Html, nothing } from "../html.ts";
+import { card, empty, facts, notice, pageHead, table } from "../parts/blocks.ts";
+import { copyButton, hashText, runPath } from "../parts/ids.ts";
+import { approvalMark, mark, plural } from "../parts/marks.ts";
+import { trail } from "../parts/records.ts";
+import { when } from "../parts/time.ts";
+import { replayCard } from "./replay.ts";
+import { readRunFacts, type RunFacts, type RunView, TRAIL_PAGE } from "./run-data.ts";
+import { planCard } from "./run-plan.ts";
+import { stepsCard } from "./run-steps.ts";
+
+export const runRoutes = [
+  get("/runs/:id", runPage),
+  post("/runs/:id/steps/:n/resolve", resolve),
+  post("/runs/:id/rollback", rollback),
+];
+
+async function runPage(ctx: Ctx): Promise<Answer> {
+  const found = await readRunFacts(ctx);
+  const { run_id, run } = found;
+  const body = html`${pageHead(html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`, run === null ? "Deleted by retention; the ledger keeps its trail." : run.reason, documents(ctx, run_id))}
+${run === null ? purged() : html`${summary(run)}
+<div class="run-columns"><div>${stepsCard(ctx, run)}</div><div>${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div></div>`}
+${trailCard(found)}`;
+  const here = new URLSearchParams(ctx.query);
+  return { page: { title: `Run ${run_id}`, nav: "runs", body, live: `${runPath(run_id)}${here.size > 0 ? `?${here}` : ""}` } };
+}
+
+function documents(ctx: Ctx, run_id: string): Html {
+  const base = runPath(run_id);
+  const links: (readonly [boolean, string, string])[] = [
+    [ctx.has("GET /v1/runs/{id}/report"), `${base}/report`, "Report"],
+    [ctx.has("GET /v1/runs/{id}/report.pdf"), `${base}/report.pdf`, "PDF"],
+    [ctx.has("GET /v1/runs/{id}/bundle"), `${base}/bundle`, "Signed bundle"],
+    [true, `${base}/trail`, "Trail (JSON lines)"],
+  ];
+  return html`<div class="links">${links.map(([on, to, label]) => (on ? html`<a class="button" href="${to}">${label}</a>` : nothing))}</div>`;
+}
+
+function summary(run: RunView): Html {
+  return html`<div id="run" data-live>${facts(
+    [
+      ["Actor", run.actor],
+      ["Mode", run.mode === "enforce" ? "enforce" : mark("info", run.mode)],
+      run.tenant === null ? null : ["Tenant", run.tenant],
+      run.environment === null ? null : ["Environment", run.environment],
+      ["Opened", when(run.created_ms)],
+      ["Steps", html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${mark("warn", `${plural(run.unresolved.length, "outcome")} unknown`)}`}`],
+      ["Permissions", html`<span class="chips">${run.scope.permissions.length === 0 ? "none" : run.scope.permissions.map((one) => html`<code class="chip">${one}</code> `)}</span>`],
+      ["Scope seal", hashText(run.scope.seal, "the scope seal")],
+    ],
+    "bar",
+  )}</div>`;
+}
+
+function purged(): Html {
+  return notice("info", html`<p>Retention deleted this run's working data: steps, values and approvals. What happened can still be proved by the trail below; it can no longer be undone from here.</p>`);
+}
+
+function approvalsCard({ approvals }: RunFacts): Html {
+  if (approvals.length === 0) return nothing;
+  return card(
+    { title: "Approvals", id: "approvals", live: true },
+    table(
+      "Approval requests of this run",
+      ["Status", "Tool", "Decided by", "Note"],
+      approvals.map((one) => [
+        approvalMark(one.status),
+        html`<code>${one.tool}</code>${one.kind === "compensation" ? html` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
+        one.decided_by ?? html`<a href="/console/approvals#${one.id}">decide</a>`,
+        one.note ?? "",
+      ]),
+    ),
+  );
+}
+
+function trailCard(found: RunFacts): Html {
+  const { run_id, trail_from, trail_more } = found;
+  const at = (start: number) => `${runPath(run_id)}?trail=${start}#trail`;
+  return card(
+    { title: "Event trail", id: "trail", live: true, aside: html`<span class="soft">each hash recomputed as shown</span>` },
+    found.trail.length === 0
+      ? empty("Nothing on the ledger yet", html`<p>Opening a run writes nothing; its first call does.</p>`)
+      : trail(found.trail, { runs: false }),
+    trail_from > 0 || trail_more
+      ? html`<nav class="pager" aria-label="Trail">${trail_from > 0 ? html`<a class="button" href="${at(Math.max(0, trail_from - TRAIL_PAGE))}">Earlier</a>` : null}${trail_more ? html`<a class="button" href="${at(trail_from + TRAIL_PAGE)}">Later</a>` : null}</nav>`
+      : nothing,
+  );
+}
+
+/** JSON out of a field; undefined where it was left empty. */
+export function jsonField(ctx: Ctx, name: string): Json | undefined {
+  const text = ctx.form.document(name).trim();
+  if (text === "") return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    throw invalid(`${name}: is not JSON; write a text in quotes, such as "abc", or an object, such as {"id": 7}`);
+  }
+}
+
+async function resolve(ctx: Ctx): Promise<Answer> {
+  const { id, n } = ctx.params as { id: string; n: string };
+  const result = jsonField(ctx, "result");
+  const answer = await ctx.call<{ step: number; status: string }>("POST /v1/runs/{id}/steps/{n}/resolve", {
+    params: { id, n },
+    body: {
+      status: ctx.form.text("status"),
+      note: ctx.form.text("note"),
+      ...(result === undefined ? {} : { result }),
+    },
+  });
+  return { to: `${runPath(id)}#step-${n}`, notice: { kind: "ok", text: `Step ${answer.step} is ${answer.status} now, on your word.` } };
+}
+
+async function rollback(ctx: Ctx): Promise<Answer> {
+  const id = ctx.params["id"]!;
+  if (!ctx.is("operator")) throw forbidden("operator role required");
+  if (!ctx.form.checked("confirm")) throw invalid("tick the box to confirm the rollback");
+  const retries = ctx.form.optional("retries");
+  await ctx.call("POST /v1/runs/{id}/rollback", {
+    params: { id },
+    body: {
+      confirm: true,
+      ...(retries === undefined ? {} : { retries: Number(retries) }),
+      approve_compensations: ctx.form.checked("approve_compensations"),
+    },
+  });
+  return { to: `${runPath(id)}#rollback`, notice: { kind: "ok", text: "The rollback has begun. Its progress stands below." } };
+}

@@ -1,0 +1,69 @@
+/** The Tools page: what is registered, what each tool does to the world, who owns it, how often it is called. */
+import { compareVersions } from "../../model/manifest/version.ts";
+import type { Manifest } from "../../model/manifest/types.ts";
+import { type Answer, type Ctx, get } from "../ctx.ts";
+import { html, type Html } from "../html.ts";
+import { card, command, empty, pageHead, table } from "../parts/blocks.ts";
+import { input } from "../parts/forms.ts";
+import { effectMark, lifecycleMark, plural } from "../parts/marks.ts";
+import { registryCard } from "./registry.ts";
+import { toolPage } from "./tool.ts";
+
+export const toolsRoutes = [get("/tools", tools), get("/tools/:tool", toolPage)];
+
+async function tools(ctx: Ctx): Promise<Answer> {
+  const { manifests } = ctx.app.core.rules();
+  const names = [...new Set(manifests.all.map(({ tool }) => tool))].sort();
+  const q = ctx.query["q"]?.toLowerCase() ?? "";
+  const shown = names.map((name) => manifests.active(name)!).filter((manifest) => textOf(manifest).includes(q));
+  const { calls } = await ctx.counts.lastDay(ctx.app.core.env.now());
+  const unknown = [...calls.keys()].filter((tool) => manifests.active(tool) === undefined && tool.toLowerCase().includes(q)).sort();
+  const body = html`${pageHead("Tools", `${plural(names.length, "tool")} with a manifest. A call to any other is blocked, unless its run only observes.`)}
+<form method="get" action="/console/tools" class="filters" role="search">${input({ label: "Search", name: "q", type: "search", value: ctx.query["q"] ?? "", placeholder: "tool, owner, permission or data class", class: "wide" })}<button type="submit" class="primary">Search</button></form>
+${card({ title: "Registered", id: "tools", live: true }, shown.length === 0 ? none(q !== "") : toolsTable(shown, calls, manifests.all))}
+${unknown.length === 0 ? null : card({ title: "Called without a manifest" }, html`<p class="soft">In the last 24 hours. Nobody has said what these do, so nobody can judge or undo them.</p>`, table("Tools without a manifest", ["Tool", "Calls"], unknown.map((tool) => [toolLink(tool), String(calls.get(tool))])))}
+${await registryCard(ctx)}`;
+  return { page: { title: "Tools", nav: "tools", body, live: `/console/tools?${new URLSearchParams(ctx.query)}` } };
+}
+
+const textOf = ({ tool, owner, permission, risk }: Manifest): string =>
+  [tool, owner ?? "", permission, risk.data_class ?? ""].join("\n").toLowerCase();
+
+export function toolLink(tool: string): Html {
+  return html`<a href="/console/tools/${encodeURIComponent(tool)}"><code>${tool}</code></a>`;
+}
+
+function toolsTable(shown: readonly Manifest[], calls: ReadonlyMap<string, number>, all: readonly Manifest[]): Html {
+  return table(
+    "Registered tools",
+    ["Tool", "Effect", "Undo", "Permission", "Owner", "Data", "Version", "Calls, 24 h"],
+    shown.map((manifest) => {
+      const versions = all.filter(({ tool }) => tool === manifest.tool).sort((a, b) => compareVersions(b.version, a.version));
+      return [
+        toolLink(manifest.tool),
+        effectMark(manifest.effect),
+        undoWords(manifest),
+        html`<code>${manifest.permission}</code>`,
+        manifest.owner ?? html`<span class="soft">nobody</span>`,
+        html`${manifest.risk.data_class ?? ""}${manifest.risk.blast_radius === null ? "" : html` <span class="soft">${manifest.risk.blast_radius}</span>`}`,
+        html`${lifecycleMark(manifest.lifecycle)} ${manifest.version}${versions.length > 1 ? html` <span class="soft">of ${versions.length}</span>` : null}`,
+        (calls.get(manifest.tool) ?? 0).toLocaleString("en"),
+      ];
+    }),
+  );
+}
+
+function undoWords({ compensation, effect }: Manifest): Html {
+  if (compensation !== null) return html`<code>${compensation.tool}</code>`;
+  return html`<span class="soft">${effect === "irreversible" ? "impossible" : "not needed"}</span>`;
+}
+
+function none(filtered: boolean): Html {
+  return filtered
+    ? empty("No tool fits", html`<p>Try another word.</p>`)
+    : empty(
+        "No manifests are loaded",
+        html`<p>A manifest says what a tool does: its effect, the permission it takes, and how to undo it. Without one, calls are blocked.</p>`,
+        command("svc server -m manifests/"),
+      );
+}

@@ -1,0 +1,52 @@
+/** What comes with a request of an agent, whichever way it came. */
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { Cancellation } from "./cancellation.ts";
+import type { BoundRun } from "./runs.ts";
+
+export interface RequestContext {
+  /** The request's `_meta`, without what the newer era reserves. */
+  meta: JsonObject;
+  /** What the newer era reserves: the client's abilities and the log level it wants. */
+  envelope: JsonObject | undefined;
+  /** What a client sends along when it repeats a call with the input that was asked for. */
+  retried: JsonObject | undefined;
+  /** The run that this very request names. */
+  run: BoundRun | null;
+  cancellation: Cancellation;
+  /** Tells the client something before the answer, on the same stream. */
+  notify(method: string, params: JsonObject): void;
+  /** Asks the client something, on the same stream. */
+  ask(method: string, params: JsonObject | undefined, options: AskOptions): Promise<JsonObject>;
+}
+
+export interface AskOptions {
+  signal: AbortSignal;
+  timeout: number;
+}
+
+/** Answers pass as they are. */
+export const ANY_RESULT = {
+  "~standard": { version: 1 as const, vendor: "svc", validate: (value: unknown) => ({ value: value as JsonObject }) },
+};
+
+export function fromSdk({ mcpReq, http }: ServerContext): RequestContext {
+  return {
+    meta: isJsonObject(mcpReq._meta) ? (mcpReq._meta as JsonObject) : {},
+    envelope: mcpReq.envelope as JsonObject | undefined,
+    retried: retriedWith(mcpReq.requestState(), mcpReq.inputResponses),
+    run: (http?.authInfo?.extra?.["run"] as BoundRun | undefined) ?? null,
+    cancellation: Cancellation.of(mcpReq.signal),
+    notify: (method, params) => void mcpReq.notify({ method, params }).catch(() => {}),
+    ask: (method, params, options) =>
+      mcpReq.send(params === undefined ? { method } : { method, params }, ANY_RESULT, options) as Promise<JsonObject>,
+  };
+}
+
+function retriedWith(state: unknown, responses: unknown): JsonObject | undefined {
+  if (state === undefined && responses === undefined) return undefined;
+  return {
+    ...(responses === undefined ? {} : { inputResponses: responses as JsonObject }),
+    ...(state === undefined ? {} : { requestState: state as string }),
+  };
+}
