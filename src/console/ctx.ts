@@ -1,7 +1,9 @@
 /** What a page or a form is given: who asks, what was sent, and the one door to the operations. */
+import { requireRole } from "../app/access.ts";
 import type { App } from "../app/app.ts";
 import type { Content } from "../app/operation.ts";
 import { perform, type RawInput } from "../app/perform.ts";
+import { invalid } from "../kernel/errors.ts";
 import { hasRole, type Principal, type Role } from "../model/roles.ts";
 import type { Html } from "./html.ts";
 import type { HourCounts } from "./hour-counts.ts";
@@ -64,6 +66,10 @@ export interface Ctx extends Shared {
   /** Whether this person may use it here. */
   may(name: OpName): boolean;
   is(role: Role): boolean;
+  /** Refuses whoever lacks the operation's role, before anything they sent is looked at. */
+  demand(name: OpName): void;
+  /** The same, and the box that says what is about to happen must be ticked. */
+  demandConfirmed(name: OpName): void;
 }
 
 export type NavId =
@@ -119,5 +125,10 @@ export function createCtx(facts: CtxFacts): Ctx {
     has: (name) => isEnabled(app, name),
     may: (name) => isOffered(app, principal, name),
     is: (role) => hasRole(principal, role),
+    demand: (name) => requireRole(principal, operationNamed(name).role),
+    demandConfirmed(name) {
+      requireRole(principal, operationNamed(name).role);
+      if (!facts.form.checked("confirm")) throw invalid("tick the box that confirms what is about to happen");
+    },
   };
 }

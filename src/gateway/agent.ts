@@ -3,16 +3,17 @@
  * service, and whatever else an upstream was allowed to pass. One for each session, and for each request
  * of a client that has none.
  */
-import { LOG_LEVEL_META_KEY, type Server, type ServerContext } from "@modelcontextprotocol/server";
+import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
-import type { Route } from "./catalog.ts";
-import { OWN_PREFIX } from "./catalog.ts";
+import { OWN_PREFIX, type Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
+import type { DirectRequest } from "./http/session-transport.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
 import { offered, OwnLinks } from "./own-links.ts";
-import { createPeer, invalidParams } from "./peer.ts";
+import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
+import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
 import type { BoundRun } from "./runs.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { callOwnTool, definitionOf } from "./tools/own-tool.ts";
@@ -37,7 +38,7 @@ export class AgentPeer {
   private readonly gateway: Gateway;
   private readonly run: BoundRun | null;
   private readonly links: OwnLinks;
-  private readonly calls = new Map<Upstream, ServerContext[]>();
+  private readonly calls = new Map<Upstream, RequestContext[]>();
   private level: LogLevel | null = null;
 
   constructor(gateway: Gateway, { principal, run, era }: AgentOptions) {
@@ -57,7 +58,7 @@ export class AgentPeer {
       },
       instructions: INSTRUCTIONS,
       log: app.log,
-      handle: (method, params, context) => this.handle(method, params, context),
+      handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
     });
     this.links = new OwnLinks({
       clientCapabilities: () => this.server.getClientCapabilities(),
@@ -69,25 +70,34 @@ export class AgentPeer {
     );
   }
 
-  private async handle(method: string, params: JsonObject, context: ServerContext): Promise<JsonObject> {
+  private async handle(method: string, params: JsonObject, context: RequestContext): Promise<JsonObject> {
     if (method === "tools/call") return this.callTool(params, context);
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
     const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
-    const answer = await this.gateway.passthrough.handle({ method, params, signal: context.mcpReq.signal, own });
+    const answer = await this.gateway.passthrough.handle({ method, params, cancellation: context.cancellation, own });
     if (typeof params["uri"] === "string") this.gateway.subscriptions.note(method, params["uri"], this);
     return answer;
   }
 
-  private async listTools(context: ServerContext): Promise<JsonObject> {
+  private async listTools(context: RequestContext): Promise<JsonObject> {
     const { gateway } = this;
-    const run = named(context) ?? this.run ?? gateway.runs.fresh(this.principal);
+    const run = context.run ?? this.run ?? gateway.runs.fresh(this.principal);
     const routes = await gateway.offered(run);
     const own = AGENT_TOOLS.filter((tool) => tool.offered?.(gateway.services) ?? true);
     return { tools: [...routes.map(({ definition }) => definition), ...own.map(definitionOf)] };
   }
 
-  private async callTool(params: JsonObject, context: ServerContext): Promise<JsonObject> {
+  /** The short way of tool calls, from a transport straight to the decision. */
+  async callDirectly(params: JsonObject, request: DirectRequest): Promise<JsonObject> {
+    try {
+      return await this.callTool(params, directContext(this.server, params, request));
+    } catch (error) {
+      throw asProtocolError(error, this.gateway.app.log);
+    }
+  }
+
+  private async callTool(params: JsonObject, context: RequestContext): Promise<JsonObject> {
     if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
     const args = params["arguments"] ?? {};
     if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
@@ -96,12 +106,12 @@ export class AgentPeer {
     if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
     const route = gateway.routes().get(name);
-    const continued = named(context) ?? this.run;
+    const continued = context.run ?? this.run;
     const key = continued === null ? gateway.waiting.key(this.principal.id, name, args) : null;
     const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(this.principal);
     // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
     if (route === undefined && (run.mode === "observe" || gateway.isDeclared(name))) throw unknownTool(name);
-    const result = await gateway.track(this.govern(run, name, args, params, route, context));
+    const result = await gateway.track(this.govern(run, name, args, route, context));
     if (key !== null) gateway.waiting.note(key, run, waitsForApproval(result));
     return this.project(result, route);
   }
@@ -110,14 +120,11 @@ export class AgentPeer {
     run: BoundRun,
     tool: string,
     args: JsonObject,
-    params: JsonObject,
     route: Route | undefined,
-    context: ServerContext,
+    context: RequestContext,
   ): Promise<JsonObject> {
-    const { mcpReq } = context;
-    const meta = isJsonObject(mcpReq._meta) ? (mcpReq._meta as JsonObject) : {};
+    const { meta } = context;
     const token = meta["progressToken"];
-    const notify = (method: string, told: JsonObject) => void mcpReq.notify({ method, params: told }).catch(() => {});
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
     try {
       return await governedCall(this.gateway, {
@@ -127,13 +134,14 @@ export class AgentPeer {
         args,
         meta: { ...meta, ...this.envelope(route, context) },
         route,
-        more: retried(context),
-        signal: mcpReq.signal,
+        more: context.retried,
+        cancellation: context.cancellation,
         session: this,
         own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
-        progress: token === undefined ? undefined : (told) => notify("notifications/progress", { ...told, progressToken: token }),
+        progress:
+          token === undefined ? undefined : (told) => context.notify("notifications/progress", { ...told, progressToken: token }),
         log: (told) => {
-          if (this.wantsLog(told, context)) notify("notifications/message", told);
+          if (this.wantsLog(told, context)) context.notify("notifications/message", told);
         },
       });
     } finally {
@@ -141,23 +149,22 @@ export class AgentPeer {
     }
   }
 
-  private callOwn(name: string, args: JsonObject, context: ServerContext): Promise<JsonObject> {
+  private callOwn(name: string, args: JsonObject, context: RequestContext): Promise<JsonObject> {
     const { services } = this.gateway;
     const tool = AGENT_TOOLS.find((own) => own.name === name && (own.offered?.(services) ?? true));
     if (tool === undefined) throw unknownTool(name);
-    const run = named(context) ?? this.run;
-    return callOwnTool(tool, { services, principal: this.principal, run, signal: context.mcpReq.signal }, args);
+    const run = context.run ?? this.run;
+    return callOwnTool(tool, { services, principal: this.principal, run, signal: context.cancellation.signal }, args);
   }
 
   /** In the newer era each request says what its client can do and wants to hear; what may pass, passes. */
-  private envelope(route: Route | undefined, { mcpReq }: ServerContext): JsonObject {
-    const envelope = mcpReq.envelope as Envelope;
+  private envelope(route: Route | undefined, { envelope }: RequestContext): JsonObject {
     if (envelope === undefined || route?.upstream.current?.era !== "modern") return {};
-    const level = envelope[LOG_LEVEL_META_KEY] as string | undefined;
-    const offer = offered(route.upstream.spec.passthrough, envelope[CLIENT_CAPABILITIES] as never);
+    const level = envelope[LOG_LEVEL_META_KEY];
+    const offer = offered(route.upstream.spec.passthrough, envelope[CLIENT_CAPABILITIES_META_KEY] as never);
     return {
       ...(level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level }),
-      ...(Object.keys(offer).length === 0 ? {} : { [CLIENT_CAPABILITIES]: offer as JsonObject }),
+      ...(Object.keys(offer).length === 0 ? {} : { [CLIENT_CAPABILITIES_META_KEY]: offer as JsonObject }),
     };
   }
 
@@ -169,7 +176,7 @@ export class AgentPeer {
     return this.server.projectCallToolResult(result as never, schema as never) as JsonObject;
   }
 
-  private enter(upstream: Upstream, context: ServerContext): () => void {
+  private enter(upstream: Upstream, context: RequestContext): () => void {
     const calls = this.calls.get(upstream) ?? [];
     this.calls.set(upstream, calls);
     calls.push(context);
@@ -178,11 +185,11 @@ export class AgentPeer {
 
   /** Passes an upstream's question to the client, on the stream of the call that it most likely belongs to. */
   private ask(upstream: Upstream, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<JsonObject> {
-    const request = params === undefined ? { method } : { method, params };
     const options = { signal, timeout: ASK_MS };
     const call = this.calls.get(upstream)?.at(-1);
-    const asked = call === undefined ? this.server.request(request, ANY, options) : call.mcpReq.send(request, ANY, options);
-    return asked as Promise<JsonObject>;
+    if (call !== undefined) return call.ask(method, params, options);
+    const request = params === undefined ? { method } : { method, params };
+    return this.server.request(request, ANY_RESULT, options) as Promise<JsonObject>;
   }
 
   private fromOwnLink(upstream: Upstream, method: string, params: JsonObject): void {
@@ -190,8 +197,8 @@ export class AgentPeer {
     if (method.endsWith("/list_changed")) return;
     const call = this.calls.get(upstream)?.at(-1);
     if (method === "notifications/message" && !this.wantsLog(params, call)) return;
-    const notification = { method, params };
-    void (call?.mcpReq.notify(notification) ?? this.server.notification(notification)).catch(() => {});
+    if (call !== undefined) call.notify(method, params);
+    else void this.server.notification({ method, params }).catch(() => {});
   }
 
   /** Something that belongs to no call: a changed list, an updated resource, a log line of the only session. */
@@ -208,8 +215,8 @@ export class AgentPeer {
     return {};
   }
 
-  private wantsLog(message: JsonObject, context: ServerContext | undefined): boolean {
-    const wanted = this.era === "modern" ? (context?.mcpReq.envelope as Envelope)?.[LOG_LEVEL_META_KEY] : this.level;
+  private wantsLog(message: JsonObject, context: RequestContext | undefined): boolean {
+    const wanted = this.era === "modern" ? context?.envelope?.[LOG_LEVEL_META_KEY] : this.level;
     // In the newer era a client that names no level wants none; before, it gets what the server sends.
     if (wanted === undefined || wanted === null) return this.era === "legacy";
     return reaches(message["level"], wanted as LogLevel);
@@ -219,29 +226,6 @@ export class AgentPeer {
     this.links.close();
     this.gateway.subscriptions.drop(this);
   }
-}
-
-type Envelope = Record<string, unknown> | undefined;
-const CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
-
-const ANY = {
-  "~standard": { version: 1 as const, vendor: "svc", validate: (value: unknown) => ({ value: value as JsonObject }) },
-};
-
-/** The run that this very request names, resolved before it came here. */
-function named({ http }: ServerContext): BoundRun | null {
-  return (http?.authInfo?.extra?.["run"] as BoundRun | undefined) ?? null;
-}
-
-/** What a client sends along when it repeats a call with the input that was asked for. */
-function retried({ mcpReq }: ServerContext): JsonObject | undefined {
-  const state = mcpReq.requestState();
-  const { inputResponses } = mcpReq;
-  if (state === undefined && inputResponses === undefined) return undefined;
-  return {
-    ...(inputResponses === undefined ? {} : { inputResponses: inputResponses as JsonObject }),
-    ...(state === undefined ? {} : { requestState: state as string }),
-  };
 }
 
 function waitsForApproval({ structuredContent }: JsonObject): boolean {

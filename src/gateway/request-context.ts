@@ -1,5 +1,5 @@
 /** What comes with a request of an agent, whichever way it came. */
-import type { ServerContext } from "@modelcontextprotocol/server";
+import type { AuthInfo, RequestId, Server, ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { BoundRun } from "./runs.ts";
@@ -50,3 +50,33 @@ function retriedWith(state: unknown, responses: unknown): JsonObject | undefined
     ...(state === undefined ? {} : { requestState: state as string }),
   };
 }
+
+/** The context of a call that did not come through the SDK, in a session of an older revision. */
+export function directContext(
+  server: Server,
+  params: JsonObject,
+  { id, auth, cancellation }: { id: RequestId; auth: AuthInfo | undefined; cancellation: Cancellation },
+): RequestContext {
+  const related = { relatedRequestId: id };
+  return {
+    meta: isJsonObject(params["_meta"]) ? withoutReserved(params["_meta"]) : {},
+    envelope: undefined,
+    retried: undefined,
+    run: (auth?.extra?.["run"] as BoundRun | undefined) ?? null,
+    cancellation,
+    notify: (method, told) => void server.notification({ method, params: told }, related).catch(() => {}),
+    ask: (method, asked, options) =>
+      server.request(asked === undefined ? { method } : { method, params: asked }, ANY_RESULT, {
+        ...options,
+        ...related,
+      }) as Promise<JsonObject>,
+  };
+}
+
+/** Keys that the protocol keeps for itself say nothing in a revision that does not know them. */
+function withoutReserved(meta: JsonObject): JsonObject {
+  const names = Object.keys(meta);
+  if (!names.some((name) => name.startsWith(RESERVED))) return meta;
+  return Object.fromEntries(Object.entries(meta).filter(([name]) => !name.startsWith(RESERVED)));
+}
+const RESERVED = "io.modelcontextprotocol/";

@@ -42,9 +42,9 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   });
   server.decorateRequest("principal", null);
   readBodiesStrictly(server);
-  server.addHook("onRequest", async (request, reply) => {
+  server.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    refuseAmbiguousHeaders(request);
+    done(ambiguousHeaders(request));
   });
   if (answered !== undefined) {
     server.addHook("onResponse", (request, reply, done) => {
@@ -85,7 +85,7 @@ function readBodiesStrictly(server: FastifyInstance): void {
 }
 
 /** A header that two readers could read differently is refused rather than chosen from. */
-function refuseAmbiguousHeaders(request: FastifyRequest): void {
+function ambiguousHeaders(request: FastifyRequest): SvcError | undefined {
   const raw = request.raw.rawHeaders;
   let authorization = 0;
   let run = 0;
@@ -94,12 +94,13 @@ function refuseAmbiguousHeaders(request: FastifyRequest): void {
     if (name.length === 13 && name.toLowerCase() === "authorization") authorization++;
     else if (name.length === 10 && name.toLowerCase() === "svc-run-id") run++;
   }
-  if (authorization > 1) throw invalid("more than one Authorization header");
-  if (run > 1) throw invalid("more than one Svc-Run-Id header");
+  if (authorization > 1) return invalid("more than one Authorization header");
+  if (run > 1) return invalid("more than one Svc-Run-Id header");
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
-    throw new SvcError("unsupported_media", "compressed bodies are not accepted; send plain JSON");
+    return new SvcError("unsupported_media", "compressed bodies are not accepted; send plain JSON");
   }
+  return undefined;
 }
 
 const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]> = {

@@ -9,8 +9,9 @@ import { SvcError } from "../../src/kernel/errors.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import type { Unit } from "../../src/store/port.ts";
 import { principal } from "../support/engine.ts";
+import { filesUnder, sourceFile } from "../support/files.ts";
 import { verifies } from "../support/verifies.ts";
-import { AGENT, capturing, everythingOf, NOON } from "./support.ts";
+import { capturing, everythingOf, NOON } from "./support.ts";
 
 const POLICY = `
 version: 1
@@ -209,7 +210,9 @@ describe("expiry and deletion", () => {
       await s.ask(n % 2 === 0 ? "a" : "b", n % 5 === 0 ? "crm.open" : "crm.get", { n });
     }
     const all = await s.captured();
-    expect(all.map(({ args }) => (args as { n: number }).n)).toEqual(Array.from({ length: 300 }, (_, n) => n));
+    expect(all.map(({ args }) => (args as { n: number }).n)).toEqual(
+      Array.from({ length: 300 }, (_, n) => n),
+    );
     const read = async (query: Parameters<typeof capturedPages>[1]) => {
       let n = 0;
       for await (const page of capturedPages(store, query, s.env.now())) n += page.length;
@@ -308,9 +311,17 @@ describe("never in the way", () => {
     const step = (await core.store.get("steps", "r/0"))!;
     await s.app.capture!.drain(1_000);
     await purgeCaptures(core.store, { run_id: "r" });
-    second.outcomeReported({ run, step: { ...step, finished_ms: NOON }, status: "succeeded", result: 1, manifest: null });
+    second.outcomeReported({
+      run,
+      step: { ...step, finished_ms: NOON },
+      status: "succeeded",
+      result: 1,
+      manifest: null,
+    });
     await new Promise((resolve) => setTimeout(resolve, 50));
-    second.recorded([{ event: "intended", run_id: "r", run_seq: 0, seq: step.intended_seq, ts_ms: NOON } as never]);
+    second.recorded([
+      { event: "intended", run_id: "r", run_seq: 0, seq: step.intended_seq, ts_ms: NOON } as never,
+    ]);
     const call = { run: { ...run, next_run_seq: 1 }, tool: "crm.get", args: { a: 1 }, decision };
     second.intentDecided({ ...call, needs_approval: false, manifest: null, risk_score: 0, depends_on: [] });
     await second.drain(1_000);
@@ -319,7 +330,10 @@ describe("never in the way", () => {
   });
 
   it("changes nothing else: ledger and state are the same with it and without", async () => {
-    const both = await Promise.all([capturing({ policy: POLICY }), capturing({ policy: POLICY, capture: "{}" })]);
+    const both = await Promise.all([
+      capturing({ policy: POLICY }),
+      capturing({ policy: POLICY, capture: "{}" }),
+    ]);
     for (const s of both) {
       await s.open("r");
       await s.call("r", "crm.get", { mail: "ann@example.com" });
@@ -332,8 +346,10 @@ describe("never in the way", () => {
   });
 });
 
-it("captured calls have no route", () => {
+it("captured calls are reached from the command line only", () => {
   verifies("ops.capture.no-other-surface");
   expect(OPERATIONS.filter(({ path, id }) => /captur/.test(path + id))).toEqual([]);
-  expect(AGENT.roles).toEqual(["agent"]);
+  const surfaces = ["http", "console", "gateway"].flatMap((folder) => filesUnder(`src/${folder}`, ".ts"));
+  const reading = surfaces.filter((path) => /from "[./]+capture\//.test(sourceFile(path).withStrings));
+  expect(reading).toEqual([]);
 });

@@ -21,7 +21,9 @@ describe.each(Object.keys(PLACES))("on the %s store", (name) => {
     for (let n = 0; n < 20; n++) await s.call(n % 2 === 0 ? "a" : "b", "crm.get", { n }, { n });
     await s.ask("a", "no.such", { n: 20 });
     const calls = await s.captured();
-    expect(calls.map(({ args }) => (args as { n: number }).n)).toEqual(Array.from({ length: 21 }, (_, n) => n));
+    expect(calls.map(({ args }) => (args as { n: number }).n)).toEqual(
+      Array.from({ length: 21 }, (_, n) => n),
+    );
     expect(calls.map(({ outcome }) => outcome)).toEqual([...Array(20).fill("succeeded"), null]);
     expect(calls[3]).toMatchObject({ run_id: "b", step: 1, result: { n: 3 }, has_result: true });
     expect(await purgeCaptures(store, { run_id: "b" })).toBe(10);

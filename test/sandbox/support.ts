@@ -6,13 +6,19 @@ import type { Operation } from "../../src/app/operation.ts";
 import { intent, outcome } from "../../src/app/operations/journal.ts";
 import { openRun } from "../../src/app/operations/runs.ts";
 import { perform, type RawInput } from "../../src/app/perform.ts";
+import type { Job, Task } from "../../src/app/sandbox/job.ts";
+import { doJob } from "../../src/app/sandbox/work.ts";
 import { openService, type Service } from "../../src/app/service.ts";
 import { capturedPages } from "../../src/capture/read.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import type { Decision } from "../../src/engine/decide/verdict.ts";
 import type { Json } from "../../src/kernel/json.ts";
 import type { Principal } from "../../src/model/roles.ts";
+import type { Change } from "../../src/sandbox/changes.ts";
 import type { PastCall } from "../../src/sandbox/past-call.ts";
+import type { ReplayReport } from "../../src/sandbox/replay.ts";
+import type { SimulationReport } from "../../src/sandbox/simulate.ts";
+import type { Plan, SpeculationReport } from "../../src/sandbox/speculate.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
@@ -159,3 +165,38 @@ export async function everythingOf(store: Store): Promise<string> {
   }
   return JSON.stringify(parts);
 }
+
+/** A job on the service's rules and history, done in this thread. */
+export async function inSandbox<T>(s: Capturing, task: Task, policy?: string): Promise<T> {
+  const { core } = s.app;
+  const { manifests, policy: active } = core.rules();
+  const job: Job = {
+    task,
+    manifests: manifests.all,
+    active: active.doc,
+    policy: policy === undefined ? null : { text: policy, file: "policy" },
+    now_ms: s.env.now(),
+    environment: core.environment,
+    storeKey: core.storeKey,
+  };
+  await s.app.capture?.drain(5_000);
+  const query = task.kind === "replay" ? { run_id: task.run_id } : {};
+  return (await doJob(job, capturedPages(core.store, query, s.env.now()))) as T;
+}
+
+export const simulated = (s: Capturing, policy?: string) =>
+  inSandbox<SimulationReport>(s, { kind: "simulate" }, policy);
+
+export const replayed = (s: Capturing, run_id: string, changes: Partial<Change>[], policy?: string) =>
+  inSandbox<ReplayReport>(
+    s,
+    {
+      kind: "replay",
+      run_id,
+      changes: changes.map((one) => ({ step: null, tool: null, path: "", value: null, ...one })),
+    },
+    policy,
+  );
+
+export const speculated = (s: Capturing, plans: Plan[], policy?: string) =>
+  inSandbox<SpeculationReport>(s, { kind: "speculate", plans, actor: "bot" }, policy);

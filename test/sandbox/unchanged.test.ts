@@ -1,12 +1,9 @@
 /** A policy that nobody changed must show no changes, whatever history it is simulated against. */
 import { expect, it } from "vitest";
 import { approve } from "../../src/app/operations/approvals.ts";
-import type { Job } from "../../src/app/sandbox/job.ts";
-import { doJob } from "../../src/app/sandbox/work.ts";
-import type { SimulationReport } from "../../src/sandbox/simulate.ts";
 import { principal } from "../support/engine.ts";
 import { seeded } from "../support/env.ts";
-import { AGENT, type Capturing, capturing } from "./support.ts";
+import { AGENT, type Capturing, capturing, simulated } from "./support.ts";
 
 const POLICY = `
 version: 1
@@ -86,17 +83,7 @@ it.each([1, 2, 3, 4, 5, 6])(
     const s = await capturing({ policy: POLICY, environment: "prod", capture: "{enabled: true, ttl: 52w}" });
     await live(s, seed, 500);
     const calls = await s.captured();
-    const { manifests, policy } = s.app.core.rules();
-    const job: Job = {
-      task: { kind: "simulate" },
-      manifests: manifests.all,
-      active: policy.doc,
-      policy: null,
-      now_ms: s.env.now(),
-      environment: "prod",
-      storeKey: s.app.core.storeKey,
-    };
-    const report = (await doJob(job, pages(calls))) as SimulationReport;
+    const report = await simulated(s);
     const with_verdict = (wanted: string) => calls.filter(({ verdict }) => verdict === wanted).length;
     expect(with_verdict("allow")).toBeGreaterThan(100);
     expect(with_verdict("block")).toBeGreaterThan(20);
@@ -119,7 +106,3 @@ it.each([1, 2, 3, 4, 5, 6])(
     });
   },
 );
-
-async function* pages<T>(list: readonly T[]): AsyncGenerator<readonly T[]> {
-  for (let i = 0; i < list.length; i += 50) yield list.slice(i, i + 50);
-}

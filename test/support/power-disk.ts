@@ -2,9 +2,9 @@
  * A disk whose power can be cut. Until a file is synced, each sector of what was written to it may be
  * lost, in any order; until a folder is synced, a new file's name may be. Lost sectors read as zeros.
  */
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type Disk, nodeDisk } from "../../src/store/logged/disk.ts";
+import { type Disk, errorCode, nodeDisk } from "../../src/store/logged/disk.ts";
 
 const SECTOR = 512;
 
@@ -119,8 +119,12 @@ export class PowerDisk implements Disk {
     for (const name of readdirSync(folder)) {
       // Shared memory does not outlive the machine.
       if (name.endsWith("-shm") || this.files.has(join(folder, name))) continue;
-      // A deletion that was under way may have happened by now.
-      if (existsSync(join(folder, name))) writeFileSync(join(to, name), readFileSync(join(folder, name)));
+      try {
+        writeFileSync(join(to, name), readFileSync(join(folder, name)));
+      } catch (error) {
+        // A deletion that was under way has just happened.
+        if (errorCode(error) !== "ENOENT") throw error;
+      }
     }
     for (const [path, file] of this.files) {
       const isThere = file.named ? !file.gone || random() < 0.5 : !file.gone && random() < 0.5;

@@ -8,6 +8,7 @@ import { loadSettings } from "../../src/config/load.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
+import type { Store } from "../../src/store/port.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
 import { type FakeEnv, fakeEnv } from "./env.ts";
@@ -19,6 +20,8 @@ export interface TestServerOptions {
   /** Keys of svc.config.yaml. */
   config?: string;
   environment?: string;
+  /** Instead of the memory store. */
+  store?: Store;
   /** Further entries of the key file; each key's value is its name. */
   keys?: ({ name: string } & Record<string, unknown>)[];
 }
@@ -83,7 +86,7 @@ export async function testServer(options: TestServerOptions = {}): Promise<TestS
     redact: (text) => text,
     sink: lineSink((line) => void logged.push(line)),
   });
-  const app = await openService(settings, env, { log, store: new MemoryStore() });
+  const app = await openService(settings, env, { log, store: options.store ?? new MemoryStore() });
   const http = createHttpServer({
     app,
     metrics: app.metrics,

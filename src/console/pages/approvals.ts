@@ -125,7 +125,7 @@ async function decideMany(ctx: Ctx): Promise<Answer> {
 }
 
 async function breakGlass(ctx: Ctx): Promise<Answer> {
-  if (!ctx.form.checked("confirm")) throw invalid("tick the box to confirm that you approve alone");
+  ctx.demandConfirmed("POST /v1/approvals/{id}/break-glass");
   const { tool } = await ctx.call<ApprovalView>("POST /v1/approvals/{id}/break-glass", {
     params: { id: ctx.params["id"]! },
     body: { reason: ctx.form.text("reason") },

@@ -59,6 +59,7 @@ function lendForm(ctx: Ctx): Html {
 }
 
 async function lend(ctx: Ctx): Promise<Answer> {
+  ctx.demand("POST /v1/delegations");
   const days = Number(ctx.form.text("days"));
   if (!Number.isInteger(days) || days < 1 || days > LIMITS.delegation_days)
     throw invalid(`days: a whole number from 1 to ${LIMITS.delegation_days}`);

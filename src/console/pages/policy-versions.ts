@@ -1,5 +1,4 @@
 /** Policy versions of the registry: drafts, the one in force, and those before it. */
-import { invalid } from "../../kernel/errors.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { html, type Html, nothing } from "../html.ts";
 import { card, empty, table } from "../parts/blocks.ts";
@@ -56,7 +55,7 @@ function activateForm(ctx: Ctx, version: string): Html {
 }
 
 async function activate(ctx: Ctx): Promise<Answer> {
-  if (!ctx.form.checked("confirm")) throw invalid("tick the box to confirm the activation");
+  ctx.demandConfirmed("POST /v1/registry/policy/{version}/activate");
   const { version } = await ctx.call<Version>("POST /v1/registry/policy/{version}/activate", {
     params: { version: ctx.params["version"]! },
   });

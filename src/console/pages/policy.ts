@@ -58,6 +58,7 @@ async function work(ctx: Ctx): Promise<Answer> {
   const text = ctx.form.document("yaml");
   if (text.trim() === "") throw invalid("policy: is empty; version: 1 is the least that it says");
   const wanted = ctx.form.text("do");
+  if (wanted === "simulate") ctx.demand("POST /v1/simulate");
   if (wanted === "publish") {
     const note = ctx.form.optional("note");
     const { version, tests } = await ctx.call<{ version: string; tests: { passed: number } }>("POST /v1/registry/policy", {

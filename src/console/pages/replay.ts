@@ -35,6 +35,7 @@ export function replayCard(ctx: Ctx, run: RunView): Html {
 }
 
 async function replay(ctx: Ctx): Promise<Answer> {
+  ctx.demand("POST /v1/runs/{id}/replay");
   const id = ctx.params["id"]!;
   const where = ctx.form.text("where");
   const path = ctx.form.text("path");

@@ -1,5 +1,5 @@
 /** A run's page: what it did, what depends on what, how it would be undone, and the trail that proves it. */
-import { forbidden, invalid } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { html, type Html, nothing } from "../html.ts";
@@ -104,6 +104,7 @@ export function jsonField(ctx: Ctx, name: string): Json | undefined {
 }
 
 async function resolve(ctx: Ctx): Promise<Answer> {
+  ctx.demand("POST /v1/runs/{id}/steps/{n}/resolve");
   const { id, n } = ctx.params as { id: string; n: string };
   const result = jsonField(ctx, "result");
   const answer = await ctx.call<{ step: number; status: string }>("POST /v1/runs/{id}/steps/{n}/resolve", {
@@ -119,8 +120,7 @@ async function resolve(ctx: Ctx): Promise<Answer> {
 
 async function rollback(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
-  if (!ctx.is("operator")) throw forbidden("operator role required");
-  if (!ctx.form.checked("confirm")) throw invalid("tick the box to confirm the rollback");
+  ctx.demandConfirmed("POST /v1/runs/{id}/rollback");
   const retries = ctx.form.optional("retries");
   await ctx.call("POST /v1/runs/{id}/rollback", {
     params: { id },

@@ -1,7 +1,9 @@
 /** Ledger records as people read them: what happened, by whom, and the hash that the next one builds on. */
+import { canonical } from "../../kernel/canonical.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
+import type { Json } from "../../kernel/json.ts";
 import { EVENTS, isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
-import { type LedgerRecord, splitLine } from "../../ledger/record.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
 import { html, type Html, nothing } from "../html.ts";
 import { hashText, runLink } from "./ids.ts";
 import { mark, type Tone } from "./marks.ts";
@@ -45,18 +47,17 @@ export function eventMark(event: string): Html {
 
 export interface Trailed {
   record: LedgerRecord;
-  /** Whether the hash that stands on the line is the hash of the line. */
+  /** Whether the hash that stands on the record is the hash of the record. */
   sound: boolean;
 }
 
+export function checked(record: LedgerRecord): Trailed {
+  const { hash, ...rest } = record;
+  return { record, sound: sha256Hex(canonical(rest as unknown as Json)) === hash };
+}
+
 export function readTrail(lines: readonly string[]): Trailed[] {
-  return lines.map((line) => {
-    const split = splitLine(line);
-    return {
-      record: JSON.parse(line) as LedgerRecord,
-      sound: split !== undefined && sha256Hex(split.body) === split.hash,
-    };
-  });
+  return lines.map((line) => checked(JSON.parse(line) as LedgerRecord));
 }
 
 /** Records one below the other, joined where one's hash is the next one's foundation. */

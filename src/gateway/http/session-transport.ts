@@ -4,8 +4,16 @@
  * Answers go to the exchange that asked and nowhere else.
  */
 import type { ServerResponse } from "node:http";
-import type { JSONRPCMessage, MessageExtraInfo, RequestId, Transport, TransportSendOptions } from "@modelcontextprotocol/server";
-import { isJsonObject, type Json } from "../../kernel/json.ts";
+import type {
+  JSONRPCMessage,
+  MessageExtraInfo,
+  ProtocolError,
+  RequestId,
+  Transport,
+  TransportSendOptions,
+} from "@modelcontextprotocol/server";
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
+import { Cancellation } from "../cancellation.ts";
 
 interface Exchange {
   response: ServerResponse;
@@ -13,6 +21,18 @@ interface Exchange {
   batch: boolean;
   /** Answers that wait for the rest of their batch; null once the response is a stream. */
   answers: JSONRPCMessage[] | null;
+}
+
+/**
+ * Answers a request without the SDK: for the one method that nearly all requests are of, whose answer is
+ * passed on as it is. Rejects with a protocol error.
+ */
+export type DirectHandler = (params: JsonObject, request: DirectRequest) => Promise<JsonObject>;
+
+export interface DirectRequest {
+  id: RequestId;
+  auth: MessageExtraInfo["authInfo"];
+  cancellation: Cancellation;
 }
 
 /** What a client that does not read may make us keep. */
@@ -25,7 +45,11 @@ export class SessionTransport implements Transport {
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
   readonly sessionId: string;
 
+  /** Set for sessions whose tool calls take the short way. */
+  direct: DirectHandler | null = null;
+
   private readonly exchanges = new Map<RequestId, Exchange>();
+  private readonly directCalls = new Map<RequestId, Cancellation>();
   private stream: ServerResponse | null = null;
   private keepAlive: NodeJS.Timeout | undefined;
   private over = false;
@@ -53,8 +77,26 @@ export class SessionTransport implements Transport {
     if (ids.length === 0) response.writeHead(202).end();
     const exchange: Exchange = { response, waiting: new Set(ids), batch, answers: [] };
     for (const id of ids) this.exchanges.set(id, exchange);
-    for (const message of messages) this.onmessage?.(message, extra);
+    for (const message of messages) {
+      if (this.direct !== null && "method" in message && message.method === "tools/call" && "id" in message) {
+        void this.answerDirectly(this.direct, message.id, (message.params ?? {}) as JsonObject, extra);
+      } else this.onmessage?.(message, extra);
+    }
     return true;
+  }
+
+  private async answerDirectly(direct: DirectHandler, id: RequestId, params: JsonObject, extra: MessageExtraInfo): Promise<void> {
+    const cancellation = new Cancellation();
+    this.directCalls.set(id, cancellation);
+    let message: JSONRPCMessage;
+    try {
+      message = { jsonrpc: "2.0", id, result: await direct(params, { id, auth: extra.authInfo, cancellation }) };
+    } catch (thrown) {
+      const { code, message: text, data } = thrown as ProtocolError;
+      message = { jsonrpc: "2.0", id, error: { code, message: text, ...(data === undefined ? {} : { data }) } };
+    }
+    this.directCalls.delete(id);
+    if (!cancellation.cancelled) this.answer(message);
   }
 
   /** The stream on which the session hears what belongs to no request; false while there is one already. */
@@ -112,6 +154,7 @@ export class SessionTransport implements Transport {
 
   /** Forgets a request that was cancelled: no answer will come, and none is wanted. */
   settle(id: RequestId): void {
+    this.directCalls.get(id)?.cancel();
     const exchange = this.exchanges.get(id);
     if (exchange === undefined) return;
     this.exchanges.delete(id);
@@ -132,6 +175,7 @@ export class SessionTransport implements Transport {
       response.end();
     }
     this.exchanges.clear();
+    for (const cancellation of this.directCalls.values()) cancellation.cancel();
     this.onclose?.();
   }
 }

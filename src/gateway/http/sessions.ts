@@ -6,7 +6,7 @@ import type { Server } from "@modelcontextprotocol/server";
 import type { Env } from "../../kernel/env.ts";
 import { notFound, SvcError } from "../../kernel/errors.ts";
 import type { Principal } from "../../model/roles.ts";
-import { SessionTransport } from "./session-transport.ts";
+import { type DirectHandler, SessionTransport } from "./session-transport.ts";
 
 export interface Session {
   readonly principal: string;
@@ -21,6 +21,8 @@ export interface Session {
 
 export interface Opened {
   server: Server;
+  /** Answers tool calls without the SDK, where the endpoint can. */
+  direct?: DirectHandler;
   close(): void;
 }
 
@@ -42,8 +44,9 @@ export class Sessions {
     if (held >= MAX_PER_PRINCIPAL || this.sessions.size >= MAX_SESSIONS) {
       throw new SvcError("too_many", "too many open sessions; end some, or wait until idle ones are");
     }
-    const { server, close } = opened();
+    const { server, direct, close } = opened();
     const transport = new SessionTransport(this.env.uuid());
+    transport.direct = direct ?? null;
     const session: Session = {
       principal: principal.id,
       transport,

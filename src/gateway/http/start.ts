@@ -118,7 +118,7 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
         leave();
         peer.close();
       };
-      return { server: peer.server, close };
+      return { server: peer.server, direct: (params, request) => peer.callDirectly(params, request), close };
     },
   };
 }

@@ -56,10 +56,17 @@ export function ownTool<I extends z.ZodType>(tool: OwnTool<I>): OwnTool {
   return tool as unknown as OwnTool;
 }
 
-export function definitionOf({ name, description, input, read_only }: OwnTool): JsonObject {
+const definitions = new WeakMap<OwnTool, JsonObject>();
+
+export function definitionOf(tool: OwnTool): JsonObject {
+  const known = definitions.get(tool);
+  if (known !== undefined) return known;
+  const { name, description, input, read_only } = tool;
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: "input" }) as JsonObject;
   const annotations = { readOnlyHint: read_only, ...(read_only ? {} : { destructiveHint: true }), openWorldHint: false };
-  return { name, description, inputSchema, annotations };
+  const definition = { name, description, inputSchema, annotations };
+  definitions.set(tool, definition);
+  return definition;
 }
 
 export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject): Promise<JsonObject> {

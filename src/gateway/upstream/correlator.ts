@@ -5,6 +5,7 @@
 import { type JSONRPCMessage, ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Cancellation } from "../cancellation.ts";
+import { NotSent } from "./failure.ts";
 
 interface Pending {
   resolve(result: JsonObject): void;
@@ -22,6 +23,7 @@ export interface Ask {
 
 /** Ours are texts and the SDK's are numbers, so both can share a connection. */
 const PREFIX = "svc-";
+const CANCEL_GRACE_MS = 250;
 
 export class Correlator {
   private readonly pending = new Map<string, Pending>();
@@ -42,22 +44,29 @@ export class Correlator {
   }
 
   ask(send: Sender, { method, params, timeout_ms, cancellation }: Ask): Promise<JsonObject> {
+    if (cancellation?.cancelled) return Promise.reject(new NotSent("the call was cancelled"));
     const id = `${PREFIX}${++this.next}`;
     return new Promise((resolve, reject) => {
+      const tellUpstream = (reason: string): void => {
+        send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } }).catch(() => {});
+      };
+      const giveUp = (reason: string) => waiting.reject(new SdkError(SdkErrorCode.RequestTimeout, reason));
+      let timer = setTimeout(() => {
+        tellUpstream("the call timed out");
+        giveUp("the call timed out");
+      }, timeout_ms);
+      const keep = cancellation?.onCancel(() => {
+        tellUpstream("the client cancelled the call");
+        clearTimeout(timer);
+        // The upstream may already be done; what it still says counts.
+        timer = setTimeout(() => giveUp("the client cancelled the call"), CANCEL_GRACE_MS);
+      });
       const settle = (): void => {
         this.pending.delete(id);
         clearTimeout(timer);
         keep?.();
       };
-      const giveUp = (reason: string): void => {
-        settle();
-        const cancelled = { jsonrpc: "2.0" as const, method: "notifications/cancelled", params: { requestId: id, reason } };
-        send(cancelled).catch(() => {});
-        reject(new SdkError(SdkErrorCode.RequestTimeout, reason));
-      };
-      const timer = setTimeout(() => giveUp("Request timed out"), timeout_ms);
-      const keep = cancellation?.onCancel(() => giveUp("the client cancelled the call"));
-      this.pending.set(id, {
+      const waiting: Pending = {
         resolve(result) {
           settle();
           resolve(result);
@@ -66,7 +75,8 @@ export class Correlator {
           settle();
           reject(error);
         },
-      });
+      };
+      this.pending.set(id, waiting);
       send({ jsonrpc: "2.0", id, method, params }).catch((error: Error) => this.pending.get(id)?.reject(error));
     });
   }

@@ -211,7 +211,7 @@ export class Link {
       ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
       ...(headers === undefined ? {} : { headers }),
       allowInputRequired: true,
-    });
+    }) as Promise<JsonObject>;
   }
 
   async notify(method: string, params?: JsonObject): Promise<void> {

@@ -30,7 +30,8 @@ async function trial(seed: number): Promise<number> {
   const write = async (writer: number): Promise<void> => {
     for (let i = 0; !disk.isCut; i++) {
       const name = `w${writer}-${i}`;
-      await work(store, name, 1 + ((i + writer) % 3));
+      // One record each: of a longer unit whole lines are kept although its end is missing (tail.test.ts).
+      await work(store, name);
       acked.push(name);
     }
   };

@@ -1,0 +1,82 @@
+/** Blocking all new calls, or those within a scope, and letting them go on. */
+import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
+import { type Answer, type Ctx, post } from "../ctx.ts";
+import { html, type Html, nothing } from "../html.ts";
+import { card, table } from "../parts/blocks.ts";
+import { button, disclosed, form, input } from "../parts/forms.ts";
+import { mark, plural } from "../parts/marks.ts";
+import { when } from "../parts/time.ts";
+import { scopeText } from "../shell.ts";
+
+export const haltRoutes = [post("/evidence/halt", halt), post("/evidence/resume", resume)];
+
+export async function haltCard(ctx: Ctx): Promise<Html> {
+  const { halts } = await ctx.call<{ halts: Halt[] }>("GET /v1/halts");
+  const file = ctx.app.core.killSwitch();
+  const halted = halts.length > 0 || file !== null;
+  const admin = ctx.may("POST /v1/halt");
+  return card(
+    { title: "New calls", id: "halt", class: halted ? "alarm" : "", aside: halted ? mark("bad", "halted") : mark("good", "running") },
+    html`<div id="halts" data-live>${haltsTable(ctx, halts)}${
+      file === null ? null : html`<p>The kill-switch file exists, and halts every call: ${file}. Remove the file to go on: <code>svc kill-switch off ${ctx.app.settings.kill_file ?? ""}</code>.</p>`
+    }</div>`,
+    admin ? haltForm(ctx, halted) : html`<p class="soft">${halted ? "An admin can resume." : "An admin can block all new calls here, at once and on every process."} Rollbacks keep working either way.</p>`,
+  );
+}
+
+function haltsTable(ctx: Ctx, halts: readonly Halt[]): Html {
+  if (halts.length === 0) return nothing;
+  const admin = ctx.may("POST /v1/resume");
+  return table(
+    "Halts in force",
+    ["Covers", "Reason", "By", "Since", "Action"],
+    halts.map((one) => [
+      scopeText(one),
+      one.reason,
+      one.by,
+      when(one.created_ms),
+      admin ? form(ctx, { action: "/console/evidence/resume", class: "inline" }, html`<input type="hidden" name="id" value="${one.id}">`, button("Resume")) : "",
+    ]),
+  );
+}
+
+function haltForm(ctx: Ctx, halted: boolean): Html {
+  const all = form(
+    ctx,
+    {
+      action: "/console/evidence/halt",
+      class: "form halt-form",
+      confirm: "Block new calls now. Agents are told why; rollbacks keep working.",
+      verb: "Block new calls",
+    },
+    input({ label: "Reason", name: "reason", required: true, maxlength: 4_000, placeholder: "what is going on; every blocked call carries it" }),
+    disclosed(
+      "Only a part",
+      html`<div class="row">${HALT_FIELDS.map((field) => input({ label: field.charAt(0).toUpperCase() + field.slice(1), name: field, placeholder: "*", maxlength: 256 }))}</div><p class="hint">Globs; a call must match every field that is filled in.</p>`,
+    ),
+    button("Block all new calls", "danger"),
+  );
+  const resumeAll = halted
+    ? form(ctx, { action: "/console/evidence/resume", class: "inline" }, button("Resume everything", "good"))
+    : nothing;
+  return html`${resumeAll}${halted ? disclosed("Block more", all) : all}`;
+}
+
+async function halt(ctx: Ctx): Promise<Answer> {
+  ctx.demandConfirmed("POST /v1/halt");
+  const scope = Object.fromEntries(
+    HALT_FIELDS.flatMap((field) => {
+      const value = ctx.form.optional(field);
+      return value === undefined ? [] : [[field, value]];
+    }),
+  );
+  const made = await ctx.call<Halt>("POST /v1/halt", { body: { reason: ctx.form.text("reason"), ...scope } });
+  const whole = Object.keys(scope).length === 0;
+  return { to: "/console/evidence#halt", notice: { kind: "warn", text: whole ? "All new calls are blocked from now on." : `Blocked from now on: ${scopeText(made)}` } };
+}
+
+async function resume(ctx: Ctx): Promise<Answer> {
+  const id = ctx.form.optional("id");
+  const { lifted } = await ctx.call<{ lifted: string[] }>("POST /v1/resume", { body: id === undefined ? {} : { id } });
+  return { to: "/console/evidence#halt", notice: { kind: "ok", text: `${plural(lifted.length, "halt was", "halts were")} lifted.` } };
+}

@@ -1,0 +1,97 @@
+/** Retention: what is due, shown first and deleted only when somebody says so twice. */
+import type { ApplyReport } from "../../retention/apply.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { type Answer, type Ctx, post } from "../ctx.ts";
+import { html, type Html, nothing } from "../html.ts";
+import { bullets, card, empty, facts, notice } from "../parts/blocks.ts";
+import { button, form, input } from "../parts/forms.ts";
+import { runLink } from "../parts/ids.ts";
+import { plural } from "../parts/marks.ts";
+import { settingsPage } from "./settings.ts";
+
+export const retentionRoutes = [post("/settings/retention", apply)];
+
+const MOST_LISTED = 100;
+
+export function retentionCard(ctx: Ctx, result: Html | null): Html {
+  const { retention } = ctx.app.core.rules().policy;
+  if (retention === null || !ctx.has("GET /v1/retention/plan")) {
+    return card(
+      { title: "Retention", id: "retention" },
+      empty("No retention settings", html`<p>Without a <code>retention</code> section in the policy nothing is ever deleted. Add <code>retention: {default_days: 365}</code> to let old runs go; the ledger stays in any case.</p>`),
+    );
+  }
+  return card(
+    { title: "Retention", id: "retention" },
+    html`<p class="soft">Deletes the working data of runs that are old enough: steps, values, approvals, captures. The ledger is never deleted, and nothing happens by itself.</p>`,
+    result,
+    facts([
+      ["Kept by default", plural(retention.default_days, "day")],
+      ["Further rules", plural(retention.rules?.length ?? 0, "rule")],
+      ["Archives", ctx.app.signing === null ? "need a signing key" : "signed bundles, in a folder that you name"],
+    ]),
+    retentionForms(ctx),
+  );
+}
+
+function retentionForms(ctx: Ctx): Html {
+  const days = () => input({ label: "Instead of the policy's days", name: "days", type: "number", hint: "empty: as the policy says" });
+  const dry = form(ctx, { action: "/console/settings/retention" }, html`<div class="row">${days()}<button type="submit" name="do" value="dry" class="primary">Dry run</button></div>`);
+  if (!ctx.may("POST /v1/retention/apply")) return html`${dry}<p class="soft">Applying it is for admins.</p>`;
+  const real = form(
+    ctx,
+    {
+      action: "/console/settings/retention",
+      confirm: "Delete the working data of every run that is due. It cannot be brought back.",
+      verb: "Delete",
+    },
+    html`<div class="row">${days()}${input({ label: "Archive folder on the server", name: "archive_dir", placeholder: "/srv/archive", hint: "a signed bundle of each run first" })}</div>`,
+    button("Apply", "danger", html` name="do" value="apply"`),
+  );
+  return html`<div class="columns">${dry}${real}</div>`;
+}
+
+interface PlannedRun {
+  run_id: string;
+  age_days: number;
+  keep_days: number;
+  decision: string;
+}
+
+async function apply(ctx: Ctx): Promise<Answer> {
+  const text = ctx.form.optional("days");
+  if (text !== undefined && !/^[1-9]\d{0,4}$/.test(text)) throw invalid("days: a whole number of days");
+  if (ctx.form.text("do") === "dry") {
+    const { runs } = await ctx.call<{ runs: PlannedRun[] }>("GET /v1/retention/plan", { query: text === undefined ? {} : { days: text } });
+    return { page: await settingsPage(ctx, { retention: dryResult(runs) }) };
+  }
+  ctx.demandConfirmed("POST /v1/retention/apply");
+  const archive_dir = ctx.form.optional("archive_dir");
+  const report = await ctx.call<ApplyReport>("POST /v1/retention/apply", {
+    body: { ...(text === undefined ? {} : { days: Number(text) }), ...(archive_dir === undefined ? {} : { archive_dir }) },
+  });
+  return { page: await settingsPage(ctx, { retention: appliedResult(report) }) };
+}
+
+function dryResult(runs: readonly PlannedRun[]): Html {
+  const due = runs.filter(({ decision }) => decision.startsWith("due"));
+  const held = runs.filter(({ decision }) => decision.startsWith("HELD"));
+  const lines = [...due, ...held].slice(0, MOST_LISTED).map(
+    (one) => html`${runLink(one.run_id)} <span class="soft">${one.age_days} days old, kept for ${one.keep_days}:</span> ${one.decision}`,
+  );
+  return notice(
+    "info",
+    html`<p class="said">Dry run: ${plural(due.length, "run is", "runs are")} due, ${held.length} held, ${runs.length - due.length - held.length} kept. Nothing was deleted.</p>`,
+    bullets(lines),
+    due.length + held.length > MOST_LISTED ? html`<p class="soft">The first ${MOST_LISTED} are shown.</p>` : nothing,
+  );
+}
+
+function appliedResult({ deleted, kept, archived }: ApplyReport): Html {
+  return notice(
+    deleted.length > 0 ? "warn" : "info",
+    html`<p class="said">Deleted ${plural(deleted.length, "run")}${archived.length === 0 ? "" : `, each archived first in ${plural(archived.length, "file")}`}.</p>`,
+    bullets(deleted.slice(0, MOST_LISTED).map((run_id) => runLink(run_id))),
+    kept.length === 0 ? nothing : html`<p class="soft">Left alone:</p>${bullets(kept.slice(0, MOST_LISTED).map(({ run_id, reason }) => html`${runLink(run_id)} ${reason}`))}`,
+  );
+}

@@ -1,0 +1,45 @@
+/** Every page and every form of the console, in the order of the navigation. */
+import type { ConsoleRoute } from "./ctx.ts";
+import { alertRoutes } from "./pages/alerts.ts";
+import { anchorRoutes } from "./pages/anchors.ts";
+import { approvalRoutes } from "./pages/approvals.ts";
+import { channelRoutes } from "./pages/channels.ts";
+import { delegationRoutes } from "./pages/delegations.ts";
+import { documentRoutes } from "./pages/documents.ts";
+import { evidenceRoutes } from "./pages/evidence.ts";
+import { haltRoutes } from "./pages/halts.ts";
+import { holdRoutes } from "./pages/holds.ts";
+import { impactRoutes } from "./pages/impact.ts";
+import { keyRoutes } from "./pages/keys.ts";
+import { overviewRoutes } from "./pages/overview.ts";
+import { policyRoutes } from "./pages/policy.ts";
+import { registryRoutes } from "./pages/registry.ts";
+import { replayRoutes } from "./pages/replay.ts";
+import { retentionRoutes } from "./pages/retention.ts";
+import { runRoutes } from "./pages/run.ts";
+import { runsRoutes } from "./pages/runs.ts";
+import { settingsRoutes } from "./pages/settings.ts";
+import { toolsRoutes } from "./pages/tools.ts";
+
+export const ROUTES: readonly ConsoleRoute[] = [
+  ...overviewRoutes,
+  ...approvalRoutes,
+  ...delegationRoutes,
+  ...runsRoutes,
+  ...runRoutes,
+  ...replayRoutes,
+  ...alertRoutes,
+  ...toolsRoutes,
+  ...registryRoutes,
+  ...policyRoutes,
+  ...impactRoutes,
+  ...evidenceRoutes,
+  ...haltRoutes,
+  ...anchorRoutes,
+  ...documentRoutes,
+  ...settingsRoutes,
+  ...channelRoutes,
+  ...holdRoutes,
+  ...retentionRoutes,
+  ...keyRoutes,
+];

@@ -1,0 +1,323 @@
+/** What holds on every route: credentials, bodies, errors, ids of requests, and the document that describes it all. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import { filesJobs } from "../../src/store/files/jobs.ts";
+import { openFilesStore } from "../../src/store/files/store.ts";
+import { faultyDisk, inlineHelper } from "../support/faulty-disk.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+let s: TestServer;
+beforeAll(async () => {
+  s = await testServer({ keys: [{ name: "both", roles: ["agent", "admin"] }] });
+  await s.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: ["crm.read", "crm.write"] });
+});
+const intent = (body: unknown, headers = {}) => s.call("agent", "POST", "/v1/runs/r/intents", body, headers);
+const records = async () => (await s.app.core.store.head()).records;
+
+describe("open routes", () => {
+  it("need no credential", async () => {
+    verifies("core.http.healthz-open", "core.http.readyz-open", "core.route.healthz");
+    for (const key of [null, "garbage"]) {
+      expect(await s.call(key, "GET", "/healthz")).toMatchObject({ status: 200, body: { ok: true } });
+      expect((await s.call(key, "GET", "/readyz")).status).toBe(200);
+    }
+  });
+
+  it("say whether decisions can be made and recorded", async () => {
+    verifies("core.route.readyz-ok", "contract.readings.readyz-200", "contract.readings.readyz-503");
+    const ready = await s.call(null, "GET", "/readyz");
+    expect(ready).toMatchObject({ status: 200, body: { ok: true, store: "memory" } });
+    const { store } = s.app.core;
+    const well = store.ready;
+    store.ready = () => Promise.reject(new Error("the disk is on fire"));
+    try {
+      const answer = await s.call(null, "GET", "/readyz");
+      expect(answer).toMatchObject({ status: 503, body: { ok: false, problems: ["the disk is on fire"] } });
+    } finally {
+      store.ready = well;
+    }
+    expect((await s.call(null, "GET", "/readyz")).status).toBe(200);
+  });
+});
+
+describe("every answer", () => {
+  it("carries an id of its own", async () => {
+    verifies("contract.http.request-id");
+    const answers = [
+      await s.call("agent", "GET", "/v1/runs"),
+      await s.call(null, "GET", "/v1/runs"),
+      await s.call("agent", "GET", "/v1/nope"),
+      await s.call("agent", "POST", "/v1/runs", "{"),
+      await s.call(null, "GET", "/healthz"),
+      await s.call("agent", "POST", "/v1/runs", `"${"x".repeat(LIMITS.body_bytes)}"`),
+    ];
+    const ids = answers.map(({ headers }) => headers["x-request-id"]);
+    for (const id of ids) expect(id).toMatch(/^req_\w+$/);
+    expect(new Set(ids).size).toBe(answers.length);
+  });
+
+  it("is JSON, unless the route says otherwise", async () => {
+    verifies("core.http.json-bodies", "core.purpose.surface-http", "core.version.path-prefix");
+    for (const path of ["/v1/runs", "/v1/runs/r", "/v1/nope"]) {
+      expect((await s.call("agent", "GET", path)).headers["content-type"]).toMatch(/^application\/json/);
+    }
+    const text = { "content-type": "text/plain" };
+    expect((await s.call("agent", "POST", "/v1/runs", '{"permissions":[]}', text)).status).toBe(415);
+    expect((await s.call("agent", "GET", "/runs")).status).toBe(404);
+  });
+
+  it("to a mistake is an object with one key, error, whose value is a message", async () => {
+    verifies(
+      "core.http.error-body",
+      "core.error.400",
+      "core.error.403",
+      "core.error.404-run",
+      "core.error.409-run",
+      "core.error.message-admin",
+      "core.error.message-auditor",
+    );
+    const mistakes = [
+      [400, await s.call("agent", "POST", "/v1/runs", {})],
+      [400, await s.call("agent", "GET", "/v1/runs?odd=1")],
+      [400, await s.call("agent", "GET", "/v1/runs/.x")],
+      [401, await s.call(null, "GET", "/v1/runs")],
+      [403, await s.call("operator", "POST", "/v1/halt", { reason: "r" })],
+      [403, await s.call("agent", "GET", "/v1/status")],
+      [404, await s.call("agent", "GET", "/v1/runs/none")],
+      [404, await s.call("operator", "GET", "/v1/registry")],
+      [409, await s.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: [] })],
+      [413, await s.call("agent", "POST", "/v1/runs", `"${"x".repeat(LIMITS.body_bytes)}"`)],
+    ] as const;
+    for (const [status, answer] of mistakes) {
+      expect([status, Object.keys(answer.body)]).toEqual([answer.status, ["error"]]);
+      expect(answer.body.error).toBeTypeOf("string");
+      expect(answer.body.error).not.toMatch(/^\s*$|\n {4}at /);
+    }
+    expect(mistakes[4][1].body.error).toBe("admin only");
+    expect(mistakes[5][1].body.error).toBe("auditor role required");
+  });
+
+  it("to a policy refusal is a 200", async () => {
+    verifies("core.http.refusal-is-200", "core.route.intents-200");
+    const refused = await intent({ tool: "mail.send", args: {}, reason: "r" });
+    expect(refused).toMatchObject({
+      status: 200,
+      body: { decision: "block", reasons: [expect.any(String)] },
+    });
+  });
+});
+
+describe("a body", () => {
+  const filled = (bytes: number) => {
+    const empty = JSON.stringify({ tool: "crm.get", args: "", reason: "r" });
+    return empty.replace('"args":""', `"args":"${"x".repeat(bytes - empty.length)}"`);
+  };
+
+  it("of one megabyte passes, and a byte more is a 413", async () => {
+    verifies("core.http.body-cap", "core.limit.body", "core.error.413");
+    expect(LIMITS.body_bytes).toBe(1_048_576);
+    const whole = filled(LIMITS.body_bytes);
+    expect(Buffer.byteLength(whole)).toBe(LIMITS.body_bytes);
+    expect((await intent(whole)).body).toMatchObject({ decision: "allow" });
+    const before = await records();
+    expect((await intent(filled(LIMITS.body_bytes + 1))).status).toBe(413);
+    expect(await records()).toBe(before);
+  });
+
+  it.each([
+    ["a duplicate key", '{"tool":"crm.get","args":{"a":1,"a":2},"reason":"r"}'],
+    ["a duplicate key in other letters", '{"tool":"crm.get","args":{"a":1,"\\u0061":2},"reason":"r"}'],
+    ["a __proto__ key", '{"tool":"crm.get","args":{"__proto__":{"x":1}},"reason":"r"}'],
+    ["an integer beyond 2^53", '{"tool":"crm.get","args":[9007199254740993],"reason":"r"}'],
+    ["a number that overflows", '{"tool":"crm.get","args":[1e400],"reason":"r"}'],
+    ["a lone surrogate", '{"tool":"crm.get","args":["\\ud800"],"reason":"r"}'],
+    ["65 levels", `{"tool":"crm.get","args":${"[".repeat(64)}${"]".repeat(64)},"reason":"r"}`],
+    ["a byte order mark", '\ufeff{"tool":"crm.get","args":{},"reason":"r"}'],
+    ["UTF-16", Buffer.from('{"tool":"crm.get","args":{},"reason":"r"}', "utf16le").toString("latin1")],
+  ])("with %s is a 400 and writes nothing", async (_name, body) => {
+    verifies(
+      "contract.values.duplicate-keys",
+      "contract.values.proto-key",
+      "contract.values.unsafe-integers",
+      "contract.values.overflow",
+      "contract.values.lone-surrogates",
+      "contract.values.nesting",
+    );
+    const before = await records();
+    const answer = await intent(body);
+    expect(answer.status).toBe(400);
+    expect(Object.keys(answer.body)).toEqual(["error"]);
+    expect(await records()).toBe(before);
+  });
+
+  it("of 64 levels is read", async () => {
+    const args = `${"[".repeat(63)}${"]".repeat(63)}`;
+    expect((await intent(`{"tool":"crm.get","args":${args},"reason":"r"}`)).status).toBe(200);
+  });
+
+  it("is not read compressed, nor beside a second credential", async () => {
+    const zipped = await intent({ tool: "crm.get", args: {}, reason: "r" }, { "content-encoding": "gzip" });
+    expect(zipped.status).toBe(415);
+    const twice = await s.http.inject({
+      method: "GET",
+      url: "/v1/runs",
+      headers: { authorization: ["Bearer agent", "Bearer admin"] as never },
+    });
+    expect(twice.statusCode).toBeGreaterThanOrEqual(400);
+    expect(twice.statusCode).toBeLessThan(402);
+  });
+});
+
+describe("a ledger that cannot be written", () => {
+  it("is a 503, nothing of the request stays behind, and it heals", async () => {
+    verifies("contract.durable.503", "core.error.503");
+    const folder = join(tempDir("full"), "data");
+    const disk = faultyDisk();
+    const helper = inlineHelper(() => filesJobs(folder));
+    const own = await testServer({ store: await openFilesStore(folder, () => {}, { disk, helper }) });
+    const { store } = own.app.core;
+    const open = (run_id: string) =>
+      own.call("agent", "POST", "/v1/runs", { run_id, permissions: ["crm.read"] });
+    const ask = () =>
+      own.call("agent", "POST", "/v1/runs/r/intents", { tool: "crm.get", args: {}, reason: "r" });
+    await open("r");
+    expect((await ask()).body).toEqual({ decision: "allow", step: 0 });
+    const before = { run: await store.get("runs", "r"), head: await store.head() };
+
+    disk.fail({ call: disk.calls + 1, code: "ENOSPC", lasting: true });
+    for (const answer of [
+      await ask(),
+      await open("lost"),
+      await own.call("admin", "POST", "/v1/halt", { reason: "r" }),
+    ]) {
+      expect(answer).toMatchObject({
+        status: 503,
+        body: { error: expect.stringMatching(/^ledger unavailable/) },
+      });
+    }
+    expect((await own.call(null, "GET", "/readyz")).status).toBe(503);
+    expect({ run: await store.get("runs", "r"), head: await store.head() }).toEqual(before);
+    expect((await own.call("agent", "GET", "/v1/runs/lost")).status).toBe(404);
+
+    disk.fail(undefined);
+    expect((await ask()).body).toEqual({ decision: "allow", step: 1 });
+    expect((await own.call("auditor", "GET", "/v1/halts")).body.halts).toEqual([]);
+  });
+});
+
+describe("lists that grow", () => {
+  it("are paged with limit and cursor", async () => {
+    verifies("contract.http.lists-paged");
+    for (let i = 0; i < 7; i++) {
+      await s.call("agent2", "POST", "/v1/runs", { run_id: `p${i}`, permissions: [] });
+    }
+    const seen: string[] = [];
+    let cursor = "";
+    do {
+      const { body } = await s.call("agent2", "GET", `/v1/runs?limit=3${cursor}`);
+      expect(body.runs.length).toBeLessThanOrEqual(3);
+      seen.push(...body.runs);
+      cursor = body.next_cursor ? `&cursor=${encodeURIComponent(body.next_cursor)}` : "";
+    } while (cursor !== "");
+    expect(seen).toEqual(["p0", "p1", "p2", "p3", "p4", "p5", "p6"]);
+    for (const path of ["/v1/search/runs", "/v1/search/records", "/v1/approvals"]) {
+      const first = await s.call("auditor", "GET", `${path}?limit=1`);
+      expect(first.status).toBe(200);
+      expect(first.body).toHaveProperty("next_cursor");
+      for (const limit of ["0", "501", "x", "1e2"]) {
+        expect((await s.call("auditor", "GET", `${path}?limit=${limit}`)).status).toBe(400);
+      }
+      expect((await s.call("auditor", "GET", `${path}?cursor=nonsense`)).status).toBe(400);
+    }
+  });
+});
+
+describe("GET /openapi.json", () => {
+  /** Every route of the server, read off the router's own tree. */
+  async function routes(): Promise<string[]> {
+    await s.http.ready();
+    const parents: string[] = [];
+    return s.http
+      .printRoutes({ commonPrefix: false })
+      .trimEnd()
+      .split("\n")
+      .flatMap((line) => {
+        const [, branch, part, methods] = /^(.*?[├└]── )(\S*) \((.*)\)$/.exec(line)!;
+        const depth = branch!.length / 4 - 1;
+        parents.splice(depth, parents.length, part!);
+        const path = parents.join("").replaceAll(/:(\w+)/g, "{$1}");
+        return methods!.split(", ").flatMap((method) => (method === "HEAD" ? [] : [`${method} ${path}`]));
+      });
+  }
+
+  it("is an OpenAPI 3.1 document that lists exactly the routes that exist", async () => {
+    verifies("contract.http.openapi", "contract.http.openapi-matches-routes");
+    const { status, body } = await s.call(null, "GET", "/openapi.json");
+    expect([status, body.openapi]).toEqual([200, "3.1.0"]);
+    const listed = Object.entries(body.paths as Record<string, object>).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(listed.sort()).toEqual((await routes()).sort());
+  });
+
+  it("says of a body what the server also demands", async () => {
+    const { body } = await s.call(null, "GET", "/openapi.json");
+    const { schema } = body.paths["/v1/runs/{id}/intents"].post.requestBody.content["application/json"];
+    expect(schema).toMatchObject({ additionalProperties: false, required: ["tool", "args", "reason"] });
+    for (const field of schema.required as string[]) {
+      const whole: Record<string, unknown> = { tool: "crm.get", args: {}, reason: "r" };
+      delete whole[field];
+      expect(await intent(whole)).toMatchObject({ status: 400, body: { error: `${field}: is required` } });
+    }
+  });
+});
+
+describe("POST /v1/reload", () => {
+  it("takes what was saved, and keeps the old rules where it does not load", async () => {
+    verifies(
+      "core.route.reload",
+      "contract.http.reload",
+      "contract.http.reload-409",
+      "core.error.409-configuration",
+      "contract.readings.reload-keeps-old",
+      "contract.event.reloaded",
+    );
+    const own = await testServer();
+    const { folder } = own;
+    const reload = (key = "admin") => own.call(key, "POST", "/v1/reload", {});
+    await own.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: ["new.read"] });
+    const ask = async () =>
+      (await own.call("agent", "POST", "/v1/runs/r/intents", { tool: "new.get", args: {}, reason: "r" })).body
+        .decision;
+    expect((await reload("operator")).status).toBe(403);
+    expect(await ask()).toBe("block");
+    writeFileSync(join(folder, "manifests.yaml"), "- {tool: new.get, effect: read, permission: new.read}\n");
+    const { policy } = (await own.call("auditor", "GET", "/v1/status")).body;
+    expect(await reload()).toMatchObject({
+      status: 200,
+      body: { manifests: 1, policy: policy.hash, keys: 6 },
+    });
+    expect(await ask()).toBe("allow");
+    const broken = { "manifests.yaml": "- {tool: x}\n", "policy.yaml": "version: 2\n", "keys.json": "[" };
+    const good = {
+      "manifests.yaml": "- {tool: new.get, effect: read, permission: new.read}\n",
+      "policy.yaml": "version: 1\n",
+    };
+    for (const [file, text] of Object.entries(broken)) {
+      writeFileSync(join(folder, file), text);
+      expect(await reload(), file).toMatchObject({
+        status: 409,
+        body: { error: expect.stringContaining("the old one stays in force") },
+      });
+      expect(await ask(), file).toBe("allow");
+      if (file in good) writeFileSync(join(folder, file), good[file as keyof typeof good]);
+    }
+    const found = await own.call("auditor", "GET", "/v1/search/records?event=reloaded");
+    expect(found.body.records).toHaveLength(1);
+    expect(found.body.records[0]).toMatchObject({ actor: "admin" });
+  });
+});

@@ -1,0 +1,209 @@
+/** Keys over HTTP: managing entries, and that what a key may do follows its entry at once. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { KeyFile } from "../../src/auth/key-file.ts";
+import { systemEnv } from "../../src/kernel/env.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
+
+let s: TestServer;
+beforeAll(async () => {
+  s = await testServer();
+});
+const keys = async () => (await s.call("admin", "GET", "/v1/keys")).body.keys;
+const create = (body: object, key = "admin") => s.call(key, "POST", "/v1/keys", body);
+const change = (index: number, body: object, headers = {}) =>
+  s.call("admin", "PATCH", `/v1/keys/${index}`, body, headers);
+const remove = (index: number, headers = {}) =>
+  s.call("admin", "DELETE", `/v1/keys/${index}`, undefined, headers);
+const events = async () =>
+  (await s.call("auditor", "GET", "/v1/search/records?limit=50")).body.records.map(
+    ({ event, actor, detail }: Record<string, string>) => [event, actor, detail],
+  );
+
+describe("managing keys", () => {
+  it("is for admins alone", async () => {
+    verifies("core.auth.admin-manages-keys", "core.purpose.admin-keys");
+    for (const key of ["operator", "approver", "auditor", "agent"]) {
+      const answers = [
+        await s.call(key, "GET", "/v1/keys"),
+        await create({ name: "x", role: "admin" }, key),
+        await s.call(key, "PATCH", "/v1/keys/0", { disabled: true }),
+        await s.call(key, "DELETE", "/v1/keys/0"),
+      ];
+      for (const answer of answers)
+        expect(answer).toMatchObject({ status: 403, body: { error: "admin only" } });
+    }
+    expect(await keys()).toHaveLength(6);
+  });
+
+  it("makes a key that works at once and is shown once", async () => {
+    verifies(
+      "core.route.keys-create",
+      "core.route.keys-list",
+      "core.route.keys-shown-once",
+      "contract.http.keys-get",
+      "contract.http.keys-post",
+      "core.auth.no-restart",
+    );
+    const made = await create({
+      name: "robot",
+      role: "agent",
+      max_permissions: ["crm.*"],
+      groups: ["g"],
+      tenant: "acme",
+      expires_at: "2027-01-01T00:00:00Z",
+      allow_observe: true,
+    });
+    const { key, ...entry } = made.body;
+    expect(made.status).toBe(201);
+    expect(entry).toEqual({
+      index: 6,
+      name: "robot",
+      roles: ["agent"],
+      groups: ["g"],
+      tenant: "acme",
+      max_permissions: ["crm.*"],
+      not_before: null,
+      expires_at: "2027-01-01T00:00:00Z",
+      disabled: false,
+      allow_observe: true,
+      fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
+    });
+    expect(
+      (await s.call(key, "POST", "/v1/runs", { permissions: ["crm.read"], mode: "observe" })).status,
+    ).toBe(201);
+    expect((await keys())[6]).toEqual(entry);
+    expect(JSON.stringify(await keys())).not.toContain(key);
+    expect(readFileSync(join(s.folder, "keys.json"), "utf8")).not.toContain(key);
+    expect(JSON.parse(readFileSync(join(s.folder, "keys.json"), "utf8"))[6].key_sha256).toBe(sha256Hex(key));
+  });
+
+  it("changes and deletes entries, and the ledger tells who did it", async () => {
+    verifies(
+      "core.route.keys-patch",
+      "core.route.keys-delete",
+      "contract.http.keys-patch",
+      "contract.http.keys-delete",
+      "contract.event.keys",
+      "core.key.disabled",
+      "core.auth.disabled-401",
+    );
+    const { index, key, fingerprint } = (await create({ name: "short-lived", role: "auditor" })).body;
+    const works = async () => (await s.call(key, "GET", "/v1/status")).status;
+    expect(await works()).toBe(200);
+    expect((await change(index, { disabled: true })).body).toMatchObject({
+      index,
+      disabled: true,
+      fingerprint,
+    });
+    expect(await works()).toBe(401);
+    expect((await change(index, { disabled: false, roles: ["agent"] })).status).toBe(200);
+    expect(await works()).toBe(403);
+    expect((await change(index, { name: "other" })).status).toBe(400);
+    expect((await change(index, { key_sha256: "0".repeat(64) })).status).toBe(400);
+    expect((await change(99, { disabled: true })).status).toBe(404);
+    expect((await remove(index)).body).toMatchObject({ name: "short-lived" });
+    expect(await works()).toBe(401);
+    expect((await remove(index)).status).toBe(404);
+    expect((await events()).slice(0, 4)).toEqual([
+      ["key_deleted", "admin", `key short-lived, fingerprint ${fingerprint}`],
+      ["key_changed", "admin", "key short-lived: disabled, roles changed"],
+      ["key_changed", "admin", "key short-lived: disabled changed"],
+      ["key_created", "admin", `key short-lived (auditor), fingerprint ${fingerprint}`],
+    ]);
+  });
+
+  it("cannot hit the wrong entry when the list moved on", async () => {
+    const first = (await create({ name: "first", role: "auditor" })).body;
+    const second = (await create({ name: "second", role: "auditor" })).body;
+    await remove(first.index);
+    expect(
+      (await change(second.index - 1, { disabled: true }, { "if-match": first.fingerprint })).status,
+    ).toBe(409);
+    expect((await remove(second.index - 1, { "if-match": `"${second.fingerprint}"` })).status).toBe(200);
+  });
+
+  it("leaves the last enabled admin", async () => {
+    verifies("contract.http.keys-last-admin");
+    const index = (await keys()).findIndex(({ name }: { name: string }) => name === "admin");
+    for (const answer of [
+      await change(index, { disabled: true }),
+      await change(index, { role: "operator" }),
+      await remove(index),
+    ]) {
+      expect(answer).toMatchObject({
+        status: 409,
+        body: { error: expect.stringContaining("last enabled admin") },
+      });
+    }
+    const { index: other, key } = (await create({ name: "second-admin", role: "admin" })).body;
+    expect((await change(index, { disabled: true })).status).toBe(200);
+    expect((await s.call(key, "PATCH", `/v1/keys/${index}`, { disabled: false })).status).toBe(200);
+    expect((await remove(other)).status).toBe(200);
+  });
+});
+
+describe("what a key may do", () => {
+  it("ends when it expires and begins when it becomes valid", async () => {
+    verifies("core.key.expires-at", "core.auth.expired-401", "core.auth.not-before-401");
+    const at = (ms: number) => new Date(s.env.now() + ms).toISOString();
+    const ends = (await create({ name: "ends", role: "auditor", expires_at: at(60_000) })).body.key;
+    const begins = (await create({ name: "begins", role: "auditor", not_before: at(60_000) })).body.key;
+    const statuses = async () => [
+      (await s.call(ends, "GET", "/v1/status")).status,
+      (await s.call(begins, "GET", "/v1/status")).status,
+    ];
+    expect(await statuses()).toEqual([200, 401]);
+    await s.env.advance(60_000);
+    expect(await statuses()).toEqual([401, 200]);
+  });
+
+  it("is capped by max_permissions, and nothing without it", async () => {
+    verifies(
+      "core.key.max-permissions",
+      "core.auth.agent-cap",
+      "core.route.runs-post-cap",
+      "contract.readings.no-cap-none",
+      "contract.readings.cap-globs",
+      "core.key.allow-observe",
+      "core.route.runs-post-403-observe",
+      "core.route.runs-post-403-advise",
+    );
+    const none = (await create({ name: "none", role: "agent" })).body.key;
+    const some = (await create({ name: "some", role: "agent", max_permissions: ["crm.*", "{a,b}.read"] }))
+      .body.key;
+    const open = async (key: string, permissions: string[], mode = "enforce") =>
+      (await s.call(key, "POST", "/v1/runs", { permissions, mode })).status;
+    expect(await open(none, [])).toBe(201);
+    expect(await open(none, ["crm.read"])).toBe(403);
+    expect(await open(some, ["crm.read", "crm.x.y", "b.read"])).toBe(201);
+    expect(await open(some, ["crm.read", "c.read"])).toBe(403);
+    for (const mode of ["observe", "advise"]) expect(await open(some, [], mode)).toBe(403);
+    const { index } = (await keys()).find(({ name }: { name: string }) => name === "some");
+    await change(index, { allow_observe: true });
+    for (const mode of ["observe", "advise"]) expect(await open(some, [], mode)).toBe(201);
+  });
+
+  it("follows the file, which is looked at every two seconds", async () => {
+    verifies("core.limit.key-reload");
+    const timers = vi.spyOn(globalThis, "setInterval");
+    const path = join(s.folder, "keys.json");
+    const file = await KeyFile.open(path, { env: systemEnv });
+    file.watch();
+    expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([2_000]);
+    const look = timers.mock.calls[0]![0] as () => void;
+    timers.mockRestore();
+    const list = JSON.parse(readFileSync(path, "utf8")) as object[];
+    writeFileSync(
+      path,
+      JSON.stringify([...list, { name: "edited", role: "admin", key_sha256: sha256Hex("by hand") }]),
+    );
+    look();
+    await file.poll();
+    expect(file.ring.find("by hand", Date.now())).toMatchObject({ principal: { name: "edited" } });
+    file.close();
+  });
+});
