@@ -54,9 +54,8 @@ function applyToAll(command: Command): void {
 }
 
 function failed(error: unknown, io: Io): Exit {
-  if (error instanceof CommanderError) {
-    return error.code === "commander.helpDisplayed" || error.code === "commander.version" ? 0 : 1;
-  }
+  // Help and the version that were asked for end well; help that a mistake brought up does not.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
   if (error instanceof ProblemsError) for (const problem of error.problems) io.err(inert(problem));
   else if (error instanceof SvcError) io.err(`error: ${inert(error.message)}`);
   else io.err(`error: ${inert(describe(error))}`);

@@ -3,7 +3,6 @@ import type { ConsoleRoute } from "./ctx.ts";
 import { alertRoutes } from "./pages/alerts.ts";
 import { anchorRoutes } from "./pages/anchors.ts";
 import { approvalRoutes } from "./pages/approvals.ts";
-import { channelRoutes } from "./pages/channels.ts";
 import { delegationRoutes } from "./pages/delegations.ts";
 import { documentRoutes } from "./pages/documents.ts";
 import { evidenceRoutes } from "./pages/evidence.ts";
@@ -15,7 +14,6 @@ import { overviewRoutes } from "./pages/overview.ts";
 import { policyRoutes } from "./pages/policy.ts";
 import { registryRoutes } from "./pages/registry.ts";
 import { replayRoutes } from "./pages/replay.ts";
-import { retentionRoutes } from "./pages/retention.ts";
 import { runRoutes } from "./pages/run.ts";
 import { runsRoutes } from "./pages/runs.ts";
 import { settingsRoutes } from "./pages/settings.ts";
@@ -38,8 +36,6 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...anchorRoutes,
   ...documentRoutes,
   ...settingsRoutes,
-  ...channelRoutes,
   ...holdRoutes,
-  ...retentionRoutes,
   ...keyRoutes,
 ];

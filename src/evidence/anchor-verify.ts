@@ -53,11 +53,21 @@ export async function verifyAnchors(
   const order = new Order();
   const findings = anchors.map((anchor, i): AnchorFinding => {
     const line = i + 1;
-    if (typeof anchor === "string") return { line, ts_ms: null, records: null, trust: "unsigned", problem: anchor };
+    if (typeof anchor === "string")
+      return { line, ts_ms: null, records: null, trust: "unsigned", problem: anchor };
     const { ts_ms, records } = anchor;
     const signed = signatureOf(anchor, trusted);
-    const problem = "problem" in signed ? signed.problem : (positionProblem(anchor, ledger) ?? order.problemOf(ts_ms, records));
-    return { line, ts_ms, records, trust: "trust" in signed ? signed.trust : "unchecked", problem: problem ?? null };
+    const problem =
+      "problem" in signed
+        ? signed.problem
+        : (positionProblem(anchor, ledger) ?? order.problemOf(ts_ms, records));
+    return {
+      line,
+      ts_ms,
+      records,
+      trust: "trust" in signed ? signed.trust : "unchecked",
+      problem: problem ?? null,
+    };
   });
   return { ledger, findings };
 }
@@ -101,25 +111,35 @@ function shapeProblem(fields: JsonObject): string | undefined {
   const missing = REQUIRED.find((name) => fields[name] === undefined);
   if (missing !== undefined) return `it has no ${missing}`;
   const unknown = Object.keys(fields).find((name) => !KNOWN.has(name));
-  if (unknown !== undefined) return `it has a member ${JSON.stringify(unknown.slice(0, 60))}, which no anchor has`;
-  if (fields["format"] !== ANCHOR_FORMAT || fields["version"] !== 1) return "it is not a svc-anchor of version 1";
-  if (!isCount(fields["ts_ms"]) || !isCount(fields["records"])) return "its ts_ms or records is not a whole number from 0";
+  if (unknown !== undefined)
+    return `it has a member ${JSON.stringify(unknown.slice(0, 60))}, which no anchor has`;
+  if (fields["format"] !== ANCHOR_FORMAT || fields["version"] !== 1)
+    return "it is not a svc-anchor of version 1";
+  if (!isCount(fields["ts_ms"]) || !isCount(fields["records"]))
+    return "its ts_ms or records is not a whole number from 0";
   if (!isHash(fields["head"])) return "its head is not 64 hex digits";
-  if (fields["region"] !== undefined && typeof fields["region"] !== "string") return "its region is not a text";
+  if (fields["region"] !== undefined && typeof fields["region"] !== "string")
+    return "its region is not a text";
   const tree = treeProblem(fields["tree"]);
   if (tree !== undefined) return tree;
-  if ((fields["tree"] as JsonObject)["size"] !== fields["records"]) return "its tree is not over all of its records";
+  if ((fields["tree"] as JsonObject)["size"] !== fields["records"])
+    return "its tree is not over all of its records";
   const isHalf = (fields["key_id"] === undefined) !== (fields["signature"] === undefined);
   return isHalf ? "it has one of key_id and signature without the other" : undefined;
 }
 
-function signatureOf({ fields }: ReadAnchor, trusted: TrustedKeys): { trust: Trust | "unsigned" } | { problem: string } {
+function signatureOf(
+  { fields }: ReadAnchor,
+  trusted: TrustedKeys,
+): { trust: Trust | "unsigned" } | { problem: string } {
   const { signature, ...summary } = fields;
   if (signature !== undefined) {
     const { key_id, public_key } = summary;
     return checkSignature({ domain: "anchor", summary, key_id, public_key, signature }, trusted);
   }
-  return trusted.size > 0 ? { problem: "it is not signed, and a trusted key was given" } : { trust: "unsigned" };
+  return trusted.size > 0
+    ? { problem: "it is not signed, and a trusted key was given" }
+    : { trust: "unsigned" };
 }
 
 function positionProblem({ records, head, root }: ReadAnchor, ledger: LedgerCheck): string | undefined {
@@ -127,7 +147,8 @@ function positionProblem({ records, head, root }: ReadAnchor, ledger: LedgerChec
     return `the ledger has ${ledger.records} records but was anchored at ${records}: it has been truncated`;
   }
   const moment = ledger.moments.get(records)!;
-  if (moment.head !== head) return `history was rewritten: ${lastOf(records)} no longer has the anchored hash`;
+  if (moment.head !== head)
+    return `history was rewritten: ${lastOf(records)} no longer has the anchored hash`;
   if (moment.root === root) return undefined;
   return `history was rewritten: the first ${records} records no longer have the anchored tree root`;
 }

@@ -6,8 +6,8 @@ import { messageOf } from "../kernel/errors.ts";
 import type { Store } from "../store/port.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type Anchor, makeAnchor } from "./anchor.ts";
-import { publishAnchor, type SinkResult } from "./sinks.ts";
 import type { SigningKey } from "./signing.ts";
+import { publishAnchor, type SinkResult } from "./sinks.ts";
 
 export interface AnchoringParts {
   store: Store;
@@ -23,7 +23,14 @@ export interface Published {
   sinks: SinkResult[];
 }
 
-export async function anchorNow({ store, env, egress, signing, region, sinks }: AnchoringParts): Promise<Published> {
+export async function anchorNow({
+  store,
+  env,
+  egress,
+  signing,
+  region,
+  sinks,
+}: AnchoringParts): Promise<Published> {
   const anchor = await makeAnchor(store, { now: () => env.now(), region, signing });
   return { anchor, sinks: await publishAnchor(anchor, sinks, egress) };
 }

@@ -1,7 +1,7 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../test/evidence/support/bundles.ts";
@@ -18,8 +18,8 @@ import { type Logger, silentLogger } from "../telemetry/log.ts";
 import { type Anchor, anchorLine, makeAnchor } from "./anchor.ts";
 import { verifyAnchors } from "./anchor-verify.ts";
 import { anchorNow, startAnchoring } from "./anchoring.ts";
-import { publishAnchor } from "./sinks.ts";
 import { verifySignature } from "./signing.ts";
+import { publishAnchor } from "./sinks.ts";
 import { verifyStoreLedger } from "./verify-ledger.ts";
 
 const key = freshKey();
@@ -31,13 +31,22 @@ const at = (ms: number, more: { region?: string; signed?: boolean } = {}) => ({
   signing: more.signed === false ? null : key,
 });
 
-function check(store: MemoryStore, lines: readonly (Anchor | string)[], keys: readonly (typeof key)[] = [key]) {
+function check(
+  store: MemoryStore,
+  lines: readonly (Anchor | string)[],
+  keys: readonly (typeof key)[] = [key],
+) {
   const text = lines.map((line) => `${typeof line === "string" ? line : anchorLine(line)}\n`).join("");
   const trusted = new Map(keys.map((one) => [one.key_id, one]));
-  return verifyAnchors(tempFile("anchors.jsonl", text), (sizes) => verifyStoreLedger(store, { sizes }), trusted);
+  return verifyAnchors(
+    tempFile("anchors.jsonl", text),
+    (sizes) => verifyStoreLedger(store, { sizes }),
+    trusted,
+  );
 }
 
-const problems = async (...args: Parameters<typeof check>) => (await check(...args)).findings.map(({ problem }) => problem);
+const problems = async (...args: Parameters<typeof check>) =>
+  (await check(...args)).findings.map(({ problem }) => problem);
 
 describe("an anchor", () => {
   it(`is one line with the documented fields, in the documented words ${verifies(
@@ -51,10 +60,27 @@ describe("an anchor", () => {
     const store = await storeOf(drafts(1, 9));
     const anchor = await makeAnchor(store, at(5, { signed: false }));
     expect(anchorLine(anchor)).not.toContain("\n");
-    expect(Object.keys(JSON.parse(anchorLine(anchor)))).toEqual(["format", "version", "ts_ms", "head", "records", "tree"]);
+    expect(Object.keys(JSON.parse(anchorLine(anchor)))).toEqual([
+      "format",
+      "version",
+      "ts_ms",
+      "head",
+      "records",
+      "tree",
+    ]);
     const { hash } = await store.head();
-    expect(anchor).toMatchObject({ format: "svc-anchor", version: 1, ts_ms: 5, head: hash, records: 9, tree: { size: 9 } });
-    expect(await makeAnchor(await storeOf([]), at(5, { signed: false }))).toMatchObject({ records: 0, head: "0".repeat(64) });
+    expect(anchor).toMatchObject({
+      format: "svc-anchor",
+      version: 1,
+      ts_ms: 5,
+      head: hash,
+      records: 9,
+      tree: { size: 9 },
+    });
+    expect(await makeAnchor(await storeOf([]), at(5, { signed: false }))).toMatchObject({
+      records: 0,
+      head: "0".repeat(64),
+    });
   });
 
   it(`has a region and a signature only where they are configured ${verifies(
@@ -66,7 +92,16 @@ describe("an anchor", () => {
   )}`, async () => {
     const store = await storeOf(drafts(1, 9));
     const { signature, ...signed } = await makeAnchor(store, at(5, { region: "eu-1" }));
-    expect(Object.keys(signed)).toEqual(["format", "version", "ts_ms", "head", "records", "region", "tree", "key_id"]);
+    expect(Object.keys(signed)).toEqual([
+      "format",
+      "version",
+      "ts_ms",
+      "head",
+      "records",
+      "region",
+      "tree",
+      "key_id",
+    ]);
     expect(signed).toMatchObject({ region: "eu-1", key_id: key.key_id });
     expect(verifySignature(key, "anchor", signed as unknown as Json, signature!)).toBe(true);
     expect(verifySignature(key, "bundle", signed as unknown as Json, signature!)).toBe(false);
@@ -75,7 +110,8 @@ describe("an anchor", () => {
   it("is not made of a ledger that does not verify", async () => {
     const store = await storeOf(drafts(1, 9));
     const records = store.records.bind(store);
-    store.records = async (query) => (await records(query)).map((line) => line.replace('"seq":4,', '"seq":5,'));
+    store.records = async (query) =>
+      (await records(query)).map((line) => line.replace('"seq":4,', '"seq":5,'));
     await expect(makeAnchor(store, at(5))).rejects.toThrow("does not verify at record 4");
   });
 });
@@ -94,8 +130,12 @@ describe("sinks", () => {
     appendFileSync(path, '{"torn');
     await publishAnchor(anchors[0]!, [{ type: "file", path }], egress);
     expect(readFileSync(path, "utf8").split("\n").slice(2)).toEqual(['{"torn', anchorLine(anchors[0]!), ""]);
-    await Promise.all(Array.from({ length: 20 }, () => publishAnchor(anchors[1]!, [{ type: "file", path }], egress)));
-    expect(readFileSync(path, "utf8").split("\n").slice(4, -1)).toEqual(Array(20).fill(anchorLine(anchors[1]!)));
+    await Promise.all(
+      Array.from({ length: 20 }, () => publishAnchor(anchors[1]!, [{ type: "file", path }], egress)),
+    );
+    expect(readFileSync(path, "utf8").split("\n").slice(4, -1)).toEqual(
+      Array(20).fill(anchorLine(anchors[1]!)),
+    );
   });
 
   it("file: says why it cannot be written", async () => {
@@ -104,7 +144,11 @@ describe("sinks", () => {
     execFileSync("mkfifo", [join(folder, "pipe")]);
     const anchor = await makeAnchor(await storeOf([]), at(1));
     const to = (...paths: string[]): AnchorSink[] => paths.map((path) => ({ type: "file", path }));
-    const results = await publishAnchor(anchor, to(join(folder, "d"), join(folder, "no", "x"), join(folder, "pipe")), egress);
+    const results = await publishAnchor(
+      anchor,
+      to(join(folder, "d"), join(folder, "no", "x"), join(folder, "pipe")),
+      egress,
+    );
     expect(results.map(({ ok, error }) => [ok, error?.replace(/^.*?: /, "")])).toEqual([
       [false, "is a folder, not a file"],
       [false, "does not exist"],
@@ -143,7 +187,11 @@ describe("sinks", () => {
     expect(signatures).toContain(`sha256=${hmacHex("s3cret", anchorLine(anchor))}`);
     expect(signatures.filter((one) => one === undefined)).toHaveLength(2);
     for (const { body, method, headers } of got) {
-      expect([method, headers["content-type"], body]).toEqual(["POST", "application/json", anchorLine(anchor)]);
+      expect([method, headers["content-type"], body]).toEqual([
+        "POST",
+        "application/json",
+        anchorLine(anchor),
+      ]);
     }
   });
 
@@ -157,9 +205,17 @@ describe("sinks", () => {
     const sink: AnchorSink = { type: "webhook", url: "http://127.0.0.1:9/hook", secret: null };
     const [result] = await publishAnchor(anchor, [sink], guarded);
     await guarded.close();
-    expect(result).toMatchObject({ ok: false, error: expect.stringContaining('egress rule "private" refuses 127.0.0.1') });
+    expect(result).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('egress rule "private" refuses 127.0.0.1'),
+    });
     const asked: EgressRequest[] = [];
-    const recording = { request: async (_: string, options: EgressRequest) => (asked.push(options), { status: 200 }) };
+    const recording = {
+      async request(_: string, options: EgressRequest) {
+        asked.push(options);
+        return { status: 200 };
+      },
+    };
     await publishAnchor(anchor, [{ ...sink, secret: "s" }], recording as unknown as Egress);
     expect(asked[0]).toMatchObject({ timeout_ms: 10_000, secret_headers: ["x-svc-signature"] });
   });
@@ -185,7 +241,11 @@ describe("anchoring", () => {
     const all = await parts([{ type: "file", path }]);
     const stop = new AbortController();
     const running = startAnchoring(all, stop.signal);
-    const times = () => readFileSync(path, "utf8").trim().split("\n").map((line) => (JSON.parse(line) as Anchor).ts_ms);
+    const times = () =>
+      readFileSync(path, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as Anchor).ts_ms);
     await waitFor(() => all.env.sleepers === 1);
     expect(times()).toEqual([1_000]);
     await all.env.advance(3_600_000);
@@ -205,7 +265,13 @@ describe("anchoring", () => {
     const path = join(folder, "good.jsonl");
     const warnings: [string, unknown][] = [];
     const log: Logger = { ...silentLogger, warn: (msg, fields) => void warnings.push([msg, fields]) };
-    const all = await parts([{ type: "file", path: join(folder, "no", "x") }, { type: "file", path }], log);
+    const all = await parts(
+      [
+        { type: "file", path: join(folder, "no", "x") },
+        { type: "file", path },
+      ],
+      log,
+    );
     const stop = new AbortController();
     const running = startAnchoring(all, stop.signal);
     await waitFor(() => all.env.sleepers === 1);
@@ -213,7 +279,10 @@ describe("anchoring", () => {
     await running;
     expect(readFileSync(path, "utf8").split("\n")).toHaveLength(2);
     expect(warnings).toEqual([
-      ["an anchor could not be delivered", { sink: "file", target: join(folder, "no", "x"), error: expect.stringContaining("does not exist") }],
+      [
+        "an anchor could not be delivered",
+        { sink: "file", target: join(folder, "no", "x"), error: expect.stringContaining("does not exist") },
+      ],
     ]);
   });
 
@@ -275,8 +344,14 @@ describe("holding a ledger against its anchors", () => {
   it(`finds a history that was rewritten ${verifies("ops.anchor.rewritten-message")}`, async () => {
     const list = drafts(1, 9);
     const anchor = await makeAnchor(await storeOf(list), at(1));
-    const other = await storeOf([...list.slice(0, 4), { ...list[4]!, actor: "somebody else" }, ...list.slice(5), ...list.slice(8)].map((d) => ({ ...d, run_id: undefined, run_seq: undefined })));
-    expect(await problems(other, [anchor])).toEqual(["history was rewritten: record 8 no longer has the anchored hash"]);
+    const other = await storeOf(
+      [...list.slice(0, 4), { ...list[4]!, actor: "somebody else" }, ...list.slice(5), ...list.slice(8)].map(
+        (d) => ({ ...d, run_id: undefined, run_seq: undefined }),
+      ),
+    );
+    expect(await problems(other, [anchor])).toEqual([
+      "history was rewritten: record 8 no longer has the anchored hash",
+    ]);
     const tree = { size: 9, root: "0".repeat(64) };
     const { signature: _, key_id: __, ...unsigned } = { ...anchor, tree };
     expect(await problems(await storeOf(list), [unsigned as Anchor], [])).toEqual([
@@ -288,7 +363,8 @@ describe("holding a ledger against its anchors", () => {
     const store = await storeOf(drafts(1, 9));
     const anchor = await makeAnchor(store, at(1));
     const records = store.records.bind(store);
-    store.records = async (query) => (await records(query)).map((line) => line.replace('"seq":4,', '"seq":5,'));
+    store.records = async (query) =>
+      (await records(query)).map((line) => line.replace('"seq":4,', '"seq":5,'));
     expect(await check(store, [anchor])).toMatchObject({ findings: [], ledger: { first_bad: { seq: 4 } } });
   });
 
@@ -297,12 +373,22 @@ describe("holding a ledger against its anchors", () => {
     const signed = await makeAnchor(store, at(1));
     const unsigned = await makeAnchor(store, at(1, { signed: false }));
     const other = freshKey();
-    expect(await problems(store, [signed, unsigned])).toEqual([null, "it is not signed, and a trusted key was given"]);
-    expect(await problems(store, [signed], [other])).toEqual([`it is signed with key ${key.key_id}, which is not a trusted key`]);
+    expect(await problems(store, [signed, unsigned])).toEqual([
+      null,
+      "it is not signed, and a trusted key was given",
+    ]);
+    expect(await problems(store, [signed], [other])).toEqual([
+      `it is signed with key ${key.key_id}, which is not a trusted key`,
+    ]);
     expect(await problems(store, [signed], [other, key])).toEqual([null]);
     const { findings } = await check(store, [signed, unsigned], []);
     expect(findings.map(({ trust }) => trust)).toEqual(["unchecked", "unsigned"]);
-    for (const changed of [{ ts_ms: 2 }, { region: "x" }, { records: 8 }, { tree: { size: 9, root: "0".repeat(64) } }]) {
+    for (const changed of [
+      { ts_ms: 2 },
+      { region: "x" },
+      { records: 8 },
+      { tree: { size: 9, root: "0".repeat(64) } },
+    ]) {
       expect((await problems(store, [{ ...signed, ...changed }]))[0], JSON.stringify(changed)).not.toBeNull();
     }
   });
@@ -358,7 +444,8 @@ describe("holding a ledger against its anchors", () => {
     const store = await storeOf([]);
     const latin1 = join(tempDir(), "latin1");
     writeFileSync(latin1, Buffer.from([0xe9, 0x0a]));
-    const run = (path: string) => verifyAnchors(path, (sizes) => verifyStoreLedger(store, { sizes }), new Map());
+    const run = (path: string) =>
+      verifyAnchors(path, (sizes) => verifyStoreLedger(store, { sizes }), new Map());
     await expect(run(tempFile("empty", ""))).rejects.toThrow("nothing to check against");
     await expect(run("/dev/zero")).rejects.toThrow("is a device");
     await expect(run(tempDir())).rejects.toThrow("is a folder");

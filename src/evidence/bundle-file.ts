@@ -5,7 +5,7 @@
 import { canonical } from "../kernel/canonical.ts";
 import { invalid, messageOf } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, parseJson, parseJsonBytes } from "../kernel/json.ts";
-import { LineFile, type Region } from "./chain/region.ts";
+import type { LineFile, Region } from "./chain/region.ts";
 import { hasPlainNumbers } from "./record.ts";
 
 /** The most that is read into memory at once: a bundle laid out otherwise, or the proofs of a large run. */

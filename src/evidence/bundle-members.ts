@@ -3,7 +3,17 @@ import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { BUNDLE_FORMAT, type BundleSummary } from "./bundle.ts";
 import { isCount, isHash } from "./record.ts";
 
-const REQUIRED = ["format", "version", "kind", "exported_ms", "head", "count", "tree", "key_id", "signature"] as const;
+const REQUIRED = [
+  "format",
+  "version",
+  "kind",
+  "exported_ms",
+  "head",
+  "count",
+  "tree",
+  "key_id",
+  "signature",
+] as const;
 /** `public_key` only helps to check; `first_seq` and `last_seq` are signed and may be spelled out. */
 const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq"] as const;
 const KNOWN: ReadonlySet<string> = new Set([...REQUIRED, ...OPTIONAL]);
@@ -34,7 +44,11 @@ export function readMembers(members: JsonObject): Members | string {
   }
   const missing = REQUIRED.find((name) => members[name] === undefined);
   if (missing !== undefined) return `it has no ${missing}`;
-  const whole = { ...members, run_id: members["run_id"] ?? null, proofs: members["proofs"] === undefined ? {} : members["proofs"] };
+  const whole = {
+    ...members,
+    run_id: members["run_id"] ?? null,
+    proofs: members["proofs"] === undefined ? {} : members["proofs"],
+  };
   return problemOf(whole) ?? (whole as unknown as Members);
 }
 
@@ -52,12 +66,15 @@ function problemOf(members: { [name: string]: Json | undefined }): string | unde
   }
   if (!isJsonObject(proofs)) return "its proofs are not an object";
   const bad = Object.entries(proofs).find(([, path]) => !isProof(path));
-  return bad === undefined ? undefined : `the inclusion proof of record ${bad[0].slice(0, 20)} is not a list of hashes`;
+  return bad === undefined
+    ? undefined
+    : `the inclusion proof of record ${bad[0].slice(0, 20)} is not a list of hashes`;
 }
 
 /** `{size, root}` and nothing more; anchors carry the same. */
 export function treeProblem(tree: Json | undefined): string | undefined {
-  if (!isJsonObject(tree) || Object.keys(tree).sort().join() !== "root,size") return "its tree is not {size, root}";
+  if (!isJsonObject(tree) || Object.keys(tree).sort().join() !== "root,size")
+    return "its tree is not {size, root}";
   return isCount(tree["size"]) && isHash(tree["root"]) ? undefined : "its tree is not a size and a hash";
 }
 
@@ -66,7 +83,11 @@ function isProof(path: Json): boolean {
 }
 
 /** What was signed, put together from what was found and never as the bundle spells it. */
-export function summaryOf(members: Members, first_seq: number | null, last_seq: number | null): BundleSummary {
+export function summaryOf(
+  members: Members,
+  first_seq: number | null,
+  last_seq: number | null,
+): BundleSummary {
   const { kind, run_id, exported_ms, head, count, tree, key_id } = members;
   return {
     format: BUNDLE_FORMAT,

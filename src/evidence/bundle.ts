@@ -34,7 +34,11 @@ type Proofs = Record<string, string[]>;
 const PAGE = 1_024;
 
 /** The text of a whole-ledger bundle, as far as the ledger went when it began. */
-export async function* ledgerBundle(store: Store, key: SigningKey, exported_ms: number): AsyncGenerator<string> {
+export async function* ledgerBundle(
+  store: Store,
+  key: SigningKey,
+  exported_ms: number,
+): AsyncGenerator<string> {
   const { records, hash } = await store.head();
   const seed = newRunSeed();
   const tree = { cuts: [], largest: Number.POSITIVE_INFINITY };
@@ -45,7 +49,8 @@ export async function* ledgerBundle(store: Store, key: SigningKey, exported_ms: 
     const lines = await store.records({ from: join.records, to: records - 1, limit: PAGE });
     if (lines.length === 0) throw corrupt(join.records, "it is not there, though the store counts it");
     text += `${join.records === 0 ? "\n" : ",\n"}${lines.join(",\n")}`;
-    if (!join.add(checker.check(asLines(`${lines.join("\n")}\n`)))) throw corrupt(join.bad!.seq, join.bad!.problem);
+    if (!join.add(checker.check(asLines(`${lines.join("\n")}\n`))))
+      throw corrupt(join.bad!.seq, join.bad!.problem);
     yield text;
     text = "";
   }
@@ -64,7 +69,12 @@ export async function* ledgerBundle(store: Store, key: SigningKey, exported_ms: 
 }
 
 /** The text of a single-run bundle; throws where neither the run nor a record of it is known. */
-export async function runBundle(store: Store, run_id: string, key: SigningKey, exported_ms: number): Promise<string> {
+export async function runBundle(
+  store: Store,
+  run_id: string,
+  key: SigningKey,
+  exported_ms: number,
+): Promise<string> {
   // Read first: whatever the run holds by now must be found on the ledger afterwards.
   const run = await store.get("runs", run_id);
   const known = run?.next_run_seq ?? 0;
@@ -73,7 +83,10 @@ export async function runBundle(store: Store, run_id: string, key: SigningKey, e
   const trail = await readTrail(store, run_id, snapshot.records);
   if (trail.length === 0 && run === undefined) throw new SvcError("not_found", `unknown run ${run_id}`);
   if (trail.length < known) {
-    throw new SvcError("corrupt", `run ${run_id} has ${known} records, but only ${trail.length} were found; nothing was signed`);
+    throw new SvcError(
+      "corrupt",
+      `run ${run_id} has ${known} records, but only ${trail.length} were found; nothing was signed`,
+    );
   }
   const proofs = await proveTrail(tree, snapshot, trail);
   const records = trail.map(({ line }, i) => `${i === 0 ? "\n" : ",\n"}${line}`).join("");

@@ -6,7 +6,12 @@ import { join } from "node:path";
 import { openStore, type StoreSettings } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
 import { openSqliteLedger } from "./sqlite-ledger.ts";
-import { type LedgerCheck, type VerifyOptions, verifyLedgerFile, verifyStoreLedger } from "./verify-ledger.ts";
+import {
+  type LedgerCheck,
+  type VerifyOptions,
+  verifyLedgerFile,
+  verifyStoreLedger,
+} from "./verify-ledger.ts";
 
 /** The ledger of a files store, inside its data folder. */
 export function ledgerFile(data: string): string {
@@ -25,11 +30,16 @@ export function checkLedgerOf(store: Store, data: string): Promise<LedgerCheck> 
 }
 
 function verifyOpen(store: Store, data: string, options: VerifyOptions = {}): Promise<LedgerCheck> {
-  return store.kind === "files" ? verifyLedgerFile(ledgerFile(data), options) : verifyStoreLedger(store, options);
+  return store.kind === "files"
+    ? verifyLedgerFile(ledgerFile(data), options)
+    : verifyStoreLedger(store, options);
 }
 
 /** Verifies the ledger that the settings name, without opening files or sqlite for writing. */
-export async function verifyNamed(settings: StoreSettings, options: VerifyOptions = {}): Promise<LedgerCheck> {
+export async function verifyNamed(
+  settings: StoreSettings,
+  options: VerifyOptions = {},
+): Promise<LedgerCheck> {
   if (settings.store === "files") return verifyLedgerFile(ledgerFile(settings.data), options);
   if (settings.store === "sqlite") {
     const ledger = openSqliteLedger(settings.data);

@@ -48,7 +48,9 @@ describe("the tree of a ledger", () => {
       const snapshot = await tree.snapshot();
       expect(snapshot.tree).toEqual({ size: (await store.head()).records, root: await wholeRoot(store) });
       const { size, root } = snapshot.tree;
-      for (const seq of new Set([0, size >> 1, size - BLOCK, size - 2, size - 1].filter((n) => n >= 0 && n < size))) {
+      for (const seq of new Set(
+        [0, size >> 1, size - BLOCK, size - 2, size - 1].filter((n) => n >= 0 && n < size),
+      )) {
         const { lines, leaves } = await tree.readBlock(snapshot, Math.floor(seq / BLOCK));
         const leaf = leafHash(bodyOf(lines[seq % BLOCK]!));
         expect(rootFromProof(leaf, seq, size, tree.proof(snapshot, seq, leaves))).toBe(root);
@@ -66,7 +68,9 @@ describe("the tree of a ledger", () => {
     for (const seq of [5, BLOCK + 7]) {
       const { lines, leaves } = await tree.readBlock(early, Math.floor(seq / BLOCK));
       const proof = tree.proof(early, seq, leaves);
-      expect(rootFromProof(leafHash(bodyOf(lines[seq % BLOCK]!)), seq, early.records, proof)).toBe(early.tree.root);
+      expect(rootFromProof(leafHash(bodyOf(lines[seq % BLOCK]!)), seq, early.records, proof)).toBe(
+        early.tree.root,
+      );
     }
   });
 
@@ -97,12 +101,16 @@ describe("the tree of a ledger", () => {
     await treeOf(store).snapshot();
     const records = store.records.bind(store);
     const seq = list.findIndex((draft) => draft.run_id === "run_8-0");
-    const lie = (line: string) => (line.includes(`"seq":${seq},`) ? line.replace('"event":"', '"event":"x') : line);
+    const lie = (line: string) =>
+      line.includes(`"seq":${seq},`) ? line.replace('"event":"', '"event":"x') : line;
     store.records = async (query) => (await records(query)).map(lie);
-    await expect(bundleOf(store, key, "run_8-0")).rejects.toThrow(/does not verify at record \d+: .*nothing was signed/);
+    await expect(bundleOf(store, key, "run_8-0")).rejects.toThrow(
+      /does not verify at record \d+: .*nothing was signed/,
+    );
     await expect(bundleOf(store, key)).rejects.toThrow(`does not verify at record ${seq}`);
     // A record that the index of the run does not find any more.
-    store.records = async (query) => (await records(query)).filter((line) => query.run_id === undefined || !line.includes('"run_seq":3,'));
+    store.records = async (query) =>
+      (await records(query)).filter((line) => query.run_id === undefined || !line.includes('"run_seq":3,'));
     await expect(bundleOf(store, key, "run_8-0")).rejects.toThrow("not the next record of its run");
     store.records = records;
     const truncated = { ...(await store.head()), records: 5 };

@@ -5,8 +5,8 @@
  * from, is read and hashed anew each time.
  */
 import { SvcError } from "../kernel/errors.ts";
-import { EMPTY_ROOT } from "../ledger/tree.ts";
 import { GENESIS } from "../ledger/record.ts";
+import { EMPTY_ROOT } from "../ledger/tree.ts";
 import type { Store } from "../store/port.ts";
 import { asLines, StretchChecker } from "./chain/chunk.ts";
 import { LedgerJoin } from "./chain/join.ts";
@@ -64,7 +64,11 @@ export class LedgerTree {
       first?.seq === from &&
       first.prev === (block === 0 ? GENESIS : this.ends[block - 1]) &&
       leaves.root(records) === (to - from === BLOCK ? this.blocks.at(block) : snapshot.rest);
-    if (!isSame) throw corrupt(bad === null ? from : from + bad.index, bad?.problem ?? "it changed after it was checked");
+    if (!isSame)
+      throw corrupt(
+        bad === null ? from : from + bad.index,
+        bad?.problem ?? "it changed after it was checked",
+      );
     return { lines, leaves };
   }
 
@@ -89,7 +93,10 @@ export class LedgerTree {
     const full = this.ends.length;
     const start = { records: full * BLOCK, head: this.ends[full - 1] ?? GENESIS };
     if (records < start.records) {
-      throw new SvcError("corrupt", `the ledger has ${records} records but had ${start.records}: it has been truncated`);
+      throw new SvcError(
+        "corrupt",
+        `the ledger has ${records} records but had ${start.records}: it has been truncated`,
+      );
     }
     let open = new Frontier();
     const onNode = (node: Node) => {
@@ -110,7 +117,8 @@ export class LedgerTree {
     }
     if (join.bad !== null) throw corrupt(join.bad.seq, join.bad.problem);
     if (join.records !== records) throw corrupt(join.records, "it is not there, though the store counts it");
-    if (join.head !== hash) throw corrupt(Math.max(0, records - 1), "its hash is not the head that the store keeps");
+    if (join.head !== hash)
+      throw corrupt(Math.max(0, records - 1), "its hash is not the head that the store keeps");
     const rest = open.size === 0 ? undefined : open.root();
     const root = records === 0 ? EMPTY_ROOT : this.blocks.root(Math.ceil(records / BLOCK), rest);
     return { records, head: hash, tree: { size: records, root }, rest };
@@ -130,5 +138,8 @@ export function treeOf(store: Store): LedgerTree {
 
 /** What does not verify is never signed. */
 export function corrupt(seq: number, problem: string): SvcError {
-  return new SvcError("corrupt", `the ledger does not verify at record ${seq}: ${problem}; nothing was signed`);
+  return new SvcError(
+    "corrupt",
+    `the ledger does not verify at record ${seq}: ${problem}; nothing was signed`,
+  );
 }

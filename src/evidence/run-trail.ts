@@ -49,7 +49,11 @@ export function readTrail(texts: Iterable<string>, run_id: string): Trail {
   for (const text of texts) {
     const facts = readRecordText(text);
     if (typeof facts === "string") {
-      return { ...trail, problem: `record ${trail.entries.length} of the bundle: ${facts}`, unreadable: true };
+      return {
+        ...trail,
+        problem: `record ${trail.entries.length} of the bundle: ${facts}`,
+        unreadable: true,
+      };
     }
     const problem = placeProblem(facts, last, run_id, trail.entries.length);
     if (problem !== undefined) return { ...trail, problem: `record ${facts.seq}: ${problem}` };
@@ -66,9 +70,11 @@ function placeProblem(
   run_id: string,
   due: number,
 ): string | undefined {
-  if (digest("sha256", facts.body, "hex") !== facts.hash) return "its hash does not match what it says: it was changed";
+  if (digest("sha256", facts.body, "hex") !== facts.hash)
+    return "its hash does not match what it says: it was changed";
   if (facts.run_id !== run_id) return "it belongs to another run, or to none";
-  if (facts.seq === 0 && facts.prev !== GENESIS) return "its prev is not 64 zeros, though it is the first record";
+  if (facts.seq === 0 && facts.prev !== GENESIS)
+    return "its prev is not 64 zeros, though it is the first record";
   if (last !== undefined) {
     if (facts.seq <= last.seq) return "it is repeated or out of order";
     if (facts.seq === last.seq + 1 && facts.prev !== last.hash) return BROKEN_LINK;

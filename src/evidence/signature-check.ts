@@ -21,7 +21,8 @@ export type SignatureCheck = { trust: Trust } | { problem: string };
 
 export function checkSignature(signed: Signed, trusted: TrustedKeys): SignatureCheck {
   const { key_id, public_key, signature } = signed;
-  if (typeof key_id !== "string" || !/^[0-9a-f]{16}$/.test(key_id)) return { problem: "its key_id is not 16 hex digits" };
+  if (typeof key_id !== "string" || !/^[0-9a-f]{16}$/.test(key_id))
+    return { problem: "its key_id is not 16 hex digits" };
   if (typeof signature !== "string" || !/^[A-Za-z0-9+/]{86}==$/.test(signature)) {
     return { problem: "its signature is not 64 bytes in base64" };
   }
@@ -30,7 +31,8 @@ export function checkSignature(signed: Signed, trusted: TrustedKeys): SignatureC
   const key = trusted.size === 0 ? came : trusted.get(key_id);
   if (trusted.size > 0) {
     if (key === undefined) return { problem: `it is signed with key ${key_id}, which is not a trusted key` };
-    if (came !== undefined && came.pem !== key.pem) return { problem: "its public_key is not the trusted key of that id" };
+    if (came !== undefined && came.pem !== key.pem)
+      return { problem: "its public_key is not the trusted key of that id" };
   }
   if (key === undefined) return { trust: "unchecked" };
   if (!verifySignature(key, signed.domain, signed.summary, signature)) {

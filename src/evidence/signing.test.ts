@@ -10,7 +10,8 @@ import { newKeyPair, parsePublicKey, parseSigningKey, verifySignature } from "./
 
 const pem = (der: Buffer): string =>
   `-----BEGIN PUBLIC KEY-----\n${der.toString("base64")}\n-----END PUBLIC KEY-----\n`;
-const spki = (raw: Buffer): string => pem(Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), raw]));
+const spki = (raw: Buffer): string =>
+  pem(Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), raw]));
 
 describe("key files", () => {
   it(`are written once, the private one for its owner only ${verifies("ops.evidence.keygen")}`, async () => {
@@ -60,8 +61,12 @@ describe("key files", () => {
       passphrase: "x",
     }) as string;
     expect(() => readSigningKey(file("locked.key", locked))).toThrow("is encrypted");
-    expect(() => readSigningKey(file("cut.key", pair.private_pem.slice(0, 60)))).toThrow("is not a PEM private key");
-    expect(() => readTrustedKeys([file("cut.pub", pair.public_pem.slice(0, 60))])).toThrow("is not a PEM public key");
+    expect(() => readSigningKey(file("cut.key", pair.private_pem.slice(0, 60)))).toThrow(
+      "is not a PEM private key",
+    );
+    expect(() => readTrustedKeys([file("cut.pub", pair.public_pem.slice(0, 60))])).toThrow(
+      "is not a PEM public key",
+    );
     expect(() => readTrustedKeys([file("empty.pub", "")])).toThrow("is not a PEM public key");
     expect(() => readSigningKey("/dev/zero")).toThrow("is a device");
     expect(() => readSigningKey(folder)).toThrow("is a folder");
@@ -76,7 +81,12 @@ describe("a public key", () => {
     expect(parsePublicKey(public_pem, "k").key_id).toBe(
       sha256Hex(Buffer.from(public_pem.split("\n")[1]!, "base64").subarray(12)).slice(0, 16),
     );
-    const spelled = [`x\n${public_pem}`, `${public_pem}x`, public_pem.replace("\n", "\n\n "), public_pem.replaceAll("-----", "----")];
+    const spelled = [
+      `x\n${public_pem}`,
+      `${public_pem}x`,
+      public_pem.replace("\n", "\n\n "),
+      public_pem.replaceAll("-----", "----"),
+    ];
     for (const text of spelled) expect(() => parsePublicKey(text, "k")).toThrow("k: is not a PEM public key");
     const last = public_pem.charAt(public_pem.indexOf("=") - 1);
     const loose = public_pem.replace(`${last}=`, `${String.fromCharCode(last.charCodeAt(0) + 1)}=`);
@@ -102,7 +112,12 @@ describe("a signature", () => {
     const signature = key.sign("bundle", { a: 1 });
     expect(verifySignature(key, "bundle", { a: 1 }, signature)).toBe(true);
     expect(verifySignature(key, "anchor", { a: 1 }, signature)).toBe(false);
-    const loose = [`${signature}\n`, signature.replace("==", ""), signature.replaceAll("+", "-").replaceAll("/", "_"), ""];
+    const loose = [
+      `${signature}\n`,
+      signature.replace("==", ""),
+      signature.replaceAll("+", "-").replaceAll("/", "_"),
+      "",
+    ];
     for (const text of loose.filter((text) => text !== signature)) {
       expect(verifySignature(key, "bundle", { a: 1 }, text)).toBe(false);
     }

@@ -49,7 +49,10 @@ export function parsePublicKey(pem: string, what: string): PublicKey {
   if (/PRIVATE KEY/.test(pem)) throw invalid(`${what}: is a private key; give the .pub file`);
   const der = strictBase64(PEM.exec(pem)?.[1]?.replace(/[\r\n]/g, "") ?? "");
   if (der === undefined) throw invalid(`${what}: is not a PEM public key as svc keygen writes it`);
-  if (der.length !== SPKI_PREFIX.length + RAW_BYTES || !der.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX)) {
+  if (
+    der.length !== SPKI_PREFIX.length + RAW_BYTES ||
+    !der.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX)
+  ) {
     throw invalid(`${what}: is ${otherKind(pem)}; an Ed25519 public key is needed`);
   }
   const raw = der.subarray(SPKI_PREFIX.length);

@@ -22,7 +22,11 @@ export interface SinkResult {
   error: string | null;
 }
 
-export function publishAnchor(anchor: Anchor, sinks: readonly AnchorSink[], egress: Egress): Promise<SinkResult[]> {
+export function publishAnchor(
+  anchor: Anchor,
+  sinks: readonly AnchorSink[],
+  egress: Egress,
+): Promise<SinkResult[]> {
   const line = anchorLine(anchor);
   return Promise.all(
     sinks.map(async (sink): Promise<SinkResult> => {
@@ -86,7 +90,11 @@ async function syncFolder(folder: string): Promise<void> {
 
 const SIGNATURE = "x-svc-signature";
 
-async function post(sink: Extract<AnchorSink, { type: "webhook" }>, line: string, egress: Egress): Promise<void> {
+async function post(
+  sink: Extract<AnchorSink, { type: "webhook" }>,
+  line: string,
+  egress: Egress,
+): Promise<void> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (sink.secret !== null) headers[SIGNATURE] = `sha256=${hmacHex(sink.secret, line)}`;
   const { status } = await egress.request(sink.url, {

@@ -57,5 +57,7 @@ function openReadOnly(path: string): DatabaseSyncInstance {
 }
 
 function noLedger(path: string, cause: unknown): SvcError {
-  return new SvcError("invalid", `${path}: is not the database of a sqlite store, or cannot be read`, { cause });
+  return new SvcError("invalid", `${path}: is not the database of a sqlite store, or cannot be read`, {
+    cause,
+  });
 }

@@ -16,8 +16,8 @@ import { seeded } from "../../test/support/env.ts";
 import { tempDir } from "../../test/support/tmp.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { canonical } from "../kernel/canonical.ts";
-import type { Json, JsonObject } from "../kernel/json.ts";
 import { sha256Hex } from "../kernel/hash.ts";
+import type { Json, JsonObject } from "../kernel/json.ts";
 import { verifySignature } from "./signing.ts";
 import { verifyBundle } from "./verify-bundle.ts";
 
@@ -47,11 +47,27 @@ describe("a bundle", () => {
     const bundle = JSON.parse(await bundleOf(store, key)) as Bundle;
     const { records, public_key, signature, proofs, ...summary } = bundle;
     expect(records.map((record) => canonical(record))).toEqual(await store.records({ limit: 100 }));
-    expect(summary).toMatchObject({ format: "svc-bundle", version: 1, kind: "ledger", run_id: null, exported_ms: EXPORTED_MS });
+    expect(summary).toMatchObject({
+      format: "svc-bundle",
+      version: 1,
+      kind: "ledger",
+      run_id: null,
+      exported_ms: EXPORTED_MS,
+    });
     expect(summary).toMatchObject({ head: (await store.head()).hash, count: 9, first_seq: 0, last_seq: 8 });
-    expect(Object.keys(summary).sort()).toEqual(
-      ["count", "exported_ms", "first_seq", "format", "head", "key_id", "kind", "last_seq", "run_id", "tree", "version"],
-    );
+    expect(Object.keys(summary).sort()).toEqual([
+      "count",
+      "exported_ms",
+      "first_seq",
+      "format",
+      "head",
+      "key_id",
+      "kind",
+      "last_seq",
+      "run_id",
+      "tree",
+      "version",
+    ]);
     expect([proofs, public_key]).toEqual([{}, key.pem]);
     const raw = key.key.export({ type: "spki", format: "der" }).subarray(12);
     expect(summary["key_id"]).toBe(sha256Hex(raw).slice(0, 16));
@@ -68,7 +84,10 @@ describe("a bundle", () => {
     expect(Object.keys(bundle.proofs)).toEqual(bundle.records.map(({ seq }) => String(seq)));
     expect(bundle.records.every((record) => record["run_id"] === run_id)).toBe(true);
     expect(bundle["count"]).toBe(list.filter((draft) => draft.run_id === run_id).length);
-    expect(await check(text)).toMatchObject({ ok: true, report: { kind: "run", run_id, tree_size: 40, trust: "trusted" } });
+    expect(await check(text)).toMatchObject({
+      ok: true,
+      report: { kind: "run", run_id, tree_size: 40, trust: "trusted" },
+    });
   });
 
   it(`verifies, at every size of the ledger and for every run ${verifies(
@@ -80,9 +99,15 @@ describe("a bundle", () => {
     for (let size = 0; size < 20; size++) {
       const list = drafts(size, size);
       const store = await storeOf(list);
-      expect(await check(await bundleOf(store, key))).toMatchObject({ ok: true, report: { count: size, kind: "ledger" } });
+      expect(await check(await bundleOf(store, key))).toMatchObject({
+        ok: true,
+        report: { count: size, kind: "ledger" },
+      });
       for (const run_id of new Set(list.flatMap((draft) => draft.run_id ?? []))) {
-        expect(await check(await bundleOf(store, key, run_id))).toMatchObject({ ok: true, report: { run_id } });
+        expect(await check(await bundleOf(store, key, run_id))).toMatchObject({
+          ok: true,
+          report: { run_id },
+        });
       }
     }
   });
@@ -97,10 +122,16 @@ describe("a bundle", () => {
     expect(await check(text, nobody)).toMatchObject({ ok: true, report: { trust: "self" } });
     const other = freshKey();
     const found = await check(text, new Map([[other.key_id, other]]));
-    expect(found).toEqual({ ok: false, problem: `it is signed with key ${key.key_id}, which is not a trusted key` });
+    expect(found).toEqual({
+      ok: false,
+      problem: `it is signed with key ${key.key_id}, which is not a trusted key`,
+    });
     const { public_key: _, ...without } = JSON.parse(text) as JsonObject;
     expect(await check(laidOut(without))).toMatchObject({ ok: true });
-    expect(await check(laidOut(without), nobody)).toMatchObject({ ok: false, problem: expect.stringContaining("--pub <file>") });
+    expect(await check(laidOut(without), nobody)).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining("--pub <file>"),
+    });
   });
 
   it("verifies in any layout, and with its members in any order", async () => {
@@ -108,9 +139,15 @@ describe("a bundle", () => {
       const { text } = await seededBundle(seed, key);
       const bundle = JSON.parse(text) as JsonObject;
       const reversed = Object.fromEntries(Object.entries(bundle).reverse());
-      const layouts = [JSON.stringify(bundle), JSON.stringify(reversed, null, 2), text.replaceAll("\n", "\r\n"), ` ${text} \n`];
+      const layouts = [
+        JSON.stringify(bundle),
+        JSON.stringify(reversed, null, 2),
+        text.replaceAll("\n", "\r\n"),
+        ` ${text} \n`,
+      ];
       layouts.push(text.replaceAll('","', '" , "'), text.replace(",\n", ",\n\n"));
-      for (const layout of layouts) expect(await check(layout), layout.slice(0, 80)).toMatchObject({ ok: true });
+      for (const layout of layouts)
+        expect(await check(layout), layout.slice(0, 80)).toMatchObject({ ok: true });
     }
   });
 });
@@ -121,26 +158,64 @@ describe("a bundle that was changed", () => {
     for (let seed = 0; seed < 8; seed++) {
       const { text, kind } = await seededBundle(seed, key);
       const changed = tamper(text, seeded(seed));
-      for (const keys of [trusted, nobody]) expect(await check(changed, keys), `${seed} ${kind}`).toMatchObject({ ok: false });
+      for (const keys of [trusted, nobody])
+        expect(await check(changed, keys), `${seed} ${kind}`).toMatchObject({ ok: false });
     }
   });
 
   it.each(Object.entries(PROOF_TAMPERS))("does not pass: %s", async (_, tamper) => {
     for (let seed = 1; seed < 16; seed += 2) {
       const { text, kind } = await seededBundle(seed, key);
-      if (kind === "run") expect(await check(tamper(text, seeded(seed))), `${seed}`).toMatchObject({ ok: false });
+      if (kind === "run")
+        expect(await check(tamper(text, seeded(seed))), `${seed}`).toMatchObject({ ok: false });
     }
   });
 
   it.each<[string, (bundle: Bundle) => void, string]>([
     ["a left-out record", (b) => void b.records.splice(1, 1), "run_seq is 2 where 1 was due"],
     ["a left-out last record", (b) => void b.records.pop(), "records, and holds"],
-    ["a record of another run", (b) => void (b.records[0]!["run_id"] = "x"), "it was changed"],
-    ["a member too many", (b) => void (b["x"] = 1), "no signature covers"],
-    ["another head", (b) => void (b["head"] = "0".repeat(64)), "what was signed is not what is here"],
-    ["version 2", (b) => void (b["version"] = 2), "not a svc-bundle of version 1"],
-    ["a short signature", (b) => void (b["signature"] = "AAAA"), "64 bytes"],
-    ["a time as text", (b) => void (b["exported_ms"] = "1"), "exported_ms"],
+    [
+      "a record of another run",
+      (b) => {
+        b.records[0]!["run_id"] = "x";
+      },
+      "it was changed",
+    ],
+    [
+      "a member too many",
+      (b) => {
+        b["x"] = 1;
+      },
+      "no signature covers",
+    ],
+    [
+      "another head",
+      (b) => {
+        b["head"] = "0".repeat(64);
+      },
+      "what was signed is not what is here",
+    ],
+    [
+      "version 2",
+      (b) => {
+        b["version"] = 2;
+      },
+      "not a svc-bundle of version 1",
+    ],
+    [
+      "a short signature",
+      (b) => {
+        b["signature"] = "AAAA";
+      },
+      "64 bytes",
+    ],
+    [
+      "a time as text",
+      (b) => {
+        b["exported_ms"] = "1";
+      },
+      "exported_ms",
+    ],
   ])("says what is wrong: %s", async (_, change, problem) => {
     const { text } = await seededBundle(3, key);
     const bundle = JSON.parse(text) as Bundle;
@@ -153,7 +228,11 @@ describe("a bundle that was changed", () => {
     for (const seed of [2, 3]) {
       const { text } = await seededBundle(seed, key);
       const at = Buffer.from(text).indexOf('"event":"') + 9;
-      const bytes = Buffer.concat([Buffer.from(text).subarray(0, at), Buffer.from([0xff]), Buffer.from(text).subarray(at)]);
+      const bytes = Buffer.concat([
+        Buffer.from(text).subarray(0, at),
+        Buffer.from([0xff]),
+        Buffer.from(text).subarray(at),
+      ]);
       expect(await check(bytes)).toMatchObject({ ok: false });
     }
   });
@@ -168,6 +247,9 @@ describe("what is no bundle", () => {
     await expect(check("")).rejects.toThrow("nothing to verify");
     expect(await check("[]")).toEqual({ ok: false, problem: "it is not a JSON object" });
     expect(await check("{}")).toEqual({ ok: false, problem: "it has no records" });
-    expect(await check("hello")).toMatchObject({ ok: false, problem: expect.stringContaining("cannot be read") });
+    expect(await check("hello")).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining("cannot be read"),
+    });
   });
 });

@@ -8,7 +8,13 @@ import { canonical } from "../kernel/canonical.ts";
 import { invalid } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { rootFromProof } from "../ledger/tree.ts";
-import { type BundleFile, type BundleReading, MAX_WHOLE_BYTES, readLaidOut, readWhole } from "./bundle-file.ts";
+import {
+  type BundleFile,
+  type BundleReading,
+  MAX_WHOLE_BYTES,
+  readLaidOut,
+  readWhole,
+} from "./bundle-file.ts";
 import { type Members, readMembers, summaryOf } from "./bundle-members.ts";
 import { asLines, StretchChecker } from "./chain/chunk.ts";
 import { LedgerJoin } from "./chain/join.ts";
@@ -67,7 +73,10 @@ interface RecordsFound {
 }
 
 async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys): Promise<Judged> {
-  const no = (problem: string, unreadable = false): Judged => ({ verdict: { ok: false, problem }, unreadable });
+  const no = (problem: string, unreadable = false): Judged => ({
+    verdict: { ok: false, problem },
+    unreadable,
+  });
   if ("problem" in bundle) return no(bundle.problem);
   const members = readMembers(bundle.members);
   if (typeof members === "string") return no(members);
@@ -83,14 +92,32 @@ async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys
   }
   const { kind, run_id, exported_ms, count, head, tree } = members;
   const head_tied = last_seq !== null && last_seq === tree.size - 1;
-  const facts = { kind, run_id, exported_ms, count, first_seq, last_seq, tree_size: tree.size, head, head_tied };
-  return { verdict: { ok: true, report: { ...facts, key_id: key_id as string, trust: signed.trust } }, unreadable: false };
+  const facts = {
+    kind,
+    run_id,
+    exported_ms,
+    count,
+    first_seq,
+    last_seq,
+    tree_size: tree.size,
+    head,
+    head_tied,
+  };
+  return {
+    verdict: { ok: true, report: { ...facts, key_id: key_id as string, trust: signed.trust } },
+    unreadable: false,
+  };
 }
 
-function countProblem(members: Members, found: Pick<RecordsFound, "count" | "first_seq" | "last_seq">): string | undefined {
-  if (members.count !== found.count) return `it says that it holds ${members.count} records, and holds ${found.count}`;
+function countProblem(
+  members: Members,
+  found: Pick<RecordsFound, "count" | "first_seq" | "last_seq">,
+): string | undefined {
+  if (members.count !== found.count)
+    return `it says that it holds ${members.count} records, and holds ${found.count}`;
   for (const name of ["first_seq", "last_seq"] as const) {
-    if (members[name] !== undefined && members[name] !== found[name]) return `its ${name} is not that of its records`;
+    if (members[name] !== undefined && members[name] !== found[name])
+      return `its ${name} is not that of its records`;
   }
   return undefined;
 }
@@ -98,17 +125,26 @@ function countProblem(members: Members, found: Pick<RecordsFound, "count" | "fir
 /** The whole chain from its start to the head, and the tree over every record. */
 async function checkLedger(file: LineFile, bundle: BundleFile, members: Members): Promise<RecordsFound> {
   const { records, head, root, first_bad, unreadable } =
-    "region" in bundle ? await checkFileRegion(file.path, bundle.region, { tree: true }, true) : checkLines(bundle.lines);
+    "region" in bundle
+      ? await checkFileRegion(file.path, bundle.region, { tree: true }, true)
+      : checkLines(bundle.lines);
   const last_seq = records === 0 ? null : records - 1;
   const found = { count: records, first_seq: records === 0 ? null : 0, last_seq };
   const problem =
     first_bad === null
-      ? (countProblem(members, found) ?? ledgerProblem(members, records, head, root) ?? leavesProblem(file, bundle, members))
+      ? (countProblem(members, found) ??
+        ledgerProblem(members, records, head, root) ??
+        leavesProblem(file, bundle, members))
       : `record ${first_bad.seq}: ${first_bad.problem}`;
   return { ...found, problem, unreadable };
 }
 
-function ledgerProblem({ tree, ...members }: Members, records: number, head: string, root: string | null): string | undefined {
+function ledgerProblem(
+  { tree, ...members }: Members,
+  records: number,
+  head: string,
+  root: string | null,
+): string | undefined {
   if (members.head !== head) return "its head is not the hash of its last record";
   if (tree.size !== records) return `its tree has ${tree.size} leaves, and it holds ${records} records`;
   return tree.root === root ? undefined : "its tree root is not that of its records";
@@ -116,7 +152,11 @@ function ledgerProblem({ tree, ...members }: Members, records: number, head: str
 
 function checkLines(lines: readonly string[]) {
   const seed = newRunSeed();
-  const checker = new StretchChecker({ seed, tree: { cuts: [], largest: Number.POSITIVE_INFINITY }, in_bundle: false });
+  const checker = new StretchChecker({
+    seed,
+    tree: { cuts: [], largest: Number.POSITIVE_INFINITY },
+    in_bundle: false,
+  });
   const join = new LedgerJoin({ seed, tree: true });
   if (lines.length > 0) join.add(checker.check(asLines(lines.map((line) => `${line}\n`).join(""))));
   const { records, head, bad } = join;
@@ -150,7 +190,11 @@ async function checkRun(file: LineFile, bundle: BundleFile, members: Members): P
     first_seq: entries[0]?.seq ?? null,
     last_seq: entries.at(-1)?.seq ?? null,
   };
-  return { ...found, problem: trail.problem ?? countProblem(members, found) ?? runProblem(members, trail), unreadable };
+  return {
+    ...found,
+    problem: trail.problem ?? countProblem(members, found) ?? runProblem(members, trail),
+    unreadable,
+  };
 }
 
 function runProblem(members: Members, { entries, last_hash }: Trail): string | undefined {
@@ -160,10 +204,15 @@ function runProblem(members: Members, { entries, last_hash }: Trail): string | u
   }
   if (Object.keys(members.proofs).length !== entries.length) return SURPLUS;
   const isTied = entries.at(-1)?.seq === members.tree.size - 1;
-  return isTied && last_hash !== members.head ? "its head is not the hash of the ledger's last record, which it holds" : undefined;
+  return isTied && last_hash !== members.head
+    ? "its head is not the hash of the ledger's last record, which it holds"
+    : undefined;
 }
 
-function proofProblem({ tree, proofs }: Members, { seq, leaf }: { seq: number; leaf: string }): string | undefined {
+function proofProblem(
+  { tree, proofs }: Members,
+  { seq, leaf }: { seq: number; leaf: string },
+): string | undefined {
   const proof = Object.hasOwn(proofs, String(seq)) ? proofs[seq] : undefined;
   if (proof === undefined) return `record ${seq}: it has no inclusion proof`;
   if (seq >= tree.size) return `record ${seq}: it lies beyond the signed tree of ${tree.size} leaves`;

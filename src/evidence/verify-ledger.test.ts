@@ -51,7 +51,10 @@ describe("verifying a ledger file", () => {
     for (const at of [0, 4_321, 11_999]) {
       const changed = many.with(at, many[at]!.replace('"event":"', '"event":"x'));
       const found = await verifyLedgerFile(ledger(ledgerText(changed)));
-      expect(found).toMatchObject({ records: at, first_bad: { seq: at, problem: expect.stringContaining("changed") } });
+      expect(found).toMatchObject({
+        records: at,
+        first_bad: { seq: at, problem: expect.stringContaining("changed") },
+      });
     }
     const gap = many.toSpliced(9_000, 1);
     expect((await verifyLedgerFile(ledger(ledgerText(gap)))).first_bad).toMatchObject({ seq: 9_000 });
@@ -80,7 +83,11 @@ describe("verifying a ledger file", () => {
   });
 
   it("accepts an empty one", async () => {
-    expect(await verifyLedgerFile(ledger(""), { tree: true })).toMatchObject({ records: 0, head: "0".repeat(64), first_bad: null });
+    expect(await verifyLedgerFile(ledger(""), { tree: true })).toMatchObject({
+      records: 0,
+      head: "0".repeat(64),
+      first_bad: null,
+    });
   });
 
   it("says what is no ledger file", async () => {
@@ -102,7 +109,11 @@ describe("verifying a store's ledger", () => {
   it("reads it page by page", async () => {
     const store = await storeOf(drafts(3, 5_000));
     const { hash } = await store.head();
-    expect(await verifyStoreLedger(store, { tree: true })).toMatchObject({ records: 5_000, head: hash, first_bad: null });
+    expect(await verifyStoreLedger(store, { tree: true })).toMatchObject({
+      records: 5_000,
+      head: hash,
+      first_bad: null,
+    });
   });
 
   it("sees that the store lost or changed what it counts", async () => {
@@ -116,7 +127,10 @@ describe("verifying a store's ledger", () => {
     const short = await verifyStoreLedger(showing(all.slice(0, 40)));
     expect(short.first_bad).toEqual({ seq: 40, problem: expect.stringContaining("counts 50 records") });
     const moved = await verifyStoreLedger(showing(all, "f".repeat(64)));
-    expect(moved.first_bad).toEqual({ seq: 49, problem: expect.stringContaining("head that the store keeps") });
+    expect(moved.first_bad).toEqual({
+      seq: 49,
+      problem: expect.stringContaining("head that the store keeps"),
+    });
     const changed = await verifyStoreLedger(showing(all.with(7, all[7]!.replace('"event":"', '"event":"x'))));
     expect(changed.first_bad).toMatchObject({ seq: 7 });
   });

@@ -81,7 +81,10 @@ export async function checkFileRegion(
   return { ...result(join, threads), unreadable: join.isUnreadable };
 }
 
-export async function verifyStoreLedger(store: LedgerReader, options: VerifyOptions = {}): Promise<LedgerCheck> {
+export async function verifyStoreLedger(
+  store: LedgerReader,
+  options: VerifyOptions = {},
+): Promise<LedgerCheck> {
   const { records, hash } = await store.head();
   const threads = options.threads ?? (records >= PARALLEL_RECORDS ? allCores() : 0);
   const { join, check } = prepare(options, false);

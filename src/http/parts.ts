@@ -11,6 +11,8 @@ export interface Answered {
   status: number;
   ms: number;
   principal: string | null;
+  /** What the answer's x-request-id says. */
+  request_id: string;
 }
 
 /** Turns a credential into a principal, or throws `unauthenticated`. */

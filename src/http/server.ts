@@ -55,6 +55,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
         status: reply.statusCode,
         ms: reply.elapsedTime,
         principal: request.principal?.name ?? null,
+        request_id: request.id,
       });
       done();
     });

@@ -1,5 +1,6 @@
 /** The standalone server: the HTTP surface over a service, listening. */
 import type { Service } from "../app/service.ts";
+import { mountConsole } from "../console/mount.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { createRequestLog } from "../telemetry/request-log.ts";
 import { type Listening, listen } from "./lifecycle.ts";
@@ -20,6 +21,7 @@ export async function startServer(service: Service): Promise<Listening> {
     },
   });
   try {
+    mountConsole(server, { app: service, auth });
     const listening = await listen(server, settings.listen.host, settings.listen.port);
     return {
       ...listening,

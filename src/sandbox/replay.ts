@@ -57,13 +57,13 @@ export interface ReplayInput {
   variant: Sandbox;
 }
 
-export async function replay({ run_id, calls, changes, ...sandboxes }: ReplayInput): Promise<ReplayReport> {
+export function replay({ run_id, calls, changes, ...sandboxes }: ReplayInput): ReplayReport {
   const set = new ChangeSet(changes);
   const changed = calls.map((call) => set.apply(call));
   set.assertApplied(run_id);
   const unchanged = calls.map((call) => ({ call, changed: false }));
-  const baseline = await play(sandboxes.baseline, run_id, calls, unchanged);
-  const variant = await play(sandboxes.variant, run_id, calls, changed);
+  const baseline = play(sandboxes.baseline, run_id, calls, unchanged);
+  const variant = play(sandboxes.variant, run_id, calls, changed);
   return {
     baseline: baseline.calls,
     variant: variant.calls,
@@ -80,12 +80,12 @@ interface Played {
   steps: number[];
 }
 
-async function play(
+function play(
   sandbox: Sandbox,
   run_id: string,
   recorded: readonly PastCall[],
   calls: readonly { call: PastCall; changed: boolean }[],
-): Promise<Played> {
+): Played {
   const last = recorded.reduce((most, { step }) => Math.max(most, step ?? -1), -1);
   const history = new History(sandbox, { keep_steps: true, first_free_step: last + 1, explain: false });
   const repeats = laterRepeats(recorded);
@@ -99,7 +99,7 @@ async function play(
     return replayed(sandbox, call, i, changed, judgement);
   });
   history.end();
-  return { calls: played, plan: await sandbox.plan(run_id), steps };
+  return { calls: played, plan: sandbox.plan(run_id), steps };
 }
 
 /** Refused calls that history makes again, with the same arguments, and lets through there. */

@@ -11,14 +11,14 @@ import { newRun, openRunUnit } from "../engine/open-run.ts";
 import { type OutcomeInput, outcomeUnit } from "../engine/outcome.ts";
 import type { Env } from "../kernel/env.ts";
 import type { Json } from "../kernel/json.ts";
+import type { Manifest } from "../model/manifest/types.ts";
 import { type Evaluation, evaluatePolicy } from "../model/policy/evaluate.ts";
 import { counterKeys } from "../model/policy/limits.ts";
 import type { Principal } from "../model/roles.ts";
-import { type Mode, type RunDoc, scopeSeal } from "../model/run.ts";
-import { loadPlan } from "../rollback/load.ts";
-import type { RollbackPlan } from "../rollback/plan.ts";
+import { type Mode, type PayloadDoc, type RunDoc, scopeSeal } from "../model/run.ts";
+import { planRollback, type RollbackPlan } from "../rollback/plan.ts";
 import type { CounterDoc } from "../store/docs.ts";
-import type { Store, Tx, Unit } from "../store/port.ts";
+import type { ListQuery, Row, Store, Tx, Unit } from "../store/port.ts";
 import type { TableName, Tables } from "../store/tables.ts";
 import { plainReasons, type Ruling, rulingOf } from "./past-call.ts";
 import { pinTimes } from "./pin-times.ts";
@@ -28,6 +28,7 @@ import { type Assumptions, type RecordCount, SandboxTx } from "./view.ts";
 export interface SandboxStore extends Store {
   transactSync<T>(unit: Unit<T>): T;
   getSync<N extends TableName>(table: N, key: string): Tables[N] | undefined;
+  listSync<N extends TableName>(table: N, query: ListQuery): Row<N>[];
 }
 
 export interface SandboxSetup {
@@ -145,8 +146,20 @@ export class Sandbox {
     return this.store.getSync("steps", stepKey(run_id, step)) !== undefined;
   }
 
-  plan(run_id: string): Promise<RollbackPlan> {
-    return loadPlan(this.store, run_id);
+  plan(run_id: string): RollbackPlan {
+    const steps = this.store
+      .listSync("steps", { owner: run_id, limit: Number.MAX_SAFE_INTEGER })
+      .map(({ doc }) => doc);
+    const manifests = new Map<string, Manifest>();
+    const payloads = new Map<number, PayloadDoc>();
+    for (const { step, manifest_hash } of steps) {
+      const payload = this.store.getSync("payloads", stepKey(run_id, step));
+      if (payload !== undefined) payloads.set(step, payload);
+      if (manifest_hash === null || manifests.has(manifest_hash)) continue;
+      const manifest = this.store.getSync("manifests", manifest_hash);
+      if (manifest !== undefined) manifests.set(manifest_hash, manifest);
+    }
+    return planRollback({ run_id }, steps, manifests, payloads);
   }
 
   private attempt(work: (tx: Tx) => void): void {

@@ -105,7 +105,7 @@ async function tryPlan(plan: Plan, run_id: string, how: Speculating): Promise<Pl
     const outcome = { status: "succeeded" as const, ...(result === undefined ? {} : { result }) };
     sandbox.finish(assumeNothing(run_id, i), outcome, how.now_ms, false);
   }
-  return tally.result(await sandbox.plan(run_id));
+  return tally.result(sandbox.plan(run_id));
 }
 
 function ask(
@@ -181,7 +181,7 @@ class Tally {
         `${counted(this.approvals.length, "approval")} taken as given, so that the rest could be tried`,
       );
     const left = this.plan.calls.length - 1 - (this.blocked_at?.call ?? this.plan.calls.length);
-    if (left > 0) this.note(`${counted(left, "call")} behind the refused one not tried`);
+    if (left > 0) this.note(`${left} of its calls come behind the refused one and were not tried`);
     if (this.untold > 0) this.notes.push(`${this.untold} more notes are not listed`);
     const rank =
       (this.blocked_at === null ? 0 : RANK.blocked) +

@@ -68,7 +68,12 @@ function damage(text: string, dice: Dice): Uint8Array {
   const bytes = Buffer.from(text);
   const p = upTo(dice, bytes.length);
   const parts = [
-    () => Buffer.concat([bytes.subarray(0, p), Buffer.from([bytes[p]! ^ (1 << upTo(dice, 8))]), bytes.subarray(p + 1)]),
+    () =>
+      Buffer.concat([
+        bytes.subarray(0, p),
+        Buffer.from([bytes[p]! ^ (1 << upTo(dice, 8))]),
+        bytes.subarray(p + 1),
+      ]),
     () => bytes.subarray(0, p),
     () => Buffer.concat([bytes.subarray(0, p), bytes.subarray(p + 1 + upTo(dice, 20))]),
     () => Buffer.concat([bytes.subarray(0, p), Buffer.from([upTo(dice, 256)]), bytes.subarray(p)]),
@@ -78,44 +83,61 @@ function damage(text: string, dice: Dice): Uint8Array {
 }
 
 describe("three verifiers agree", () => {
-  it(`on ledgers ${verifies("contract.verifier.typescript", "contract.verifier.python", "contract.verifier.browser", "ops.evidence.python", "ops.evidence.viewer")}`, async () => {
-    const good = Array.from({ length: GOOD }, (_, i): Case => ({
-      name: `good ${i}`,
-      text: ledgerText(ledgerLines(i, 1 + (i % 40))),
-      holds: true,
-    }));
-    const lines = (seed: number) => ledgerLines(seed, 4 + (seed % 20));
-    const changed = fromTable(LEDGER_TAMPERS, CHANGED, lines, ledgerText);
-    const damaged = Array.from({ length: CHANGED / 2 }, (_, i): Case => ({
-      name: `damage ${i}`,
-      text: damage(ledgerText(lines(i)), seeded(i)),
-      holds: null,
-    })).filter(({ text }) => text.length > 0);
-    await agree("ledger", [...good, ...changed, ...damaged]);
-  }, TIME);
+  it(
+    `on ledgers ${verifies("contract.verifier.typescript", "contract.verifier.python", "contract.verifier.browser", "ops.evidence.python", "ops.evidence.viewer")}`,
+    async () => {
+      const good = Array.from(
+        { length: GOOD },
+        (_, i): Case => ({
+          name: `good ${i}`,
+          text: ledgerText(ledgerLines(i, 1 + (i % 40))),
+          holds: true,
+        }),
+      );
+      const lines = (seed: number) => ledgerLines(seed, 4 + (seed % 20));
+      const changed = fromTable(LEDGER_TAMPERS, CHANGED, lines, ledgerText);
+      const damaged = Array.from(
+        { length: CHANGED / 2 },
+        (_, i): Case => ({
+          name: `damage ${i}`,
+          text: damage(ledgerText(lines(i)), seeded(i)),
+          holds: null,
+        }),
+      ).filter(({ text }) => text.length > 0);
+      await agree("ledger", [...good, ...changed, ...damaged]);
+    },
+    TIME,
+  );
 
-  it("on bundles", async () => {
-    const some = Math.min(GOOD, 100);
-    const bundles = await Promise.all(Array.from({ length: some }, (_, i) => seededBundle(i, key)));
-    const good = bundles.map(({ text }, i): Case => ({ name: `good ${i}`, text, holds: true }));
-    const any = (i: number) => bundles[i % some]!.text;
-    const runs = bundles.filter(({ kind }) => kind === "run");
-    const run = (i: number) => runs[i % runs.length]!.text;
-    const changed = [
-      ...fromTable(BUNDLE_TAMPERS, CHANGED, any, (text) => text),
-      ...fromTable(PROOF_TAMPERS, CHANGED / 4, run, (text) => text),
-    ];
-    const damaged = Array.from({ length: CHANGED / 2 }, (_, i): Case => ({
-      name: `damage ${i}`,
-      text: damage(any(i), seeded(i)),
-      holds: null,
-    })).filter(({ text }) => text.length > 0);
-    const relaid = good.flatMap(({ name, text }): Case[] => [
-      { name: `${name}, one line`, text: JSON.stringify(JSON.parse(String(text))), holds: true },
-      { name: `${name}, indented`, text: JSON.stringify(JSON.parse(String(text)), null, 2), holds: true },
-      { name: `${name}, CR LF`, text: String(text).replaceAll("\n", "\r\n"), holds: true },
-    ]);
-    mkdirSync(folder, { recursive: true });
-    await agree("bundle", [...good, ...relaid.slice(0, 60), ...changed, ...damaged]);
-  }, TIME);
+  it(
+    "on bundles",
+    async () => {
+      const some = Math.min(GOOD, 100);
+      const bundles = await Promise.all(Array.from({ length: some }, (_, i) => seededBundle(i, key)));
+      const good = bundles.map(({ text }, i): Case => ({ name: `good ${i}`, text, holds: true }));
+      const any = (i: number) => bundles[i % some]!.text;
+      const runs = bundles.filter(({ kind }) => kind === "run");
+      const run = (i: number) => runs[i % runs.length]!.text;
+      const changed = [
+        ...fromTable(BUNDLE_TAMPERS, CHANGED, any, (text) => text),
+        ...fromTable(PROOF_TAMPERS, CHANGED / 4, run, (text) => text),
+      ];
+      const damaged = Array.from(
+        { length: CHANGED / 2 },
+        (_, i): Case => ({
+          name: `damage ${i}`,
+          text: damage(any(i), seeded(i)),
+          holds: null,
+        }),
+      ).filter(({ text }) => text.length > 0);
+      const relaid = good.flatMap(({ name, text }): Case[] => [
+        { name: `${name}, one line`, text: JSON.stringify(JSON.parse(String(text))), holds: true },
+        { name: `${name}, indented`, text: JSON.stringify(JSON.parse(String(text)), null, 2), holds: true },
+        { name: `${name}, CR LF`, text: String(text).replaceAll("\n", "\r\n"), holds: true },
+      ]);
+      mkdirSync(folder, { recursive: true });
+      await agree("bundle", [...good, ...relaid.slice(0, 60), ...changed, ...damaged]);
+    },
+    TIME,
+  );
 });

@@ -50,10 +50,24 @@ describe("anchors", async () => {
     const ledgerFile = at(`${name}.jsonl`, ledger);
     for (const keys of [[key], []]) {
       const trusted = new Map(keys.map((one) => [one.key_id, one]));
-      const own = await verifyAnchors(anchorsFile, (sizes) => verifyLedgerFile(ledgerFile, { sizes }), trusted);
-      const said = await python(["verify-anchors", ...(keys.length > 0 ? ["--pub", pub] : []), anchorsFile, ledgerFile]);
-      const theirs = said.filter((line) => / {2}(?:\d+|\?) records {2}/.test(line)).map((line) => line.endsWith("  ok"));
-      expect(own.findings.map(({ problem }) => problem === null), said.join("\n")).toEqual(theirs);
+      const own = await verifyAnchors(
+        anchorsFile,
+        (sizes) => verifyLedgerFile(ledgerFile, { sizes }),
+        trusted,
+      );
+      const said = await python([
+        "verify-anchors",
+        ...(keys.length > 0 ? ["--pub", pub] : []),
+        anchorsFile,
+        ledgerFile,
+      ]);
+      const theirs = said
+        .filter((line) => / {2}(?:\d+|\?) records {2}/.test(line))
+        .map((line) => line.endsWith("  ok"));
+      expect(
+        own.findings.map(({ problem }) => problem === null),
+        said.join("\n"),
+      ).toEqual(theirs);
       expect(own.ledger.first_bad !== null).toBe(said.some((line) => line.startsWith("INVALID: the ledger")));
     }
   });

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { registerAnchor } from "../../src/cli/commands/anchor.ts";
@@ -69,13 +69,21 @@ describe("svc verify", () => {
     expect(out).toContain("tree root:");
     expect(out).toContain("not checked: whether records are missing at the end");
     const json = JSON.parse((await run(registerVerify, "verify", "-d", "data", "--json")).out) as object;
-    expect(json).toEqual({ ok: true, records: 40, head: expect.stringMatching(/^[0-9a-f]{64}$/), first_bad: null });
+    expect(json).toEqual({
+      ok: true,
+      records: 40,
+      head: expect.stringMatching(/^[0-9a-f]{64}$/),
+      first_bad: null,
+    });
   });
 
   it("names the first bad record and why, and repairs nothing", async () => {
     mkdirSync(at("bad"));
     const text = readFileSync(at("data/ledger.jsonl"), "utf8").split("\n");
-    writeFileSync(at("bad/ledger.jsonl"), text.with(7, text[7]!.replace('"event":"', '"event":"x')).join("\n"));
+    writeFileSync(
+      at("bad/ledger.jsonl"),
+      text.with(7, text[7]!.replace('"event":"', '"event":"x')).join("\n"),
+    );
     const before = readFileSync(at("bad/ledger.jsonl"));
     const { code, out } = await run(registerVerify, "verify", "-d", "bad");
     expect(code).toBe(1);
@@ -103,7 +111,9 @@ describe("svc verify", () => {
     expect(none.code).toBe(1);
     oneLine(none.err);
     writeFileSync(at("folder/svc.db"), "no database");
-    expect((await run(registerVerify, "verify", "-d", "folder", "--store", "sqlite")).err).toContain("is not the database");
+    expect((await run(registerVerify, "verify", "-d", "folder", "--store", "sqlite")).err).toContain(
+      "is not the database",
+    );
   });
 
   it.each([
@@ -126,8 +136,18 @@ describe("svc bundle and svc verify-bundle", () => {
   )}`, async () => {
     const wrote = await run(registerBundle, "bundle", "-d", "data", "--key", "k.key", "--out", "all.json");
     expect([wrote.code, wrote.err]).toEqual([0, ""]);
-    expect(wrote.out).toMatch(/all\.json: the whole ledger, 40 records, ledger head [0-9a-f]{64}, signed with key/);
-    const trusted = await run(registerVerifyBundle, "verify-bundle", "all.json", "--pub", "other.pub", "--pub", "k.pub");
+    expect(wrote.out).toMatch(
+      /all\.json: the whole ledger, 40 records, ledger head [0-9a-f]{64}, signed with key/,
+    );
+    const trusted = await run(
+      registerVerifyBundle,
+      "verify-bundle",
+      "all.json",
+      "--pub",
+      "other.pub",
+      "--pub",
+      "k.pub",
+    );
     expect(trusted.code).toBe(0);
     expect(trusted.out).toContain("ok: a bundle of the whole ledger: 40 records");
     expect(trusted.out).toContain("which you trust");
@@ -136,19 +156,35 @@ describe("svc bundle and svc verify-bundle", () => {
     expect(alone.code).toBe(0);
     expect(alone.out).toContain("the key was not checked against a trusted key");
     const stranger = await run(registerVerifyBundle, "verify-bundle", "all.json", "--pub", "other.pub");
-    expect([stranger.code, stranger.out]).toEqual([1, expect.stringMatching(/^INVALID: it is signed with key/)]);
+    expect([stranger.code, stranger.out]).toEqual([
+      1,
+      expect.stringMatching(/^INVALID: it is signed with key/),
+    ]);
   });
 
   it(`write a bundle of one run; a changed one is INVALID ${verifies("ops.evidence.bundle-run", "ops.evidence.verify-invalid")}`, async () => {
     const run_id = drafts(5, 40).find((draft) => draft.run_id !== undefined)!.run_id!;
     const env = { SVC_SIGNING_KEY: "k.key" };
-    const wrote = await command(registerBundle, ["bundle", "-d", "data", "--run", run_id, "--out", "run.json"], { cwd: folder, env });
+    const wrote = await command(
+      registerBundle,
+      ["bundle", "-d", "data", "--run", run_id, "--out", "run.json"],
+      { cwd: folder, env },
+    );
     expect([wrote.code, wrote.err]).toEqual([0, ""]);
     const good = await run(registerVerifyBundle, "verify-bundle", "run.json", "--pub", "k.pub", "--json");
-    expect(JSON.parse(good.out)).toMatchObject({ ok: true, report: { kind: "run", run_id, trust: "trusted" } });
-    writeFileSync(at("changed.json"), readFileSync(at("run.json"), "utf8").replace('"event":"', '"event":"x'));
+    expect(JSON.parse(good.out)).toMatchObject({
+      ok: true,
+      report: { kind: "run", run_id, trust: "trusted" },
+    });
+    writeFileSync(
+      at("changed.json"),
+      readFileSync(at("run.json"), "utf8").replace('"event":"', '"event":"x'),
+    );
     const bad = await run(registerVerifyBundle, "verify-bundle", "changed.json", "--pub", "k.pub");
-    expect([bad.code, bad.out]).toEqual([1, expect.stringMatching(/^INVALID: record \d+: its hash does not match/)]);
+    expect([bad.code, bad.out]).toEqual([
+      1,
+      expect.stringMatching(/^INVALID: record \d+: its hash does not match/),
+    ]);
     oneLine(bad.out);
   });
 
@@ -183,7 +219,16 @@ describe("svc bundle and svc verify-bundle", () => {
   });
 
   it("make no new data folder by mistake", async () => {
-    const { code, err } = await run(registerBundle, "bundle", "-d", "typo", "--key", "k.key", "--out", "x.json");
+    const { code, err } = await run(
+      registerBundle,
+      "bundle",
+      "-d",
+      "typo",
+      "--key",
+      "k.key",
+      "--out",
+      "x.json",
+    );
     expect([code, err]).toEqual([1, expect.stringContaining("is not a data folder")]);
     expect(existsSync(at("typo"))).toBe(false);
   });
@@ -204,16 +249,42 @@ describe("svc anchor", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
-    const argv = ["anchor", "publish", "-d", "data", "--key", "k.key", "--file", "anchors.jsonl", "--webhook", url, "--secret", "s"];
+    const argv = [
+      "anchor",
+      "publish",
+      "-d",
+      "data",
+      "--key",
+      "k.key",
+      "--file",
+      "anchors.jsonl",
+      "--webhook",
+      url,
+      "--secret",
+      "s",
+    ];
     const { code, out } = await run(registerAnchor, ...argv);
     server.close();
     expect(code).toBe(0);
-    expect(out).toMatch(/^anchored 40 records, head [0-9a-f]{64}, signed with key [0-9a-f]{16}\n {2}file .*ok\n {2}webhook .*ok\n$/);
+    expect(out).toMatch(
+      /^anchored 40 records, head [0-9a-f]{64}, signed with key [0-9a-f]{16}\n {2}file .*ok\n {2}webhook .*ok\n$/,
+    );
     expect(`${got[0]!.body}\n`).toBe(readFileSync(at("anchors.jsonl"), "utf8"));
     expect(got[0]!.signature).toBe(`sha256=${hmacHex("s", got[0]!.body)}`);
-    const verified = await run(registerAnchor, "anchor", "verify", "anchors.jsonl", "--pub", "k.pub", "-d", "data");
+    const verified = await run(
+      registerAnchor,
+      "anchor",
+      "verify",
+      "anchors.jsonl",
+      "--pub",
+      "k.pub",
+      "-d",
+      "data",
+    );
     expect(verified.code).toBe(0);
-    expect(verified.out).toMatch(/^2026-06-15T12:00:00.000Z {2}40 records {2}ok\nok: 1 anchors hold for the ledger of 40 records/);
+    expect(verified.out).toMatch(
+      /^2026-06-15T12:00:00.000Z {2}40 records {2}ok\nok: 1 anchors hold for the ledger of 40 records/,
+    );
     const alone = await run(registerAnchor, "anchor", "verify", "anchors.jsonl", "-d", "data");
     expect(alone.out).toContain("not checked: the signatures");
   });
@@ -230,7 +301,10 @@ describe("svc anchor", () => {
     expect(out).toMatch(/unsigned/);
     expect(out).toMatch(/configured\.jsonl +ok/);
     expect(out).toMatch(/x +FAILED: .*does not exist/);
-    expect(JSON.parse(readFileSync(at("configured.jsonl"), "utf8"))).toMatchObject({ format: "svc-anchor", region: "eu-9" });
+    expect(JSON.parse(readFileSync(at("configured.jsonl"), "utf8"))).toMatchObject({
+      format: "svc-anchor",
+      region: "eu-9",
+    });
     writeFileSync(at("svc.config.yaml"), "");
   });
 
@@ -252,13 +326,28 @@ describe("svc anchor", () => {
     await fill(at("rewritten"), "files", 6);
     const rewritten = await run(registerAnchor, "anchor", "verify", "unsigned.jsonl", "-d", "rewritten");
     expect([rewritten.code, rewritten.out]).toEqual([1, expect.stringContaining("history was rewritten")]);
-    const unsigned = await run(registerAnchor, "anchor", "verify", "unsigned.jsonl", "-d", "data", "--pub", "k.pub");
+    const unsigned = await run(
+      registerAnchor,
+      "anchor",
+      "verify",
+      "unsigned.jsonl",
+      "-d",
+      "data",
+      "--pub",
+      "k.pub",
+    );
     expect([unsigned.code, unsigned.out]).toEqual([1, expect.stringContaining("it is not signed")]);
     mkdirSync(at("broken"), { recursive: true });
     copyFileSync(at("data/ledger.jsonl"), at("broken/ledger.jsonl"));
-    writeFileSync(at("broken/ledger.jsonl"), lines.with(3, lines[3]!.replace('"seq":3', '"seq":4')).join("\n"));
+    writeFileSync(
+      at("broken/ledger.jsonl"),
+      lines.with(3, lines[3]!.replace('"seq":3', '"seq":4')).join("\n"),
+    );
     const broken = await run(registerAnchor, "anchor", "verify", "unsigned.jsonl", "-d", "broken");
-    expect([broken.code, broken.out]).toEqual([1, expect.stringContaining("INVALID: the ledger does not verify at record 3")]);
+    expect([broken.code, broken.out]).toEqual([
+      1,
+      expect.stringContaining("INVALID: the ledger does not verify at record 3"),
+    ]);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { Content, type Operation } from "../../src/app/operation.ts";
+import type { Content, Operation } from "../../src/app/operation.ts";
 import { publishAnchor } from "../../src/app/operations/anchors.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
 import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
@@ -8,7 +8,7 @@ import { perform } from "../../src/app/perform.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
 import { parsePublicKey } from "../../src/evidence/signing.ts";
 import { verifyBundle } from "../../src/evidence/verify-bundle.ts";
-import { SvcError } from "../../src/kernel/errors.ts";
+import type { SvcError } from "../../src/kernel/errors.ts";
 import type { Role } from "../../src/model/roles.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -59,7 +59,11 @@ async function textOf(answer: unknown): Promise<string> {
   return text;
 }
 
-const failure = (work: Promise<unknown>) => work.then(() => undefined, (error: unknown) => error as SvcError);
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error as SvcError,
+  );
 
 describe("bundle routes", () => {
   it(`serve bundles that verify with the served key ${verifies(
@@ -76,14 +80,19 @@ describe("bundle routes", () => {
     expect([run.type, run.filename]).toEqual(["application/json; charset=utf-8", "r.bundle.json"]);
     const ledger = (await ask(signed, bundleLedger)) as Content;
     expect(ledger.filename).toBe("ledger.bundle.json");
-    for (const [answer, kind] of [[run, "run"], [ledger, "ledger"]] as const) {
+    for (const [answer, kind] of [
+      [run, "run"],
+      [ledger, "ledger"],
+    ] as const) {
       const verdict = await verifyBundle(tempFile("b.json", await textOf(answer)), new Map([[key_id, key]]));
       expect(verdict).toMatchObject({ ok: true, report: { kind, count: 3, trust: "trusted" } });
     }
   });
 
   it("do not know an unknown run", async () => {
-    expect(await failure(ask(signed, bundleRun, { params: { id: "none" } }))).toMatchObject({ code: "not_found" });
+    expect(await failure(ask(signed, bundleRun, { params: { id: "none" } }))).toMatchObject({
+      code: "not_found",
+    });
   });
 
   it(`are not there without a signing key ${verifies(
@@ -94,7 +103,11 @@ describe("bundle routes", () => {
   )}`, async () => {
     for (const op of [bundleRun, bundleLedger, evidenceKey, verifyLedger]) {
       const error = await failure(ask(plain, op, { params: op === bundleRun ? { id: "r" } : {} }));
-      expect([op.id, error?.code, error?.message]).toEqual([op.id, "not_enabled", "signed bundles are not enabled on this server"]);
+      expect([op.id, error?.code, error?.message]).toEqual([
+        op.id,
+        "not_enabled",
+        "signed bundles are not enabled on this server",
+      ]);
     }
   });
 
@@ -107,11 +120,15 @@ describe("bundle routes", () => {
   it("answer with an error, not with half a bundle, where the first page is already bad", async () => {
     const { store } = signed.app.core;
     const records = store.records.bind(store);
-    store.records = async (query) => (await records(query)).map((line) => line.replace('"seq":1,', '"seq":7,'));
+    store.records = async (query) =>
+      (await records(query)).map((line) => line.replace('"seq":1,', '"seq":7,'));
     const error = await failure(ask(signed, bundleLedger));
     const verified = await ask(signed, verifyLedger);
     store.records = records;
-    expect(error).toMatchObject({ code: "corrupt", message: expect.stringContaining("does not verify at record 1") });
+    expect(error).toMatchObject({
+      code: "corrupt",
+      message: expect.stringContaining("does not verify at record 1"),
+    });
     expect(verified).toMatchObject({ ok: false, records: 3, first_bad: { seq: 1 } });
   });
 
@@ -125,8 +142,16 @@ describe("bundle routes", () => {
 describe("the anchor route", () => {
   it(`publishes on demand, for admins ${verifies("contract.http.anchor", "ops.anchor-route.admin")}`, async () => {
     expect((await failure(ask(signed, publishAnchor, { role: "operator" })))?.message).toBe("admin only");
-    const answer = (await ask(signed, publishAnchor, { role: "admin" })) as { anchor: object; sinks: object[] };
-    expect(answer.anchor).toMatchObject({ format: "svc-anchor", records: 3, region: "eu-3", signature: expect.any(String) });
+    const answer = (await ask(signed, publishAnchor, { role: "admin" })) as {
+      anchor: object;
+      sinks: object[];
+    };
+    expect(answer.anchor).toMatchObject({
+      format: "svc-anchor",
+      records: 3,
+      region: "eu-3",
+      signature: expect.any(String),
+    });
     expect(answer.sinks).toEqual([{ type: "file", target: join(keys, "a.jsonl"), ok: true, error: null }]);
   });
 
@@ -139,8 +164,14 @@ describe("the anchor route", () => {
     sinks.push({ type: "file", path: join(keys, "no", "x") });
     const error = await failure(ask(signed, publishAnchor, { role: "admin" }));
     sinks.pop();
-    expect(error).toMatchObject({ code: "delivery_failed", message: expect.stringContaining("not delivered everywhere") });
-    expect(error?.extra).toMatchObject({ anchor: { records: 3 }, sinks: [{ ok: true }, { ok: false, error: expect.any(String) }] });
+    expect(error).toMatchObject({
+      code: "delivery_failed",
+      message: expect.stringContaining("not delivered everywhere"),
+    });
+    expect(error?.extra).toMatchObject({
+      anchor: { records: 3 },
+      sinks: [{ ok: true }, { ok: false, error: expect.any(String) }],
+    });
   });
 
   it("is not there without sinks", async () => {
@@ -159,19 +190,31 @@ describe("report routes", () => {
     const pdf = (await ask(signed, runReportAsPdf, { params: { id: "r" } })) as Content;
     expect([pdf.type, pdf.filename]).toEqual(["application/pdf", "r.report.pdf"]);
     expect(pdfText(pdf.body as Uint8Array)).toContain("eu-3");
-    expect(await failure(ask(signed, runReport, { params: { id: "none" } }))).toMatchObject({ code: "not_found" });
+    expect(await failure(ask(signed, runReport, { params: { id: "none" } }))).toMatchObject({
+      code: "not_found",
+    });
   });
 
   it(`serve a period in three formats ${verifies("core.route.period-report", "ops.evidence.period-route")}`, async () => {
     const json = (await ask(signed, periodReport)) as Content;
-    expect(JSON.parse(await textOf(json))).toMatchObject({ calls: { total: 2, accepted: 1, blocked: 1 }, region: "eu-3" });
+    expect(JSON.parse(await textOf(json))).toMatchObject({
+      calls: { total: 2, accepted: 1, blocked: 1 },
+      region: "eu-3",
+    });
     const md = (await ask(signed, periodReport, { query: { since: "1d", format: "md" } })) as Content;
-    expect([md.type, (await textOf(md)).slice(0, 15)]).toEqual(["text/markdown; charset=utf-8", "# Period report"]);
-    const html = (await ask(signed, periodReport, { query: { since: "2026-01-01", format: "html" } })) as Content;
+    expect([md.type, (await textOf(md)).slice(0, 15)]).toEqual([
+      "text/markdown; charset=utf-8",
+      "# Period report",
+    ]);
+    const html = (await ask(signed, periodReport, {
+      query: { since: "2026-01-01", format: "html" },
+    })) as Content;
     expect(html.type).toBe("text/html; charset=utf-8");
     for (const query of [{ since: "-1d" }, { format: "xml" }, { until: "1d" }]) {
       expect(await failure(ask(signed, periodReport, { query }))).toMatchObject({ code: "invalid" });
     }
-    expect((await failure(ask(signed, periodReport, { role: "agent" })))?.message).toBe("auditor role required");
+    expect((await failure(ask(signed, periodReport, { role: "agent" })))?.message).toBe(
+      "auditor role required",
+    );
   });
 });

@@ -214,7 +214,7 @@ describe("changes", () => {
     ["$nope.x=1", "is not a path"],
     ["a b=1", "is not a path"],
     ["x={broken", "invalid JSON"],
-    ['x="open', "write <path>=<value>"],
+    ['x="open', "invalid JSON"],
     ["tool:/x=1", "write tool:<tool>/<path>=<value>"],
     ["tool:x=1", "write tool:<tool>/<path>=<value>"],
     ["x=9007199254740993", "x"],

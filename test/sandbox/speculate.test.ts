@@ -80,7 +80,7 @@ describe("the ranking", () => {
       reasons: ["no manifest is registered for this tool"],
       by: ["no manifest is registered for this tool"],
     });
-    expect(report.plans[2]!.notes).toEqual(["1 call behind the refused one is not tried"]);
+    expect(report.plans[2]!.notes).toEqual(["1 of its calls come behind the refused one and were not tried"]);
     const none = await speculated(s, plans.slice(0, 1));
     expect([none.recommended, none.plans[0]!.recommended]).toEqual([null, false]);
     const equal = await speculated(

@@ -1,6 +1,6 @@
 /** Publishing an anchor on demand. */
 import { z } from "zod";
-import { anchorNow, type AnchoringParts } from "../../evidence/anchoring.ts";
+import { type AnchoringParts, anchorNow } from "../../evidence/anchoring.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
@@ -49,13 +49,18 @@ export const publishAnchor = operation({
   body: z.strictObject({}),
   output: z.strictObject({ anchor: anchorView, sinks: z.array(sinkView) }),
   status: 200,
-  errors: { 404: NO_SINKS, 502: "a sink did not take the anchor; the body has the anchor and every sink's result" },
+  errors: {
+    404: NO_SINKS,
+    502: "a sink did not take the anchor; the body has the anchor and every sink's result",
+  },
   feature: ({ settings }) => (settings.anchor.sinks.length === 0 ? NO_SINKS : null),
   async run({ app }) {
     const published = await anchorNow(anchoringParts(app));
     const failed = published.sinks.filter(({ ok }) => !ok);
     if (failed.length === 0) return published;
     const where = failed.map(({ target, error }) => `${target}: ${error}`).join("; ");
-    throw new SvcError("delivery_failed", `the anchor was not delivered everywhere: ${where}`, { extra: { ...published } });
+    throw new SvcError("delivery_failed", `the anchor was not delivered everywhere: ${where}`, {
+      extra: { ...published },
+    });
   },
 });

@@ -57,7 +57,10 @@ export const bundleLedger = operation({
   },
 });
 
-async function* startingWith(first: IteratorResult<string>, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+async function* startingWith(
+  first: IteratorResult<string>,
+  rest: AsyncGenerator<string>,
+): AsyncGenerator<string> {
   if (first.done) return;
   yield first.value;
   yield* rest;

@@ -1,12 +1,12 @@
 /** Reports for people: one run as a page or a PDF, and a period in three formats. */
 import { z } from "zod";
-import { parseSince } from "../../kernel/duration.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import { collectPeriodReport, type PeriodReport } from "../../evidence/report/period.ts";
 import { PERIOD_FORMATS, PERIOD_TYPES, writePeriodReport } from "../../evidence/report/period-formats.ts";
 import { collectRunReport, type RunReport } from "../../evidence/report/run.ts";
 import { runReportHtml } from "../../evidence/report/run-html.ts";
 import { runReportPdf } from "../../evidence/report/run-pdf.ts";
+import { parseSince } from "../../kernel/duration.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { App } from "../app.ts";
 import { Content, operation } from "../operation.ts";
 import { findRuns } from "../run-search.ts";
@@ -34,7 +34,12 @@ export async function reportPeriod(app: App, since: string): Promise<PeriodRepor
     region: settings.egress.region ?? null,
     policy: core.rules().policy,
     attention: {
-      runs: runs.map(({ run_id, actor, created_ms, unresolved }) => ({ run_id, actor, created_ms, unresolved })),
+      runs: runs.map(({ run_id, actor, created_ms, unresolved }) => ({
+        run_id,
+        actor,
+        created_ms,
+        unresolved,
+      })),
       more: next !== null,
     },
   });
@@ -85,7 +90,9 @@ export const periodReport = operation({
       .string()
       .max(64)
       .optional()
-      .meta({ description: `a duration such as 7d, or an ISO 8601 date or timestamp; ${DEFAULT_PERIOD} by default` }),
+      .meta({
+        description: `a duration such as 7d, or an ISO 8601 date or timestamp; ${DEFAULT_PERIOD} by default`,
+      }),
     format: z.enum(PERIOD_FORMATS).optional().meta({ description: "json by default" }),
   }),
   output: { content_types: ["application/json", "text/html", "text/markdown"] },

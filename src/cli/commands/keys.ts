@@ -33,7 +33,7 @@ export const registerKeys: Register = (program, context) => {
     .option("--expires-at <time>", "ISO 8601; after it the key does not work")
     .option("--allow-observe", "may open runs in observe and advise mode")
     .action(async (name: string, flags: Record<string, unknown>) => {
-      const created = await manager(context, flags).create(name, {
+      const created = await manager(context, flags, { create_file: true }).create(name, {
         roles: flags["role"] as string[],
         max_permissions: (flags["maxPermissions"] as string[] | undefined) ?? null,
         groups: (flags["group"] as string[] | undefined) ?? null,
@@ -63,8 +63,12 @@ export const registerKeys: Register = (program, context) => {
     });
 };
 
-function manager(context: Context, flags: Record<string, unknown>): KeyManager {
+function manager(
+  context: Context,
+  flags: Record<string, unknown>,
+  options: { create_file?: boolean } = {},
+): KeyManager {
   const path = context.settings(flags, ["keys"]).keys;
   if (path === null) throw invalid("which key file? give --keys <file>, or set SVC_KEYS");
-  return new KeyManager(path, { env: context.io.clock, create_file: true });
+  return new KeyManager(path, { env: context.io.clock, ...options });
 }

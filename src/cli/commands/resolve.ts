@@ -1,6 +1,7 @@
 /** `svc resolve <run> <step>`: an operator says what became of a step whose outcome is unknown. */
 import { resolve } from "../../app/operations/journal.ts";
-import { parseJson } from "../../kernel/json.ts";
+import { invalid, messageOf } from "../../kernel/errors.ts";
+import { type Json, parseJson } from "../../kernel/json.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { performLocally } from "../perform.ts";
 
@@ -16,7 +17,7 @@ export const registerResolve: Register = (program, context) => {
       const body = {
         status: flags["status"],
         note: flags["note"],
-        ...(flags["result"] === undefined ? {} : { result: parseJson(flags["result"]) }),
+        ...(flags["result"] === undefined ? {} : { result: readResult(flags["result"]) }),
       };
       await context.withApp(flags, async (app) => {
         const input = { params: { id: run, n: step }, body };
@@ -28,3 +29,11 @@ export const registerResolve: Register = (program, context) => {
       });
     });
 };
+
+function readResult(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw invalid(`--result: ${messageOf(error)}`);
+  }
+}

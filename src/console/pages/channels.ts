@@ -2,14 +2,11 @@
 import { requireRole } from "../../app/access.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ChannelInfo, TestResult } from "../../notify/notifier.ts";
-import { type Answer, type Ctx, post } from "../ctx.ts";
+import type { Ctx } from "../ctx.ts";
 import { html, type Html, nothing } from "../html.ts";
 import { card, empty, notice, table } from "../parts/blocks.ts";
 import { button, form } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
-import { settingsPage } from "./settings.ts";
-
-export const channelRoutes = [post("/settings/test", sendTest)];
 
 export function channelsCard(ctx: Ctx, result: Html | null): Html {
   const channels = ctx.app.notifier?.channels() ?? [];
@@ -54,12 +51,13 @@ function testForm(ctx: Ctx, channel: string | null, label: string): Html {
   );
 }
 
-async function sendTest(ctx: Ctx): Promise<Answer> {
+/** Answers what came of it, channel by channel. */
+export async function sendTest(ctx: Ctx): Promise<Html> {
   requireRole(ctx.principal, "admin");
   const { notifier } = ctx.app;
   if (notifier === null) throw new SvcError("not_enabled", "this process sends no notifications");
   const results = await notifier.sendTest(ctx.principal.name, ctx.form.optional("channel"));
-  return { page: await settingsPage(ctx, { channels: testResults(results) }) };
+  return testResults(results);
 }
 
 function testResults(results: readonly TestResult[]): Html {

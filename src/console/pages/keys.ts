@@ -7,10 +7,8 @@ import { card, notice, table } from "../parts/blocks.ts";
 import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
 import { mark } from "../parts/marks.ts";
-import { settingsPage } from "./settings.ts";
 
 export const keyRoutes = [
-  post("/settings/keys", create),
   post("/settings/keys/:index", change),
   post("/settings/keys/:index/delete", remove),
 ];
@@ -90,16 +88,16 @@ function fieldsOf(ctx: Ctx, make: boolean) {
   };
 }
 
-async function create(ctx: Ctx): Promise<Answer> {
+/** Makes a key, and answers the only sight of its value there will ever be. */
+export async function createKey(ctx: Ctx): Promise<Html> {
   const made = await ctx.call<KeyView & { key: string }>("POST /v1/keys", {
     body: { name: ctx.form.text("name"), ...fieldsOf(ctx, true) },
   });
-  const shown = notice(
+  return notice(
     "ok",
     html`<p class="said">The key of ${made.name}. It is shown now and never again:</p>`,
     html`<p class="new-key"><code>${made.key}</code>${copyButton(made.key, "the key")}</p>`,
   );
-  return { page: await settingsPage(ctx, { keys: shown }) };
 }
 
 async function change(ctx: Ctx): Promise<Answer> {

@@ -1,15 +1,12 @@
 /** Retention: what is due, shown first and deleted only when somebody says so twice. */
 import type { ApplyReport } from "../../retention/apply.ts";
 import { invalid } from "../../kernel/errors.ts";
-import { type Answer, type Ctx, post } from "../ctx.ts";
+import type { Ctx } from "../ctx.ts";
 import { html, type Html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, notice } from "../parts/blocks.ts";
 import { button, form, input } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
 import { plural } from "../parts/marks.ts";
-import { settingsPage } from "./settings.ts";
-
-export const retentionRoutes = [post("/settings/retention", apply)];
 
 const MOST_LISTED = 100;
 
@@ -58,19 +55,20 @@ interface PlannedRun {
   decision: string;
 }
 
-async function apply(ctx: Ctx): Promise<Answer> {
+/** A dry run, or the real one; answers what came of it. */
+export async function workRetention(ctx: Ctx): Promise<Html> {
   const text = ctx.form.optional("days");
   if (text !== undefined && !/^[1-9]\d{0,4}$/.test(text)) throw invalid("days: a whole number of days");
   if (ctx.form.text("do") === "dry") {
     const { runs } = await ctx.call<{ runs: PlannedRun[] }>("GET /v1/retention/plan", { query: text === undefined ? {} : { days: text } });
-    return { page: await settingsPage(ctx, { retention: dryResult(runs) }) };
+    return dryResult(runs);
   }
   ctx.demandConfirmed("POST /v1/retention/apply");
   const archive_dir = ctx.form.optional("archive_dir");
   const report = await ctx.call<ApplyReport>("POST /v1/retention/apply", {
     body: { ...(text === undefined ? {} : { days: Number(text) }), ...(archive_dir === undefined ? {} : { archive_dir }) },
   });
-  return { page: await settingsPage(ctx, { retention: appliedResult(report) }) };
+  return appliedResult(report);
 }
 
 function dryResult(runs: readonly PlannedRun[]): Html {

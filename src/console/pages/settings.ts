@@ -1,29 +1,36 @@
 /** The Settings page: who is told, what leaves this machine, what is kept and for how long, and who holds keys. */
-import { type Answer, type Ctx, get } from "../ctx.ts";
+import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { html, type Html } from "../html.ts";
 import { card, facts, pageHead } from "../parts/blocks.ts";
 import { mark } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
-import { channelsCard } from "./channels.ts";
+import { channelsCard, sendTest } from "./channels.ts";
 import { holdsCard } from "./holds.ts";
-import { keysCard } from "./keys.ts";
-import { retentionCard } from "./retention.ts";
+import { createKey, keysCard } from "./keys.ts";
+import { retentionCard, workRetention } from "./retention.ts";
 
-export const settingsRoutes = [get("/settings", settings)];
-
-async function settings(ctx: Ctx): Promise<Answer> {
-  return { page: await settingsPage(ctx, {}) };
+interface Results {
+  keys?: Html;
+  retention?: Html;
+  channels?: Html;
 }
 
+export const settingsRoutes = [
+  get("/settings", (ctx) => settings(ctx, {})),
+  post("/settings/test", async (ctx) => settings(ctx, { channels: await sendTest(ctx) })),
+  post("/settings/retention", async (ctx) => settings(ctx, { retention: await workRetention(ctx) })),
+  post("/settings/keys", async (ctx) => settings(ctx, { keys: await createKey(ctx) })),
+];
+
 /** The page, with what came of a form at its place. */
-export async function settingsPage(ctx: Ctx, results: { keys?: Html; retention?: Html; channels?: Html }) {
+async function settings(ctx: Ctx, results: Results): Promise<Answer> {
   const body = html`${pageHead("Settings", "What is configured here. Files and environment set it; this page shows it and does what has to be done by hand.")}
 ${channelsCard(ctx, results.channels ?? null)}
 <div class="columns">${egressCard(ctx)}${serviceCard(ctx)}</div>
 ${await holdsCard(ctx)}
 ${retentionCard(ctx, results.retention ?? null)}
 ${await keysCard(ctx, results.keys ?? null)}`;
-  return { title: "Settings", nav: "settings" as const, body };
+  return { page: { title: "Settings", nav: "settings", body } };
 }
 
 function egressCard(ctx: Ctx): Html {

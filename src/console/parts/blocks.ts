@@ -37,10 +37,10 @@ export function facts(rows: readonly (readonly [name: string, value: Part] | nul
 }
 
 /** A table that may be wider than the screen: it scrolls, the page does not. */
-export function table(caption: string, heads: readonly Part[], rows: readonly (readonly Part[])[]): Html {
+export function table(caption: string, heads: readonly string[], rows: readonly (readonly Part[])[]): Html {
   return html`<div class="table" tabindex="0" role="region" aria-label="${caption}"><table><caption class="unseen">${caption}</caption>
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+<tbody>${rows.map((row) => html`<tr>${row.map((cell, i) => html`<td data-label="${heads[i] ?? ""}"><div>${cell}</div></td>`)}</tr>`)}</tbody></table></div>`;
 }
 
 export function notice(kind: "ok" | "warn" | "bad" | "info", ...body: Part[]): Html {

@@ -16,7 +16,11 @@ import { Frontier, NodeBuilder } from "./subtrees.ts";
 /** Checks the lines in stretches of these lengths and joins them. */
 function joined(lines: readonly string[], size: number, cuts: number[] = []) {
   const seed = newRunSeed();
-  const checker = new StretchChecker({ seed, tree: { cuts, largest: Number.POSITIVE_INFINITY }, in_bundle: false });
+  const checker = new StretchChecker({
+    seed,
+    tree: { cuts, largest: Number.POSITIVE_INFINITY },
+    in_bundle: false,
+  });
   const join = new LedgerJoin({ seed, tree: true, sizes: cuts });
   for (let i = 0; i < lines.length; i += size) {
     if (!join.add(checker.check(asLines(ledgerText(lines.slice(i, i + size)))))) break;
@@ -50,7 +54,10 @@ describe("the quick scanner", () => {
   it("reads every record that the service writes as the strict reader does", () => {
     for (let seed = 0; seed < 30; seed++) {
       for (const line of ledgerLines(seed, 20)) {
-        const { body: _, ...facts } = readRecordLine(line) as Exclude<ReturnType<typeof readRecordLine>, string>;
+        const { body: _, ...facts } = readRecordLine(line) as Exclude<
+          ReturnType<typeof readRecordLine>,
+          string
+        >;
         expect(scan(line), line).toEqual(facts);
       }
     }
@@ -58,7 +65,12 @@ describe("the quick scanner", () => {
 
   it("accepts nothing that the strict reader refuses", () => {
     const lines = ledgerLines(7, 30);
-    const change = fc.record({ line: fc.nat(29), at: fc.nat(900), cut: fc.nat(3), text: fc.string({ unit: "binary", maxLength: 3 }) });
+    const change = fc.record({
+      line: fc.nat(29),
+      at: fc.nat(900),
+      cut: fc.nat(3),
+      text: fc.string({ unit: "binary", maxLength: 3 }),
+    });
     fc.assert(
       fc.property(change, ({ line, at, cut, text }) => {
         const source = lines[line]!;
@@ -88,7 +100,12 @@ describe("the quick scanner", () => {
     ["an unknown escape", Buffer.from("\\x")],
   ])("leaves %s to the strict reader", (_, insert) => {
     const [before, after] = ledgerLines(1, 1)[0]!.split('"event":"');
-    const bytes = Buffer.concat([Buffer.from(`${before}"event":"`), insert, Buffer.from(`${after}\n`), Buffer.alloc(16)]);
+    const bytes = Buffer.concat([
+      Buffer.from(`${before}"event":"`),
+      insert,
+      Buffer.from(`${after}\n`),
+      Buffer.alloc(16),
+    ]);
     const copy = Buffer.from(new Uint8Array(bytes).buffer);
     expect(scanRecord(new DataView(copy.buffer), copy, 0, new Found())).toBe(-1);
   });
@@ -106,33 +123,109 @@ describe("checking in stretches", () => {
     }
   });
 
-  it.each(Object.entries(LEDGER_TAMPERS))("finds %s, at the same record wherever the borders lie", (_, tamper) => {
-    for (let seed = 0; seed < 12; seed++) {
-      const lines = tamper(ledgerLines(seed, 12), seeded(seed));
-      const wanted = oneByOne(lines);
-      expect(wanted.bad).not.toBeNull();
-      for (const size of [1, 2, 5, 13]) {
-        const { bad, records } = joined(lines, size);
-        expect(bad?.seq, `${seed} ${size} ${bad?.problem} / ${wanted.bad?.problem}`).toBe(wanted.bad?.seq);
-        expect(records).toBeLessThanOrEqual(bad!.seq);
+  it.each(Object.entries(LEDGER_TAMPERS))(
+    "finds %s, at the same record wherever the borders lie",
+    (_, tamper) => {
+      for (let seed = 0; seed < 12; seed++) {
+        const lines = tamper(ledgerLines(seed, 12), seeded(seed));
+        const wanted = oneByOne(lines);
+        expect(wanted.bad).not.toBeNull();
+        for (const size of [1, 2, 5, 13]) {
+          const { bad, records } = joined(lines, size);
+          expect(bad?.seq, `${seed} ${size} ${bad?.problem} / ${wanted.bad?.problem}`).toBe(wanted.bad?.seq);
+          expect(records).toBeLessThanOrEqual(bad!.seq);
+        }
       }
-    }
-  });
+    },
+  );
 
   it.each<[string, (lines: string[]) => string[], number, string]>([
     ["a changed text", (l) => l.with(4, l[4]!.replace('"event":"', '"event":"x')), 4, "it was changed"],
-    ["a forged record", (l) => l.with(4, rehash(l[4]!, (r) => void (r["actor"] = "z"))), 5, "prev is not the hash"],
+    [
+      "a forged record",
+      (l) =>
+        l.with(
+          4,
+          rehash(l[4]!, (r) => {
+            r["actor"] = "z";
+          }),
+        ),
+      5,
+      "prev is not the hash",
+    ],
     ["a dropped record", (l) => l.toSpliced(4, 1), 4, "it says that it is record 5"],
-    ["no link to the start", (l) => l.with(0, rehash(l[0]!, (r) => void (r["prev"] = "1".repeat(64)))), 0, "64 zeros"],
+    [
+      "no link to the start",
+      (l) =>
+        l.with(
+          0,
+          rehash(l[0]!, (r) => {
+            r["prev"] = "1".repeat(64);
+          }),
+        ),
+      0,
+      "64 zeros",
+    ],
     ["an empty line", (l) => l.toSpliced(3, 0, ""), 3, "empty"],
     ["a converted file", (l) => l.map((line) => `${line}\r`), 0, "CR LF"],
     ["an array", (l) => l.with(2, "[]"), 2, "not a JSON object"],
     ["a text", (l) => l.with(2, '"x"'), 2, "not a JSON object"],
-    ["a negative time", (l) => l.with(0, rehash(l[0]!, (r) => void (r["ts_ms"] = -1))), 0, "ts_ms is not a whole number"],
-    ["a float", (l) => l.with(0, rehash(l[0]!, (r) => void (r["x"] = 1.5))), 0, "neither a text"],
-    ["an object inside", (l) => l.with(0, rehash(l[0]!, (r) => void (r["x"] = {}))), 0, "neither a text"],
-    ["run_seq without a run", (l) => l.with(0, rehash(l[0]!, (r) => void delete r["run_id"])), 0, "without the other"],
-    ["no time", (l) => l.with(0, rehash(l[0]!, (r) => void delete r["ts_ms"])), 0, "has no ts_ms"],
+    [
+      "a negative time",
+      (l) =>
+        l.with(
+          0,
+          rehash(l[0]!, (r) => {
+            r["ts_ms"] = -1;
+          }),
+        ),
+      0,
+      "ts_ms is not a whole number",
+    ],
+    [
+      "a float",
+      (l) =>
+        l.with(
+          0,
+          rehash(l[0]!, (r) => {
+            r["x"] = 1.5;
+          }),
+        ),
+      0,
+      "neither a text",
+    ],
+    [
+      "an object inside",
+      (l) =>
+        l.with(
+          0,
+          rehash(l[0]!, (r) => {
+            r["x"] = {};
+          }),
+        ),
+      0,
+      "neither a text",
+    ],
+    [
+      "run_seq without a run",
+      (l) =>
+        l.with(
+          0,
+          rehash(l[0]!, (r) => void delete r["run_id"]),
+        ),
+      0,
+      "without the other",
+    ],
+    [
+      "no time",
+      (l) =>
+        l.with(
+          0,
+          rehash(l[0]!, (r) => void delete r["ts_ms"]),
+        ),
+      0,
+      "has no ts_ms",
+    ],
   ])("says what is wrong: %s", (_, tamper, seq, problem) => {
     const lines = ledgerLines(3, 8);
     const { bad } = joined(tamper(lines), 3);
@@ -140,7 +233,9 @@ describe("checking in stretches", () => {
   });
 
   it("lets fields of a later version through", () => {
-    const line = rehash(ledgerLines(1, 1)[0]!, (record) => void (record["zz"] = ["later", 1, true]));
+    const line = rehash(ledgerLines(1, 1)[0]!, (record) => {
+      record["zz"] = ["later", 1, true];
+    });
     expect(joined([line], 1).bad).toBeNull();
   });
 });
@@ -192,7 +287,9 @@ describe("the table of runs", () => {
     expect(whole.count).toBe(5_000);
     part.clear();
     for (let n = 0; n < 5_000; n++) {
-      expect(part.countRecord(id(n), 0, id(n).length, n === 4_000 || n === 70 ? 2 : 1, 5_000 + n)).toBeUndefined();
+      expect(
+        part.countRecord(id(n), 0, id(n).length, n === 4_000 || n === 70 ? 2 : 1, 5_000 + n),
+      ).toBeUndefined();
     }
     expect(part.countRecord(id(9), 0, id(9).length, 5, 10_000)).toBe(2);
     expect(whole.join(part.spans())).toEqual({ seq: 5_070, run_seq: 2, due: 1 });

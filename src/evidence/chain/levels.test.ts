@@ -17,7 +17,9 @@ describe("the levels of a tree", () => {
         const last = entries[pushed];
         expect(levels.root(size, last)).toBe(wanted);
         for (let i = 0; i < size; i++) {
-          expect(rootFromProof(Buffer.from(entries[i]!, "hex"), i, size, levels.path(i, size, last))).toBe(wanted);
+          expect(rootFromProof(Buffer.from(entries[i]!, "hex"), i, size, levels.path(i, size, last))).toBe(
+            wanted,
+          );
         }
       }
     }
@@ -29,7 +31,7 @@ describe("the levels of a tree", () => {
       levels.push(hash);
       return levels.root(i + 1);
     });
-    roots.forEach((root, i) => expect(levels.root(i + 1)).toBe(root));
+    for (const [i, root] of roots.entries()) expect(levels.root(i + 1)).toBe(root);
     expect(() => levels.root(entries.length + 1)).toThrow("not known");
   });
 });

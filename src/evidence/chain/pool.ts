@@ -121,7 +121,9 @@ class CheckPool implements Checkers {
       this.dispatch();
     });
     worker.on("error", (error) => this.fail(error));
-    worker.on("exit", () => this.fail(new SvcError("unavailable", "a thread that checked the ledger ended too early")));
+    worker.on("exit", () =>
+      this.fail(new SvcError("unavailable", "a thread that checked the ledger ended too early")),
+    );
     this.workers.push(worker);
     this.idle.push(worker);
   }
@@ -144,7 +146,8 @@ class CheckPool implements Checkers {
 
 /** Built code runs as it is; straight from the sources, as in tests, a thread loads the loader first. */
 function newWorker(workerData: CheckSetup): Worker {
-  if (!import.meta.url.endsWith(".ts")) return new Worker(new URL("./worker.js", import.meta.url), { workerData });
+  if (!import.meta.url.endsWith(".ts"))
+    return new Worker(new URL("./worker.js", import.meta.url), { workerData });
   const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
   const file = JSON.stringify(new URL("./worker.ts", import.meta.url).href);
   const start = `import(${loader}).then(({ register }) => { register(); return import(${file}); })`;

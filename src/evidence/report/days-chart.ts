@@ -51,7 +51,8 @@ function grouped(days: PeriodReport["per_day"], each: number): Bar[] {
   const bars: Bar[] = [];
   for (let i = 0; i < days.length; i += each) {
     const part = days.slice(i, i + each);
-    const sum = (pick: (one: (typeof days)[number]) => number) => part.reduce((total, one) => total + pick(one), 0);
+    const sum = (pick: (one: (typeof days)[number]) => number) =>
+      part.reduce((total, one) => total + pick(one), 0);
     bars.push({
       from: part[0]!.day,
       to: part[part.length - 1]!.day,

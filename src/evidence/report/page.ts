@@ -126,7 +126,11 @@ export interface Column {
   kind?: "num" | "tight";
 }
 
-export function table(columns: readonly Column[], rows: readonly (readonly Markup[])[], none: string): Markup {
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly Markup[])[],
+  none: string,
+): Markup {
   if (rows.length === 0) return html`<p class="note">${none}</p>`;
   const cell = (value: Markup, i: number) => html`<td class="${columns[i]!.kind ?? ""}">${value}</td>`;
   return html`<div class="scroll"><table>

@@ -5,7 +5,14 @@ import { newRunSeed, RunTable } from "../chain/runs.ts";
 import { Tally } from "./tally.ts";
 import { day } from "./text.ts";
 
-export const CALL_COLUMNS = ["accepted", "blocked", "would_block", "succeeded", "failed", "uncertain"] as const;
+export const CALL_COLUMNS = [
+  "accepted",
+  "blocked",
+  "would_block",
+  "succeeded",
+  "failed",
+  "uncertain",
+] as const;
 export const ASK_COLUMNS = ["accepted", "blocked", "would_block"] as const;
 export const DAY_COLUMNS = ["accepted", "blocked"] as const;
 const COUNT = ["count"] as const;
@@ -33,7 +40,15 @@ export class PeriodCounts {
   readonly unmanifested = new Tally(DAY_COLUMNS);
   readonly reasons = new Tally(COUNT);
   readonly requests = new Set<string>();
-  readonly approvals = { approved: 0, denied: 0, expired: 0, escalated: 0, break_glass: 0, pre_approved: 0, used: 0 };
+  readonly approvals = {
+    approved: 0,
+    denied: 0,
+    expired: 0,
+    escalated: 0,
+    break_glass: 0,
+    pre_approved: 0,
+    used: 0,
+  };
   readonly irreversible: IrreversibleAction[] = [];
   irreversible_ran = 0;
   first_seq: number | null = null;
@@ -85,7 +100,8 @@ export class PeriodCounts {
     const detail = record.detail ?? "";
     const request = /\brequest (apr_[0-9a-f-]{36}) is pending/.exec(detail)?.[1];
     if (request !== undefined) this.requests.add(request);
-    for (const reason of detail.split("; ")) this.reasons.add(reason.replace(/ ?\bapr_[0-9a-f-]{36}/g, ""), "count");
+    for (const reason of detail.split("; "))
+      this.reasons.add(reason.replace(/ ?\bapr_[0-9a-f-]{36}/g, ""), "count");
   }
 
   approved({ actor, detail = "" }: LedgerRecord): void {

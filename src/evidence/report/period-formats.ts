@@ -60,7 +60,11 @@ ${facts(rows.map(([name, value]) => [words(name!), htmlCell(value!)] as const))}
   const isNumber = (i: number) => rows.length > 0 && rows.every((row) => "number" in row[i]!);
   const heads = columns.map((name, i) => ({ name, ...(isNumber(i) ? { kind: "num" as const } : {}) }));
   return html`<h2>${title}</h2>
-${table(heads, rows.map((row) => row.map(htmlCell)), none)}
+${table(
+  heads,
+  rows.map((row) => row.map(htmlCell)),
+  none,
+)}
 ${note === undefined || rows.length === 0 ? "" : html`<p class="note">${note}</p>`}
 `;
 }
@@ -78,21 +82,33 @@ function toMarkdown(report: PeriodReport): string {
   const parts = [
     "# Period report",
     `${time(report.since_ms)} to ${time(report.until_ms)}`,
-    headline(report).map(([label, value]) => `- ${label}: ${value}`).join("\n"),
+    headline(report)
+      .map(([label, value]) => `- ${label}: ${value}`)
+      .join("\n"),
     ...sections(report).flatMap(markdownSection),
     "## Calls per day",
     markdownTable(
       ["Day", "Accepted", "Blocked"],
-      report.per_day.map(({ day, accepted, blocked }) => [{ text: day }, { number: accepted }, { number: blocked }]),
+      report.per_day.map(({ day, accepted, blocked }) => [
+        { text: day },
+        { number: accepted },
+        { number: blocked },
+      ]),
     ),
     "## About this report",
-    about(report).map(([name, value]) => `- ${name}: ${markdownCell(value)}`).join("\n"),
+    about(report)
+      .map(([name, value]) => `- ${name}: ${markdownCell(value)}`)
+      .join("\n"),
   ];
   return `${parts.join("\n\n")}\n`;
 }
 
 function markdownSection({ title, note, columns, rows, none }: Section): string[] {
-  if (columns === null) return [`## ${title}`, rows.map(([name, value]) => `- ${words(name!)}: ${markdownCell(value!)}`).join("\n")];
+  if (columns === null)
+    return [
+      `## ${title}`,
+      rows.map(([name, value]) => `- ${words(name!)}: ${markdownCell(value!)}`).join("\n"),
+    ];
   if (rows.length === 0) return [`## ${title}`, none];
   return [`## ${title}`, markdownTable(columns, rows), ...(note === undefined ? [] : [note])];
 }

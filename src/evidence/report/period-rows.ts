@@ -51,7 +51,12 @@ export function sections(report: PeriodReport): Section[] {
     {
       title: "Calls by actor",
       columns: ["Actor", "Accepted", "Blocked", "Would be blocked"],
-      rows: top(report.by_actor).map((row) => [name(row.name), n(row.accepted), n(row.blocked), n(row.would_block)]),
+      rows: top(report.by_actor).map((row) => [
+        name(row.name),
+        n(row.accepted),
+        n(row.blocked),
+        n(row.would_block),
+      ]),
       none: "No calls.",
       ...cut(report.by_actor),
     },
@@ -82,7 +87,9 @@ function top<T>(rows: readonly T[]): readonly T[] {
 
 function cut(rows: readonly unknown[]): { note?: string } {
   const rest = rows.length - SHOWN;
-  return rest > 0 ? { note: `The first ${SHOWN}; ${plural(rest, "more is", "more are")} in the json format.` } : {};
+  return rest > 0
+    ? { note: `The first ${SHOWN}; ${plural(rest, "more is", "more are")} in the json format.` }
+    : {};
 }
 
 function callSection(title: string, what: string, rows: PeriodReport["by_tool"]): Section {
@@ -107,7 +114,12 @@ function attention({ attention }: PeriodReport): Section {
   return {
     title: "Runs that need attention",
     columns: ["Run", "Actor", "Opened", "Unresolved steps"],
-    rows: attention.runs.map((run) => [name(run.run_id), name(run.actor), t(time(run.created_ms)), n(run.unresolved)]),
+    rows: attention.runs.map((run) => [
+      name(run.run_id),
+      name(run.actor),
+      t(time(run.created_ms)),
+      n(run.unresolved),
+    ]),
     none: "None.",
     note: attention.more ? "As of now, and not all of them." : "As of now.",
   };

@@ -1,7 +1,8 @@
 /** The facts of a period report: what was asked, decided, done and undone since a point in time. */
+
+import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { type BudgetUse, budgetUse } from "../../model/policy/limits.ts";
-import type { LedgerRecord } from "../../ledger/record.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { Store } from "../../store/port.ts";
 import { type IrreversibleAction, PeriodCounts } from "./period-counts.ts";
@@ -26,7 +27,9 @@ export interface PeriodContext {
 }
 
 type Named<T> = T & { name: string };
-export type CallRow = Named<Record<"accepted" | "blocked" | "would_block" | "succeeded" | "failed" | "uncertain", number>>;
+export type CallRow = Named<
+  Record<"accepted" | "blocked" | "would_block" | "succeeded" | "failed" | "uncertain", number>
+>;
 export type AskRow = Named<Record<"accepted" | "blocked" | "would_block", number>>;
 
 export interface PeriodReport {
@@ -37,7 +40,13 @@ export interface PeriodReport {
   made_by: string;
   environment: string | null;
   region: string | null;
-  ledger: { records: number; head: string; in_period: number; first_seq: number | null; last_seq: number | null };
+  ledger: {
+    records: number;
+    head: string;
+    in_period: number;
+    first_seq: number | null;
+    last_seq: number | null;
+  };
   calls: { total: number; accepted: number; blocked: number; would_block: number };
   runs: { active: number; opened: number };
   outcomes: { succeeded: number; failed: number; uncertain: number };
@@ -117,9 +126,16 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
     by_tool: counts.tools.list().slice(0, MOST_ROWS),
     by_actor: counts.actors.list().slice(0, MOST_ROWS),
     by_effect: counts.effects.list(),
-    blocked_reasons: counts.reasons.list().slice(0, MOST_REASONS).map(({ name, count }) => ({ reason: name, count })),
+    blocked_reasons: counts.reasons
+      .list()
+      .slice(0, MOST_REASONS)
+      .map(({ name, count }) => ({ reason: name, count })),
     unmanifested: counts.unmanifested.list().slice(0, MOST_ROWS),
-    approvals: { requested: counts.requests.size, ...counts.approvals, median_decision_ms: median(decisions) },
+    approvals: {
+      requested: counts.requests.size,
+      ...counts.approvals,
+      median_decision_ms: median(decisions),
+    },
     rollbacks: {
       begun: n("compensating"),
       compensated: n("compensated"),
@@ -136,7 +152,12 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
   };
 }
 
-async function countRecords(store: Store, since_ms: number, until_ms: number, size: number): Promise<PeriodCounts> {
+async function countRecords(
+  store: Store,
+  since_ms: number,
+  until_ms: number,
+  size: number,
+): Promise<PeriodCounts> {
   const counts = new PeriodCounts();
   let from = 0;
   while (from < size) {
@@ -149,15 +170,26 @@ async function countRecords(store: Store, since_ms: number, until_ms: number, si
 }
 
 /** How long the requests decided in the period had waited; those asked for in it join `requests`. */
-async function approvalTimes(store: Store, since_ms: number, until_ms: number, requests: Set<string>): Promise<number[]> {
+async function approvalTimes(
+  store: Store,
+  since_ms: number,
+  until_ms: number,
+  requests: Set<string>,
+): Promise<number[]> {
   const waits: number[] = [];
   let after: { sort: number; key: string } | undefined;
   for (;;) {
-    const rows = await store.list("approvals", { from: since_ms - DECISION_LOOKBACK_MS, to: until_ms, after, limit: PAGE });
+    const rows = await store.list("approvals", {
+      from: since_ms - DECISION_LOOKBACK_MS,
+      to: until_ms,
+      after,
+      limit: PAGE,
+    });
     for (const { doc } of rows) {
       const isBornApproved = doc.decided_ms === doc.requested_ms && doc.votes.length === 1;
       if (doc.requested_ms >= since_ms && !isBornApproved) requests.add(doc.id);
-      if (doc.decided_ms === null || isBornApproved || doc.decided_ms < since_ms || doc.decided_ms > until_ms) continue;
+      if (doc.decided_ms === null || isBornApproved || doc.decided_ms < since_ms || doc.decided_ms > until_ms)
+        continue;
       waits.push(doc.decided_ms - doc.requested_ms);
     }
     const last = rows.at(-1);
@@ -199,7 +231,9 @@ async function budgetCounters(store: Store): Promise<[string, CounterDoc][]> {
 
 /** Each day from the first to the last, those without a call too. */
 function everyDay(counts: PeriodCounts, since_ms: number, until_ms: number): PeriodReport["per_day"] {
-  const known = new Map(counts.days.list().map(({ name, accepted, blocked }) => [name, { accepted, blocked }]));
+  const known = new Map(
+    counts.days.list().map(({ name, accepted, blocked }) => [name, { accepted, blocked }]),
+  );
   const first = [...known.keys()].sort()[0];
   // A period that began long before the first call would only add empty days.
   const begin = first === undefined ? until_ms : Math.max(since_ms, Date.parse(first));

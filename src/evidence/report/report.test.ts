@@ -38,12 +38,21 @@ async function story() {
   const engine = testEngine({ manifests: MANIFESTS, policy: POLICY, environment: "prod", now: NOW });
   const { env } = engine;
   await engine.open(bot, { run_id: "r1", permissions: ["p"], reason: HOSTILE });
-  const call = async (tool: string, args: object, outcome: "succeeded" | "failed" | "uncertain" | null, run = "r1") => {
+  const call = async (
+    tool: string,
+    args: object,
+    outcome: "succeeded" | "failed" | "uncertain" | null,
+    run = "r1",
+  ) => {
     const decision = await engine.intent(bot, run, tool, args as never, { reason: `for ${tool}` });
     await env.advance(1_000);
     if (decision.decision === "block" || outcome === null) return decision;
     const error = outcome === "succeeded" ? {} : { error: HOSTILE };
-    await engine.outcome(bot, run, decision.step, { status: outcome, result: { id: "secret-result" }, ...error });
+    await engine.outcome(bot, run, decision.step, {
+      status: outcome,
+      result: { id: "secret-result" },
+      ...error,
+    });
     return decision;
   };
   await call("crm.get", { q: "secret-argument" }, "succeeded");
@@ -59,7 +68,9 @@ async function story() {
   const waiting = await call("mail.send", { ask: true }, null);
   const id = /request (apr_\S+) is/.exec((waiting as { reasons: string[] }).reasons.join())![1]!;
   await env.advance(120_000);
-  await engine.store.transact(decideUnit(engine.core, principal("boss", "approver"), id, { decision: "approve", note: null }, []));
+  await engine.store.transact(
+    decideUnit(engine.core, principal("boss", "approver"), id, { decision: "approve", note: null }, []),
+  );
   await call("mail.send", { ask: true }, "succeeded");
   await engine.open(bot, { run_id: "r2", permissions: [], mode: "observe" });
   await call("unknown.tool", {}, "succeeded", "r2");
@@ -79,7 +90,12 @@ describe("a run report", async () => {
     "ops.evidence.report-outlook",
     "ops.evidence.report-trail",
   )}`, async () => {
-    expect(report.run).toMatchObject({ actor: "bot", mode: "enforce", environment: "prod", permissions: ["p"] });
+    expect(report.run).toMatchObject({
+      actor: "bot",
+      mode: "enforce",
+      environment: "prod",
+      permissions: ["p"],
+    });
     expect(report.steps.map(({ tool, status }) => `${tool} ${status}`)).toEqual([
       "crm.get succeeded",
       "crm.create succeeded",
@@ -110,7 +126,8 @@ describe("a run report", async () => {
 
   it("holds no value of an argument or a result", async () => {
     const pdf = pdfText(await runReportPdf(report));
-    for (const text of [runReportHtml(report), pdf]) expect(text).not.toMatch(/secret-argument|secret-result/);
+    for (const text of [runReportHtml(report), pdf])
+      expect(text).not.toMatch(/secret-argument|secret-result/);
   });
 
   it("is inert as HTML: no tag, no attribute, nothing unseen comes from the outside", () => {
@@ -121,7 +138,9 @@ describe("a run report", async () => {
     expect(html).toContain("default-src &#39;none&#39;");
     expect(html).toContain("<svg");
     const tags = new Set([...html.matchAll(/<([a-z][a-z0-9]*)/g)].map(([, name]) => name));
-    expect([...tags].filter((name) => ["script", "img", "iframe", "a", "link", "object", "form"].includes(name!))).toEqual([]);
+    expect(
+      [...tags].filter((name) => ["script", "img", "iframe", "a", "link", "object", "form"].includes(name!)),
+    ).toEqual([]);
   });
 
   it(`is a PDF of text on A4 that names region and head ${verifies(
@@ -136,7 +155,15 @@ describe("a run report", async () => {
     for (const [, width, height] of boxes) expect([Number(width), Number(height)]).toEqual([595.28, 841.89]);
     expect(bytes.toString("latin1")).not.toMatch(/\/(?:JavaScript|JS|Link|URI|Launch|EmbeddedFile)\b/);
     const text = pdfText(bytes);
-    for (const words of ["eu-1", report.ledger.head, "Data region", "Ledger head", "crm.create", "by bot", "Page 1 of"]) {
+    for (const words of [
+      "eu-1",
+      report.ledger.head,
+      "Data region",
+      "Ledger head",
+      "crm.create",
+      "by bot",
+      "Page 1 of",
+    ]) {
       expect(text).toContain(words);
     }
     expect(text.replaceAll(/\s+/g, "")).toContain("\\u{6f22}\\u{5b57}é");
@@ -149,14 +176,17 @@ describe("a run report", async () => {
     await store.transact({ run: (tx) => tx.delete("runs", "r1") });
     const left = await collectRunReport(store, "r1", context);
     expect(left.run).toBeNull();
-    expect(left.steps.map(({ tool, status }) => `${tool} ${status}`)).toEqual(report.steps.map(({ tool, status }) => `${tool} ${status}`));
+    expect(left.steps.map(({ tool, status }) => `${tool} ${status}`)).toEqual(
+      report.steps.map(({ tool, status }) => `${tool} ${status}`),
+    );
     expect(runReportHtml(left)).toContain("made from the ledger alone");
     expect(pdfText(await runReportPdf(left))).toContain("made from the ledger alone");
   });
 
   it("says when the trail does not verify, and what is no run", async () => {
     const records = engine.store.records.bind(engine.store);
-    engine.store.records = async (query) => (await records(query)).map((line) => line.replace('"run_seq":2,', '"run_seq":9,'));
+    engine.store.records = async (query) =>
+      (await records(query)).map((line) => line.replace('"run_seq":2,', '"run_seq":9,'));
     const bad = await collectRunReport(engine.store, "r1", context);
     engine.store.records = records;
     expect(bad.problem).toContain("it was changed");
@@ -170,7 +200,9 @@ describe("a run report", async () => {
     const html = runReportHtml({ ...report, steps });
     expect(html).toContain("The first 60 steps; 440 more are listed below");
     expect(Buffer.from(await runReportPdf({ ...report, steps })).length).toBeGreaterThan(10_000);
-    expect(runReportHtml({ ...report, steps: [], trail: [], outlook: { fully_reversible: true, actions: [] } })).toContain("No call was accepted");
+    expect(
+      runReportHtml({ ...report, steps: [], trail: [], outlook: { fully_reversible: true, actions: [] } }),
+    ).toContain("No call was accepted");
   });
 });
 
@@ -191,8 +223,15 @@ describe("a period report", async () => {
     expect(report.calls).toEqual({ total: 13, accepted: 9, blocked: 4, would_block: 1 });
     expect(report.runs).toEqual({ active: 2, opened: 2 });
     expect(report.outcomes).toEqual({ succeeded: 6, failed: 1, uncertain: 1 });
-    expect(report.ledger).toMatchObject({ in_period: report.ledger.records, first_seq: 0, last_seq: report.ledger.records - 1 });
-    expect(report.blocked_reasons[0]).toEqual({ reason: "no manifest is registered for this tool", count: 2 });
+    expect(report.ledger).toMatchObject({
+      in_period: report.ledger.records,
+      first_seq: 0,
+      last_seq: report.ledger.records - 1,
+    });
+    expect(report.blocked_reasons[0]).toEqual({
+      reason: "no manifest is registered for this tool",
+      count: 2,
+    });
   });
 
   it(`breaks them down ${verifies("ops.period.by-dimension", "ops.period.unmanifested")}`, () => {
@@ -225,10 +264,21 @@ describe("a period report", async () => {
     "ops.period.irreversible",
     "ops.period.attention",
   )}`, async () => {
-    expect(report.approvals).toMatchObject({ requested: 1, approved: 1, denied: 0, expired: 0, escalated: 0, used: 1 });
+    expect(report.approvals).toMatchObject({
+      requested: 1,
+      approved: 1,
+      denied: 0,
+      expired: 0,
+      escalated: 0,
+      used: 1,
+    });
     expect(report.approvals.median_decision_ms).toBe(121_000);
     expect(report.irreversible.ran).toBe(3);
-    expect(report.irreversible.latest[0]).toMatchObject({ tool: "mail.send", run_id: "r1", outcome: "succeeded" });
+    expect(report.irreversible.latest[0]).toMatchObject({
+      tool: "mail.send",
+      run_id: "r1",
+      outcome: "succeeded",
+    });
     expect(report.attention.runs).toHaveLength(1);
     expect(report.rollbacks).toEqual({
       begun: 0,
@@ -240,7 +290,19 @@ describe("a period report", async () => {
       verification_rate: null,
     });
     const store = (await story()).store;
-    const events = ["compensating", "verified", "compensated", "compensating", "verification_failed", "compensation_failed", "unverified", "verified", "approval_expired", "approval_escalated", "denied"] as const;
+    const events = [
+      "compensating",
+      "verified",
+      "compensated",
+      "compensating",
+      "verification_failed",
+      "compensation_failed",
+      "unverified",
+      "verified",
+      "approval_expired",
+      "approval_escalated",
+      "denied",
+    ] as const;
     await store.transact({
       run(tx) {
         for (const event of events) tx.append({ ts_ms: NOW + 10, event, actor: "x" });
@@ -250,12 +312,27 @@ describe("a period report", async () => {
       },
     });
     const more = await collectPeriodReport(store, periodContext);
-    expect(more.rollbacks).toMatchObject({ begun: 2, compensated: 1, failed: 1, verified: 2, verification_rate: 0.5 });
-    expect(more.approvals).toMatchObject({ approved: 1, denied: 1, expired: 1, escalated: 1, break_glass: 1, pre_approved: 1 });
+    expect(more.rollbacks).toMatchObject({
+      begun: 2,
+      compensated: 1,
+      failed: 1,
+      verified: 2,
+      verification_rate: 0.5,
+    });
+    expect(more.approvals).toMatchObject({
+      approved: 1,
+      denied: 1,
+      expired: 1,
+      escalated: 1,
+      break_glass: 1,
+      pre_approved: 1,
+    });
   });
 
   it(`shows budgets near their limit, and every day ${verifies("ops.period.budgets", "ops.period.per-day")}`, () => {
-    expect(report.budgets).toEqual([{ id: "spend", per: "actor", value: "bot", used: 60, max: 100, share: 0.6 }]);
+    expect(report.budgets).toEqual([
+      { id: "spend", per: "actor", value: "bot", used: 60, max: 100, share: 0.6 },
+    ]);
     expect(report.per_day).toEqual([
       { day: "2026-06-15", accepted: 2, blocked: 0 },
       { day: "2026-06-16", accepted: 6, blocked: 4 },
@@ -265,11 +342,23 @@ describe("a period report", async () => {
   });
 
   it("covers only its period", async () => {
-    const later = await collectPeriodReport(engine.store, { ...periodContext, since_ms: NOW + 2 * 86_400_000 });
+    const later = await collectPeriodReport(engine.store, {
+      ...periodContext,
+      since_ms: NOW + 2 * 86_400_000,
+    });
     expect(later.calls).toEqual({ total: 1, accepted: 1, blocked: 0, would_block: 0 });
-    const none = await collectPeriodReport(engine.store, { ...periodContext, since_ms: NOW - 10, until_ms: NOW - 5 });
-    expect(none).toMatchObject({ calls: { total: 0 }, per_day: [{ day: "2026-06-15" }], ledger: { in_period: 0, first_seq: null } });
-    for (const format of ["md", "html", "json"] as const) expect(writePeriodReport(none, format)).toContain("eriod");
+    const none = await collectPeriodReport(engine.store, {
+      ...periodContext,
+      since_ms: NOW - 10,
+      until_ms: NOW - 5,
+    });
+    expect(none).toMatchObject({
+      calls: { total: 0 },
+      per_day: [{ day: "2026-06-15" }],
+      ledger: { in_period: 0, first_seq: null },
+    });
+    for (const format of ["md", "html", "json"] as const)
+      expect(writePeriodReport(none, format)).toContain("eriod");
   });
 
   it(`is written as Markdown, as a page and as JSON, and inert in each ${verifies("ops.evidence.period-formats")}`, () => {
@@ -281,7 +370,7 @@ describe("a period report", async () => {
     expect(md).toContain("| `mail.send` | 3 | 1 | 0 | 2 | 0 | 1 |");
     expect(md).not.toMatch(/\u202e|\u001b|\r/);
     // Outside code spans nothing of the hostile text is left, so nothing of it can work.
-    const outside = md.replace(/(`+)(?:(?!\1)[^])*?\1(?!`)/g, "");
+    const outside = md.replace(/(`+)(?:(?!\1)[\s\S])*?\1(?!`)/g, "");
     expect(outside).not.toMatch(/script|evil|javascript|@all|heading/);
     for (const line of md.split("\n").filter((one) => one.startsWith("| `r1`"))) {
       expect(line.replaceAll("\\|", "").split("|")).toHaveLength(6);
@@ -291,7 +380,9 @@ describe("a period report", async () => {
 
 describe("text of others", () => {
   it("is seen in full", () => {
-    expect(visible("a\u0000\u202e\u200b\ufeff\ud800 b\u00a0\n")).toBe("a\\u{0}\\u{202e}\\u{200b}\\u{feff}\\u{d800} b\\u{a0}\\n");
+    expect(visible("a\u0000\u202e\u200b\ufeff\ud800 b\u00a0\n")).toBe(
+      "a\\u{0}\\u{202e}\\u{200b}\\u{feff}\\u{d800} b\\u{a0}\\n",
+    );
     expect(visible("漢字 é 😀")).toBe("漢字 é 😀");
     expect(forPlainFont("漢 é € 😀 “x”")).toBe("\\u{6f22} é € \\u{1f600} “x”");
   });

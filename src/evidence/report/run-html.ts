@@ -34,13 +34,21 @@ ${facts([
 function verdict({ problem, outlook, steps }: RunReport): Markup {
   const lines: Markup[] = [];
   if (problem !== null) {
-    lines.push(html`<p class="verdict bad">The trail does not verify: ${text(problem)}. Run <code>svc verify</code>.</p>`);
+    lines.push(
+      html`<p class="verdict bad">The trail does not verify: ${text(problem)}. Run <code>svc verify</code>.</p>`,
+    );
   }
   const open = steps.filter(({ status }) => status === "intended" || status === "uncertain").length;
-  if (open > 0) lines.push(html`<p class="verdict warn">${plural(open, "step has", "steps have")} an unknown outcome.</p>`);
+  if (open > 0)
+    lines.push(
+      html`<p class="verdict warn">${plural(open, "step has", "steps have")} an unknown outcome.</p>`,
+    );
   const failed = steps.filter(({ status }) => status === "compensation_failed").length;
   if (failed > 0) lines.push(html`<p class="verdict bad">${plural(failed, "step")} could not be undone.</p>`);
-  if (outlook === null) lines.push(html`<p class="verdict idle">The run's working data was deleted; this report is made from the ledger alone.</p>`);
+  if (outlook === null)
+    lines.push(
+      html`<p class="verdict idle">The run's working data was deleted; this report is made from the ledger alone.</p>`,
+    );
   return html`${lines}`;
 }
 
@@ -54,9 +62,19 @@ function summary({ run, trail, steps }: RunReport): Markup {
     ["Mode", text(run?.mode ?? null)],
     ["Why", text(run?.reason ?? null, "no reason given")],
     ["Opened", text(run === null ? null : time(run.created_ms))],
-    ["Permissions", run === null ? text(null) : html`${run.permissions.map((one) => html`${code(one)} `)}${run.permissions.length === 0 ? "none" : ""}`],
+    [
+      "Permissions",
+      run === null
+        ? text(null)
+        : html`${run.permissions.map((one) => html`${code(one)} `)}${run.permissions.length === 0 ? "none" : ""}`,
+    ],
     ["Scope seal", run === null ? text(null) : html`<code class="hash">${run.seal}</code>`],
-    ["Steps", counts.length === 0 ? text("none") : html`${counts.map(([status, count]) => html`${tag(status)} ${count} `)}`],
+    [
+      "Steps",
+      counts.length === 0
+        ? text("none")
+        : html`${counts.map(([status, count]) => html`${tag(status)} ${count} `)}`,
+    ],
     ["Also acted", text(actors.filter((name) => name !== run?.actor).join(", ") || null, "nobody else")],
   ]);
 }
@@ -89,7 +107,8 @@ function stepsTable(steps: readonly ReportStep[]): Markup {
 }
 
 function outlook({ outlook }: RunReport): Markup {
-  if (outlook === null) return html`<p class="note">Unknown: what an undo would need was deleted with the run's working data.</p>`;
+  if (outlook === null)
+    return html`<p class="note">Unknown: what an undo would need was deleted with the run's working data.</p>`;
   const whole = outlook.fully_reversible
     ? html`<p class="verdict ok">Fully reversible: every standing step can be undone or needs no undo.</p>`
     : html`<p class="verdict warn">Not fully reversible.</p>`;
@@ -99,7 +118,12 @@ function outlook({ outlook }: RunReport): Markup {
     text(outlookWords(action)),
     html`${residueOf(action).map((line, i) => html`${i > 0 ? html`<br>` : ""}${text(line)}`)}`,
   ]);
-  const columns = [{ name: "#", kind: "num" as const }, { name: "Tool" }, { name: "Outlook" }, { name: "Would stay behind" }];
+  const columns = [
+    { name: "#", kind: "num" as const },
+    { name: "Tool" },
+    { name: "Outlook" },
+    { name: "Would stay behind" },
+  ];
   return html`${whole}${table(columns, rows, "Nothing stands that would have to be undone.")}`;
 }
 

@@ -52,7 +52,10 @@ async function write(doc: Doc, report: RunReport): Promise<void> {
   await each(report.trail, (record) => trailEntry(doc, record));
 }
 
-function summary(doc: Doc, { run, trail, steps, problem, region, ledger, generated_ms, version }: RunReport): void {
+function summary(
+  doc: Doc,
+  { run, trail, steps, problem, region, ledger, generated_ms, version }: RunReport,
+): void {
   const actors = [...new Set(trail.map(({ actor }) => actor))];
   const statuses = statusCounts(steps).map(([status, count]) => `${count} ${status}`);
   const rows: [string, string][] = [
@@ -71,7 +74,8 @@ function summary(doc: Doc, { run, trail, steps, problem, region, ledger, generat
     ["Trail", problem === null ? "every hash, link and number holds" : `DOES NOT VERIFY: ${problem}`],
     ["Report made", `${time(generated_ms)} by svc ${version}`],
   ];
-  if (run === null) rows.push(["Note", "the run's working data was deleted; this is made from the ledger alone"]);
+  if (run === null)
+    rows.push(["Note", "the run's working data was deleted; this is made from the ledger alone"]);
   for (const [name, value] of rows) pair(doc, name, value);
 }
 
@@ -94,21 +98,39 @@ function heading(doc: Doc, text: string): void {
   room(doc, 60);
   doc.font("Helvetica-Bold").fontSize(12).fillColor(INK).text(text, MARGIN);
   const { y } = doc;
-  doc.moveTo(MARGIN, y + 2).lineTo(doc.page.width - MARGIN, y + 2).lineWidth(0.7).strokeColor("#d9dee6").stroke();
+  doc
+    .moveTo(MARGIN, y + 2)
+    .lineTo(doc.page.width - MARGIN, y + 2)
+    .lineWidth(0.7)
+    .strokeColor("#d9dee6")
+    .stroke();
   doc.moveDown(0.5);
 }
 
 function line(doc: Doc, text: string, color = INK, indent = 0): void {
-  doc.font("Helvetica").fontSize(9.5).fillColor(color).text(forPlainFont(text), MARGIN + indent, doc.y, { width: doc.page.width - 2 * MARGIN - indent });
+  doc
+    .font("Helvetica")
+    .fontSize(9.5)
+    .fillColor(color)
+    .text(forPlainFont(text), MARGIN + indent, doc.y, { width: doc.page.width - 2 * MARGIN - indent });
 }
 
 function stepEntry(doc: Doc, step: ReportStep): void {
   room(doc, 42);
   const version = step.manifest_version === null ? "" : `  (manifest ${step.manifest_version})`;
-  doc.font("Helvetica-Bold").fontSize(9.5).fillColor(INK).text(forPlainFont(`${step.step}  ${step.tool}  -  ${step.status}${version}`), MARGIN);
+  doc
+    .font("Helvetica-Bold")
+    .fontSize(9.5)
+    .fillColor(INK)
+    .text(forPlainFont(`${step.step}  ${step.tool}  -  ${step.status}${version}`), MARGIN);
   const finished = step.finished_ms === null ? "" : `, finished ${time(step.finished_ms)}`;
   const risk = step.risk_score === null ? "" : `, risk ${step.risk_score}`;
-  line(doc, `${step.effect ?? "no manifest"}${risk}; accepted ${time(step.intended_ms)}${finished}`, SOFT, 14);
+  line(
+    doc,
+    `${step.effect ?? "no manifest"}${risk}; accepted ${time(step.intended_ms)}${finished}`,
+    SOFT,
+    14,
+  );
   if (step.reason !== null) line(doc, `Reason: ${step.reason}`, INK, 14);
   if (step.error !== null) line(doc, `Error: ${step.error}`, INK, 14);
   if (step.unverified) line(doc, "Undone, but not read back", INK, 14);
@@ -116,7 +138,8 @@ function stepEntry(doc: Doc, step: ReportStep): void {
 }
 
 async function outlook(doc: Doc, { outlook }: RunReport): Promise<void> {
-  if (outlook === null) return line(doc, "Unknown: what an undo would need was deleted with the run's working data.", SOFT);
+  if (outlook === null)
+    return line(doc, "Unknown: what an undo would need was deleted with the run's working data.", SOFT);
   line(doc, outlook.fully_reversible ? "Fully reversible." : "Not fully reversible.");
   doc.moveDown(0.3);
   await each(outlook.actions, (action) => {
@@ -128,10 +151,19 @@ async function outlook(doc: Doc, { outlook }: RunReport): Promise<void> {
 
 function trailEntry(doc: Doc, record: LedgerRecord): void {
   room(doc, 36);
-  const what = [record.tool, record.step === undefined ? undefined : `step ${record.step}`].filter((part) => part !== undefined);
-  line(doc, `${record.seq}  ${time(record.ts_ms)}  ${record.event}  by ${record.actor}${what.length === 0 ? "" : `: ${what.join(", ")}`}`);
+  const what = [record.tool, record.step === undefined ? undefined : `step ${record.step}`].filter(
+    (part) => part !== undefined,
+  );
+  line(
+    doc,
+    `${record.seq}  ${time(record.ts_ms)}  ${record.event}  by ${record.actor}${what.length === 0 ? "" : `: ${what.join(", ")}`}`,
+  );
   if (record.detail !== undefined) line(doc, record.detail, SOFT, 14);
-  doc.font("Courier").fontSize(7.5).fillColor(SOFT).text(record.hash, MARGIN + 14);
+  doc
+    .font("Courier")
+    .fontSize(7.5)
+    .fillColor(SOFT)
+    .text(record.hash, MARGIN + 14);
   doc.moveDown(0.4);
 }
 
@@ -156,7 +188,10 @@ function footers(doc: Doc, { run_id, ledger }: RunReport): void {
     const y = doc.page.height - MARGIN;
     const width = doc.page.width - 2 * MARGIN;
     doc.font("Helvetica").fontSize(7.5).fillColor(SOFT);
-    doc.text(forPlainFont(`Run ${run_id}, ledger head ${ledger.head.slice(0, 16)}`), MARGIN, y, { width, lineBreak: false });
+    doc.text(forPlainFont(`Run ${run_id}, ledger head ${ledger.head.slice(0, 16)}`), MARGIN, y, {
+      width,
+      lineBreak: false,
+    });
     doc.text(`Page ${i - start + 1} of ${count}`, MARGIN, y, { width, align: "right", lineBreak: false });
   }
 }

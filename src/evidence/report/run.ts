@@ -60,14 +60,19 @@ export interface ReportContext {
 
 const PAGE = 1_000;
 
-export async function collectRunReport(store: Store, run_id: string, context: ReportContext): Promise<RunReport> {
+export async function collectRunReport(
+  store: Store,
+  run_id: string,
+  context: ReportContext,
+): Promise<RunReport> {
   const run = await store.get("runs", run_id);
   const { records, hash } = await store.head();
   const lines = await trailLines(store, run_id, records);
   if (run === undefined && lines.length === 0) throw notFound(`unknown run ${run_id}`);
   const trail = lines.map((line) => JSON.parse(line) as LedgerRecord);
   const loaded = run === undefined ? null : await loadForRollback(store, run_id);
-  const plan = loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads);
+  const plan =
+    loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads);
   return {
     run_id,
     generated_ms: context.now_ms,
@@ -96,13 +101,45 @@ async function trailLines(store: Store, run_id: string, size: number): Promise<s
 
 function runFacts(run: RunDoc): RunFacts {
   const { actor, mode, tenant, environment, reason, created_ms, scope } = run;
-  return { actor, mode, tenant, environment, reason, created_ms, permissions: scope.permissions, seal: scope.seal };
+  return {
+    actor,
+    mode,
+    tenant,
+    environment,
+    reason,
+    created_ms,
+    permissions: scope.permissions,
+    seal: scope.seal,
+  };
 }
 
 function stepOf(doc: StepDoc): ReportStep {
-  const { step, tool, effect, status, reason, error, manifest_version, risk_score, intended_ms, finished_ms } = doc;
+  const {
+    step,
+    tool,
+    effect,
+    status,
+    reason,
+    error,
+    manifest_version,
+    risk_score,
+    intended_ms,
+    finished_ms,
+  } = doc;
   const unverified = doc.unverified ?? false;
-  return { step, tool, effect, status, reason, error, manifest_version, risk_score, intended_ms, finished_ms, unverified };
+  return {
+    step,
+    tool,
+    effect,
+    status,
+    reason,
+    error,
+    manifest_version,
+    risk_score,
+    intended_ms,
+    finished_ms,
+    unverified,
+  };
 }
 
 /** Events after which a step has that status. */

@@ -14,7 +14,8 @@ export class Tally<C extends string> {
   add(name: string, column: C): void {
     const known = this.rows.get(name);
     if (known !== undefined) known[column]++;
-    else if (this.rows.size < MOST_NAMES || name === OTHERS) this.rows.set(name, { ...this.zeros(), [column]: 1 });
+    else if (this.rows.size < MOST_NAMES || name === OTHERS)
+      this.rows.set(name, { ...this.zeros(), [column]: 1 });
     else this.add(OTHERS, column);
   }
 

@@ -6,7 +6,7 @@
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 /** Control, format and other shapeless characters, blanks that are no space, and halves of pairs. */
 const UNSEEN =
-  /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]|\p{Cs}/gu;
+  /\p{Cc}|\p{Cf}|\p{Co}|\p{Cn}|\p{Cs}|\p{Zl}|\p{Zp}|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}/gu;
 
 /** The text with every unseen character written as `\u{...}`. */
 export function visible(text: string): string {
@@ -19,7 +19,10 @@ function spelled(c: string): string {
 
 /** Text for a font that has only the characters of Windows-1252; all others are spelled out. */
 export function forPlainFont(text: string): string {
-  return visible(text).replace(/[^\u0020-\u007e\u00a1-\u00ff\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178]/gu, spelled);
+  return visible(text).replace(
+    /[^\u0020-\u007e\u00a1-\u00ff\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178]/gu,
+    spelled,
+  );
 }
 
 /**

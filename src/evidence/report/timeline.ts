@@ -15,8 +15,14 @@ const LABEL_CHARS = 34;
 export function timeline(steps: readonly ReportStep[], trail: readonly LedgerRecord[]): Markup {
   if (steps.length === 0) return html`<p class="note">No call was accepted, so there is nothing to draw.</p>`;
   const shown = steps.slice(0, MOST_ROWS);
-  const undone = new Map(trail.filter(({ event }) => event === "compensated").map(({ step, ts_ms }) => [step, ts_ms]));
-  const times = shown.flatMap(({ step, intended_ms, finished_ms }) => [intended_ms, finished_ms, undone.get(step)]);
+  const undone = new Map(
+    trail.filter(({ event }) => event === "compensated").map(({ step, ts_ms }) => [step, ts_ms]),
+  );
+  const times = shown.flatMap(({ step, intended_ms, finished_ms }) => [
+    intended_ms,
+    finished_ms,
+    undone.get(step),
+  ]);
   const known = times.filter((ms): ms is number => typeof ms === "number");
   const [from, to] = [Math.min(...known), Math.max(...known)];
   const x = (ms: number): number => LEFT + ((ms - from) / Math.max(1, to - from)) * (WIDTH - LEFT - RIGHT);
@@ -30,13 +36,22 @@ ${shown.map((step, i) => row(step, i, x, to, undone.get(step.step)))}
 </svg>${rest > 0 ? html`<p class="note">The first ${MOST_ROWS} steps; ${plural(rest, "more is", "more are")} listed below.</p>` : ""}`;
 }
 
-function row(step: ReportStep, i: number, x: (ms: number) => number, end: number, undone: number | undefined): Markup {
+function row(
+  step: ReportStep,
+  i: number,
+  x: (ms: number) => number,
+  end: number,
+  undone: number | undefined,
+): Markup {
   const y = ROW * i + 4;
   const start = x(step.intended_ms);
   // A step that nobody finished is drawn to the end: it may still be going on.
   const width = Math.max(3, x(step.finished_ms ?? end) - start);
   const label = clip(`${step.step}  ${visible(step.tool)}`, LABEL_CHARS);
-  const mark = undone === undefined ? "" : html`<circle class="f-idle" cx="${round(x(undone))}" cy="${y + 7}" r="5"><title>undone ${time(undone)}</title></circle>`;
+  const mark =
+    undone === undefined
+      ? ""
+      : html`<circle class="f-idle" cx="${round(x(undone))}" cy="${y + 7}" r="5"><title>undone ${time(undone)}</title></circle>`;
   return html`<text class="ink" x="0" y="${y + 11}">${label}</text>
 <rect class="f-${toneOf(step.status)}" x="${round(start)}" y="${y}" width="${round(width)}" height="14" rx="2"><title>${visible(step.tool)}: ${step.status}</title></rect>${mark}
 `;

@@ -21,11 +21,16 @@ export async function textOf(parts: AsyncIterable<string>): Promise<string> {
 
 /** The whole-ledger bundle of a store, or that of one of its runs. */
 export function bundleOf(store: Store, key: SigningKey, run_id?: string): Promise<string> {
-  return run_id === undefined ? textOf(ledgerBundle(store, key, EXPORTED_MS)) : runBundle(store, run_id, key, EXPORTED_MS);
+  return run_id === undefined
+    ? textOf(ledgerBundle(store, key, EXPORTED_MS))
+    : runBundle(store, run_id, key, EXPORTED_MS);
 }
 
 /** A bundle made from a seed: of a whole ledger, or of a run with several records. */
-export async function seededBundle(seed: number, key: SigningKey): Promise<{ text: string; kind: "ledger" | "run" }> {
+export async function seededBundle(
+  seed: number,
+  key: SigningKey,
+): Promise<{ text: string; kind: "ledger" | "run" }> {
   const list = drafts(seed, 6 + (seed % 23));
   const store = await storeOf(list);
   const counts = new Map<string, number>();
@@ -63,10 +68,13 @@ export const BUNDLE_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) 
   "a record changed and hashed again": (text, dice) =>
     change(text, (bundle) => {
       const i = upTo(dice, bundle.records.length);
-      const forged = rehash(canonical(bundle.records[i]!), (record) => void (record["actor"] = "somebody else"));
+      const forged = rehash(canonical(bundle.records[i]!), (record) => {
+        record["actor"] = "somebody else";
+      });
       bundle.records[i] = JSON.parse(forged) as JsonObject;
     }),
-  "a record left out": (text, dice) => change(text, ({ records }) => void records.splice(upTo(dice, records.length), 1)),
+  "a record left out": (text, dice) =>
+    change(text, ({ records }) => void records.splice(upTo(dice, records.length), 1)),
   "a record left out and the counts adjusted": (text, dice) =>
     change(text, (bundle) => {
       const [gone] = bundle.records.splice(upTo(dice, bundle.records.length), 1);
@@ -96,32 +104,50 @@ export const BUNDLE_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) 
       const i = upTo(dice, records.length);
       records.splice(i, 0, records[i]!);
     }),
-  "two records swapped": (text) => change(text, ({ records }) => void records.splice(0, 2, records[1]!, records[0]!)),
+  "two records swapped": (text) =>
+    change(text, ({ records }) => void records.splice(0, 2, records[1]!, records[0]!)),
   "the records reversed": (text) => change(text, ({ records }) => void records.reverse()),
   "all records left out": (text) => change(text, ({ records }) => void records.splice(0)),
   "a member changed": (text, dice) =>
     change(text, (bundle) => {
-      const name = pick(dice, REQUIRED.filter((field) => field !== "tree"));
+      const name = pick(
+        dice,
+        REQUIRED.filter((field) => field !== "tree"),
+      );
       bundle[name] = otherValue(dice, bundle[name]!);
     }),
   "a member removed": (text, dice) => change(text, (bundle) => void delete bundle[pick(dice, REQUIRED)]),
-  "a member added": (text) => change(text, (bundle) => void (bundle["note"] = "x")),
+  "a member added": (text) =>
+    change(text, (bundle) => {
+      bundle["note"] = "x";
+    }),
   "the tree changed": (text, dice) =>
     change(text, (bundle) => {
       const tree = bundle["tree"] as JsonObject;
       const name = pick(dice, ["size", "root"]);
       tree[name] = otherValue(dice, tree[name]!);
     }),
-  "the tree with a further member": (text) => change(text, (bundle) => void ((bundle["tree"] as JsonObject)["x"] = 1)),
+  "the tree with a further member": (text) =>
+    change(text, (bundle) => {
+      (bundle["tree"] as JsonObject)["x"] = 1;
+    }),
   "another run's name": (text) =>
-    change(text, (bundle) => void (bundle["run_id"] = bundle["run_id"] === null ? "r" : `${String(bundle["run_id"])}x`)),
-  "the other kind": (text) => change(text, (bundle) => void (bundle["kind"] = bundle["kind"] === "run" ? "ledger" : "run")),
+    change(text, (bundle) => {
+      bundle["run_id"] = bundle["run_id"] === null ? "r" : `${String(bundle["run_id"])}x`;
+    }),
+  "the other kind": (text) =>
+    change(text, (bundle) => {
+      bundle["kind"] = bundle["kind"] === "run" ? "ledger" : "run";
+    }),
   "the signature of another key": (text) =>
     change(text, (bundle) => {
       const other = freshKey();
       bundle["signature"] = other.sign("bundle", { x: 1 } as Json);
     }),
-  "another key's public half": (text) => change(text, (bundle) => void (bundle["public_key"] = freshKey().pem)),
+  "another key's public half": (text) =>
+    change(text, (bundle) => {
+      bundle["public_key"] = freshKey().pem;
+    }),
   "text behind the end": (text) => `${text}{}\n`,
   "a torn end": (text, dice) => text.slice(0, text.length - 2 - upTo(dice, text.length - 4)),
   "a byte order mark": (text) => `\ufeff${text}`,
@@ -131,18 +157,23 @@ export const BUNDLE_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) 
   "a number spelled otherwise": (text) => text.replace(/"exported_ms":(\d+)/, '"exported_ms":$1.0'),
 };
 
-const onRun = (by: (bundle: Bundle, dice: Dice) => void) => (text: string, dice: Dice) => change(text, (bundle) => by(bundle, dice));
+const onRun = (by: (bundle: Bundle, dice: Dice) => void) => (text: string, dice: Dice) =>
+  change(text, (bundle) => by(bundle, dice));
 const someProof = (bundle: Bundle, dice: Dice): string => pick(dice, Object.keys(bundle.proofs));
 
 /** Games with inclusion proofs, for bundles of a run. */
 export const PROOF_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) => string>> = {
-  "a proof too long": onRun((bundle, dice) => void bundle.proofs[someProof(bundle, dice)]!.push("0".repeat(64))),
+  "a proof too long": onRun(
+    (bundle, dice) => void bundle.proofs[someProof(bundle, dice)]!.push("0".repeat(64)),
+  ),
   "a proof too short": onRun((bundle, dice) => {
     const seq = someProof(bundle, dice);
     if (bundle.proofs[seq]!.pop() === undefined) delete bundle.proofs[seq];
   }),
   "a proof removed": onRun((bundle, dice) => void delete bundle.proofs[someProof(bundle, dice)]),
-  "a proof for nothing": onRun((bundle) => void (bundle.proofs["99999"] = [])),
+  "a proof for nothing": onRun((bundle) => {
+    bundle.proofs["99999"] = [];
+  }),
   "a proof changed": onRun((bundle, dice) => {
     const proof = bundle.proofs[someProof(bundle, dice)]!;
     if (proof.length === 0) proof.push("0".repeat(64));
@@ -153,12 +184,16 @@ export const PROOF_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) =
     if (proof.length < 2) proof.push("0".repeat(64));
     else proof.reverse();
   }),
-  "a tree of no size": onRun((bundle) => void ((bundle["tree"] as JsonObject)["size"] = 0)),
-  "a tree smaller than a record's place": onRun(
-    (bundle) => void ((bundle["tree"] as JsonObject)["size"] = bundle.records.at(-1)!["seq"] as number),
-  ),
+  "a tree of no size": onRun((bundle) => {
+    (bundle["tree"] as JsonObject)["size"] = 0;
+  }),
+  "a tree smaller than a record's place": onRun((bundle) => {
+    (bundle["tree"] as JsonObject)["size"] = bundle.records.at(-1)!["seq"] as number;
+  }),
   "no proofs": onRun((bundle) => void delete (bundle as JsonObject)["proofs"]),
-  "proofs that are a list": onRun((bundle) => void ((bundle as JsonObject)["proofs"] = [])),
+  "proofs that are a list": onRun((bundle) => {
+    (bundle as JsonObject)["proofs"] = [];
+  }),
   "a proof that is a text": onRun((bundle, dice) => {
     (bundle.proofs as JsonObject)[someProof(bundle, dice)] = "0".repeat(64);
   }),

@@ -13,7 +13,11 @@ export function rehash(line: string, change: (record: JsonObject) => void): stri
 
 /** Another value of the same kind. */
 export function otherValue(dice: Dice, value: Json): Json {
-  if (typeof value === "number") return pick(dice, [value + 1, Math.abs(value - 1), 0, value * 2 + 3].filter((n) => n !== value));
+  if (typeof value === "number")
+    return pick(
+      dice,
+      [value + 1, Math.abs(value - 1), 0, value * 2 + 3].filter((n) => n !== value),
+    );
   if (typeof value === "boolean") return !value;
   if (typeof value !== "string") return "x";
   if (/^(?:sha256:)?[0-9a-f]{64}$/.test(value)) {
@@ -48,7 +52,12 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
   "a record forged and hashed again": (lines, dice) => {
     // All but the last: a forged last record is only seen against an anchor or a signature.
     const i = upTo(dice, lines.length - 1);
-    return lines.with(i, rehash(lines[i]!, (record) => void (record["actor"] = `${String(record["actor"])}!`)));
+    return lines.with(
+      i,
+      rehash(lines[i]!, (record) => {
+        record["actor"] = `${String(record["actor"])}!`;
+      }),
+    );
   },
   "a record dropped": (lines, dice) => lines.toSpliced(upTo(dice, lines.length - 1), 1),
   "a record doubled": (lines, dice) => {
@@ -74,7 +83,12 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
     const bytes = Buffer.from(lines[i]!);
     const p = upTo(dice, bytes.length);
     bytes[p] = bytes[p]! ^ (1 << upTo(dice, 7));
-    return lines.with(i, bytes.toString("latin1") === Buffer.from(bytes.toString()).toString("latin1") ? bytes.toString() : "\ufffd");
+    return lines.with(
+      i,
+      bytes.toString("latin1") === Buffer.from(bytes.toString()).toString("latin1")
+        ? bytes.toString()
+        : "\ufffd",
+    );
   },
   "a space in a line": (lines, dice) => {
     const i = at(lines, dice);
@@ -90,14 +104,22 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
   },
   "a number spelled otherwise": (lines, dice) => {
     const i = at(lines, dice);
-    return lines.with(i, lines[i]!.replace(/"ts_ms":(\d+)/, pick(dice, ['"ts_ms":$1.0', '"ts_ms":$1e0', '"ts_ms":-$1'])));
+    return lines.with(
+      i,
+      lines[i]!.replace(/"ts_ms":(\d+)/, pick(dice, ['"ts_ms":$1.0', '"ts_ms":$1e0', '"ts_ms":-$1'])),
+    );
   },
   "an empty line": (lines, dice) => lines.toSpliced(at(lines, dice), 0, ""),
   "CR LF": (lines) => lines.map((line) => `${line}\r`),
   "a byte order mark": (lines) => lines.with(0, `\ufeff${lines[0]!}`),
   "another ledger's record": (lines, dice) => {
     const i = at(lines, dice);
-    return lines.with(i, rehash(lines[i]!, (record) => void (record["prev"] = "f".repeat(64))));
+    return lines.with(
+      i,
+      rehash(lines[i]!, (record) => {
+        record["prev"] = "f".repeat(64);
+      }),
+    );
   },
   "a wrong number in its run, all hashed again": (lines) => {
     let prev = "0".repeat(64);

@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { PublicKey } from "../../../src/evidence/signing.ts";
 import { verifyBundle } from "../../../src/evidence/verify-bundle.ts";
 import { verifyLedgerFile } from "../../../src/evidence/verify-ledger.ts";
-import type { PublicKey } from "../../../src/evidence/signing.ts";
 import { ROOT } from "../../support/files.ts";
 
 export type What = "ledger" | "bundle";
@@ -17,7 +17,8 @@ const AT_ONCE = 400;
 
 export async function askTypeScript(what: What, files: readonly string[], key: PublicKey): Promise<Verdicts> {
   const verdicts: Verdicts = new Map();
-  for (const file of files) verdicts.set(file, await ownVerdict(what, file, key).catch((error: Error) => error.message));
+  for (const file of files)
+    verdicts.set(file, await ownVerdict(what, file, key).catch((error: Error) => error.message));
   return verdicts;
 }
 
@@ -39,7 +40,9 @@ export async function askBrowser(what: What, files: readonly string[], key: Publ
   const verdicts: Verdicts = new Map();
   for (const file of files) {
     const blob = new Blob([readFileSync(file)]);
-    const { ok, problem } = await (what === "ledger" ? core.verifyLedger(blob) : core.verifyBundle(blob, { trusted }));
+    const { ok, problem } = await (what === "ledger"
+      ? core.verifyLedger(blob)
+      : core.verifyBundle(blob, { trusted }));
     verdicts.set(file, ok ? null : (problem ?? "no reason"));
   }
   return verdicts;
@@ -66,7 +69,11 @@ export async function askPython(what: What, files: readonly string[], pub: strin
 export function python(args: readonly string[]): Promise<string[]> {
   return new Promise((resolve, reject) => {
     const child = spawn("python3", ["-m", "reversi_sdk", ...args], {
-      env: { PATH: process.env["PATH"] ?? "", PYTHONPATH: join(ROOT, "sdk/python"), PYTHONDONTWRITEBYTECODE: "1" },
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        PYTHONPATH: join(ROOT, "sdk/python"),
+        PYTHONDONTWRITEBYTECODE: "1",
+      },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let text = "";

@@ -1,0 +1,169 @@
+/**
+ * How fast history goes through a simulation, against the bare decision function on the same calls and policy;
+ * and how long the process that serves decisions stands still while 100,000 calls are simulated beside it.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { SandboxHost } from "../src/app/sandbox/host.ts";
+import type { Job } from "../src/app/sandbox/job.ts";
+import { doJob } from "../src/app/sandbox/work.ts";
+import { capturedPages } from "../src/capture/read.ts";
+import { decide } from "../src/engine/decide/decide.ts";
+import type { Facts } from "../src/engine/decide/facts.ts";
+import { policyCall } from "../src/engine/gather.ts";
+import { readManifests } from "../src/model/manifest/load.ts";
+import { compilePolicy } from "../src/model/policy/compile.ts";
+import { loadPolicy } from "../src/model/policy/load.ts";
+import { scopeSeal } from "../src/model/run.ts";
+import type { PastCall } from "../src/sandbox/past-call.ts";
+import type { SimulationReport } from "../src/sandbox/simulate.ts";
+import { MemoryStore } from "../src/store/memory/store.ts";
+import type { BenchOptions } from "./main.ts";
+import { alternate, median, type Row, ratio } from "./report.ts";
+
+const MANIFESTS = `
+- {tool: crm.get, effect: read, permission: crm}
+- {tool: crm.create, effect: compensable, permission: crm, compensation: {tool: crm.delete, args: {id: $result.id}}}
+- {tool: payments.refund, effect: irreversible, permission: pay, risk: {data_class: financial}}
+`;
+const TOOLS = ["crm.get", "crm.create", "payments.refund"];
+const POLICY = `
+version: 1
+rules:
+${Array.from({ length: 100 }, (_, i) => `  - {id: r${i}, match: {tool: "${i === 0 ? "payments" : `tool${i}`}.*"}, when: [{path: $args.amount, op: gt, value: 500}], action: deny}`).join("\n")}
+limits: [{id: rate, match: {tool: "crm.*"}, max: 100000, per: run, window: 1h}]
+risk: {deny_at: 100}
+`;
+const CALLS_PER_RUN = 20;
+const HISTORY = 100_000;
+
+const manifests = readManifests([{ file: "m", text: MANIFESTS }]);
+const policy = compilePolicy(loadPolicy(POLICY, "policy"));
+
+function pastCall(n: number, now: number): PastCall {
+  const tool = TOOLS[n % TOOLS.length]!;
+  return {
+    run_id: `run_${Math.floor(n / CALLS_PER_RUN)}`,
+    step: n % CALLS_PER_RUN,
+    tool,
+    actor: "bot",
+    tenant: null,
+    environment: "prod",
+    args: { amount: n % 400, to: `acct-${n}`, note: "duplicate charge" },
+    result: { id: n },
+    has_result: true,
+    decision: "allow",
+    reasons: [],
+    outcome: "succeeded",
+    manifest_version: "1",
+    risk_score: 0,
+    captured_ms: now - HISTORY + n,
+    expires_ms: now + 86_400_000,
+    redacted: false,
+    verdict: "allow",
+    depends_on: [],
+    mode: "enforce",
+    approval_used: false,
+    finished_ms: now - HISTORY + n,
+    logical_call: null,
+  };
+}
+
+function jobAt(now_ms: number): Job {
+  const rules = { manifests: manifests.all, active: policy.doc, policy: null };
+  return { ...rules, task: { kind: "simulate" }, now_ms, environment: "prod", storeKey: "bench" };
+}
+
+/** Every fact at hand, nothing gathered, nothing kept: the least that judging a call can cost. */
+function bareDecisions(calls: readonly PastCall[]): number {
+  const facts = { run_id: "r", actor: "bot", mode: "enforce" as const, tenant: null };
+  const permissions = [...manifests.permissions];
+  const run = {
+    ...facts,
+    principal: "p",
+    environment: "prod",
+    reason: null,
+    scope: { permissions, seal: scopeSeal({ ...facts, permissions }) },
+    ...{ created_ms: 0, salt: "s", next_step: 0, next_run_seq: 0 },
+    ...{ open: 0, uncertain: 0, compensation_failed: 0, awaiting: 0, open_approvals: 0 },
+  };
+  const all = calls.map(({ tool, args }): Facts => {
+    const manifest = manifests.active(tool)!;
+    const call = policyCall(run, tool, args, manifest);
+    return {
+      ...{ now: 0, run, tool, args, manifest, policy, call, halts: [], kill_switch: null, repeat_of: null },
+      ...{ missing_prerequisites: [], fallen_dependencies: [], counters: new Map(), request: null },
+      fresh_approval_id: "apr",
+    };
+  });
+  const start = performance.now();
+  for (const one of all) decide(one);
+  return (all.length * 1_000) / (performance.now() - start);
+}
+
+async function simulated(calls: readonly PastCall[], now: number): Promise<number> {
+  const start = performance.now();
+  const report = (await doJob(jobAt(now), inPages(calls))) as SimulationReport;
+  if (report.summary.unchanged !== calls.length) throw new Error("the simulation changed something");
+  return (calls.length * 1_000) / (performance.now() - start);
+}
+
+async function* inPages(calls: readonly PastCall[]): AsyncGenerator<readonly PastCall[]> {
+  for (let i = 0; i < calls.length; i += 200) yield calls.slice(i, i + 200);
+}
+
+/** The longest that the event loop stood still, in milliseconds, and how many calls a second went through. */
+async function besideServing(now: number): Promise<{ stall_ms: number; per_second: number }> {
+  const store = new MemoryStore();
+  // A listing of the memory store looks at every row; real stores have an index, which this stands for.
+  const rows = Array.from({ length: HISTORY }, (_, n) => ({
+    key: String(n),
+    sort: n,
+    doc: pastCall(n, now),
+  }));
+  store.list = async (_table, { after, limit }) => {
+    const from = after === undefined ? 0 : after.sort + 1;
+    return rows.slice(from, from + limit) as never;
+  };
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const start = performance.now();
+  delay.enable();
+  const text = await new SandboxHost().run(
+    jobAt(now),
+    capturedPages(store, {}, now),
+    new AbortController().signal,
+  );
+  delay.disable();
+  const { summary } = JSON.parse(text) as SimulationReport;
+  if (summary.calls !== HISTORY) throw new Error(`only ${summary.calls} calls were simulated`);
+  return { stall_ms: delay.max / 1e6, per_second: (HISTORY * 1_000) / (performance.now() - start) };
+}
+
+export async function run({ rounds }: BenchOptions): Promise<Row[]> {
+  const now = Date.now();
+  const calls = Array.from({ length: 10_000 }, (_, n) => pastCall(n, now));
+  const speeds = await alternate(rounds, {
+    decide: () => bareDecisions(calls),
+    simulate: () => simulated(calls, now),
+  });
+  const beside = await besideServing(now);
+  const suite = "simulate";
+  return [
+    {
+      suite,
+      what: "speed against the bare decision",
+      value: ratio(speeds.simulate, speeds.decide),
+      unit: "x",
+      goal: null,
+    },
+    { suite, what: "calls a second", value: median(speeds.simulate), goal: null },
+    { suite, what: "100,000 calls in a thread: calls a second", value: beside.per_second, goal: null },
+    {
+      suite,
+      what: "longest stall of the server meanwhile",
+      value: beside.stall_ms,
+      unit: " ms",
+      goal: { at_most: 50 },
+    },
+  ];
+}

@@ -1,0 +1,48 @@
+/** The frame: the dark side with its navigation, the halt banner, pages without a frame. */
+export const FRAME = `
+.frame { display: grid; grid-template-columns: 208px minmax(0, 1fr); min-height: 100vh; }
+.side { position: sticky; top: 0; height: 100vh; display: flex; flex-direction: column; gap: 22px; padding: 20px 12px 16px; background: var(--side); color: var(--side-ink); overflow-y: auto; }
+.side a { color: inherit; text-decoration: none; }
+.side :focus-visible { outline-color: #83cbb2; }
+.brand { display: flex; align-items: center; gap: 10px; padding: 0 10px; font-size: 17px; font-weight: 660; letter-spacing: -0.02em; }
+.brand path, .bare-brand path { fill: none; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
+.brand .link-a, .bare-brand .link-a { stroke: #e7bb63; }
+.brand .link-b, .bare-brand .link-b { stroke: #83cbb2; }
+.environment { margin-left: auto; padding: 0 8px; border: 1px solid var(--side-line); border-radius: 20px; font-size: 11.5px; font-weight: 500; letter-spacing: 0; color: var(--side-soft); }
+.side nav ul { display: grid; gap: 1px; }
+.side nav a { display: flex; align-items: center; gap: 8px; padding: 6px 10px; border-radius: 7px; color: var(--side-soft); font-weight: 510; }
+.side nav a:hover { color: var(--side-ink); background: var(--side-on); }
+.side nav a[aria-current] { color: #fff; background: var(--side-on); box-shadow: inset 2px 0 0 #83cbb2; }
+.count { min-width: 19px; padding: 0 6px; border-radius: 20px; background: #e7bb63; color: #231a05; font-size: 11.5px; font-weight: 640; line-height: 18px; text-align: center; }
+.side nav .count { margin-left: auto; }
+.side-foot { margin-top: auto; display: grid; gap: 12px; padding: 14px 10px 0; border-top: 1px solid var(--side-line); font-size: 12.5px; }
+.chain { display: grid; gap: 2px; color: var(--side-soft); }
+.chain .copy { display: none; }
+.side .ribbon { --r0: #3a8a72; --r7: #6d7a73; }
+.who { display: grid; }
+.who-name { font-weight: 590; overflow-wrap: anywhere; }
+.who-role { color: var(--side-soft); }
+.logout button { width: 100%; min-height: 0; padding: 5px 10px; background: none; border-color: var(--side-line); color: var(--side-soft); }
+.logout button:hover { color: var(--side-ink); background: var(--side-on); }
+
+main { width: 100%; max-width: 1220px; padding: 30px 36px 64px; display: grid; gap: 18px; align-content: start; }
+.page-head { display: flex; align-items: flex-start; justify-content: space-between; gap: 12px 24px; flex-wrap: wrap; margin-bottom: 4px; }
+.page-head > div:first-child { min-width: 0; flex: 1 1 320px; }
+.lead { margin-top: 5px; color: var(--soft); max-width: 74ch; overflow-wrap: anywhere; }
+.page-head .aside, .links { display: flex; gap: 8px; flex-wrap: wrap; }
+.run-title { font-family: var(--mono); font-size: 0.86em; letter-spacing: -0.03em; }
+.page-head .copy { margin-left: 8px; }
+
+.halted { display: flex; align-items: flex-start; gap: 6px 20px; flex-wrap: wrap; padding: 11px 24px; background: var(--alarm); color: var(--alarm-ink); }
+.halted-title { font-weight: 680; }
+.halted ul { flex: 1 1 300px; min-width: 0; overflow-wrap: anywhere; }
+.halted .by { opacity: 0.85; }
+.halted a { color: inherit; font-weight: 600; }
+
+.quick { display: none; }
+
+.bare { display: grid; place-items: center; min-height: 100vh; }
+.bare main { width: min(420px, 100%); padding: 32px 24px; gap: 16px; }
+.bare-brand { display: flex; align-items: center; gap: 12px; margin-bottom: 6px; padding: 12px 16px; border-radius: 14px; justify-self: start; background: var(--side); color: #fff; font-size: 22px; font-weight: 660; letter-spacing: -0.02em; }
+.login { display: grid; gap: 16px; padding: 20px; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius); box-shadow: var(--shadow); }
+`;

@@ -1,0 +1,93 @@
+/** What belongs to one page: approvals, a run's timeline and plan, trails, alerts, policies. */
+export const PAGES = `
+.approval { display: grid; gap: 14px; }
+.approval-head { display: flex; align-items: flex-start; gap: 10px 14px; flex-wrap: wrap; }
+.approval-what { flex: 1 1 260px; min-width: 0; }
+.approval-head h2 { font-size: 17px; letter-spacing: -0.015em; overflow-wrap: anywhere; }
+.approval-who { color: var(--soft); overflow-wrap: anywhere; }
+.approval-who b { color: var(--ink); }
+.approval-state { display: grid; justify-items: end; gap: 3px; font-size: 12.5px; }
+.pick { padding: 3px 0; }
+.reason { padding: 10px 16px; border-left: 3px solid var(--edge); background: var(--sunk); border-radius: 0 8px 8px 0; overflow-wrap: anywhere; }
+.reason footer { font-size: 12px; color: var(--soft); }
+.approval-grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 14px 26px; }
+.approval-grid section { display: grid; gap: 4px; align-content: start; min-width: 0; overflow-wrap: anywhere; }
+.preview, .sample { padding: 9px 12px; max-height: 220px; border-radius: 8px; background: var(--sunk); border: 1px solid var(--line); font-size: 12.5px; }
+.sample { max-width: 100%; color: var(--ink); }
+.decide { display: grid; grid-template-columns: minmax(120px, 1fr) auto auto; gap: 8px; align-items: center; }
+.decide button { min-width: 96px; }
+.approval-id { display: flex; align-items: center; gap: 4px; color: var(--soft); font-size: 12px; }
+.bulk { position: sticky; top: 8px; z-index: 5; padding: 10px 14px; background: var(--card); border: 1px solid var(--edge); border-radius: var(--radius); box-shadow: 0 4px 16px rgb(26 36 32 / 10%); }
+.bulk .decide { grid-template-columns: auto minmax(120px, 1fr) auto auto; gap: 8px 14px; }
+.gone { opacity: 0.55; }
+.gone-note { font-weight: 620; }
+
+.run-columns { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 18px; align-items: start; }
+.arcs-frame { overflow-x: auto; padding: 2px 0; }
+.arcs { display: block; overflow: visible; }
+.arc { fill: none; stroke: var(--edge); stroke-width: 1.5; }
+.node { fill: var(--quiet-wash); stroke: var(--quiet); stroke-width: 1.2; }
+.node.good { fill: var(--good-wash); stroke: var(--good); }
+.node.bad { fill: var(--bad-wash); stroke: var(--bad); }
+.node.warn { fill: var(--warn-wash); stroke: var(--warn); }
+.node.info { fill: var(--info-wash); stroke: var(--info); }
+.node-number { fill: var(--ink); font: 600 10.5px var(--sans); font-variant-numeric: tabular-nums; }
+.timeline { display: grid; }
+.step { position: relative; display: grid; gap: 4px; padding: 0 0 20px 38px; min-width: 0; overflow-wrap: anywhere; scroll-margin-top: 20px; }
+.step:last-child { padding-bottom: 2px; }
+.step::before { content: ""; position: absolute; left: 12px; top: 26px; bottom: -2px; width: 2px; background: var(--line); }
+.step:last-child::before { display: none; }
+.step-number { display: grid; place-items: center; flex: none; width: 26px; height: 26px; border-radius: 50%; border: 1.5px solid var(--quiet); background: var(--quiet-wash); color: var(--ink); font-size: 11.5px; font-weight: 640; font-variant-numeric: tabular-nums; text-decoration: none; }
+.step .step-number { position: absolute; left: 0; top: -2px; }
+.step.good > .step-head .step-number { border-color: var(--good); background: var(--good-wash); }
+.step.bad > .step-head .step-number { border-color: var(--bad); background: var(--bad-wash); }
+.step.warn > .step-head .step-number { border-color: var(--warn); background: var(--warn-wash); }
+.step.info > .step-head .step-number { border-color: var(--info); background: var(--info-wash); }
+.step:target .step-number { box-shadow: 0 0 0 3px var(--accent-wash), 0 0 0 4.5px var(--accent); }
+.step-head { display: flex; align-items: center; gap: 4px 8px; flex-wrap: wrap; }
+.step-tool { font-weight: 640; font-size: 13.5px; }
+.step-time { margin-left: auto; color: var(--soft); font-size: 12.5px; }
+.step-error { color: var(--bad); font-family: var(--mono); font-size: 12.5px; white-space: pre-wrap; }
+.step-foot { display: flex; flex-wrap: wrap; gap: 2px 16px; color: var(--soft); font-size: 12.5px; }
+.plan { display: grid; }
+.plan-step { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 3px 10px; align-items: center; padding: 10px 0; border-top: 1px solid var(--line); }
+.plan-how, .plan-call { grid-column: 2 / -1; color: var(--soft); font-size: 13px; }
+.plan-how:empty { display: none; }
+.plan-call summary { cursor: pointer; color: var(--accent); }
+.plan-call pre { margin: 6px 0; padding: 8px 10px; border-radius: 8px; background: var(--sunk); color: var(--ink); }
+.rollback-form { padding-top: 12px; border-top: 1px solid var(--line); }
+.job { display: grid; gap: 10px; padding: 12px 14px; border-radius: var(--radius); background: var(--sunk); }
+.working { font-weight: 580; }
+.working::before { content: ""; display: inline-block; width: 9px; height: 9px; margin-right: 8px; border-radius: 50%; background: var(--info); animation: breathe 1.4s ease-in-out infinite; }
+@keyframes breathe { 50% { opacity: 0.25; } }
+@media (prefers-reduced-motion: reduce) { .working::before { animation: none; } }
+.report, .tests, .counts, .reasons { display: grid; gap: 5px; }
+.report li, .counts li { padding-left: 0; }
+.report li::before { display: none; }
+.counts { display: flex; flex-wrap: wrap; gap: 6px 18px; }
+.steps-list { list-style: decimal; padding-left: 20px; display: grid; gap: 8px; color: var(--ink); }
+
+.trail { display: grid; }
+.record { position: relative; padding: 8px 0 8px 22px; min-width: 0; }
+.record::before { content: ""; position: absolute; left: 4px; top: 15px; width: 8px; height: 8px; border-radius: 50%; background: var(--card); border: 2px solid var(--edge); }
+.record.linked::after { content: ""; position: absolute; left: 7px; top: 25px; bottom: -13px; width: 2px; background: var(--edge); }
+.record-head { display: flex; align-items: center; flex-wrap: wrap; gap: 2px 9px; overflow-wrap: anywhere; }
+.seq { color: var(--soft); font: 12px var(--mono); }
+.record-by { font-weight: 540; }
+.record-head time { margin-left: auto; color: var(--soft); font-size: 12.5px; }
+.record-detail { color: var(--soft); overflow-wrap: anywhere; }
+.record-foot { display: flex; align-items: center; flex-wrap: wrap; gap: 2px 16px; color: var(--soft); font-size: 12px; }
+
+.alerts { display: grid; gap: 12px; }
+.alert { display: grid; gap: 7px; box-shadow: inset 3px 0 0 var(--warn); overflow-wrap: anywhere; }
+.alert.critical, .alert.error { box-shadow: inset 3px 0 0 var(--bad); }
+.alert-head { display: flex; align-items: center; gap: 4px 10px; flex-wrap: wrap; }
+.impact h2 { font-family: var(--mono); }
+.bench textarea { min-height: 260px; }
+.diff { padding: 10px 0; border-radius: 8px; background: var(--sunk); font-size: 12.5px; max-height: 480px; line-height: 1.5; }
+.line { display: inline-block; min-width: 100%; padding: 0 12px; white-space: pre; }
+.line.added { background: var(--good-wash); color: var(--good); }
+.line.removed { background: var(--bad-wash); color: var(--bad); }
+.line.gap { color: var(--soft); }
+.new-key { display: flex; align-items: center; gap: 8px; padding: 10px 12px; border-radius: 8px; background: var(--card); font-size: 15px; }
+`;

@@ -1,0 +1,58 @@
+/** Smaller windows and phones: one column, the pages within reach of a thumb, tables as lists; and paper. */
+export const SMALL = `
+@media (max-width: 1080px) {
+  .run-columns, .columns, .columns.lean { grid-template-columns: minmax(0, 1fr); }
+  .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+}
+@media (max-width: 760px) {
+  body { font-size: 15px; padding-bottom: 58px; }
+  .frame { display: flex; flex-direction: column; min-height: 0; }
+  .side { position: static; height: auto; order: 2; padding: 22px 18px 28px; gap: 16px; }
+  .side nav ul { grid-template-columns: 1fr 1fr; gap: 2px 8px; }
+  .side nav a { padding: 9px 10px; }
+  main { padding: 18px 14px 28px; gap: 14px; }
+  h1 { font-size: 22px; }
+  .card, .approval, .alert { padding: 14px; }
+  .table { margin: 0 -14px; padding: 0 14px; }
+  .tiles { gap: 10px; }
+  .tile { padding: 11px 13px 12px; }
+  .tile-value { font-size: 23px; }
+  .filters { grid-template-columns: 1fr 1fr; }
+  .filters .wide, .filters .check, .filters button { grid-column: 1 / -1; }
+  input, select, textarea { font-size: 16px; min-height: 42px; }
+  textarea.mono { font-size: 14px; }
+  button, .button { min-height: 42px; }
+  .copy { min-height: 28px; width: 28px; }
+  .approval-state { justify-items: start; grid-auto-flow: column; gap: 10px; align-items: center; }
+  .approval-grid { grid-template-columns: minmax(0, 1fr); gap: 12px; }
+  .decide { grid-template-columns: 1fr 1fr; }
+  .decide .field { grid-column: 1 / -1; }
+  .decide button { min-height: 48px; font-size: 16px; }
+  .bulk { position: static; }
+  .bulk .decide { grid-template-columns: 1fr 1fr; }
+  .bulk-label { grid-column: 1 / -1; }
+  .facts.bar { gap: 10px 22px; padding: 12px 14px; }
+  .facts.wide { grid-template-columns: minmax(0, 1fr); }
+  .step-time, .record-head time { margin-left: 0; }
+  .halted { padding: 11px 14px; }
+  table, thead, tbody, tr, td { display: block; }
+  thead { display: none; }
+  tbody tr { padding: 10px 0; border-bottom: 1px solid var(--line); }
+  tbody tr:last-child { border-bottom: 0; }
+  td, td:last-child { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 10px; padding: 3px 0; border: 0; overflow-wrap: anywhere; }
+  td:empty { display: none; }
+  td::before { content: attr(data-label); color: var(--soft); font-size: 12.5px; }
+  td > * { min-width: 0; justify-self: start; }
+  .quick { display: block; position: fixed; inset: auto 0 0 0; z-index: 10; background: var(--side); color: var(--side-soft); padding-bottom: env(safe-area-inset-bottom); }
+  .quick ul { display: grid; grid-template-columns: repeat(5, 1fr); }
+  .quick a { position: relative; display: grid; place-items: center; min-height: 54px; color: inherit; text-decoration: none; font-size: 12.5px; font-weight: 560; }
+  .quick a[aria-current] { color: #fff; box-shadow: inset 0 2px 0 #83cbb2; }
+  .quick .count { position: absolute; top: 5px; right: 8px; }
+}
+@media print {
+  .side, .quick, .page-head .aside, form, .copy { display: none; }
+  .frame { display: block; }
+  body { background: #fff; color: #000; }
+  .card, .approval { box-shadow: none; break-inside: avoid; }
+}
+`;

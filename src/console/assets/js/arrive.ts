@@ -1,0 +1,5 @@
+/** For readers who followed a link from another site: goes on from here, with the part behind the # kept. */
+export const ARRIVE = String.raw`
+"use strict";
+location.replace(document.querySelector("a").getAttribute("href") + location.hash);
+`;

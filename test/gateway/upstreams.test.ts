@@ -1,0 +1,301 @@
+/** Upstreams: names, shapes, and everything that can go wrong with them. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { call, FAKE_MANIFESTS, fakeUpstream, testGateway, toolNames, until } from "./support/gateway.ts";
+import { httpUpstream } from "./support/http-upstream.ts";
+
+const NEWER = fileURLToPath(new URL("./support/newer-upstream.mjs", import.meta.url));
+const open = (tools: string[]) => tools.map((tool) => `- {tool: ${tool}, effect: idempotent, permission: p}\n`).join("");
+const get = async (url: string, key?: string) => {
+  const answer = await fetch(url, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } });
+  return { status: answer.status, body: await answer.json() };
+};
+
+describe("names", () => {
+  it(`are namespaced where the configuration says so ${verifies("contract.gateway.namespace", "contract.gateway.tool-name", "core.gateway.namespaced", "core.gateway.config-upstreams")}`, async () => {
+    const g = await testGateway({
+      upstreams: [fakeUpstream({ name: "one", namespace: true }), fakeUpstream({ name: "two", namespace: true }), fakeUpstream({ name: "three" })],
+      manifests: open(["one.echo", "two.echo", "echo"]),
+    });
+    const client = await g.connect("agent");
+    expect(await toolNames(client)).toEqual(["one.echo", "two.echo", "echo"]);
+    for (const tool of ["one.echo", "two.echo", "echo"]) {
+      const result = await call(client, tool, { a: 1 });
+      expect(result.structuredContent.got).toEqual({ a: 1 });
+      expect(await g.trail(result._meta["svc/run_id"])).toContainEqual(expect.objectContaining({ tool }));
+    }
+    expect((await call(client, "one.get")).structuredContent.reasons).toEqual(["no manifest is registered for this tool"]);
+  });
+
+  it(`that two upstreams offer are refused at the start ${verifies("contract.gateway.duplicates-refused")}`, async () => {
+    const upstreams = [fakeUpstream({ name: "one" }), fakeUpstream({ name: "two" })];
+    await expect(testGateway({ upstreams })).rejects.toThrow(/upstreams one and two both offer tool "echo"; set namespace: true/);
+  });
+
+  it(`that begin with svc. are refused at the start ${verifies("contract.gateway.svc-names-refused")}`, async () => {
+    const FAKE_TOOLS = JSON.stringify([{ name: "svc.halt", inputSchema: { type: "object" } }]);
+    const upstreams = [fakeUpstream({ env: { FAKE_TOOLS } })];
+    await expect(testGateway({ upstreams })).rejects.toThrow(/tool "svc.halt" begins with "svc\."/);
+  });
+
+  it("that come to clash later are not offered, and the first keeps its name", async () => {
+    const FAKE_TOOLS = JSON.stringify([{ name: "own", inputSchema: { type: "object" } }]);
+    const late = tempDir("late");
+    const command = `sleep 0.4; exec ${process.execPath} ${fakeUpstream().args[0]}`;
+    const slow = { name: "slow", command: "sh", args: ["-c", command], env: { FAKE_NAME: "slow", FAKE_TOOLS } };
+    const g = await testGateway({
+      upstreams: [fakeUpstream({ name: "first" }), slow],
+      manifests: `${FAKE_MANIFESTS}${open(["own"])}`,
+      patience_ms: 300,
+    });
+    const client = await g.connect("agent");
+    await until(async () => (await toolNames(client)).includes("own"), "the slow upstream's own tool");
+    expect((await call(client, "own")).content[0].text).toBe("slow: own");
+    expect(g.logged.join("\n")).toContain("a tool is not offered");
+    expect(late).toBeTruthy();
+  });
+});
+
+describe("the environment of a child", () => {
+  it(`is the few usual variables and what is configured ${verifies("contract.gateway.upstream-command")}`, async () => {
+    const cwd = tempDir("cwd");
+    process.env["SVC_TEST_SECRET"] = "canary";
+    process.env["AWS_SECRET_ACCESS_KEY"] = "canary";
+    const g = await testGateway({ upstreams: [{ ...fakeUpstream({ env: { OWN: "yes" } }), cwd }] });
+    const client = await g.connect("agent");
+    const seen = JSON.parse((await call(client, "env")).content[0].text);
+    expect(seen).toMatchObject({ OWN: "yes", FAKE_NAME: "fake", PATH: process.env["PATH"] });
+    const usual = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+    expect(Object.keys(seen).filter((name) => !usual.includes(name)).sort()).toEqual(["FAKE_NAME", "OWN"]);
+  });
+});
+
+describe("a broken upstream", () => {
+  it(`takes nobody with it ${verifies("contract.gateway.broken-alone", "core.route.readyz-upstreams", "contract.http.connectors")}`, async () => {
+    const g = await testGateway({
+      upstreams: [
+        fakeUpstream({ name: "good" }),
+        fakeUpstream({ name: "gone", namespace: true, env: { FAKE_START: "exit" } }),
+        { name: "missing", command: "/no/such/program", namespace: true },
+        { name: "refused", url: "http://127.0.0.1:9/mcp", namespace: true },
+      ],
+    });
+    const client = await g.connect("agent");
+    expect((await call(client, "echo")).isError).toBeUndefined();
+    const ready = await get(`${g.url}/readyz`);
+    expect(ready.status).toBe(200);
+    expect(ready.body).toMatchObject({
+      ok: true,
+      upstreams: [
+        { name: "good", ok: true },
+        { name: "gone", ok: false },
+        { name: "missing", ok: false },
+        { name: "refused", ok: false },
+      ],
+    });
+    expect((await get(`${g.url}/v1/connectors`, "auditor")).body).toEqual({
+      connectors: [
+        { name: "good", transport: "stdio", ok: true, tools: expect.any(Number) },
+        { name: "gone", transport: "stdio", ok: false, tools: 0 },
+        { name: "missing", transport: "stdio", ok: false, tools: 0 },
+        { name: "refused", transport: "http", ok: false, tools: 0 },
+      ],
+    });
+    expect(g.logged.join("\n")).toContain("cannot start: the database is missing");
+  });
+
+  it(`makes the gateway unready when it is the last ${verifies("contract.readings.readyz-gateway")}`, async () => {
+    const g = await testGateway({ upstreams: [fakeUpstream({ env: { FAKE_START: "exit" } })] });
+    const ready = await get(`${g.url}/readyz`);
+    expect(ready.status).toBe(503);
+    expect(ready.body).toMatchObject({ ok: false, upstreams: [{ name: "fake", ok: false }], problems: [expect.stringContaining("no upstream is working")] });
+    expect((await get(`${g.url}/healthz`)).status).toBe(200);
+  });
+
+  it("that hangs is uncertain for its own calls and no others, and is begun anew", async () => {
+    const g = await testGateway({
+      upstreams: [fakeUpstream({ name: "bad", namespace: true, timeout: "200ms", env: { FAKE_START: "deaf" } }), fakeUpstream({ name: "good" })],
+      manifests: `${FAKE_MANIFESTS}${open(["bad.echo", "bad.hang"])}`,
+    });
+    expect(g).toBeTruthy();
+    const client = await g.connect("agent");
+    const [hung, fine] = await Promise.all([call(client, "bad.hang"), call(client, "echo")]);
+    expect(fine.isError).toBeUndefined();
+    expect(hung.isError).toBe(true);
+  });
+
+  it("that talks garbage is understood where it makes sense", async () => {
+    const g = await testGateway({ upstreams: [fakeUpstream({ timeout: "400ms" })] });
+    const client = await g.connect("agent", { headers: { "svc-run-id": "garbage" } });
+    expect((await call(client, "garbage")).content[0].text).toBe("after the garbage");
+    expect((await call(client, "twice")).content[0].text).toBe("first");
+    expect((await call(client, "wrong_id")).structuredContent).toMatchObject({ status: "uncertain" });
+    expect((await call(client, "echo", { a: 2 })).structuredContent.got).toEqual({ a: 2 });
+    expect(await g.events("garbage")).toEqual([
+      "intended", "succeeded", "intended", "succeeded", "intended", "uncertain", "intended", "succeeded",
+    ]);
+  });
+
+  it("that sends a line without end is cut off, in bounded memory", async () => {
+    const g = await testGateway();
+    const client = await g.connect("agent", { headers: { "svc-run-id": "flood" } });
+    const before = process.memoryUsage().rss;
+    const result = await call(client, "flood");
+    expect(result.structuredContent).toMatchObject({ status: "uncertain" });
+    expect(process.memoryUsage().rss - before).toBeLessThan(250 * 1_048_576);
+    await until(async () => (await call(client, "echo")).isError !== true, "the upstream is back");
+  });
+
+  it("that stops reading does not hold up the others, nor fill the memory", async () => {
+    const mute = fakeUpstream({ name: "mute", namespace: true, timeout: "300ms" });
+    const g = await testGateway({ upstreams: [mute, fakeUpstream({ name: "good" })], manifests: `${FAKE_MANIFESTS}${open(["mute.echo", "mute.hang", "mute.stop_reading"])}` });
+    const client = await g.connect("agent");
+    const pid = JSON.parse((await call(client, "counted")).content[0].text).pid as number;
+    expect(pid).toBeGreaterThan(0);
+    const child = JSON.parse((await call(await g.connect("agent"), "mute.echo", {})).content[0].text);
+    expect(child).toEqual({});
+    const big = "x".repeat(500_000);
+    const stuck = g.running.gateway.upstreams[0]!;
+    process.kill(childPid(g.folder, stuck), "SIGSTOP");
+    const calls = Array.from({ length: 40 }, (_, i) => call(client, "mute.echo", { big, i }));
+    expect((await call(client, "echo")).isError).toBeUndefined();
+    const results = await Promise.all(calls);
+    expect(results.every(({ isError }) => isError === true)).toBe(true);
+    const told = results.map(({ structuredContent }) => structuredContent.error as string);
+    expect(told.some((text) => text.includes("did not answer"))).toBe(true);
+    expect(told.some((text) => text.includes("stopped reading"))).toBe(true);
+    await until(async () => (await call(client, "mute.echo", {})).isError !== true, "it was begun anew", 25_000);
+  });
+});
+
+/** The process behind an upstream; looked up where only the transport knows it. */
+function childPid(_folder: string, upstream: unknown): number {
+  const link = (upstream as { link: { transport: { child: { pid: number } } } }).link;
+  return link.transport.child.pid;
+}
+
+describe("an upstream over HTTP", () => {
+  it(`gets its headers, and its tools are offered ${verifies("contract.gateway.upstream-url")}`, async () => {
+    const up = await httpUpstream();
+    const g = await testGateway({
+      upstreams: [{ name: "up", url: up.url, headers: { "x-api-key": "k1", authorization: "Bearer upstream-token" } }],
+      manifests: open(["where", "streamed"]),
+    });
+    const client = await g.connect("agent");
+    expect((await call(client, "where")).content[0].text).toBe("s1");
+    expect((await call(client, "streamed")).content[0].text).toBe("streamed");
+    for (const { headers } of up.seen) expect(headers).toMatchObject({ "x-api-key": "k1", authorization: "Bearer upstream-token" });
+    expect(up.seen.some(({ headers }) => String(headers["authorization"]).includes("agent"))).toBe(false);
+  });
+
+  it.each([404, 400])("whose session was forgotten (%i) gets a new one, and the call goes through once", async (status) => {
+    const up = await httpUpstream();
+    up.unknown_session = status;
+    const g = await testGateway({ upstreams: [{ name: "up", url: up.url }], manifests: open(["where"]) });
+    const client = await g.connect("agent", { headers: { "svc-run-id": "renewed" } });
+    expect((await call(client, "where")).content[0].text).toBe("s1");
+    up.sessions.clear();
+    const results = await Promise.all([call(client, "where"), call(client, "where")]);
+    expect(results.map(({ content }) => content[0].text)).toEqual(["s2", "s2"]);
+    expect(await g.events("renewed")).toHaveLength(6);
+    expect(up.initialized).toBe(2);
+  });
+
+  it("that breaks off is uncertain at once; one that refuses is failed", async () => {
+    const up = await httpUpstream();
+    const g = await testGateway({
+      upstreams: [{ name: "up", url: up.url, timeout: "20s" }],
+      manifests: open(["reset", "stream_end", "huge", "http_500", "http_403"]),
+    });
+    const client = await g.connect("agent");
+    for (const [tool, status] of [
+      ["reset", "uncertain"],
+      ["stream_end", "uncertain"],
+      ["http_500", "uncertain"],
+      ["huge", "uncertain"],
+      ["http_403", "failed"],
+    ] as const) {
+      const result = await call(client, tool);
+      expect([tool, result.structuredContent?.status]).toEqual([tool, status]);
+    }
+  });
+
+  it("that goes away and comes back is found again", async () => {
+    const up = await httpUpstream();
+    const g = await testGateway({ upstreams: [{ name: "up", url: up.url, timeout: "2s" }], manifests: open(["where"]) });
+    const client = await g.connect("agent");
+    await call(client, "where");
+    await up.stop();
+    expect((await call(client, "where")).isError).toBe(true);
+    await until(() => !g.running.gateway.upstreams[0]!.ok, "it is noticed");
+    const back = await httpUpstream(up.port);
+    await until(async () => (await call(client, "where")).isError !== true, "it is back");
+    expect(back.initialized).toBeGreaterThan(0);
+  });
+
+  it(`is reached through the egress guard ${verifies("ops.egress.covers-upstreams")}`, async () => {
+    const up = await httpUpstream();
+    const g = await testGateway({
+      upstreams: [{ name: "up", url: up.url }, fakeUpstream()],
+      config: { egress: { allow: ["tools.example.com"] } },
+    });
+    expect(g.running.gateway.connectors()).toMatchObject([{ name: "up", ok: false }, { name: "fake", ok: true }]);
+    expect(up.seen).toEqual([]);
+    expect(g.logged.join("\n")).toContain("allow list");
+  });
+});
+
+describe("an upstream of the newer era alone", () => {
+  it("is spoken to in its own way over stdio", async () => {
+    const g = await testGateway({
+      upstreams: [{ name: "newer", command: process.execPath, args: [NEWER] }],
+      manifests: open(["hello", "list_shape"]),
+    });
+    for (const mode of ["legacy", "modern"] as const) {
+      const client = await g.connect("agent", { mode });
+      expect((await call(client, "hello", { who: "you" })).content[0].text).toBe("hello you");
+      const listed = await call(client, "list_shape");
+      expect(listed.structuredContent).toEqual(mode === "legacy" ? { result: [1] } : [1]);
+    }
+  });
+
+  it("gets the headers that it asks for over HTTP", async () => {
+    const { spawn } = await import("node:child_process");
+    const { createServer } = await import("node:net");
+    const port = await new Promise<number>((resolve) => {
+      const probe = createServer().listen(0, "127.0.0.1", () => {
+        const { port } = probe.address() as { port: number };
+        probe.close(() => resolve(port));
+      });
+    });
+    const child = spawn(process.execPath, [NEWER], { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      await new Promise((resolve) => child.stdout.once("data", resolve));
+      const g = await testGateway({ upstreams: [{ name: "newer", url: `http://127.0.0.1:${port}/mcp` }], manifests: open(["hello"]) });
+      const client = await g.connect("agent");
+      const result = await call(client, "hello", { who: "Zoë" });
+      expect(result.content[0].text).toBe("hello Zoë");
+      expect(result.structuredContent.header).toBe(`=?base64?${Buffer.from("Zoë").toString("base64")}?=`);
+    } finally {
+      child.kill();
+    }
+  });
+});
+
+describe("changed tools", () => {
+  it("are told to every client, whatever its era", async () => {
+    const g = await testGateway({ mode: "observe" });
+    const heard: string[] = [];
+    const options = (name: string) => ({ client: { listChanged: { tools: { onChanged: () => void heard.push(name), debounceMs: 0 } } } });
+    const older = await g.connect("agent", options("older"));
+    await g.connect("agent", { mode: "modern", ...options("newer") });
+    await call(older, "redefine");
+    await until(() => heard.includes("older") && heard.includes("newer"), "both heard of it");
+    const log = readFileSync(join(g.folder, "svc.config.yaml"), "utf8");
+    expect(log).toContain("upstreams");
+  });
+});
