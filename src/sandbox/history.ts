@@ -50,11 +50,14 @@ export class History {
   private readonly runs = new Map<string, RunState>();
   /** Steps whose logical call is not the one that history knows. */
   private readonly renamed = new Set<string>();
+  /** Tools that some manifest requires. */
+  private readonly required: ReadonlySet<string>;
   private next_free: number;
 
   constructor(sandbox: Sandbox, options: HistoryOptions) {
     this.sandbox = sandbox;
     this.options = options;
+    this.required = new Set(sandbox.rules.manifests.all.flatMap(({ requires }) => requires));
     this.next_free = options.first_free_step;
   }
 
@@ -111,6 +114,7 @@ export class History {
       logical_call: how.renamed ? null : call.logical_call,
       released: (holder) => sound && !how.renamed && !this.renamed.has(stepName(holder.run_id, holder.step)),
       dry: call.step === null && how.repeated,
+      forget: !this.options.keep_steps && !this.matters(call),
       explain: (ruling: Ruling) => this.options.explain && ruling !== "allow" && ruling !== call.verdict,
     };
   }
@@ -123,6 +127,7 @@ export class History {
 
   private carryOn(call: PastCall, state: RunState, question: Question, { result }: Judgement): void {
     const { step, logical_call } = question;
+    if (question.forget) return;
     const wait = (outcome: OutcomeInput, at_ms: number) =>
       state.waiting.push({ step, at_ms, logical_call, outcome });
     if (call.step === null) {
@@ -132,7 +137,13 @@ export class History {
       const status = call.outcome as OutcomeStatus;
       const outcome = call.has_result ? { status, result: call.result } : { status };
       wait(outcome, call.finished_ms ?? call.captured_ms);
-    } else if (!this.options.keep_steps) this.sandbox.forget(question);
+    }
+  }
+
+  /** Whether a later decision can turn on how the call ended. */
+  private matters({ step, tool, outcome }: PastCall): boolean {
+    const status = step === null ? "succeeded" : outcome;
+    return status === "failed" || (status === "succeeded" && this.required.has(tool));
   }
 
   private finishDue(run_id: string, state: RunState, now_ms: number): void {

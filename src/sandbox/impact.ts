@@ -74,6 +74,7 @@ export function previewCall(sandbox: Sandbox, input: ImpactInput, now_ms: number
     at_ms: now_ms,
     prerequisites: new Set(manifest?.requires ?? []),
     dry: true,
+    forget: false,
     explain: () => true,
   });
   const { risk, approval } = judgement.evaluation!;

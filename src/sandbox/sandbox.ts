@@ -55,6 +55,8 @@ export interface Question extends Assumptions {
   at_ms: number;
   /** Asks only: nothing of it stays, whatever the answer. */
   dry: boolean;
+  /** Nobody will ask for the step again: what it used up stays, the step does not. */
+  forget: boolean;
   /** Whether an answer is to come with what the policy found, which costs a second look. */
   explain(ruling: Ruling): boolean;
 }
@@ -124,6 +126,7 @@ export class Sandbox {
       const result = unit.run(new SandboxTx(tx, this.count, question));
       judged = this.judgement(question, result);
       if (question.dry || !judged.accepted) throw DISCARD;
+      if (question.forget) drop(tx, question);
     });
     return judged!;
   }
@@ -136,10 +139,6 @@ export class Sandbox {
       unit.run(new SandboxTx(tx, this.count, at));
       if (forget) drop(tx, at);
     });
-  }
-
-  forget(at: Assumptions): void {
-    this.attempt((tx) => drop(tx, at));
   }
 
   knowsStep(run_id: string, step: number): boolean {

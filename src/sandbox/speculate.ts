@@ -124,6 +124,7 @@ function ask(
     at_ms,
     approved,
     dry: false,
+    forget: false,
     explain: (ruling) => ruling !== "allow",
   });
 }

@@ -1,6 +1,4 @@
 /** Upstreams: names, shapes, and everything that can go wrong with them. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { tempDir } from "../support/tmp.ts";
@@ -44,7 +42,6 @@ describe("names", () => {
 
   it("that come to clash later are not offered, and the first keeps its name", async () => {
     const FAKE_TOOLS = JSON.stringify([{ name: "own", inputSchema: { type: "object" } }]);
-    const late = tempDir("late");
     const command = `sleep 0.4; exec ${process.execPath} ${fakeUpstream().args[0]}`;
     const slow = { name: "slow", command: "sh", args: ["-c", command], env: { FAKE_NAME: "slow", FAKE_TOOLS } };
     const g = await testGateway({
@@ -56,7 +53,6 @@ describe("names", () => {
     await until(async () => (await toolNames(client)).includes("own"), "the slow upstream's own tool");
     expect((await call(client, "own")).content[0].text).toBe("slow: own");
     expect(g.logged.join("\n")).toContain("a tool is not offered");
-    expect(late).toBeTruthy();
   });
 });
 
@@ -116,16 +112,17 @@ describe("a broken upstream", () => {
     expect((await get(`${g.url}/healthz`)).status).toBe(200);
   });
 
-  it("that hangs is uncertain for its own calls and no others, and is begun anew", async () => {
+  it("that is slow with one call is uncertain for that one and no other", async () => {
     const g = await testGateway({
-      upstreams: [fakeUpstream({ name: "bad", namespace: true, timeout: "200ms", env: { FAKE_START: "deaf" } }), fakeUpstream({ name: "good" })],
+      upstreams: [fakeUpstream({ name: "bad", namespace: true, timeout: "200ms" }), fakeUpstream({ name: "good" })],
       manifests: `${FAKE_MANIFESTS}${open(["bad.echo", "bad.hang"])}`,
     });
-    expect(g).toBeTruthy();
     const client = await g.connect("agent");
-    const [hung, fine] = await Promise.all([call(client, "bad.hang"), call(client, "echo")]);
+    const [hung, same, fine] = await Promise.all([call(client, "bad.hang"), call(client, "bad.echo"), call(client, "echo")]);
+    expect(hung.structuredContent).toMatchObject({ status: "uncertain", error: "upstream bad did not answer within 200 ms" });
+    expect(same.isError).toBeUndefined();
     expect(fine.isError).toBeUndefined();
-    expect(hung.isError).toBe(true);
+    expect(g.running.gateway.connectors()).toMatchObject([{ ok: true }, { ok: true }]);
   });
 
   it("that talks garbage is understood where it makes sense", async () => {
@@ -152,15 +149,11 @@ describe("a broken upstream", () => {
 
   it("that stops reading does not hold up the others, nor fill the memory", async () => {
     const mute = fakeUpstream({ name: "mute", namespace: true, timeout: "300ms" });
-    const g = await testGateway({ upstreams: [mute, fakeUpstream({ name: "good" })], manifests: `${FAKE_MANIFESTS}${open(["mute.echo", "mute.hang", "mute.stop_reading"])}` });
+    const g = await testGateway({ upstreams: [mute, fakeUpstream({ name: "good" })], manifests: `${FAKE_MANIFESTS}${open(["mute.echo", "mute.counted"])}` });
     const client = await g.connect("agent");
-    const pid = JSON.parse((await call(client, "counted")).content[0].text).pid as number;
-    expect(pid).toBeGreaterThan(0);
-    const child = JSON.parse((await call(await g.connect("agent"), "mute.echo", {})).content[0].text);
-    expect(child).toEqual({});
+    const pid = JSON.parse((await call(client, "mute.counted")).content[0].text).pid as number;
     const big = "x".repeat(500_000);
-    const stuck = g.running.gateway.upstreams[0]!;
-    process.kill(childPid(g.folder, stuck), "SIGSTOP");
+    process.kill(pid, "SIGSTOP");
     const calls = Array.from({ length: 40 }, (_, i) => call(client, "mute.echo", { big, i }));
     expect((await call(client, "echo")).isError).toBeUndefined();
     const results = await Promise.all(calls);
@@ -171,12 +164,6 @@ describe("a broken upstream", () => {
     await until(async () => (await call(client, "mute.echo", {})).isError !== true, "it was begun anew", 25_000);
   });
 });
-
-/** The process behind an upstream; looked up where only the transport knows it. */
-function childPid(_folder: string, upstream: unknown): number {
-  const link = (upstream as { link: { transport: { child: { pid: number } } } }).link;
-  return link.transport.child.pid;
-}
 
 describe("an upstream over HTTP", () => {
   it(`gets its headers, and its tools are offered ${verifies("contract.gateway.upstream-url")}`, async () => {
@@ -295,7 +282,5 @@ describe("changed tools", () => {
     await g.connect("agent", { mode: "modern", ...options("newer") });
     await call(older, "redefine");
     await until(() => heard.includes("older") && heard.includes("newer"), "both heard of it");
-    const log = readFileSync(join(g.folder, "svc.config.yaml"), "utf8");
-    expect(log).toContain("upstreams");
   });
 });

@@ -5,6 +5,9 @@
 import { openFilesStore } from "../../src/store/files/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 
+// Whoever started this is gone when its end of the pipe closes.
+process.stdin.on("end", () => process.exit(1)).resume();
+
 const [kind, folder, label] = process.argv.slice(2) as [string, string, string];
 const open = kind === "files" ? openFilesStore : openSqliteStore;
 const store = await open(folder, (message) => process.stderr.write(`${message}\n`), {

@@ -9,7 +9,7 @@ import { ChainVerifier } from "../../ledger/verify.ts";
 import { readRecordLine } from "../record.ts";
 import { asLines, StretchChecker } from "./chunk.ts";
 import { LedgerJoin } from "./join.ts";
-import { newRunSeed, RunTable } from "./runs.ts";
+import { idBytes, newRunSeed, RunTable } from "./runs.ts";
 import { Found, HASH, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, scanRecord } from "./scan.ts";
 import { Frontier, NodeBuilder } from "./subtrees.ts";
 
@@ -281,17 +281,17 @@ describe("the table of runs", () => {
   it("counts many runs, and finds the earliest wrong number when stretches are joined", () => {
     const seed = newRunSeed();
     const [whole, part] = [new RunTable(seed), new RunTable(seed)];
-    const id = (n: number) => Buffer.from(`run_${n}`);
-    for (let n = 0; n < 5_000; n++) expect(part.countRecord(id(n), 0, id(n).length, 0, n)).toBeUndefined();
+    const id = (n: number) => idBytes(`run_${n}`);
+    for (let n = 0; n < 5_000; n++) expect(part.countRecord(id(n), 0, id(n).byteLength, 0, n)).toBeUndefined();
     expect(whole.join(part.spans())).toBeUndefined();
     expect(whole.count).toBe(5_000);
     part.clear();
     for (let n = 0; n < 5_000; n++) {
       expect(
-        part.countRecord(id(n), 0, id(n).length, n === 4_000 || n === 70 ? 2 : 1, 5_000 + n),
+        part.countRecord(id(n), 0, id(n).byteLength, n === 4_000 || n === 70 ? 2 : 1, 5_000 + n),
       ).toBeUndefined();
     }
-    expect(part.countRecord(id(9), 0, id(9).length, 5, 10_000)).toBe(2);
+    expect(part.countRecord(id(9), 0, id(9).byteLength, 5, 10_000)).toBe(2);
     expect(whole.join(part.spans())).toEqual({ seq: 5_070, run_seq: 2, due: 1 });
   });
 });

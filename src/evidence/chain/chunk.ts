@@ -4,8 +4,8 @@
  */
 import { hash as digest } from "node:crypto";
 import { type RecordFacts, readRecordLine, readRecordText } from "../record.ts";
-import { type RunSeed, type RunSpans, RunTable } from "./runs.ts";
-import { Found, HASH, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, SLACK, scanRecord, spells } from "./scan.ts";
+import { idBytes, type RunSeed, type RunSpans, RunTable } from "./runs.ts";
+import { Found, HASH, HashSlot, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, SLACK, scanRecord } from "./scan.ts";
 import { type Node, NodeBuilder } from "./subtrees.ts";
 
 /** Whole lines: `length` bytes that end in a line break, with room for the scanner behind them. */
@@ -60,6 +60,9 @@ export class StretchChecker {
   private readonly options: CheckOptions;
   private readonly runs: RunTable | null;
   private readonly found = new Found();
+  /** The hash of the last good record, and room for that of the next. */
+  private last = new HashSlot();
+  private stated = new HashSlot();
   private facts!: StretchFacts;
   private nodes: NodeBuilder | null = null;
 
@@ -80,7 +83,7 @@ export class StretchChecker {
     while (p < length) {
       const end = scanRecord(view, bytes, p, this.found);
       const next = end < 0 ? -1 : this.lineEnd(lines, end);
-      const problem = next < 0 ? this.takeSlowly(lines, p) : this.takeFound(bytes, p, end);
+      const problem = next < 0 ? this.takeSlowly(lines, p) : this.takeFound(view, bytes, p, end);
       if (problem !== undefined) {
         facts.bad ??= { index: facts.records, problem, unreadable: false };
         break;
@@ -101,32 +104,36 @@ export class StretchChecker {
     return p < length && bytes[p] === 0x0a ? p + 1 : -1;
   }
 
-  private takeFound(bytes: Buffer, p: number, end: number): string | undefined {
+  private takeFound(view: DataView, bytes: Buffer, p: number, end: number): string | undefined {
+    const { facts, stated, last } = this;
     const { at, to } = this.found;
     const hashAt = at[HASH]! + 1;
-    const stated = bytes.toString("latin1", hashAt, hashAt + 64);
-    const seq = numberAt(bytes, at[SEQ]!, to[SEQ]!);
     const prevAt = at[PREV]! + 1;
-    const { facts } = this;
+    const seq = numberAt(bytes, at[SEQ]!, to[SEQ]!);
     let problem: string | undefined;
     if (facts.first === null) this.begin(seq, bytes.toString("latin1", prevAt, prevAt + 64));
     else if (seq !== facts.first.seq + facts.records) problem = wrongPlace(seq);
-    else if (!spells(bytes, prevAt, facts.hash)) problem = BROKEN_LINK;
+    else if (!last.isAt(view, prevAt)) problem = BROKEN_LINK;
     if (this.runs !== null && at[RUN_ID] !== 0) {
       const run_seq = numberAt(bytes, at[RUN_SEQ]!, to[RUN_SEQ]!);
-      const due = this.runs.countRecord(bytes, at[RUN_ID]! + 1, to[RUN_ID]! - 1, run_seq, seq);
+      const due = this.runs.countRecord(view, at[RUN_ID]! + 1, to[RUN_ID]! - 1, run_seq, seq);
       if (due !== undefined) problem ??= wrongNumber(run_seq, due);
     }
+    // What stands before the hash moves over it, so that what the hash covers lies in one piece.
+    stated.take(view, hashAt);
     bytes.copyWithin(p + CUT, p, hashAt - 1 - MEMBER);
     const body = new Uint8Array(bytes.buffer, bytes.byteOffset + p + CUT, end - p - CUT);
-    if (digest("sha256", body, "hex") !== stated) return CHANGED;
+    const hash = digest("sha256", body, "hex");
+    if (!stated.spells(hash)) return CHANGED;
     if (problem !== undefined) return problem;
     if (this.nodes !== null) {
       bytes[p + CUT - 1] = 0;
       const leaf = new Uint8Array(bytes.buffer, body.byteOffset - 1, body.length + 1);
-      this.nodes.add(digest("sha256", leaf, "hex"), stated);
+      this.nodes.add(digest("sha256", leaf, "hex"), hash);
     }
-    facts.hash = stated;
+    facts.hash = hash;
+    this.stated = last;
+    this.last = stated;
     return undefined;
   }
 
@@ -147,12 +154,13 @@ export class StretchChecker {
     if (problem !== undefined) return problem;
     if (this.runs !== null && run_id !== undefined) {
       // As it stands in a canonical line, so that both ways of reading know one run by one name.
-      const id = Buffer.from(JSON.stringify(run_id).slice(1, -1));
-      const due = this.runs.countRecord(id, 0, id.length, run_seq!, seq);
+      const id = idBytes(JSON.stringify(run_id).slice(1, -1));
+      const due = this.runs.countRecord(id, 0, id.byteLength, run_seq!, seq);
       if (due !== undefined) return wrongNumber(run_seq!, due);
     }
     this.nodes?.add(digest("sha256", `\0${body}`, "hex"), hash);
     facts.hash = hash;
+    this.last.set(hash);
     return undefined;
   }
 

@@ -177,8 +177,28 @@ export function numberAt(bytes: Uint8Array, from: number, to: number): number {
   return value;
 }
 
-/** Whether the 64 bytes here spell the hash. */
-export function spells(bytes: Uint8Array, at: number, hash: string): boolean {
-  for (let i = 0; i < 64; i++) if (bytes[at + i] !== hash.charCodeAt(i)) return false;
-  return true;
+/** A hash in hex, kept as its bytes: copied and compared word by word, without making a string of it. */
+export class HashSlot {
+  private readonly bytes = new Uint8Array(64);
+  private readonly view = new DataView(this.bytes.buffer);
+
+  take(from: DataView, at: number): void {
+    for (let i = 0; i < 64; i += 4) this.view.setInt32(i, from.getInt32(at + i, true), true);
+  }
+
+  set(hash: string): void {
+    for (let i = 0; i < 64; i++) this.bytes[i] = hash.charCodeAt(i);
+  }
+
+  isAt(other: DataView, at: number): boolean {
+    for (let i = 0; i < 64; i += 4) {
+      if (this.view.getInt32(i, true) !== other.getInt32(at + i, true)) return false;
+    }
+    return true;
+  }
+
+  spells(hash: string): boolean {
+    for (let i = 0; i < 64; i++) if (this.bytes[i] !== hash.charCodeAt(i)) return false;
+    return true;
+  }
 }

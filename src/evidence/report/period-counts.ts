@@ -1,7 +1,7 @@
 /** What a period report counts, record by record, in one pass over the ledger that keeps counters and no records. */
 import type { LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { newRunSeed, RunTable } from "../chain/runs.ts";
+import { idBytes, newRunSeed, RunTable } from "../chain/runs.ts";
 import { Tally } from "./tally.ts";
 import { day } from "./text.ts";
 
@@ -69,8 +69,8 @@ export class PeriodCounts {
     this.first_seq ??= seq;
     this.last_seq = seq;
     if (run_id !== undefined) {
-      const id = Buffer.from(run_id);
-      this.runs.countRecord(id, 0, id.length, record.run_seq ?? 0, seq);
+      const id = idBytes(run_id);
+      this.runs.countRecord(id, 0, id.byteLength, record.run_seq ?? 0, seq);
     }
     HANDLERS[event]?.(this, record);
   }

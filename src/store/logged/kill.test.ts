@@ -1,55 +1,19 @@
 /** Processes that are killed at any moment, alone and beside others, checkpoints and all. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { seeded } from "../../../test/support/env.ts";
+import { Hammer } from "../../../test/support/hammer.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { openFilesStore } from "../files/store.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 
-const HAMMER = new URL("../../../test/support/store-hammer.ts", import.meta.url).pathname;
 const ROUNDS = Number(process.env.SVC_TEST_KILLS ?? 4);
-const children = new Set<ChildProcess>();
+const running: Hammer[] = [];
 
-afterEach(() => {
-  for (const child of children) child.kill("SIGKILL");
-  children.clear();
+afterEach(async () => {
+  for (const hammer of running.splice(0)) await hammer.kill();
 });
-
-class Hammer {
-  readonly acked: string[] = [];
-  private readonly child: ChildProcess;
-
-  constructor(kind: string, folder: string, label: string) {
-    this.child = spawn(process.execPath, ["--import", "tsx", HAMMER, kind, folder, label], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    children.add(this.child);
-    let rest = "";
-    this.child.stdout!.on("data", (chunk) => {
-      const lines = (rest + String(chunk)).split("\n");
-      rest = lines.pop()!;
-      this.acked.push(...lines);
-    });
-  }
-
-  async untilAcked(count: number): Promise<void> {
-    const wanted = this.acked.length + count;
-    while (this.acked.length < wanted) {
-      if (this.child.exitCode !== null) throw new Error(`the writer ended with ${this.child.exitCode}`);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
-  }
-
-  async kill(): Promise<void> {
-    const closed = once(this.child.stdout!, "close");
-    this.child.kill("SIGKILL");
-    children.delete(this.child);
-    await closed;
-  }
-}
 
 describe.each([
   ["files", openFilesStore],
@@ -62,6 +26,7 @@ describe.each([
     const folder = join(tempDir(kind), "data");
     const acked: string[] = [];
     const steady = new Hammer(kind, folder, "steady");
+    running.push(steady);
     await steady.untilAcked(1);
     for (let round = 0; round < ROUNDS; round++) {
       const doomed = new Hammer(kind, folder, `doomed${round}`);
@@ -72,6 +37,7 @@ describe.each([
       acked.push(...doomed.acked);
       await steady.untilAcked(5);
     }
+    running.pop();
     await steady.kill();
     acked.push(...steady.acked);
 

@@ -1,0 +1,130 @@
+/**
+ * A first draft of a tool's manifest, made from its definition: what it says of itself (annotations), what
+ * its name says, and which other tool looks like its undo.
+ */
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
+import type { Effect } from "../../model/manifest/types.ts";
+import { type ReadName, readName, undoes } from "./verbs.ts";
+
+export interface DraftArgument {
+  name: string;
+  value: string;
+  why: string;
+}
+
+export interface Draft {
+  tool: string;
+  effect: Effect;
+  effect_why: string;
+  permission: string;
+  external: boolean;
+  compensation: { tool: string; why: string; kind: "inverse" | "compensation"; args: DraftArgument[] } | null;
+}
+
+interface Tool {
+  /** The name as the gateway will show it. */
+  tool: string;
+  definition: JsonObject;
+  read: ReadName;
+}
+
+export function draftManifests(definitions: readonly { tool: string; name: string; definition: JsonObject }[], prefix: string): Draft[] {
+  const tools = definitions.map(({ tool, name, definition }): Tool => ({ tool, definition, read: readName(name) }));
+  return tools.map((tool) => draft(tool, tools, prefix));
+}
+
+function draft(tool: Tool, all: readonly Tool[], prefix: string): Draft {
+  const compensation = isRead(tool) ? null : undoOf(tool, all);
+  const { effect, why } = effectOf(tool, compensation !== null);
+  const level = effect === "read" ? "read" : effect === "irreversible" ? "destroy" : "write";
+  return {
+    tool: tool.tool,
+    effect,
+    effect_why: why,
+    permission: `${prefix}.${level}`,
+    external: hint(tool, "openWorldHint") === true,
+    compensation: effect === "compensable" || effect === "reversible" ? compensation : null,
+  };
+}
+
+function effectOf(tool: Tool, undo: boolean): { effect: Effect; why: string } {
+  const { act, verb } = tool.read;
+  if (hint(tool, "readOnlyHint") === true) return { effect: "read", why: "it says it is read-only" };
+  if (undo) return { effect: "compensable", why: "another call looks like its undo" };
+  if (isRead(tool)) return { effect: "read", why: `its name says "${verb}"` };
+  if (hint(tool, "destructiveHint") === true) return { effect: "irreversible", why: "it says it is destructive" };
+  if (act === "send") return { effect: "irreversible", why: `its name says "${verb}", and no undo was found` };
+  if (act === "remove") return { effect: "irreversible", why: `its name says "${verb}"` };
+  if (hint(tool, "idempotentHint") === true) return { effect: "idempotent", why: "it says that repeating it changes nothing" };
+  return { effect: "irreversible", why: "nothing says that it can be undone; the safe guess" };
+}
+
+/** A name counts as reading only where the tool does not say otherwise. */
+function isRead(tool: Tool): boolean {
+  if (hint(tool, "readOnlyHint") === true) return true;
+  return tool.read.act === "read" && hint(tool, "readOnlyHint") !== false && hint(tool, "destructiveHint") !== true;
+}
+
+function undoOf(tool: Tool, all: readonly Tool[]): Draft["compensation"] {
+  const back = wayBack(tool);
+  if (back !== null) return back;
+  const undo = all.find((other) => other !== tool && undoes(tool.read, other.read));
+  if (undo === undefined) return null;
+  const args = argumentsFor(undo, tool);
+  if (args === null) return null;
+  return { tool: undo.tool, kind: "compensation", why: `${undo.tool} looks like the undo of ${tool.tool}`, args };
+}
+
+/** What moves from one place to another moves back with the two exchanged. */
+function wayBack(tool: Tool): Draft["compensation"] {
+  const { verb } = tool.read;
+  if (verb !== "move" && verb !== "rename") return null;
+  const names = Object.keys(properties(tool.definition, "inputSchema"));
+  for (const [from, to] of WAYS) {
+    if (!names.includes(from) || !names.includes(to)) continue;
+    const why = "the way back";
+    const args = [
+      { name: from, value: `$args.${to}`, why },
+      { name: to, value: `$args.${from}`, why },
+    ];
+    return { tool: tool.tool, kind: "inverse", why: "moving back undoes a move", args };
+  }
+  return null;
+}
+const WAYS = [
+  ["source", "destination"],
+  ["src", "dst"],
+  ["from", "to"],
+  ["old_path", "new_path"],
+  ["oldPath", "newPath"],
+  ["old_name", "new_name"],
+] as const;
+
+/** The undo's required arguments, each from the call or its result; null where one cannot be found. */
+function argumentsFor(undo: Tool, done: Tool): DraftArgument[] | null {
+  const required = undo.definition["inputSchema"];
+  const names = isJsonObject(required) && Array.isArray(required["required"]) ? required["required"] : [];
+  const given = properties(done.definition, "inputSchema");
+  const answered = properties(done.definition, "outputSchema");
+  const found: DraftArgument[] = [];
+  for (const name of names) {
+    if (typeof name !== "string") return null;
+    const at = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    if (Object.hasOwn(answered, name)) found.push({ name, value: `$result${at}`, why: "the result has it" });
+    else if (Object.hasOwn(given, name)) found.push({ name, value: `$args${at}`, why: "the call has it" });
+    else if (/(?:^|_|[a-z])(?:id|ids|Id|Ids|key|name|uuid)$/.test(name)) {
+      found.push({ name, value: `$result${at}`, why: "not declared anywhere: check what the result holds" });
+    } else return null;
+  }
+  return found;
+}
+
+function properties(definition: JsonObject, schema: string): { [name: string]: Json } {
+  const found = definition[schema];
+  return isJsonObject(found) && isJsonObject(found["properties"]) ? found["properties"] : {};
+}
+
+function hint({ definition }: Tool, name: string): Json | undefined {
+  const { annotations } = definition;
+  return isJsonObject(annotations) ? annotations[name] : undefined;
+}

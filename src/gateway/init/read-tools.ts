@@ -1,0 +1,49 @@
+/** Connects to a tool server just to see what it offers. */
+import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import type { Egress } from "../../egress/egress.ts";
+import { systemEnv } from "../../kernel/env.ts";
+import { messageOf, SvcError } from "../../kernel/errors.ts";
+import { createLogger } from "../../telemetry/log.ts";
+import { buildCatalog, type Route } from "../catalog.ts";
+import { Upstream } from "../upstream/upstream.ts";
+
+export async function readTools(spec: UpstreamSpec, egress: Egress, version: string): Promise<Route[]> {
+  const log = createLogger({ level: "error" }, { sink: { write: () => {}, flush: async () => {} } });
+  const deps = { env: systemEnv, log, send: egress.fetch, version };
+  const upstream = new Upstream(spec, deps, { changed: () => {}, notification: () => {} });
+  try {
+    await upstream.start();
+    if (!upstream.ok) throw new SvcError("unavailable", `cannot read the tools: ${upstream.problem}`);
+    const { routes, problems } = buildCatalog([upstream]);
+    if (problems.length > 0) throw new SvcError("invalid", problems.join("; "));
+    return [...routes.values()];
+  } catch (error) {
+    if (error instanceof SvcError) throw error;
+    throw new SvcError("unavailable", `cannot read the tools: ${messageOf(error)}`);
+  } finally {
+    await upstream.close();
+  }
+}
+
+/** A short name for an upstream, from its address or its command. */
+export function suggestName(target: { url?: string; words: readonly string[] }): string {
+  const source = target.url === undefined ? commandName(target.words) : new URL(target.url).hostname.split(".").at(-2);
+  const name = (source ?? "tools")
+    .replace(/^@?[^/]*\//, "")
+    .replace(/@[^@]*$/, "")
+    .replace(/\.(?:m?js|ts|py)$/, "")
+    .replace(/^(?:mcp-)?server-|^mcp-|-mcp(?:-server)?$/g, "")
+    .replace(/[^A-Za-z0-9_-]+/g, "-")
+    .replace(/^[^A-Za-z0-9]+|-+$/g, "")
+    .slice(0, 64);
+  return name === "" || name === "svc" ? "tools" : name;
+}
+
+const RUNNERS = /^(?:npx|node|bunx|bun|deno|uvx|uv|python3?|pipx|run|docker|tsx)$/;
+
+/** The first word that is neither a program that runs others nor an option. */
+function commandName(words: readonly string[]): string | undefined {
+  const found = words.find((word) => !word.startsWith("-") && !RUNNERS.test(word.split("/").at(-1)!));
+  if (found === undefined || found.startsWith("@")) return found;
+  return found.includes("/") ? found.split("/").at(-1) : found;
+}

@@ -1,0 +1,117 @@
+/** The files that `svc init` writes, as text: draft manifests with every guess marked, a policy, a config. */
+import type { Draft } from "./guess.ts";
+
+export interface UpstreamDraft {
+  name: string;
+  namespace: boolean;
+  command?: string;
+  args?: readonly string[];
+  env?: Readonly<Record<string, string>>;
+  url?: string;
+  /** Names only: a value would be a secret in a file. */
+  headers?: readonly string[];
+}
+
+const PLAIN = /^[A-Za-z][A-Za-z0-9_./-]*$/;
+const WORDS = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
+
+/** A YAML scalar: plain where that is safe, else in double quotes, which JSON's are. */
+export function scalar(text: string): string {
+  return PLAIN.test(text) && !WORDS.test(text) ? text : JSON.stringify(text);
+}
+
+export function manifestText(drafts: readonly Draft[], source: string): string {
+  const head = [
+    `# Draft manifests for the tools of ${oneLine(source)}, written by svc init.`,
+    "# Every line with `guess:` was guessed from the tool's definition. Read it, correct it, and change",
+    "# `lifecycle: draft` to `approved` (or delete the line): in enforce mode a draft does not count.",
+  ];
+  return `${head.join("\n")}\n${drafts.map(entry).join("")}`;
+}
+
+function entry(draft: Draft): string {
+  const lines = [
+    "",
+    `- tool: ${scalar(draft.tool)}`,
+    "  lifecycle: draft",
+    `  effect: ${draft.effect}${" ".repeat(Math.max(1, 14 - draft.effect.length))}# guess: ${oneLine(draft.effect_why)}`,
+    `  permission: ${scalar(draft.permission)}`,
+  ];
+  if (draft.external) lines.push("  risk: {blast_radius: external}   # guess: it says it reaches the outside world");
+  const { compensation } = draft;
+  if (compensation !== null) {
+    lines.push("  compensation:", `    tool: ${scalar(compensation.tool)}   # guess: ${oneLine(compensation.why)}`);
+    if (compensation.kind === "inverse") lines.push("    kind: inverse");
+    if (compensation.args.length > 0) lines.push("    args:");
+    for (const { name, value, why } of compensation.args) {
+      lines.push(`      ${scalar(name)}: ${JSON.stringify(value)}   # guess: ${oneLine(why)}`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+export function policyText(): string {
+  return `# A starting point, written by svc init. Check it with: svc policy test policy.yaml
+version: 1
+content:
+  secrets: deny         # credentials in arguments
+  injection: warn       # instruction-like text in arguments
+rules:
+  - id: irreversible-needs-a-person
+    match: {effect: irreversible}
+    action: require_approval
+    reason: what cannot be undone needs a person
+limits:
+  - {id: runaway, match: {tool: "*"}, max: 500, per: run, window: 1h, action: deny}
+tests:
+  - name: a harmless call passes
+    input: {tool: any.tool, args: {text: hello}}
+    expect: allow
+`;
+}
+
+export function configText(upstream: UpstreamDraft, files: { manifests: string; policy: string }): string {
+  const lines = [
+    "# A gateway before one tool server, written by svc init. Start it with: svc gateway --config <this file>",
+    `manifests: ${scalar(files.manifests)}`,
+    `policy: ${scalar(files.policy)}`,
+    "data: data",
+    "",
+    "# observe lets every call through and records what would have been blocked. Once the manifests are",
+    "# approved, change it to enforce.",
+    "mode: observe",
+    "actor: gateway-agent",
+    "",
+    "# Without listen the gateway is one session on stdin and stdout. To serve several agents over HTTP:",
+    "# listen: {host: 127.0.0.1, port: 8787}",
+    "# auth: {keys: keys.json}      # made with: svc keys add <name> --role agent --keys keys.json",
+    "",
+    "upstreams:",
+    `  - name: ${scalar(upstream.name)}`,
+    ...where(upstream),
+  ];
+  if (upstream.namespace) lines.push("    namespace: true");
+  return `${lines.join("\n")}\n`;
+}
+
+function where({ command, args = [], env = {}, url, headers = [] }: UpstreamDraft): string[] {
+  if (url !== undefined) {
+    if (headers.length === 0) return [`    url: ${JSON.stringify(url)}`];
+    const named = headers.map((name) => `      ${scalar(name)}: \${${variable(name)}}   # set it in the environment`);
+    return [`    url: ${JSON.stringify(url)}`, "    headers:", ...named];
+  }
+  const lines = [`    command: ${scalar(command ?? "")}`];
+  if (args.length > 0) lines.push(`    args: [${args.map((arg) => JSON.stringify(arg)).join(", ")}]`);
+  const names = Object.keys(env);
+  if (names.length > 0) lines.push("    env:", ...names.map((name) => `      ${scalar(name)}: \${${name}}`));
+  return lines;
+}
+
+function variable(header: string): string {
+  return `UPSTREAM_${header.toUpperCase().replace(/[^A-Z0-9]+/g, "_")}`;
+}
+
+/** What comes from an upstream must not break out of a comment. */
+function oneLine(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").slice(0, 200);
+}

@@ -1,0 +1,66 @@
+/** What a tool's name says it does. Only a guess is made of it, and every guess is marked as one. */
+
+export type Act = "read" | "create" | "change" | "remove" | "send";
+
+const VERBS: Record<Act, readonly string[]> = {
+  read: [
+    ..."get list read search find query describe show fetch view count check status lookup stat tree head tail".split(" "),
+    ..."info inspect preview validate test ping echo diff compare browse export print summarize explain poll wait".split(" "),
+  ],
+  create: "create add insert new open start register upload make mkdir write append enable subscribe attach link grant assign lock".split(" "),
+  change: "update set edit modify patch rename move put replace change configure toggle merge sync restore".split(" "),
+  remove: "delete remove drop destroy purge clear close stop unregister disable unsubscribe detach unlink revoke unassign unlock cancel".split(" "),
+  send: "send email mail notify publish post pay transfer charge refund execute exec run deploy invoke submit call trigger approve".split(" "),
+};
+
+const ACT_OF = new Map(Object.entries(VERBS).flatMap(([act, verbs]) => verbs.map((verb) => [verb, act as Act] as const)));
+
+/** Which verb takes back which. */
+const UNDOES: Record<string, readonly string[]> = {
+  create: ["delete", "remove", "destroy"],
+  add: ["remove", "delete"],
+  insert: ["delete", "remove"],
+  new: ["delete", "remove"],
+  upload: ["delete", "remove"],
+  make: ["delete", "remove"],
+  register: ["unregister", "deregister", "delete", "remove"],
+  open: ["close"],
+  start: ["stop", "cancel"],
+  enable: ["disable"],
+  subscribe: ["unsubscribe"],
+  attach: ["detach"],
+  link: ["unlink"],
+  grant: ["revoke"],
+  assign: ["unassign"],
+  lock: ["unlock"],
+};
+
+export interface ReadName {
+  /** The verb that was found, or null. */
+  verb: string | null;
+  act: Act | null;
+  /** The rest of the name, in one spelling: what the verb is done to. */
+  object: string;
+}
+
+export function readName(name: string): ReadName {
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .split(/[^A-Za-z0-9]+/)
+    .filter((word) => word !== "")
+    .map((word) => word.toLowerCase());
+  // A verb leads a name, or ends it (contacts.create); anywhere else it is rather a noun.
+  const at = [0, words.length - 1].find((i) => ACT_OF.has(words[i] ?? ""));
+  const object = words
+    .filter((_, i) => i !== at)
+    .map((word) => (word.length > 3 ? word.replace(/(?:es|s)$/, "") : word))
+    .join(" ");
+  const verb = at === undefined ? null : words[at]!;
+  return { verb, act: verb === null ? null : ACT_OF.get(verb)!, object };
+}
+
+/** Whether the second tool looks like the undo of the first. */
+export function undoes(done: ReadName, other: ReadName): boolean {
+  if (done.verb === null || other.verb === null || done.object !== other.object) return false;
+  return UNDOES[done.verb]?.includes(other.verb) ?? false;
+}

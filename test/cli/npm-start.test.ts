@@ -1,0 +1,121 @@
+/** `npm start` in a fresh clone: installs, builds, serves a demo, and prints what a newcomer can paste. */
+import { execFile, spawn } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { ROOT } from "../support/files.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+/** A clone without its dependencies, and an npm that "installs" by linking ours. */
+function freshClone(): { folder: string; npm: string; installs: () => string[] } {
+  const folder = join(tempDir("clone"), "svc");
+  mkdirSync(folder);
+  for (const name of [
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "scripts",
+    "bin",
+    "src",
+    "examples",
+  ]) {
+    cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  }
+  const npm = join(folder, "..", "npm-cli.js");
+  const log = join(folder, "..", "npm.log");
+  writeFileSync(
+    npm,
+    `const fs = require("node:fs");
+fs.appendFileSync(${JSON.stringify(log)}, process.argv.slice(2).join(" ") + "\\n");
+fs.symlinkSync(${JSON.stringify(join(ROOT, "node_modules"))}, "node_modules");
+`,
+  );
+  return {
+    folder,
+    npm,
+    installs: () => (existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n") : []),
+  };
+}
+
+async function start(folder: string, npm: string) {
+  const child = spawn(process.execPath, ["scripts/start.mjs"], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: "0", npm_execpath: npm },
+  });
+  let out = "";
+  let err = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+    });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      err += text;
+    });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const ready = async () => {
+    while (!out.includes("Ctrl-C stops it")) {
+      if (child.exitCode !== null) throw new Error(`it ended: ${err}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  await ready();
+  return {
+    out: () => out,
+    stop: () => {
+      child.kill("SIGINT");
+      return ended;
+    },
+  };
+}
+
+const run = async (line: string) => JSON.parse((await promisify(execFile)("sh", ["-c", line])).stdout);
+const hasCurl = (process.env["PATH"] ?? "").split(":").some((path) => existsSync(join(path, "curl")));
+
+describe("npm start", () => {
+  it.skipIf(!hasCurl)(
+    "is enough in a fresh clone, and its lines can be pasted",
+    { timeout: 120_000 },
+    async () => {
+      verifies(
+        "contract.start.npm-start",
+        "contract.start.npm-start-examples",
+        "contract.start.npm-start-policy",
+        "contract.start.npm-start-prints-keys",
+        "contract.start.npm-start-prints-curl",
+      );
+      const { folder, npm, installs } = freshClone();
+      const demo = await start(folder, npm);
+      expect(installs()).toEqual(["ci --include=dev"]);
+      const text = demo.out();
+      const url = /svc is running at (http:\S+)/.exec(text)![1]!;
+      const keys = Object.fromEntries(
+        [...text.matchAll(/^ {2}(agent|auditor|approver|operator|admin) +(svc_\S+)$/gm)].map(
+          ([, role, key]) => [role, key],
+        ),
+      );
+      expect(Object.keys(keys)).toEqual(["agent", "auditor", "approver", "operator", "admin"]);
+      for (const role of ["auditor", "approver", "operator", "admin"]) {
+        const shown = text.split(keys[role]!).length - 1;
+        expect(shown, role).toBe(role === "auditor" ? 2 : 1);
+      }
+      expect(readFileSync(join(folder, ".demo", "keys.json"), "utf8")).not.toContain(keys["admin"]);
+
+      const lines = text.split("\n").filter((line) => line.startsWith("  curl "));
+      expect((await run(lines[0]!)).scope_seal).toMatch(/^sha256:/);
+      expect(await run(lines[1]!)).toEqual({ decision: "allow", step: 0 });
+      expect(await run(lines[2]!)).toMatchObject({ decision: "block", reasons: [expect.any(String)] });
+      const status = await run(`curl -s ${url}/v1/status -H 'authorization: Bearer ${keys["auditor"]}'`);
+      expect(status).toMatchObject({ store: "files", environment: "demo" });
+      expect(status.manifests).toBeGreaterThan(3);
+      expect(status.policy.rules).toBeGreaterThan(0);
+      expect(await demo.stop()).toBe(0);
+
+      const again = await start(folder, npm);
+      expect(installs()).toHaveLength(1);
+      expect(again.out()).not.toContain(keys["admin"]!);
+      expect(await again.stop()).toBe(0);
+    },
+  );
+});

@@ -1,0 +1,62 @@
+/** Makes the pictures of the documentation. By hand: `npx tsx test/console/screenshots.ts [folder]`. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser } from "playwright-core";
+import { launchBrowser } from "../support/browser.ts";
+import { tellStory } from "./support/story.ts";
+
+const OUT = process.argv[2] ?? fileURLToPath(new URL("../../docs/images", import.meta.url));
+
+interface Shot {
+  name: string;
+  path: string;
+  key: string;
+  width: number;
+  height: number;
+  dark?: boolean;
+  phone?: boolean;
+  full?: boolean;
+}
+
+const SHOTS: Shot[] = [
+  { name: "overview", path: "", key: "noor.admin", width: 1320, height: 900 },
+  { name: "approvals", path: "/approvals", key: "maria.finance", width: 1320, height: 900 },
+  { name: "run", path: "/runs/ticket-48213", key: "tom.ops", width: 1320, height: 1080 },
+  { name: "phone-approvals", path: "/approvals", key: "maria.finance", width: 390, height: 844, phone: true },
+  { name: "dark", path: "", key: "noor.admin", width: 1320, height: 900, dark: true },
+];
+/** For looking at while working; asked for with SVC_ALL_SHOTS. */
+const MORE: Shot[] = ["runs", "alerts", "tools", "policy", "impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D", "evidence", "settings", "approvals/decided", "tools/payments.refund"].map(
+  (path) => ({ name: path.replaceAll(/\W+/g, "-").slice(0, 30), path: `/${path}`, key: "noor.admin", width: 1320, height: 900, full: true }),
+);
+
+async function shoot(browser: Browser, url: string, shot: Shot): Promise<void> {
+  const context = await browser.newContext({
+    viewport: { width: shot.width, height: shot.height },
+    deviceScaleFactor: shot.phone ? 2 : 1,
+    colorScheme: shot.dark ? "dark" : "light",
+    timezoneId: "Europe/Berlin",
+    locale: "en-GB",
+  });
+  const page = await context.newPage();
+  await page.goto(`${url}/console/login`);
+  await page.fill("input[name=credential]", shot.key);
+  await page.click("button[type=submit]");
+  await page.goto(`${url}/console${shot.path}`);
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: join(OUT, `${shot.name}.png`), fullPage: shot.full ?? false });
+  await context.close();
+}
+
+const now = Date.now();
+mkdirSync(OUT, { recursive: true });
+const story = await tellStory(now);
+const browser = await launchBrowser();
+try {
+  const wanted = process.env["SVC_ALL_SHOTS"] ? [...SHOTS, ...MORE] : SHOTS;
+  for (const shot of wanted) await shoot(browser, story.url, shot);
+} finally {
+  await browser.close();
+  await story.close();
+}

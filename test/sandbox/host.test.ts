@@ -1,0 +1,132 @@
+/** The thread's limits: what a hostile policy costs, and that the process beside it does not notice. */
+import { describe, expect, it } from "vitest";
+import { JOB_LIMITS, SandboxHost } from "../../src/app/sandbox/host.ts";
+import type { Job } from "../../src/app/sandbox/job.ts";
+import type { PastCall } from "../../src/sandbox/past-call.ts";
+import type { SimulationReport } from "../../src/sandbox/simulate.ts";
+import { readManifests } from "../../src/model/manifest/load.ts";
+import { NOON } from "./support.ts";
+
+const manifests = readManifests([{ file: "m", text: "- {tool: t, effect: read, permission: p}" }]).all;
+const never = new AbortController().signal;
+
+function job(policy: string | null, task: Job["task"] = { kind: "simulate" }): Job {
+  const given = policy === null ? null : { text: policy, file: "policy" };
+  const common = { now_ms: NOON, environment: null, storeKey: "k" };
+  return { task, manifests, active: { version: 1 }, policy: given, ...common };
+}
+
+function past(n: number, args: PastCall["args"] = { n }): PastCall {
+  return {
+    run_id: `run-${Math.floor(n / 100)}`,
+    step: n % 100,
+    tool: "t",
+    actor: "bot",
+    tenant: null,
+    environment: null,
+    args,
+    result: null,
+    has_result: false,
+    decision: "allow",
+    reasons: [],
+    outcome: "succeeded",
+    manifest_version: "1",
+    risk_score: 0,
+    captured_ms: NOON - 1_000_000 + n,
+    expires_ms: NOON + 1,
+    redacted: false,
+    verdict: "allow",
+    depends_on: [],
+    mode: "enforce",
+    approval_used: false,
+    finished_ms: NOON - 1_000_000 + n,
+    logical_call: null,
+  };
+}
+
+async function* pages(n: number, make = past): AsyncGenerator<PastCall[]> {
+  for (let i = 0; i < n; i += 200) yield Array.from({ length: Math.min(200, n - i) }, (_, k) => make(i + k));
+}
+
+/** Patterns as heavy as a policy may hold, on texts as long as capture keeps. */
+const HEAVY = `version: 1\nrules:\n${Array.from(
+  { length: 60 },
+  (_, i) => `  - {id: r${i}, action: deny, when: [{path: $args.text, op: matches, value: "(a?){${200 + i}}b$"}]}`,
+).join("\n")}\n`;
+
+describe("a policy that takes too long", () => {
+  it("is stopped, and the next job runs", { timeout: 60_000 }, async () => {
+    const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 4_000, total_ms: 8_000 });
+    const heavy = host.run(job(HEAVY), pages(2_000, (n) => past(n, { text: "a".repeat(15_000) })), never);
+    await expect(heavy).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("took too much time"),
+    });
+    const report = JSON.parse(await host.run(job(null), pages(10), never)) as SimulationReport;
+    expect(report.summary.calls).toBe(10);
+  });
+
+  it("is stopped in its sum as well", { timeout: 60_000 }, async () => {
+    const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 30_000, total_ms: 5_000 });
+    const endless = async function* () {
+      for (let n = 0; ; n += 200) yield Array.from({ length: 200 }, (_, k) => past(n + k));
+    };
+    await expect(host.run(job(null), endless(), never)).rejects.toThrow("took too much time");
+  });
+
+  it("cannot take all memory", { timeout: 60_000 }, async () => {
+    const host = new SandboxHost({ ...JOB_LIMITS, heap_mb: 24 });
+    const plans = [{ name: "p", calls: Array.from({ length: 60_000 }, (_, n) => ({ tool: "t", args: { n } })) }];
+    const task = { kind: "speculate", plans, actor: "a" } as const;
+    await expect(host.run(job(null, task), pages(0), never)).rejects.toThrow("took too much memory");
+  });
+});
+
+describe("history", () => {
+  it("is read as the thread asks for it, a page ahead at most", { timeout: 120_000 }, async () => {
+    let given = 0;
+    let open = 0;
+    let most = 0;
+    const watched = async function* () {
+      for await (const page of pages(20_000)) {
+        given += page.length;
+        most = Math.max(most, ++open);
+        yield page;
+        open--;
+      }
+    };
+    const text = await new SandboxHost().run(job("version: 1\nlimits: [{id: l, max: 50, per: run, window: 1h}]"), watched(), never);
+    const report = JSON.parse(text) as SimulationReport;
+    expect(report.summary).toMatchObject({ calls: 20_000, runs: 200, newly_blocked: 10_000, unchanged: 10_000 });
+    expect([given, most]).toEqual([20_000, 1]);
+    expect(report.newly_blocked).toHaveLength(1_000);
+    expect(report.notes).toEqual(["newly_blocked lists the first 1000 of 10000 calls"]);
+    expect(report.changes).toEqual([
+      expect.objectContaining({ by: ["limit l"], calls: 10_000, runs: 200, run_ids: expect.any(Array) }),
+    ]);
+  });
+
+  it("that cannot be read fails the job, and an abort ends it", async () => {
+    const host = new SandboxHost();
+    // biome-ignore lint/correctness/useYield: it fails before it has anything to give
+    const broken = async function* (): AsyncGenerator<PastCall[]> {
+      throw new Error("the disk is gone");
+    };
+    await expect(host.run(job(null), broken(), never)).rejects.toThrow("the disk is gone");
+    const stop = new AbortController();
+    const waiting = async function* () {
+      stop.abort();
+      yield* pages(100_000);
+    };
+    await expect(host.run(job(null), waiting(), stop.signal)).rejects.toThrow("was stopped");
+    await expect(host.run(job(null), pages(1), AbortSignal.abort())).rejects.toThrow();
+  });
+});
+
+it("more jobs than it can take wait, and beyond that are refused", { timeout: 120_000 }, async () => {
+  const host = new SandboxHost();
+  const jobs = Array.from({ length: 19 }, () => host.run(job(null), pages(1), never).then(() => "ok", (error) => error.code));
+  const answers = await Promise.all(jobs);
+  expect(answers.filter((answer) => answer === "ok")).toHaveLength(18);
+  expect(answers.filter((answer) => answer === "too_many")).toHaveLength(1);
+});

@@ -1,0 +1,41 @@
+/** Starts a process that writes to a store until it is stopped, and knows what was acknowledged to it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+
+const SCRIPT = new URL("./store-hammer.ts", import.meta.url).pathname;
+
+export class Hammer {
+  readonly acked: string[] = [];
+  private readonly child: ChildProcess;
+
+  constructor(kind: string, folder: string, label: string) {
+    this.child = spawn(process.execPath, ["--import", "tsx", SCRIPT, kind, folder, label], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    let rest = "";
+    this.child.stdout!.on("data", (chunk) => {
+      const lines = (rest + String(chunk)).split("\n");
+      rest = lines.pop()!;
+      this.acked.push(...lines);
+    });
+  }
+
+  async untilAcked(count: number): Promise<void> {
+    const wanted = this.acked.length + count;
+    while (this.acked.length < wanted) {
+      if (this.child.exitCode !== null) throw new Error(`the writer ended with ${this.child.exitCode}`);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
+  /** Stops it where it stands. */
+  pause(): void {
+    this.child.kill("SIGSTOP");
+  }
+
+  async kill(): Promise<void> {
+    const closed = once(this.child.stdout!, "close");
+    this.child.kill("SIGKILL");
+    await closed;
+  }
+}
