@@ -5,7 +5,9 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openService } from "../app/service.ts";
+import { openRun } from "../app/operations/runs.ts";
+import { perform } from "../app/perform.ts";
+import { openService, type Service } from "../app/service.ts";
 import { KeyManager } from "../auth/manage.ts";
 import { loadSettings } from "../config/load.ts";
 import { startServer } from "../http/start.ts";
@@ -32,29 +34,36 @@ async function makeKeys(file: string): Promise<Record<Role, string>> {
   return keys;
 }
 
-function welcome(io: Io, url: string, keys: Record<Role, string>): void {
+/** Opened beforehand, so that the first line a newcomer pastes is already a decision. */
+async function openDemoRun(service: Service, key: string): Promise<string> {
+  const principal = await service.auth.authenticate(`Bearer ${key}`);
+  const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
+  const call = { app: service, principal, signal: new AbortController().signal, headers };
+  const body = { permissions: ["crm.read", "crm.write"], reason: "a newcomer's first run" };
+  const opened = (await perform(openRun, call, { params: {}, query: {}, body })) as { run_id: string };
+  return opened.run_id;
+}
+
+function welcome(io: Io, url: string, keys: Record<Role, string>, run: string): void {
   const { bold, dim } = io.color;
   const post = (path: string, body: string) =>
     `curl -s ${url}${path} -H 'authorization: Bearer ${keys.agent}' -H 'content-type: application/json' -d '${body}'`;
-  const run = `demo-${Date.now().toString(36)}`;
   const lines = [
     "",
     `${bold("svc is running")} at ${url}`,
+    `console       ${url}/console  (log in with the operator or admin key)`,
     `API document  ${url}/openapi.json`,
     "",
     bold("Keys of this demo (shown once):"),
     ...ROLES.map((role) => `  ${role.padEnd(9)} ${keys[role]}`),
     "",
-    bold("1. Open a run") + dim("  (a fixed scope of permissions)"),
-    `  ${post("/v1/runs", `{"run_id":"${run}","permissions":["crm.read","crm.write"]}`)}`,
-    "",
-    bold("2. Ask for a call that is in scope") + dim("  -> allow"),
+    bold("1. Ask for a call that is in scope") + dim("  -> allow"),
     `  ${post(`/v1/runs/${run}/intents`, '{"tool":"crm.get_contact","args":{"id":"c1"},"reason":"look a customer up"}')}`,
     "",
-    bold("3. Ask for one that is not") + dim("  -> block, with every reason"),
+    bold("2. Ask for one that is not") + dim("  -> block, with every reason"),
     `  ${post(`/v1/runs/${run}/intents`, '{"tool":"mail.send","args":{"to":"ann@example.com"},"reason":"say hello"}')}`,
     "",
-    bold("4. Read the trail") + dim("  (hash-chained, no argument values)"),
+    bold("3. Read the trail") + dim("  (hash-chained, no argument values)"),
     `  curl -s ${url}/v1/runs/${run}/export -H 'authorization: Bearer ${keys.auditor}'`,
     "",
     dim("Ctrl-C stops it. Everything it wrote lies in .demo/"),
@@ -84,7 +93,7 @@ async function demo(): Promise<void> {
   };
   const service = await openService(loadSettings({ flags, env, cwd: folder }), systemEnv);
   const listening = await startServer(service);
-  welcome(io, listening.url, keys);
+  welcome(io, listening.url, keys, await openDemoRun(service, keys.agent));
   await untilSignalled(async () => void (await service.reload()));
   await listening.stop();
 }

@@ -47,11 +47,11 @@ async function start(folder: string, npm: string) {
   let out = "";
   let err = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      out += text;
-    });
+    out += text;
+  });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      err += text;
-    });
+    err += text;
+  });
   onTestFinished(() => void child.kill("SIGKILL"));
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const ready = async () => {

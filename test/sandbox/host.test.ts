@@ -2,9 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { JOB_LIMITS, SandboxHost } from "../../src/app/sandbox/host.ts";
 import type { Job } from "../../src/app/sandbox/job.ts";
+import { readManifests } from "../../src/model/manifest/load.ts";
 import type { PastCall } from "../../src/sandbox/past-call.ts";
 import type { SimulationReport } from "../../src/sandbox/simulate.ts";
-import { readManifests } from "../../src/model/manifest/load.ts";
 import { NOON } from "./support.ts";
 
 const manifests = readManifests([{ file: "m", text: "- {tool: t, effect: read, permission: p}" }]).all;
@@ -51,13 +51,18 @@ async function* pages(n: number, make = past): AsyncGenerator<PastCall[]> {
 /** Patterns as heavy as a policy may hold, on texts as long as capture keeps. */
 const HEAVY = `version: 1\nrules:\n${Array.from(
   { length: 60 },
-  (_, i) => `  - {id: r${i}, action: deny, when: [{path: $args.text, op: matches, value: "(a?){${200 + i}}b$"}]}`,
+  (_, i) =>
+    `  - {id: r${i}, action: deny, when: [{path: $args.text, op: matches, value: "(a?){${200 + i}}b$"}]}`,
 ).join("\n")}\n`;
 
 describe("a policy that takes too long", () => {
   it("is stopped, and the next job runs", { timeout: 60_000 }, async () => {
     const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 4_000, total_ms: 8_000 });
-    const heavy = host.run(job(HEAVY), pages(2_000, (n) => past(n, { text: "a".repeat(15_000) })), never);
+    const heavy = host.run(
+      job(HEAVY),
+      pages(2_000, (n) => past(n, { text: "a".repeat(15_000) })),
+      never,
+    );
     await expect(heavy).rejects.toMatchObject({
       code: "invalid",
       message: expect.stringContaining("took too much time"),
@@ -76,7 +81,9 @@ describe("a policy that takes too long", () => {
 
   it("cannot take all memory", { timeout: 60_000 }, async () => {
     const host = new SandboxHost({ ...JOB_LIMITS, heap_mb: 24 });
-    const plans = [{ name: "p", calls: Array.from({ length: 60_000 }, (_, n) => ({ tool: "t", args: { n } })) }];
+    const plans = [
+      { name: "p", calls: Array.from({ length: 60_000 }, (_, n) => ({ tool: "t", args: { n } })) },
+    ];
     const task = { kind: "speculate", plans, actor: "a" } as const;
     await expect(host.run(job(null, task), pages(0), never)).rejects.toThrow("took too much memory");
   });
@@ -95,9 +102,18 @@ describe("history", () => {
         open--;
       }
     };
-    const text = await new SandboxHost().run(job("version: 1\nlimits: [{id: l, max: 50, per: run, window: 1h}]"), watched(), never);
+    const text = await new SandboxHost().run(
+      job("version: 1\nlimits: [{id: l, max: 50, per: run, window: 1h}]"),
+      watched(),
+      never,
+    );
     const report = JSON.parse(text) as SimulationReport;
-    expect(report.summary).toMatchObject({ calls: 20_000, runs: 200, newly_blocked: 10_000, unchanged: 10_000 });
+    expect(report.summary).toMatchObject({
+      calls: 20_000,
+      runs: 200,
+      newly_blocked: 10_000,
+      unchanged: 10_000,
+    });
     expect([given, most]).toEqual([20_000, 1]);
     expect(report.newly_blocked).toHaveLength(1_000);
     expect(report.notes).toEqual(["newly_blocked lists the first 1000 of 10000 calls"]);
@@ -125,7 +141,12 @@ describe("history", () => {
 
 it("more jobs than it can take wait, and beyond that are refused", { timeout: 120_000 }, async () => {
   const host = new SandboxHost();
-  const jobs = Array.from({ length: 19 }, () => host.run(job(null), pages(1), never).then(() => "ok", (error) => error.code));
+  const jobs = Array.from({ length: 19 }, () =>
+    host.run(job(null), pages(1), never).then(
+      () => "ok",
+      (error) => error.code,
+    ),
+  );
   const answers = await Promise.all(jobs);
   expect(answers.filter((answer) => answer === "ok")).toHaveLength(18);
   expect(answers.filter((answer) => answer === "too_many")).toHaveLength(1);

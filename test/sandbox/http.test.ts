@@ -1,7 +1,7 @@
 /** The routes: who may call them, what they take, and the thread that does the work. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { verifies } from "../support/verifies.ts";
 import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
 import { everythingOf } from "./support.ts";
 
 const MANIFESTS = `
@@ -114,7 +114,9 @@ describe("POST /v1/simulate", () => {
   it("is for operators", async () => {
     verifies("core.route.simulate", "ops.simulate.http-operator");
     const statuses = await Promise.all(
-      ["agent", ...LADDER].map(async (role) => (await on.call(role, "POST", "/v1/simulate", { since: "?" })).status),
+      ["agent", ...LADDER].map(
+        async (role) => (await on.call(role, "POST", "/v1/simulate", { since: "?" })).status,
+      ),
     );
     expect(statuses).toEqual([403, 403, 403, 400, 400]);
   });
@@ -124,9 +126,18 @@ describe("POST /v1/runs/{id}/replay", () => {
   it("replays with changes and a policy", async () => {
     verifies("ops.replay.http-body", "ops.replay-report.keys");
     const changes = [{ step: 1, tool: "crm.get", path: "$args.n", value: 9 }];
-    const { status, body } = await on.call("operator", "POST", "/v1/runs/a/replay", { policy: DENY, changes });
+    const { status, body } = await on.call("operator", "POST", "/v1/runs/a/replay", {
+      policy: DENY,
+      changes,
+    });
     expect(status).toBe(200);
-    expect(Object.keys(body)).toEqual(["baseline", "variant", "differences", "baseline_plan", "variant_plan"]);
+    expect(Object.keys(body)).toEqual([
+      "baseline",
+      "variant",
+      "differences",
+      "baseline_plan",
+      "variant_plan",
+    ]);
     expect(body.variant.map((one: { changed: boolean }) => one.changed)).toEqual([false, true, false]);
     expect(body.differences.map((one: { step: number }) => one.step)).toEqual([0, 1]);
     const plain = await on.call("operator", "POST", "/v1/runs/a/replay", {
@@ -146,7 +157,10 @@ describe("POST /v1/runs/{id}/replay", () => {
   });
 
   it.each([
-    [{ changes: [{ path: "$args.nope", value: 1 }] }, "$args.nope does not exist in any captured call of run a"],
+    [
+      { changes: [{ path: "$args.nope", value: 1 }] },
+      "$args.nope does not exist in any captured call of run a",
+    ],
     [{ changes: [{ path: "nope", value: 1 }] }, "is not a path"],
     [{ changes: [{ path: "$args.n" }] }, "changes[0].value: is required"],
     [{ changes: [{ step: -1, path: "$args.n", value: 1 }] }, "changes[0].step"],
@@ -174,7 +188,11 @@ describe("GET /v1/impact", () => {
     verifies("ops.impact.http", "core.route.impact", "ops.impact.capture-off");
     for (const server of [on, off]) {
       const args = encodeURIComponent('{"n":1}');
-      const { status, body } = await server.call("auditor", "GET", `/v1/impact?tool=crm.get&args=${args}&actor=bot`);
+      const { status, body } = await server.call(
+        "auditor",
+        "GET",
+        `/v1/impact?tool=crm.get&args=${args}&actor=bot`,
+      );
       expect([status, body.decision, body.actor]).toEqual([200, "allow", "bot"]);
     }
     expect((await on.call("auditor", "GET", "/v1/impact?tool=no.such")).body).toMatchObject({
@@ -216,7 +234,9 @@ describe("POST /v1/speculate", () => {
     ]);
     expect(other.plans[0].rollback_plan.actions[0]).toMatchObject({ args: { id: 7 } });
     const statuses = await Promise.all(
-      ["agent", ...LADDER].map(async (role) => (await off.call(role, "POST", "/v1/speculate", { plans: [] })).status),
+      ["agent", ...LADDER].map(
+        async (role) => (await off.call(role, "POST", "/v1/speculate", { plans: [] })).status,
+      ),
     );
     expect(statuses).toEqual([403, 400, 400, 400, 400]);
   });
@@ -236,7 +256,10 @@ describe("POST /v1/speculate", () => {
 
   it("a megabyte of policy is refused by its size or read in time", async () => {
     const plans = [{ name: "a", calls: [{ tool: "crm.get" }] }];
-    const rules = Array.from({ length: 8_000 }, (_, i) => `  - {id: r${i}, match: {tool: t${i}.*}, action: deny}`);
+    const rules = Array.from(
+      { length: 8_000 },
+      (_, i) => `  - {id: r${i}, match: {tool: t${i}.*}, action: deny}`,
+    );
     const policy = `version: 1\nrules:\n${rules.join("\n")}\n`;
     const { status, body } = await on.call("auditor", "POST", "/v1/speculate", { plans, policy });
     expect([status, body.recommended]).toEqual([200, "a"]);

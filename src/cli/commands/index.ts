@@ -27,6 +27,16 @@ export const COMMANDS: readonly CommandRow[] = [
     "stand between MCP clients and their tool servers",
     async () => (await import("./gateway.ts")).registerGateway,
   ),
+  row(
+    "init",
+    "draft manifests, a policy and a gateway config from a tool server",
+    async () => (await import("./init.ts")).registerInit,
+  ),
+  row(
+    "connect",
+    "point an MCP client at the gateway",
+    async () => (await import("./connect.ts")).registerConnect,
+  ),
   row("validate", "check tool manifests", async () => (await import("./validate.ts")).registerValidate),
   row("policy", "check a policy and run its tests", async () => (await import("./policy.ts")).registerPolicy),
   row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),

@@ -1,0 +1,68 @@
+/**
+ * Writing somebody else's file with a way back: what was there is kept beside it, and undoing restores it
+ * to the byte, but only while nobody else has changed the file since.
+ */
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { conflict, notFound } from "../../kernel/errors.ts";
+import { sha256Hex } from "../../kernel/hash.ts";
+
+interface Note {
+  /** Null where there was no file. */
+  before: string | null;
+  /** The hash of what was written. */
+  written: string;
+}
+
+const backupOf = (path: string) => `${path}.svc-backup`;
+
+export async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** Answers where the backup lies. A second change keeps the first backup: undo leads back to the beginning. */
+export async function writeWithBackup(path: string, text: string): Promise<string> {
+  const before = await readIfThere(path);
+  const earlier = await readNote(path);
+  const unbroken = earlier !== null && before !== null && earlier.written === sha256Hex(before);
+  const note: Note = { before: unbroken ? earlier.before : before, written: sha256Hex(text) };
+  await mkdir(dirname(path), { recursive: true });
+  await replace(backupOf(path), JSON.stringify(note));
+  await replace(path, text);
+  return backupOf(path);
+}
+
+export async function undoWrite(path: string): Promise<"restored" | "removed"> {
+  const note = await readNote(path);
+  if (note === null) throw notFound(`there is nothing to undo: no ${backupOf(path)}`);
+  const now = await readIfThere(path);
+  if (now === null || sha256Hex(now) !== note.written) {
+    throw conflict(`${path} was changed since; what was there before is in ${backupOf(path)}`);
+  }
+  if (note.before === null) await rm(path);
+  else await replace(path, note.before);
+  await rm(backupOf(path));
+  return note.before === null ? "removed" : "restored";
+}
+
+async function readNote(path: string): Promise<Note | null> {
+  const text = await readIfThere(backupOf(path));
+  if (text === null) return null;
+  try {
+    return JSON.parse(text) as Note;
+  } catch {
+    return null;
+  }
+}
+
+/** Whole or not at all: a client that reads it meanwhile sees one of the two. */
+async function replace(path: string, text: string): Promise<void> {
+  const fresh = `${path}.${process.pid}.new`;
+  await writeFile(fresh, text, { mode: 0o600 });
+  await rename(fresh, path);
+}
