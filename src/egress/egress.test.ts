@@ -2,6 +2,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { selfSigned } from "../../test/golden/notify/support/certificate.ts";
 import { type Answer, type Receiver, startReceiver } from "../../test/golden/notify/support/receivers.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { createEgress, type Egress } from "./egress.ts";
 import { EgressRefused } from "./refusal.ts";
 
@@ -141,6 +142,7 @@ describe("redirects", () => {
     };
 
   it("follows three and refuses a fourth", async () => {
+    verifies("ops.egress.redirects-three", "ops.limit.redirects");
     const three = await receiver(chain(3));
     expect(text((await newEgress().request(three.url("/0"))).body)).toBe("end");
     const four = await receiver(chain(4));
@@ -157,6 +159,7 @@ describe("redirects", () => {
     ["http://user:pass@other.test/", "userinfo"],
     ["http://[bad", "redirect_target"],
   ])("refuses one to %s by rule %s", async (location, rule) => {
+    verifies("ops.egress.redirects-checked");
     const server = await receiver(redirectTo(location));
     expect(await ruleOf(newEgress().request(server.url()))).toBe(rule);
     expect(await ruleOf(newEgress().fetch(server.url()))).toBe(rule);

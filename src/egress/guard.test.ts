@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { startReceiver } from "../../test/golden/notify/support/receivers.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "./egress.ts";
 import type { ResolvedAddress } from "./guard.ts";
 import { EgressRefused } from "./refusal.ts";
@@ -49,6 +50,7 @@ describe("allow list", () => {
     [["0:0:0:0:0:0:0:1"], "http://[::1]/", null],
     [["169.254.169.254", "*"], "http://169.254.169.254/", "metadata"],
   ] as const)("%j lets %s: %s", async (allow, url, want) => {
+    verifies("ops.egress.allow", "contract.readings.egress-empty", "contract.readings.egress-globs");
     expect(await rule(allow as string[] | undefined, url)).toBe(want);
   });
 
@@ -97,12 +99,14 @@ describe("addresses that are no place to send to", () => {
     ["https://user@a.example/", "userinfo"],
     ["http://.../", "url"],
   ])("%s is refused by rule %s", async (url, rule) => {
+    verifies("ops.egress.schemes");
     expect((await egress.check(url))?.rule).toBe(rule);
     expect(await refusedBy(egress.request(url))).toBe(rule);
     expect(await refusedBy(egress.fetch(url))).toBe(rule);
   });
 
   it("names rule and region and never the path", async () => {
+    verifies("ops.egress.region-shown", "ops.egress.region-label", "ops.egress.metadata-refused");
     const refused = await egress.check("http://169.254.169.254/secret-path?token=1");
     expect(refused?.message).toBe(
       'egress rule "metadata" refuses 169.254.169.254 (region eu-1): it leads to a cloud metadata address',
@@ -121,6 +125,7 @@ describe("addresses that are no place to send to", () => {
 
 describe("resolution", () => {
   it("refuses a set of addresses in which one is private", async () => {
+    verifies("ops.egress.block-private");
     const receiver = await startReceiver();
     closers.push(receiver.close);
     for (const set of [[PUBLIC, LOOPBACK], [LOOPBACK, PUBLIC], [LOOPBACK]]) {
@@ -135,6 +140,7 @@ describe("resolution", () => {
   });
 
   it("is not fooled by a name that changes its address between check and connection", async () => {
+    verifies("ops.egress.resolved-first");
     const receiver = await startReceiver();
     closers.push(receiver.close);
     let calls = 0;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { principal, testEngine } from "../../test/support/engine.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { ageUnit, breakGlassUnit, decideUnit } from "./approvals/decide-request.ts";
 import { preApproveUnit } from "./approvals/pre-approve.ts";
 import { haltUnit, resumeUnit } from "./halts.ts";
@@ -33,6 +34,17 @@ const engine = () => testEngine({ manifests: MANIFESTS, policy: POLICY });
 
 describe("an intent", () => {
   it("is allowed, journaled and finished", async () => {
+    verifies(
+      "core.purpose.decides-by-manifest",
+      "core.intent.answer-allow",
+      "core.step-state.intended",
+      "core.step-state.intended-record",
+      "core.event.intended",
+      "core.route.outcome-200",
+      "contract.event.exact-flows",
+      "core.purpose.every-decision-on-ledger",
+      "core.purpose.every-outcome-on-ledger",
+    );
     const e = engine();
     const run = await e.open(bot, { run_id: "r", permissions });
     expect(await e.intent(bot, "r", "crm.open", {})).toEqual({ decision: "allow", step: 0 });
@@ -53,6 +65,16 @@ describe("an intent", () => {
   });
 
   it("is blocked with every reason, in pipeline order", async () => {
+    verifies(
+      "contract.combine.all-reasons",
+      "core.reason.scope",
+      "core.manifest.permission-in-scope",
+      "core.purpose.decides-by-scope",
+      "core.intent.answer-block",
+      "core.intent.block-has-no-step",
+      "core.event.blocked",
+      "core.step-state.blocked-record",
+    );
     const e = engine();
     await e.open(bot, { run_id: "r", permissions: ["crm.read"] });
     await e.store.transact(haltUnit(e.core, "root", { reason: "stop", tool: "crm.*" }));
@@ -74,6 +96,14 @@ describe("an intent", () => {
   });
 
   it("knows tools without a manifest, drafts and deprecated ones, by mode", async () => {
+    verifies(
+      "contract.readings.unmanifested-enforce",
+      "contract.readings.unmanifested-advise",
+      "contract.readings.unmanifested-observe",
+      "core.reason.no-manifest",
+      "contract.manifest.draft-not-registered",
+      "core.purpose.three-answers",
+    );
     const e = engine();
     for (const mode of ["enforce", "observe", "advise"] as const)
       await e.open(bot, { run_id: mode, permissions, mode });
@@ -116,6 +146,7 @@ describe("an intent", () => {
   });
 
   it("is refused while the same logical call stands, across runs, and free again after it failed", async () => {
+    verifies("core.manifest.idempotency", "core.manifest.idempotency-frees");
     const e = engine();
     await e.open(bot, { run_id: "a", permissions });
     await e.open(bot, { run_id: "b", permissions });
@@ -135,6 +166,7 @@ describe("an intent", () => {
   });
 
   it("may depend only on earlier steps that did not fall", async () => {
+    verifies("contract.readings.depends-on-400");
     const e = engine();
     await e.open(bot, { run_id: "r", permissions });
     await e.intent(bot, "r", "old.read", {});
@@ -148,6 +180,7 @@ describe("an intent", () => {
   });
 
   it("counts limits only for calls that go ahead", async () => {
+    verifies("core.purpose.decides-by-policy");
     const e = engine();
     await e.open(bot, { run_id: "r", permissions });
     for (const wanted of ["allow", "allow", "block"]) {
@@ -170,6 +203,7 @@ describe("an intent", () => {
   });
 
   it("never lets another principal in, nor says that the run exists", async () => {
+    verifies("core.purpose.intent-needs-run");
     const e = engine();
     await e.open(bot, { run_id: "r", permissions });
     const stranger = e.intent(principal("eve"), "r", "crm.open", {});
@@ -227,6 +261,24 @@ describe("an approval", () => {
   ) => e.store.transact(decideUnit(e.core, who, id, { decision, note: "ok" }, []));
 
   it("is asked for once, used once, and only for the same arguments", async () => {
+    verifies(
+      "contract.approval.same-request",
+      "contract.approval.covers-one",
+      "core.approval-state.pending",
+      "core.approval-state.intent-blocked",
+      "core.approval-state.approve-records",
+      "core.approval-state.approve-ledger",
+      "core.approval-state.consumed",
+      "core.approval-state.consumed-ledger",
+      "core.approval-state.used-once",
+      "core.approval-state.other-arguments",
+      "core.event.approved-approver",
+      "core.event.approved-engine",
+      "contract.event.request-is-blocked-record",
+      "core.route.intents-approval-reason",
+      "core.purpose.decides-by-approvals",
+      "core.reason.policy-rule",
+    );
     const { e, id } = await pending();
     const again = await ask(e);
     expect(again).toEqual({
@@ -262,6 +314,7 @@ describe("an approval", () => {
   });
 
   it("is not enough when the policy became stricter meanwhile", async () => {
+    verifies("contract.approval.re-evaluated");
     const { e, id } = await pending();
     await decideAs(e, ann, id, "approve");
     e.usePolicy(
@@ -273,6 +326,11 @@ describe("an approval", () => {
   });
 
   it("expires, once approved too, and then a new one is needed", async () => {
+    verifies(
+      "contract.readings.approved-expires",
+      "contract.event.approval-expired",
+      "contract.approval.ttl-default",
+    );
     const { e, id } = await pending();
     await decideAs(e, ann, id, "approve");
     await e.env.advance(25 * 3_600_000);
@@ -287,6 +345,7 @@ describe("an approval", () => {
   });
 
   it("denied, opens a new request for the same call", async () => {
+    verifies("contract.readings.denied-new-request", "contract.event.denied");
     const { e, id } = await pending();
     await decideAs(e, ann, id, "deny");
     expect(requested(await ask(e))).not.toBe(id);
@@ -294,6 +353,7 @@ describe("an approval", () => {
   });
 
   it("needs its quorum of different people from the right groups", async () => {
+    verifies("contract.policy.approval-groups", "contract.policy.approval-quorum");
     const e = engine();
     e.usePolicy(
       POLICY.replace(
@@ -312,6 +372,7 @@ describe("an approval", () => {
   });
 
   it("may not be decided by the one who asked, under four_eyes", async () => {
+    verifies("contract.approval.four-eyes");
     const e = engine();
     e.usePolicy(`${POLICY}\napprovals: {four_eyes: true}`);
     await e.open(bot, { run_id: "r", permissions });
@@ -323,6 +384,11 @@ describe("an approval", () => {
   });
 
   it("can be forced by an admin, given ahead, and escalates in time", async () => {
+    verifies(
+      "contract.http.break-glass-ledger",
+      "contract.http.pre-approve-ledger",
+      "contract.policy.approval-escalation",
+    );
     const { e, id } = await pending();
     await e.store.transact(breakGlassUnit(e.core, principal("root", "admin"), id, "site is down"));
     expect(await ask(e)).toMatchObject({ decision: "allow" });
@@ -356,6 +422,7 @@ describe("an approval", () => {
   });
 
   it("has a cap per run", async () => {
+    verifies("contract.policy.max-open-per-run");
     const e = engine();
     e.usePolicy(`${POLICY}\napprovals: {max_open_per_run: 2}`);
     await e.open(bot, { run_id: "r", permissions });

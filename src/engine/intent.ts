@@ -9,7 +9,14 @@ import { type Asking, type Core, ENGINE } from "./core.ts";
 import { decide } from "./decide/decide.ts";
 import type { Facts } from "./decide/facts.ts";
 import type { Decision, Verdict } from "./decide/verdict.ts";
-import { type Gathered, gather, hashArgsOnce, type IntentInput, intentNeeds, type RunFacts } from "./gather.ts";
+import {
+  type Gathered,
+  gather,
+  hashArgsOnce,
+  type IntentInput,
+  intentNeeds,
+  type RunFacts,
+} from "./gather.ts";
 import { compensationKey, runToolKey, stepKey } from "./keys.ts";
 import { loadRun, unknownRun } from "./load-run.ts";
 import { appendRunRecord } from "./records.ts";

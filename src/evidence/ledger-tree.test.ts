@@ -8,6 +8,7 @@ import type { MemoryStore } from "../store/memory/store.ts";
 import { BLOCK, LedgerTree, treeOf } from "./ledger-tree.ts";
 import { readRecordLine } from "./record.ts";
 import { verifyBundle } from "./verify-bundle.ts";
+import { verifyStoreLedger } from "./verify-ledger.ts";
 
 function bodyOf(line: string): string {
   return (readRecordLine(line) as { body: string }).body;
@@ -83,6 +84,15 @@ describe("the tree of a ledger", () => {
     seen.lines = 0;
     await treeOf(store).snapshot();
     expect(seen.lines).toBe(10);
+  });
+
+  it("lets another thread hash a large ledger", async () => {
+    const store = await storeOf([]);
+    const draft = { ts_ms: 1, event: "reloaded", actor: "x" } as const;
+    await append(store, Array(20_500).fill(draft));
+    const snapshot = await treeOf(store).snapshot();
+    const { root, records } = await verifyStoreLedger(store, { tree: true, threads: 2 });
+    expect([snapshot.records, snapshot.tree.root]).toEqual([records, root]);
   });
 
   it("makes bundles of a run in a large ledger that verify", async () => {

@@ -41,8 +41,8 @@ export interface VerifyOptions {
 /** What one thread takes at a time. */
 const CHUNK_BYTES = 2 * 1_048_576;
 /** Below this, starting threads takes longer than the work. */
-const PARALLEL_BYTES = 16 * 1_048_576;
-const PARALLEL_RECORDS = 25_000;
+const PARALLEL_BYTES = 48 * 1_048_576;
+const PARALLEL_RECORDS = 100_000;
 const PAGE = 2_048;
 /** How long a line that another process is writing may take to be finished. */
 const LINE_WAIT_MS = 50;

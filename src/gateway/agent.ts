@@ -134,6 +134,7 @@ export class AgentPeer {
         args,
         meta: { ...meta, ...this.envelope(route, context) },
         route,
+        rounds: this.era === "modern" && Object.keys(this.offer(route, context)).length > 0,
         more: context.retried,
         cancellation: context.cancellation,
         session: this,
@@ -161,11 +162,15 @@ export class AgentPeer {
   private envelope(route: Route | undefined, { envelope }: RequestContext): JsonObject {
     if (envelope === undefined || route?.upstream.current?.era !== "modern") return {};
     const level = envelope[LOG_LEVEL_META_KEY];
-    const offer = offered(route.upstream.spec.passthrough, envelope[CLIENT_CAPABILITIES_META_KEY] as never);
+    const offer = this.offer(route, { envelope });
     return {
       ...(level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level }),
       ...(Object.keys(offer).length === 0 ? {} : { [CLIENT_CAPABILITIES_META_KEY]: offer as JsonObject }),
     };
+  }
+
+  private offer(route: Route | undefined, { envelope }: Pick<RequestContext, "envelope">) {
+    return offered(route?.upstream.spec.passthrough ?? [], envelope?.[CLIENT_CAPABILITIES_META_KEY] as never);
   }
 
   /** Older revisions know only objects as structured content; the SDK wraps anything else for them. */

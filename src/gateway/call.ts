@@ -38,6 +38,8 @@ export interface ToolCall {
   meta: JsonObject;
   /** Undefined where no upstream offers the tool. */
   route: Route | undefined;
+  /** Whether the client can be asked for input with an answer, and may be. */
+  rounds: boolean;
   /** Further parameters that go upstream as they are. */
   more?: JsonObject | undefined;
   cancellation: Cancellation;
@@ -118,8 +120,9 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
     const own = await call.own?.();
     const params = { ...call.more, arguments: call.args, ...forwardedMeta(call.meta) };
-    const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress };
-    return answered(await upstream.callTool(route.name, route.definition, params, options, own));
+    const fulfil = own !== undefined;
+    const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
+    return answered(await upstream.callTool(route.name, route.definition, params, options, own), call.rounds);
   } catch (error) {
     return unanswered(error, call, upstream.spec.timeout_ms);
   } finally {
@@ -133,9 +136,11 @@ function forwardedMeta(meta: JsonObject): { _meta?: JsonObject } {
   return kept.length === 0 ? {} : { _meta: Object.fromEntries(kept) };
 }
 
-function answered(result: JsonObject): End {
+function answered(result: JsonObject, rounds: boolean): End {
   if (result["resultType"] === "input_required") {
-    return { status: "failed", text: "the tool asks for input before it runs", answer: result };
+    // The call did not run; when the client repeats it with the input, that is a call of its own.
+    if (rounds) return { status: "failed", text: "the tool asks for input before it runs", answer: result };
+    return failed("the tool asks for input, which its upstream's passthrough does not allow");
   }
   if (result["isError"] === true) return { status: "failed", text: errorText(result), answer: result };
   return { status: "succeeded", result: resultValue(result), answer: result };

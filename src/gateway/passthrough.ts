@@ -127,7 +127,11 @@ export class Passthrough {
     }
     const { name } = named;
     if (typeof name !== "string") throw invalidParams(`${method}: name or uri is required`);
-    return candidates.flatMap((upstream): Target[] => {
+    const owner = this.owners.get(`prompts ${name}`);
+    // Who shows it under this name comes first, then whose prefix it carries, then the rest.
+    const rank = (upstream: Upstream) => (upstream === owner ? 0 : upstream.spec.namespace ? 1 : 2);
+    const order = [...candidates].sort((a, b) => rank(a) - rank(b));
+    return order.flatMap((upstream): Target[] => {
       const prefix = upstream.spec.namespace ? `${upstream.name}.` : "";
       if (!name.startsWith(prefix)) return [];
       const own = { ...named, name: name.slice(prefix.length) };

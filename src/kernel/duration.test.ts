@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import { parseDuration, parseSince, showDuration } from "./duration.ts";
 
 const NOW = Date.parse("2026-06-15T12:00:00Z");
@@ -11,7 +12,10 @@ describe("durations", () => {
     ["2h", 7_200_000],
     ["7d", 604_800_000],
     ["1w", 604_800_000],
-  ])("%s", (text, ms) => expect(parseDuration(text)).toBe(ms));
+  ])("%s", (text, ms) => {
+    verifies("contract.duration.units");
+    expect(parseDuration(text)).toBe(ms);
+  });
 
   it.each(["", "7", "-1d", "1.5h", "1e9d", "7 d", "7D", "1y", "99999999999d"])("refuses %j", (text) => {
     expect(() => parseDuration(text, "ttl")).toThrow(/^ttl: .*not a duration/);

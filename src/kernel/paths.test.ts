@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import { fillTemplate, parsePath, readPath, templatePaths, tryPath } from "./paths.ts";
 
 const values = { args: { a: { "any name": [1, { b: 2 }] }, list: [0] }, result: { id: "x" } };
@@ -16,6 +17,7 @@ describe("paths", () => {
     ["$args.list[9]", undefined],
     ["$args.a[0]", undefined],
   ])("%s", (source, wanted) => {
+    verifies("contract.path.segments", "contract.path.own-properties");
     expect(readPath(parsePath(source), values)).toEqual(wanted);
   });
 
@@ -31,6 +33,7 @@ describe("paths", () => {
     "$argsx",
     "$args a",
   ])("refuses %j", (source) => {
+    verifies("contract.path.roots");
     expect(tryPath(source)).toBeUndefined();
     expect(() => parsePath(source)).toThrow("is not a path");
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import { canonical } from "../kernel/canonical.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
@@ -17,6 +18,13 @@ describe("ledger records", () => {
   } as const;
 
   it("are canonical JSON with the hash of everything else", () => {
+    verifies(
+      "contract.record.hash",
+      "contract.record.genesis",
+      "contract.record.seq-from-0",
+      "core.record.seq",
+      "core.record.event",
+    );
     const { record, line } = sealRecord(draft, EMPTY_HEAD);
     expect(line).toBe(canonical(JSON.parse(line) as Json));
     const { hash, ...rest } = JSON.parse(line) as Record<string, Json>;
@@ -26,6 +34,7 @@ describe("ledger records", () => {
   });
 
   it("leave absent fields out and link to their predecessor", () => {
+    verifies("contract.record.absent-left-out", "contract.record.prev", "core.record.hash-linked");
     const first = sealRecord(draft, EMPTY_HEAD).record;
     const { line } = sealRecord({ ts_ms: 2, event: "halted", actor: "x" }, { records: 1, hash: first.hash });
     expect(Object.keys(JSON.parse(line))).toEqual(["actor", "event", "hash", "prev", "seq", "ts_ms"]);

@@ -3,6 +3,7 @@ import { SMTPServer } from "smtp-server";
 import { afterEach, describe, expect, it } from "vitest";
 import { selfSigned } from "../../test/golden/notify/support/certificate.ts";
 import { CONFIGS, CONTEXT, EVENTS } from "../../test/golden/notify/support/samples.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
 import type { MailDelivery } from "./channel.ts";
 import { renderFor } from "./channels/table.ts";
@@ -160,6 +161,7 @@ describe("mail", () => {
   });
 
   it("is stopped by the egress rules like everything else", async () => {
+    verifies("contract.readings.egress-smtp");
     const strict = createEgress(
       { block_private: true },
       { lookup: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]) },

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type Answer, type Receiver, startReceiver } from "../../test/golden/notify/support/receivers.ts";
 import { APPROVAL, CONFIGS, EVENTS } from "../../test/golden/notify/support/samples.ts";
 import { SERVICES } from "../../test/golden/notify/support/services.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
 import { type Env, systemEnv } from "../kernel/env.ts";
 import { hmacHex } from "../kernel/hash.ts";
@@ -59,6 +60,7 @@ const hook = (url: string, more: object = {}): ChannelConfig => ({
 
 describe("delivery", () => {
   it("reaches every kind of HTTP channel in the form that its service takes", async () => {
+    verifies("ops.notify.alert", "ops.notify.retention-purged");
     const service = await receiver((request, response) => {
       const kind = request.path.split("/")[1] as keyof typeof SERVICES;
       const fits = SERVICES[kind]?.safeParse(JSON.parse(request.body)).success ?? true;
@@ -86,6 +88,7 @@ describe("delivery", () => {
   });
 
   it("sends a channel only the events it asked for", async () => {
+    verifies("contract.notify.default-events", "ops.channel.webhook-events");
     const alerts = await receiver();
     const all = await receiver();
     const { notifier, idle } = setUp([
@@ -99,6 +102,7 @@ describe("delivery", () => {
   });
 
   it("tells the older approval webhook of approval requests, beside the channels", async () => {
+    verifies("ops.channel.approval-webhook");
     const older = await receiver();
     const channel = await receiver();
     const { notifier, idle } = setUp([hook(channel.url())], { approval_webhook: older.url("/approvals") });
@@ -120,6 +124,7 @@ describe("delivery", () => {
   });
 
   it("takes credentials out of every text before it leaves", async () => {
+    verifies("contract.values.text-redacted-notification");
     const server = await receiver();
     const redact = (text: string) => text.replaceAll(/AKIA\w+/g, "[REDACTED:aws]");
     const { notifier, idle } = setUp([hook(server.url())], {}, { redact });
@@ -132,6 +137,7 @@ describe("delivery", () => {
 
 describe("retries", () => {
   it("tries three times more, waiting longer each time, and then logs a warning", async () => {
+    verifies("contract.notify.retries");
     const server = await receiver((_request, response) => response.writeHead(503).end("busy"));
     const { notifier, idle, warnings, sleeps } = setUp([hook(server.url("/secret-path"))]);
     notifier.notify(EVENTS.alert);
@@ -196,6 +202,7 @@ describe("retries", () => {
   });
 
   it("warns with the rule when the egress rules refuse, and does not try again", async () => {
+    verifies("ops.egress.covers-notifications", "ops.error.egress-names-rule");
     const { notifier, idle, warnings } = setUp([hook("http://169.254.169.254/latest")]);
     notifier.notify(EVENTS.alert);
     await idle();

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import { consoleLinks } from "./links.ts";
 import { clip, inert, listed, plain, tagless } from "./text.ts";
 
@@ -44,6 +45,7 @@ describe("text", () => {
 
 describe("console links", () => {
   it("stand on either base", () => {
+    verifies("ops.channel.console-url");
     for (const base of [
       "https://s.example",
       "https://s.example/",

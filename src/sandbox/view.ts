@@ -28,8 +28,11 @@ export interface RecordCount {
   records: number;
 }
 
-type Reader<N extends TableName> = (key: string, found: Tables[N] | undefined) => Tables[N] | undefined;
-type Readers = { [N in TableName]?: Reader<N> };
+type Reader<N extends TableName> = (
+  found: Tables[N] | undefined,
+  assume: Assumptions,
+  key: string,
+) => Tables[N] | undefined;
 
 const APPROVED_ID = "sandbox";
 
@@ -37,13 +40,11 @@ export class SandboxTx implements Tx {
   private readonly tx: Tx;
   private readonly count: RecordCount;
   private readonly assume: Assumptions;
-  private readonly readers: Readers;
 
   constructor(tx: Tx, count: RecordCount, assume: Assumptions) {
     this.tx = tx;
     this.count = count;
     this.assume = assume;
-    this.readers = readersFor(assume);
   }
 
   get head(): Head {
@@ -52,8 +53,8 @@ export class SandboxTx implements Tx {
 
   get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
     const found = this.tx.get(table, this.address(table, key));
-    const reader = this.readers[table] as Reader<N> | undefined;
-    return reader === undefined ? found : reader(key, found);
+    const reader = READERS[table] as Reader<N> | undefined;
+    return reader === undefined ? found : reader(found, this.assume, key);
   }
 
   put<N extends TableName>(table: N, key: string, doc: Tables[N]): void {
@@ -76,18 +77,21 @@ export class SandboxTx implements Tx {
 /** Approvals in the sandbox are assumptions; none is ever asked for or spent. */
 const UNKEPT: ReadonlySet<TableName> = new Set(["approvals", "approval_slots"]);
 
-function readersFor(assume: Assumptions): Readers {
-  const assumed = new Set([...assume.prerequisites].map((tool) => runToolKey(assume.run_id, tool)));
-  return {
-    runs: (_key, found) => found && { ...found, next_step: assume.step },
-    run_tools: (key, found) =>
-      assumed.has(key) && (found?.standing ?? 0) === 0
-        ? { run_id: assume.run_id, tool: "", calls: 1, ...found, standing: 1 }
-        : found,
-    idempotency: (_key, found) => (found === undefined || assume.released(found) ? undefined : found),
-    approval_slots: () => (assume.approved ? { id: APPROVED_ID } : undefined),
-    approvals: (key) => (assume.approved && key === APPROVED_ID ? APPROVED : undefined),
-  };
+/** Where the sandbox sees something else than the store holds. */
+const READERS: { readonly [N in TableName]?: Reader<N> } = {
+  runs: (found, { step }) => found && { ...found, next_step: step },
+  run_tools: (found, assume, key) =>
+    (found?.standing ?? 0) === 0 && isAssumed(assume, key)
+      ? { run_id: assume.run_id, tool: "", calls: 1, ...found, standing: 1 }
+      : found,
+  idempotency: (found, assume) => (found === undefined || assume.released(found) ? undefined : found),
+  approval_slots: (_found, { approved }) => (approved ? { id: APPROVED_ID } : undefined),
+  approvals: (_found, { approved }, key) => (approved && key === APPROVED_ID ? APPROVED : undefined),
+};
+
+function isAssumed({ run_id, prerequisites }: Assumptions, key: string): boolean {
+  for (const tool of prerequisites) if (runToolKey(run_id, tool) === key) return true;
+  return false;
 }
 
 /** As by break-glass: it covers whatever terms the policy makes. */

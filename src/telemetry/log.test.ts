@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import { createLogger, type LogSettings, logSchema } from "./log.ts";
 import { createRequestLog } from "./request-log.ts";
 import { lineSink } from "./sink.ts";
@@ -17,6 +18,7 @@ const parsed = (lines: string[]) => lines.map((line) => JSON.parse(line) as Reco
 
 describe("engine log", () => {
   it("writes JSON lines with level, time, msg and fields", () => {
+    verifies("ops.log.json-fields");
     const { lines, log } = logger();
     log.warn("anchor failed", { sink: "webhook", attempt: 2 });
     expect(lines).toEqual([
@@ -36,6 +38,7 @@ describe("engine log", () => {
   });
 
   it("takes credentials out of every string, at any depth, in names and in errors", () => {
+    verifies("ops.log.redacts-patterns");
     const { lines, log } = logger();
     log.info("key sk_live_abc in text", {
       note: "sk_live_abc",
@@ -65,6 +68,7 @@ describe("engine log", () => {
     "x-svc-signature",
     "routing_key",
   ])("hides the whole value of a field named %s", (name) => {
+    verifies("ops.log.redacts-fields");
     const { lines, log } = logger();
     log.info("x", { [name]: "plain-value", deep: { [name]: { a: ["plain-value"] } } });
     expect(lines.join("")).not.toContain("plain-value");

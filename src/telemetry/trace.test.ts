@@ -2,6 +2,7 @@ import { JsonTraceSerializer } from "@opentelemetry/otlp-transformer";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Answer, startReceiver } from "../../test/golden/notify/support/receivers.ts";
+import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
 import { type Env, systemEnv } from "../kernel/env.ts";
 import { createLogger } from "./log.ts";
@@ -35,6 +36,14 @@ afterEach(async () => {
 
 describe("spans", () => {
   it("makes one span of a step, from intended to its outcome", () => {
+    verifies(
+      "ops.trace.attr-run-and-step",
+      "ops.trace.attr-tool-and-actor",
+      "ops.trace.attr-effect",
+      "ops.trace.attr-event",
+      "ops.trace.attr-seq",
+      "ops.trace.no-values",
+    );
     const spans = new SpanBuilder();
     const start = record("intended", { effect: "compensable", reason: "new customer" });
     expect(spans.add(start)).toEqual([]);
@@ -105,6 +114,7 @@ describe("spans", () => {
   });
 
   it("derives the trace id from the run id alone", () => {
+    verifies("ops.trace.one-trace-per-run");
     expect(traceId({ run_id: "a", hash: "1" })).toBe(traceId({ run_id: "a", hash: "2" }));
     expect(traceId({ run_id: "a", hash: "1" })).toMatch(/^[0-9a-f]{32}$/);
     expect(traceId({ run_id: "a", hash: "1" })).not.toBe(traceId({ run_id: "b", hash: "1" }));
@@ -157,6 +167,7 @@ function manualEnv() {
 
 describe("export", () => {
   it("is field for field what the official serializer writes", async () => {
+    verifies("ops.trace.otlp-json", "ops.trace.service-name", "ops.trace.environment");
     const { collector, tracer, batches } = await setUp(undefined, {
       environment: "prod",
       headers: { "x-team": "k" },
@@ -208,6 +219,7 @@ describe("export", () => {
   });
 
   it("sends fifty at once, and the rest after five seconds", async () => {
+    verifies("ops.trace.batch-50", "ops.trace.batch-5s");
     const { env, waits } = manualEnv();
     const { collector, tracer, spans } = await setUp(undefined, {}, env);
     tracer.record(Array.from({ length: 60 }, () => record("blocked", { step: undefined })));
@@ -245,6 +257,7 @@ describe("export", () => {
     ["a refusal of the collector", "http://127.0.0.1:1", 400],
     ["a refusal by the egress rules", "http://169.254.169.254", 200],
   ])("drops a batch after %s and logs it", async (_name, endpoint, status) => {
+    verifies("ops.trace.guarded", "ops.egress.covers-traces", "ops.trace.failure");
     const { env, waits } = manualEnv();
     const more = status === 200 ? { endpoint } : {};
     const { tracer, lines } = await setUp(

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
 
 const MANIFESTS = `
 - {tool: crm.get, effect: read, permission: crm.read}
@@ -18,6 +19,7 @@ const manifests = file("manifests.yaml", MANIFESTS);
 
 describe("svc validate", () => {
   it("counts valid manifests", async () => {
+    verifies("core.validate.ok-line", "core.validate.ok-exit", "core.cli.validate");
     expect(await svc(["validate", manifests])).toEqual({
       code: 0,
       out: "ok: 2 tool manifests valid\n",
@@ -26,6 +28,7 @@ describe("svc validate", () => {
   });
 
   it("lists one error per invalid entry and exits 1", async () => {
+    verifies("core.validate.one-error-per-entry", "core.validate.error-exit");
     const bad = file(
       "bad.yaml",
       "- {tool: a, effect: odd, permission: p}\n- {tool: b}\n- {tool: c, effect: read, permission: p}\n",
@@ -80,6 +83,7 @@ describe("the command line", () => {
   });
 
   it("turns the kill switch on and off", async () => {
+    verifies("core.cli.kill-switch");
     const kill = join(folder, "kill");
     expect((await svc(["kill-switch", "on", kill])).code).toBe(0);
     expect(existsSync(kill)).toBe(true);
@@ -135,6 +139,13 @@ describe.each(["files", "sqlite"])("a data folder of the %s store", (store) => {
   });
 
   it("is served, halted, exported and resolved from both sides at once", async () => {
+    verifies(
+      "core.purpose.shared-ledger",
+      "core.purpose.shared-halts",
+      "contract.readings.export-same-bytes",
+      "core.cli.runs",
+      "core.cli.resolve",
+    );
     expect(readFileSync(keys, "utf8")).not.toContain(agent);
     await call(agent, "POST", "/v1/runs", { run_id: "r1", permissions: ["crm.read"] });
     const ask = async (tool = "crm.get") =>

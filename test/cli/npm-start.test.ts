@@ -39,8 +39,8 @@ fs.symlinkSync(${JSON.stringify(join(ROOT, "node_modules"))}, "node_modules");
   };
 }
 
-async function start(folder: string, npm: string) {
-  const child = spawn(process.execPath, ["scripts/start.mjs"], {
+async function start(folder: string, script: string, npm: string) {
+  const child = spawn(process.execPath, [script], {
     cwd: folder,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: "0", npm_execpath: npm },
   });
@@ -76,7 +76,7 @@ const hasCurl = (process.env["PATH"] ?? "").split(":").some((path) => existsSync
 describe("npm start", () => {
   it.skipIf(!hasCurl)(
     "is enough in a fresh clone, and its lines can be pasted",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       verifies(
         "contract.start.npm-start",
@@ -86,7 +86,7 @@ describe("npm start", () => {
         "contract.start.npm-start-prints-curl",
       );
       const { folder, npm, installs } = freshClone();
-      const demo = await start(folder, npm);
+      const demo = await start(folder, "scripts/start.mjs", npm);
       expect(installs()).toEqual(["ci --include=dev"]);
       const text = demo.out();
       const url = /svc is running at (http:\S+)/.exec(text)![1]!;

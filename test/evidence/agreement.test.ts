@@ -134,7 +134,7 @@ describe("three verifiers agree", () => {
         { name: `${name}, indented`, text: JSON.stringify(JSON.parse(String(text)), null, 2), holds: true },
         { name: `${name}, CR LF`, text: String(text).replaceAll("\n", "\r\n"), holds: true },
       ]);
-        await agree("bundle", [...good, ...relaid.slice(0, 60), ...changed, ...damaged]);
+      await agree("bundle", [...good, ...relaid.slice(0, 60), ...changed, ...damaged]);
     },
     TIME,
   );

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
 
 let s: TestServer;
 beforeAll(async () => {
@@ -21,6 +22,22 @@ const ask = (id: string, tool: string, args: unknown = {}, more = {}, headers = 
 
 describe("agent routes", () => {
   it("open a run, ask, report, read", async () => {
+    verifies(
+      "contract.run.fields",
+      "contract.run.absent-is-null",
+      "contract.run.generated-id",
+      "contract.step.fields",
+      "core.run.actor-key-name",
+      "core.run.mode-default",
+      "core.run.creation-response",
+      "core.step.tool-and-reason",
+      "core.step.effect-and-status",
+      "core.route.runs-post-201",
+      "core.route.runs-post-run-id",
+      "core.route.runs-get",
+      "core.route.runs-get-own",
+      "core.route.run-get",
+    );
     const opened = await s.call("agent", "POST", "/v1/runs", { permissions: ["crm.write"] });
     expect(opened.status).toBe(201);
     expect(opened.body).toEqual({
@@ -81,6 +98,12 @@ describe("agent routes", () => {
   });
 
   it("hide other agents' runs, on every route, with the same words as for none", async () => {
+    verifies(
+      "core.route.run-get-foreign-404",
+      "core.route.run-get-404",
+      "core.http.foreign-run-404",
+      "contract.readings.admin-without-agent",
+    );
     const id = await run();
     for (const [method, path] of [
       ["GET", ""],
@@ -116,6 +139,11 @@ describe("agent routes", () => {
     ["{", "invalid JSON"],
     ["", "permissions"],
   ])("refuse to open a run with %j", async (body, why) => {
+    verifies(
+      "core.route.runs-post-permissions",
+      "core.route.runs-post-400-body",
+      "contract.http.unknown-field",
+    );
     const { status, body: answer } = await s.call("agent", "POST", "/v1/runs", body);
     expect(status).toBe(400);
     expect(Object.keys(answer)).toEqual(["error"]);
@@ -159,6 +187,7 @@ describe("agent routes", () => {
   });
 
   it("give a retry with the same Idempotency-Key the first answer", async () => {
+    verifies("contract.http.idempotency-intent", "contract.http.idempotency-outcome");
     const id = await run();
     const key = { "idempotency-key": "k1" };
     expect((await ask(id, "crm.get", { a: 1 }, {}, key)).body).toEqual({ decision: "allow", step: 0 });
@@ -186,6 +215,12 @@ describe("agent routes", () => {
   });
 
   it("export the trail as JSON lines or as one object", async () => {
+    verifies(
+      "contract.readings.export-ndjson",
+      "contract.readings.export-json",
+      "core.route.export",
+      "core.event.trail-http",
+    );
     const id = await run();
     await ask(id, "crm.get");
     await ask(id, "nope");

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
 import { dueMessages } from "../../src/alerts/manager.ts";
 import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
 
 let s: TestServer;
 beforeEach(async () => {
@@ -21,6 +22,15 @@ const MINUTE = 60_000;
 
 describe("alerts", () => {
   it("raise a denial spike at its threshold, for fifteen minutes", async () => {
+    verifies(
+      "contract.http.alerts",
+      "ops.alert.titled",
+      "ops.alert.blocked-message",
+      "ops.alerts.route-live",
+      "ops.alerts.denial-spike",
+      "ops.alerts.window",
+      "core.route.alerts",
+    );
     await ask("nope");
     await ask("nope");
     expect(await kinds()).toEqual([]);
@@ -43,6 +53,7 @@ describe("alerts", () => {
   });
 
   it("tell of unknown outcomes after an hour, and of halts, until they are mended", async () => {
+    verifies("ops.alert.unknown-outcome-message", "ops.alerts.unresolved-outcome", "ops.alerts.halted");
     await ask("crm.get");
     await s.env.advance(60 * MINUTE);
     expect(await kinds()).toEqual([]);
@@ -64,6 +75,11 @@ describe("alerts", () => {
   });
 
   it("tell of break-glass, expired requests, calls without a manifest, refused credentials", async () => {
+    verifies(
+      "contract.http.break-glass-alert",
+      "contract.alert.approval-expired",
+      "contract.alert.unmanifested-call",
+    );
     const { reasons } = (await ask("mail.send")).body;
     const id = /apr_[0-9a-f-]{36}/.exec(reasons.at(-1))![0];
     await s.call("admin", "POST", `/v1/approvals/${id}/break-glass`, { reason: "site is down" });
@@ -75,6 +91,12 @@ describe("alerts", () => {
   });
 
   it("are sent once over all processes, reminded of, and resolved", async () => {
+    verifies(
+      "ops.alert-state.raised-once",
+      "ops.alert-state.reminded",
+      "ops.alert-state.resolved",
+      "ops.alerts.state-in-store",
+    );
     const { core } = s.app;
     const due = async () =>
       (await dueMessages(core, await evaluateAlerts(core, s.app.settings.alerts), 60 * MINUTE)).map((m) => [

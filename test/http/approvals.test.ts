@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
 
 const POLICY = `
 version: 1
@@ -37,6 +38,13 @@ async function pending(): Promise<{ run: string; id: string; again(): Promise<un
 
 describe("approval routes", () => {
   it("list requests with argument names and never values", async () => {
+    verifies(
+      "contract.approval.fields",
+      "core.approval.id-form",
+      "core.approval.names-not-values",
+      "core.route.approvals",
+      "core.route.approvals-status",
+    );
     const { id, run } = await pending();
     const { body } = await s.call("auditor", "GET", "/v1/approvals?status=pending");
     const found = body.approvals.find((one: { id: string }) => one.id === id);
@@ -69,6 +77,17 @@ describe("approval routes", () => {
   });
 
   it("approve with a note, once, and the call passes once", async () => {
+    verifies(
+      "core.route.approve",
+      "core.route.approve-note",
+      "core.route.approve-403",
+      "core.route.approve-decided-409",
+      "core.error.409-approval",
+      "core.approval.decided-by",
+      "core.approval.note-optional",
+      "core.approval-state.approve",
+      "core.purpose.approver-decides",
+    );
     const { id, again } = await pending();
     expect(await s.call("auditor", "POST", `/v1/approvals/${id}/approve`)).toMatchObject({
       status: 403,
@@ -87,6 +106,7 @@ describe("approval routes", () => {
   });
 
   it("answer a waiting reader as soon as somebody decides", async () => {
+    verifies("core.route.deny", "core.approval-state.deny");
     const { id } = await pending();
     const waiting = s.call("agent", "GET", `/v1/approvals/${id}?wait=60`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -97,6 +117,11 @@ describe("approval routes", () => {
   });
 
   it("break glass needs an admin and a reason", async () => {
+    verifies(
+      "core.route.break-glass-admin",
+      "contract.http.break-glass-reason",
+      "contract.http.break-glass-answer",
+    );
     const { id, again } = await pending();
     const path = `/v1/approvals/${id}/break-glass`;
     expect((await s.call("operator", "POST", path, { reason: "long enough" })).status).toBe(403);
@@ -109,6 +134,7 @@ describe("approval routes", () => {
   });
 
   it("pre-approve exactly one call", async () => {
+    verifies("core.route.pre-approve", "contract.http.pre-approve");
     const { run } = await pending();
     const body = { tool: "mail.send", args: { to: "x" }, note: "planned", ttl: "1h" };
     const made = await s.call("approver", "POST", `/v1/runs/${run}/approvals`, body);
@@ -126,6 +152,17 @@ describe("approval routes", () => {
   });
 
   it("delegations lend authority, for a time, without chains", async () => {
+    verifies(
+      "contract.delegation.lends",
+      "contract.delegation.expiry-required",
+      "contract.delegation.recorded",
+      "contract.delegation.no-chains",
+      "contract.http.delegations-get",
+      "contract.http.delegations-post",
+      "contract.http.delegations-delete",
+      "core.route.delegations-read",
+      "core.route.delegations-write",
+    );
     const inDays = (days: number) => new Date(s.env.now() + days * 86_400_000).toISOString();
     const lend = (key: string, body: object) =>
       s.call(key, "POST", "/v1/delegations", { to: "auditor", reason: "holiday", ...body });
@@ -182,6 +219,13 @@ describe("chat actions", () => {
   };
 
   it("decide as the mapped person, once per signature", async () => {
+    verifies(
+      "core.route.chat-signature",
+      "contract.http.chat-payload",
+      "contract.http.chat-headers",
+      "contract.http.chat-replay",
+      "contract.http.chat-users",
+    );
     const { id } = await pending();
     expect((await press(id, { user: "U2" })).status).toBe(403);
     expect((await press(id, { user: "U3" })).status).toBe(403);
@@ -196,6 +240,7 @@ describe("chat actions", () => {
   });
 
   it("refuse what is old, early, unsigned, or malformed", async () => {
+    verifies("contract.http.chat-old");
     const { id } = await pending();
     expect((await press(id, { at: s.env.now() - 301_000 })).status).toBe(401);
     expect((await press(id, { at: s.env.now() + 301_000 })).status).toBe(401);

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
 
 let s: TestServer;
 beforeAll(async () => {
@@ -14,6 +15,14 @@ const MANIFEST = { tool: "new.tool", effect: "read", permission: "new.read", ver
 
 describe("the registry", () => {
   it("is not there without a folder", async () => {
+    verifies(
+      "core.route.registry-404",
+      "core.error.message-registry",
+      "ops.error.registry",
+      "core.http.not-enabled-404",
+      "core.error.404-feature",
+      "contract.readings.role-before-feature",
+    );
     const off = await testServer();
     expect(await off.call("operator", "GET", "/v1/registry")).toMatchObject({
       status: 404,
@@ -23,6 +32,15 @@ describe("the registry", () => {
   });
 
   it("takes a manifest from draft to approved to deprecated", async () => {
+    verifies(
+      "core.route.registry-get",
+      "core.route.registry-draft",
+      "core.route.registry-approve",
+      "core.route.registry-deprecate",
+      "contract.event.manifests",
+      "contract.http.registry-manifests",
+      "core.purpose.admin-publishes",
+    );
     await s.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: ["new.read"] });
     const ask = async () =>
       (await s.call("agent", "POST", "/v1/runs/r/intents", { tool: "new.tool", args: {}, reason: "r" })).body
@@ -87,6 +105,16 @@ describe("the registry", () => {
   });
 
   it("puts a policy version in force at once", async () => {
+    verifies(
+      "core.route.registry-policy",
+      "core.route.registry-activate",
+      "contract.http.registry-policy",
+      "contract.http.registry-policy-400",
+      "contract.http.registry-policy-status",
+      "core.error.400-policy",
+      "core.version.policy-folder",
+      "core.version.policy-activate",
+    );
     const publish = (yaml: string, note?: string) =>
       s.call("operator", "POST", "/v1/registry/policy", { yaml, ...(note ? { note } : {}) });
     const deny =

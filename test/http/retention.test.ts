@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
 
 const MANIFESTS = `
 - {tool: crm.get, effect: read, permission: p}
@@ -36,6 +37,7 @@ const apply = async (body: object = {}) => (await s.call("admin", "POST", "/v1/r
 
 describe("retention", () => {
   it("is not there without the section", async () => {
+    verifies("ops.retention-route.404", "core.error.message-retention", "ops.retention.off-without-section");
     const off = await testServer();
     for (const [method, path] of [
       ["GET", "/v1/holds"],
@@ -53,6 +55,26 @@ describe("retention", () => {
   });
 
   it("keeps a run for the longest that anything asks for, and deletes what is due", async () => {
+    verifies(
+      "contract.http.retention-plan",
+      "contract.http.retention-apply",
+      "ops.retention.longest-wins",
+      "ops.retention.match-tool",
+      "ops.retention-state.decision-keep",
+      "ops.retention-state.decision-due",
+      "ops.retention-state.decision-evidence",
+      "ops.retention-state.deleted-on-apply",
+      "ops.retention-state.purged-record",
+      "ops.retention-state.due",
+      "ops.retention.keeps-ledger",
+      "ops.retention.deletes-state",
+      "core.event.purged",
+      "core.purpose.ledger-never-deleted",
+      "core.error.evidence-required",
+      "ops.retention.evidence-skipped",
+      "core.manifest.audit-evidence-forces-bundle",
+      "contract.readings.retention-days",
+    );
     await run("plain", "crm.get");
     await run("long", "crm.keep");
     await run("proof", "crm.prove");
@@ -80,7 +102,9 @@ describe("retention", () => {
       },
     ]);
     expect((await s.call("auditor", "GET", "/v1/runs/plain")).status).toBe(404);
-    expect((await s.call("agent", "POST", "/v1/runs", { run_id: "plain", permissions: [] })).status).toBe(409);
+    expect((await s.call("agent", "POST", "/v1/runs", { run_id: "plain", permissions: [] })).status).toBe(
+      409,
+    );
     const after = (await s.call("auditor", "GET", "/v1/runs/plain/export")).text;
     expect(after.startsWith(before)).toBe(true);
     const last = JSON.parse(after.trimEnd().split("\n").at(-1)!);
@@ -97,6 +121,15 @@ describe("retention", () => {
   });
 
   it("archives, verifies, then deletes; never overwrites, never follows a link", async () => {
+    verifies(
+      "contract.http.archive-no-overwrite",
+      "contract.http.archive-not-inside",
+      "ops.retention.archive-first",
+      "ops.retention.archive-configured-key",
+      "ops.retention.purged-detail",
+      "ops.retention-route.apply",
+      "ops.evidence.one-key-archives",
+    );
     await run("proof", "crm.prove");
     await run("link", "crm.get");
     await s.env.advance(31 * DAY);
@@ -121,6 +154,25 @@ describe("retention", () => {
   });
 
   it("is stopped by a legal hold until it is released", async () => {
+    verifies(
+      "contract.http.holds-get",
+      "contract.http.holds-post",
+      "contract.http.holds-delete",
+      "ops.hold.id-form",
+      "ops.hold.scope-tool",
+      "ops.hold.scope-actor",
+      "ops.hold.no-scope-refused",
+      "ops.hold.reason-length",
+      "ops.hold.released-kept",
+      "ops.hold-state.release",
+      "ops.retention-state.decision-held",
+      "ops.retention.held-message",
+      "ops.holds-route.get",
+      "ops.holds-route.post",
+      "ops.holds-route.delete",
+      "ops.error.hold-no-scope",
+      "ops.error.hold-short-reason",
+    );
     await run("a", "crm.get");
     await run("b", "crm.keep");
     const place = (body: object) => s.call("admin", "POST", "/v1/holds", body);

@@ -5,6 +5,7 @@ import { OPERATIONS } from "../../src/app/operations/index.ts";
 import { hasRole, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
 
 const ROLES: Role[] = ["agent", "auditor", "approver", "operator", "admin"];
 const BAD = ["disabled", "expired", "early", "garbage"];
@@ -39,10 +40,12 @@ const ask = (key: string | null, op: Operation, run?: string) =>
 
 describe.each(OPERATIONS.map((op) => [`${op.method} ${op.path}`, op] as const))("%s", (_, op) => {
   it("needs a valid credential", async () => {
+    verifies("core.http.bearer-required", "core.auth.missing-401", "core.auth.invalid-401", "core.error.401");
     for (const key of [null, ...BAD]) expect([key, (await ask(key, op)).status]).toEqual([key, 401]);
   });
 
   it("answers each role by its own table", async () => {
+    verifies("core.http.roles-cumulative", "core.auth.agent-approvals-403", "core.error.message-approver");
     for (const role of ROLES) {
       const { status, body } = await ask(role, op);
       const allowed = op.any_role || hasRole(principal(role, role), op.role);
@@ -65,6 +68,7 @@ describe.each(
   ),
 )("%s", (_, op) => {
   it("hides another agent's run", async () => {
+    verifies("contract.readings.foreign-run-404");
     const foreign = await ask("agent", op, "foreign");
     const none = await ask("agent", op, "none");
     expect(foreign.status).toBe(404);

@@ -5,6 +5,7 @@ import { BlockedError, connect, open, type RemoteSvc, type Svc, UncertainError }
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
 
 const folder = tempDir("library");
 const MANIFESTS = `
@@ -28,12 +29,14 @@ function behaves(svc: () => Svc | RemoteSvc): void {
   const openRun = () => (svc() as Svc).run({ actor: "bot", permissions });
 
   it("calls, and gives the function's own result back", async () => {
+    verifies("contract.library.call", "contract.library.run", "core.purpose.agent-executes");
     const run = await openRun();
     expect(await run.call(make(1), async (step) => ({ id: 1, step }))).toEqual({ id: 1, step: 0 });
     expect(await run.call({ tool: "thing.look", args: {}, reason: "r" }, () => "plain")).toBe("plain");
   });
 
   it("throws BlockedError with reasons and the approval that waits", async () => {
+    verifies("contract.readings.blocked-error");
     const run = await openRun();
     let ran = false;
     const blocked = run.call({ tool: "thing.ask", args: {}, reason: "r" }, () => {
@@ -49,6 +52,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
   });
 
   it("records what was thrown: failed, or uncertain when nobody can know", async () => {
+    verifies("contract.readings.call-failed", "contract.readings.call-uncertain");
     const run = await openRun();
     await expect(run.call(make(1), () => Promise.reject(new Error("boom")))).rejects.toThrow("boom");
     await expect(run.call(make(2), () => Promise.reject(new UncertainError("hm")))).rejects.toThrow("hm");

@@ -202,16 +202,19 @@ describe("bad plans", () => {
     );
   });
 
-  it("a hundred thousand calls are only many", { timeout: 120_000 }, async () => {
+  it("a hundred thousand calls are only many", async () => {
     const s = await capturing();
-    const calls = Array.from({ length: 100_000 }, (_, n) =>
-      call(n % 2 === 0 ? "crm.open" : "pay.charge", { amount: n }),
-    );
-    const plan = await one(s, calls);
-    expect(plan).toMatchObject({ calls: 100_000, blocked_at: null, rank: 0, fully_reversible: true });
-    expect(plan.rollback_plan.actions).toHaveLength(100_000);
+    const calls = Array.from({ length: 100_000 }, (_, n) => call("pay.charge", { amount: n }));
+    const plan = await one(s, calls, "version: 1\nlimits: [{id: most, max: 3000, per: run, window: 1h}]");
+    expect(plan).toMatchObject({
+      calls: 100_000,
+      blocked_at: { call: 3_000, by: ["limit most"] },
+      rank: 10_000,
+      fully_reversible: true,
+    });
+    expect(plan.rollback_plan.actions).toHaveLength(3_000);
     expect(plan.notes).toHaveLength(101);
-    expect(plan.notes.at(-1)).toBe("49900 more notes are not listed");
+    expect(plan.notes.at(-1)).toBe("2901 more notes are not listed");
   });
 
   it("leave the real ledger and runs as they are", async () => {

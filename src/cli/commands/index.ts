@@ -37,6 +37,11 @@ export const COMMANDS: readonly CommandRow[] = [
     "point an MCP client at the gateway",
     async () => (await import("./connect.ts")).registerConnect,
   ),
+  row(
+    "console",
+    "open the console on this machine",
+    async () => (await import("./console.ts")).registerConsole,
+  ),
   row("validate", "check tool manifests", async () => (await import("./validate.ts")).registerValidate),
   row("policy", "check a policy and run its tests", async () => (await import("./policy.ts")).registerPolicy),
   row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),

@@ -3,6 +3,7 @@
  * makes it risky, whether it can be undone, and, where calls are captured, its redacted arguments.
  */
 import type { Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalView } from "../../model/approval.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import { checkRisk } from "../../model/policy/risk.ts";
@@ -22,10 +23,11 @@ export interface Judgeable {
 const RULE_SECTIONS = ["rules", "limits", "budgets", "windows", "freezes"] as const;
 
 /** The requests that somebody can still decide, the oldest first. */
-export async function openApprovals(ctx: Ctx, limit: number): Promise<ApprovalView[]> {
+export async function openApprovals(ctx: Ctx): Promise<ApprovalView[]> {
+  const limit = String(LIMITS.page_max);
   const lists = await Promise.all(
     ["pending", "escalated"].map((status) =>
-      ctx.call<{ approvals: ApprovalView[] }>("GET /v1/approvals", { query: { status, limit: String(limit) } }),
+      ctx.call<{ approvals: ApprovalView[] }>("GET /v1/approvals", { query: { status, limit } }),
     ),
   );
   return lists.flatMap(({ approvals }) => approvals).sort((a, b) => a.requested_ms - b.requested_ms);

@@ -27,7 +27,7 @@ const tabs = (at: "waiting" | "decided"): Html =>
   html`<nav class="tabs" aria-label="Approvals"><a href="${PATH}"${at === "waiting" ? html` aria-current="page"` : null}>Waiting</a><a href="${PATH}/decided"${at === "decided" ? html` aria-current="page"` : null}>Decided</a></nav>`;
 
 async function waiting(ctx: Ctx): Promise<Answer> {
-  const open = await openApprovals(ctx, MOST_CARDS);
+  const open = await openApprovals(ctx);
   const shown = open.slice(0, MOST_CARDS);
   const may_decide = await mayDecide(ctx);
   const judged = await Promise.all(shown.map((approval) => judgeable(ctx, approval)));
@@ -38,7 +38,7 @@ ${tabs("waiting")}
     shown.length === 0
       ? nobodyWaits()
       : html`${bulk ? bulkBar(ctx, shown.length) : null}${judged.map((one) => approvalCard(ctx, one, { may_decide, bulk }))}`
-  }${open.length > MOST_CARDS ? html`<p class="soft">The oldest ${MOST_CARDS} are shown; the others come up as these are decided.</p>` : null}</div>
+  }${open.length > MOST_CARDS ? html`<p class="soft">${MOST_CARDS} of ${open.length} are shown; the others come up as these are decided.</p>` : null}</div>
 ${await delegationsCard(ctx)}`;
   return { page: { title: "Approvals", nav: "approvals", body, live: PATH } };
 }
@@ -104,7 +104,7 @@ async function decideOne(ctx: Ctx): Promise<Answer> {
 async function decideMany(ctx: Ctx): Promise<Answer> {
   const verb = readVerb(ctx);
   const chosen = ctx.form.all("id");
-  const ids = ctx.form.checked("all") ? (await openApprovals(ctx, MOST_CARDS)).slice(0, MOST_CARDS).map(({ id }) => id) : chosen;
+  const ids = ctx.form.checked("all") ? (await openApprovals(ctx)).slice(0, MOST_CARDS).map(({ id }) => id) : chosen;
   if (ids.length === 0) throw invalid("choose at least one request");
   if (ids.length > MOST_CARDS) throw invalid(`at most ${MOST_CARDS} requests at once`);
   const problems: SvcError[] = [];

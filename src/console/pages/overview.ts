@@ -22,7 +22,7 @@ async function overview(ctx: Ctx): Promise<Answer> {
   const now = core.env.now();
   const [day, open, alerts, attention, head] = await Promise.all([
     ctx.counts.lastDay(now),
-    openApprovals(ctx, 100),
+    openApprovals(ctx),
     ctx.call<{ alerts: Alert[] }>("GET /v1/alerts"),
     ctx.call<{ runs: FoundRun[] }>("GET /v1/search/runs", { query: { attention: "1", limit: String(FEW) } }),
     core.store.head(),
@@ -78,7 +78,7 @@ function tiles(
     tile("Calls in 24 hours", calls.toLocaleString("en"), refused === 0 ? "none blocked" : `${refused} blocked`, "/console/runs"),
     tile(
       "Waiting for approval",
-      open.length >= 100 ? "100+" : String(open.length),
+      open.length.toLocaleString("en"),
       oldest === undefined ? "nobody waits" : `the oldest for ${span(now - oldest.requested_ms)}`,
       "/console/approvals",
       open.length > 0 ? "warn" : "",

@@ -44,12 +44,10 @@ const stepLinks = (steps: readonly number[]) => joined(steps.map((step) => html`
 function stepItem(ctx: Ctx, run: RunView, step: StepView, needed: readonly number[]): Html {
   const unknown = UNKNOWN.has(step.status);
   return html`<li class="step ${stepTone(step.status)}" id="step-${step.step}" tabindex="-1">
-<div class="step-head"><span class="step-number">${step.step}</span><code class="step-tool">${step.tool}</code>${stepMark(step.status)}${effectMark(step.effect)}${
-    step.risk_score > 0 ? html`<span class="soft">risk ${step.risk_score}</span>` : null
-  }<span class="step-time">${when(step.intended_ms)}${step.finished_ms === null ? null : html` <span class="soft">took ${took(step.finished_ms - step.intended_ms)}</span>`}</span></div>
+<div class="step-head"><span class="step-number">${step.step}</span><code class="step-tool">${step.tool}</code>${stepMark(step.status)}${effectMark(step.effect)}<span class="step-time">${when(step.intended_ms)}${step.finished_ms === null ? null : html` · <span class="soft">took ${took(step.finished_ms - step.intended_ms)}</span>`}</span></div>
 <p class="step-reason">${step.reason}</p>
 ${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
-<p class="step-foot">${step.depends_on.length === 0 ? null : html`<span>needs ${stepLinks(step.depends_on)}</span>`}${
+<p class="step-foot">${step.risk_score > 0 ? html`<span>risk ${step.risk_score}</span>` : null}${step.depends_on.length === 0 ? null : html`<span>needs ${stepLinks(step.depends_on)}</span>`}${
     needed.length === 0 ? null : html`<span>needed by ${stepLinks(needed)}</span>`
   }${step.compensation_tool === null ? null : html`<span>undone by <code>${step.compensation_tool}</code></span>`}${
     step.manifest_version === null ? null : html`<span>manifest ${step.manifest_version}</span>`

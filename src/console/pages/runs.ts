@@ -4,10 +4,11 @@ import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { html, type Html } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
-import { checkbox, input, select } from "../parts/forms.ts";
+import { input, select } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
 import { mark, plural } from "../parts/marks.ts";
 import { ago } from "../parts/time.ts";
+import { openApprovals } from "./approval-data.ts";
 
 const FIELDS = ["q", "actor", "tool", "tenant", "mode", "status", "since", "attention", "cursor"] as const;
 const SINCE = [
@@ -27,17 +28,19 @@ async function runs(ctx: Ctx): Promise<Answer> {
   const found = await ctx.call<{ runs: FoundRun[]; next_cursor: string | null }>("GET /v1/search/runs", { query });
   const filtered = Object.keys(query).length > 0;
   const now = ctx.app.core.env.now();
+  const waiting = new Set((await openApprovals(ctx)).map(({ run_id }) => run_id));
   const body = html`${pageHead("Runs", "What agents did, one run at a time.", attentionToggle(query))}
 ${filters(query)}
 ${card(
   { title: filtered ? "Found" : "Newest first", id: "runs", live: true },
-  found.runs.length === 0 ? noRuns(filtered) : runsTable(found.runs, now),
+  found.runs.length === 0 ? noRuns(filtered) : runsTable(found.runs, now, waiting),
   pager("/console/runs", query, found.next_cursor),
 )}`;
   return { page: { title: "Runs", nav: "runs", body, live: `/console/runs?${new URLSearchParams(query)}` } };
 }
 
-export function runsTable(runs: readonly FoundRun[], now: number): Html {
+/** `waiting`: the runs with a request that nobody has decided yet. */
+export function runsTable(runs: readonly FoundRun[], now: number, waiting: ReadonlySet<string>): Html {
   return table(
     "Runs",
     ["Run", "Actor", "Mode", "Steps", "State", "Opened"],
@@ -46,14 +49,16 @@ export function runsTable(runs: readonly FoundRun[], now: number): Html {
       html`${run.actor}${run.tenant === null ? "" : html` <span class="soft">${run.tenant}</span>`}`,
       run.mode === "enforce" ? html`<span class="soft">enforce</span>` : mark("info", run.mode),
       String(run.steps),
-      run.attention
-        ? mark("warn", "needs attention")
-        : run.unresolved > 0
-          ? mark("info", `${plural(run.unresolved, "step")} open`)
-          : html`<span class="soft">settled</span>`,
+      runState(run, waiting.has(run.run_id)),
       ago(run.created_ms, now),
     ]),
   );
+}
+
+function runState(run: FoundRun, waits: boolean): Html {
+  if (run.attention) return mark("warn", "needs attention");
+  if (waits) return mark("info", "waits for approval");
+  return run.unresolved > 0 ? mark("info", `${plural(run.unresolved, "step")} open`) : html`<span class="soft">settled</span>`;
 }
 
 function attentionToggle(query: Record<string, string>): Html {
@@ -72,8 +77,7 @@ ${input({ label: "Tool", name: "tool", value: value("tool") })}
 ${select({ label: "Step status", name: "status", value: value("status"), choices: [["", "any"], ...STEP_STATUSES.map((status) => [status, status.replaceAll("_", " ")] as const)] })}
 ${select({ label: "Mode", name: "mode", value: value("mode"), choices: [["", "any"], ...MODES.map((mode) => [mode, mode] as const)] })}
 ${select({ label: "Opened", name: "since", value: value("since"), choices: SINCE })}
-${checkbox("attention", "Needing attention", query["attention"] === "1")}
-<button type="submit" class="primary">Search</button></form>`;
+${query["attention"] === "1" ? html`<input type="hidden" name="attention" value="1">` : null}<button type="submit" class="primary">Search</button></form>`;
 }
 
 function noRuns(filtered: boolean): Html {

@@ -57,7 +57,7 @@ export function legend(totals: Record<DecisionName, number>): Html {
 /** 1, 2, 5, 10, 20, ...: an axis that ends on a round number. */
 function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) ?? value;
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value) ?? value;
 }
 
 function tick(value: number): string {

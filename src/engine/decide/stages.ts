@@ -34,7 +34,8 @@ const lifecycle: Stage = ({ manifest, run }) => {
   return [{ force: "mode", reason: "no manifest is registered for this tool: its only manifest is a draft" }];
 };
 
-const objections: Stage = ({ objections = [] }) => objections.map((reason): Refusal => ({ force: "mode", reason }));
+const objections: Stage = ({ objections = [] }) =>
+  objections.map((reason): Refusal => ({ force: "mode", reason }));
 
 const scope: Stage = ({ manifest, run }) => {
   if (manifest === null || run.scope.permissions.includes(manifest.permission)) return [];

@@ -282,7 +282,8 @@ describe("the table of runs", () => {
     const seed = newRunSeed();
     const [whole, part] = [new RunTable(seed), new RunTable(seed)];
     const id = (n: number) => idBytes(`run_${n}`);
-    for (let n = 0; n < 5_000; n++) expect(part.countRecord(id(n), 0, id(n).byteLength, 0, n)).toBeUndefined();
+    for (let n = 0; n < 5_000; n++)
+      expect(part.countRecord(id(n), 0, id(n).byteLength, 0, n)).toBeUndefined();
     expect(whole.join(part.spans())).toBeUndefined();
     expect(whole.count).toBe(5_000);
     part.clear();

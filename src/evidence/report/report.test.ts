@@ -183,6 +183,22 @@ describe("a run report", async () => {
     expect(pdfText(await runReportPdf(left))).toContain("made from the ledger alone");
   });
 
+  it("of a run whose stored scope was edited says so, and trusts the ledger instead", async () => {
+    const { store } = await story();
+    const run = (await store.get("runs", "r1"))!;
+    const widened = { ...run, scope: { ...run.scope, permissions: ["everything"] } };
+    await store.transact({ run: (tx) => tx.put("runs", "r1", widened) });
+    const found = await collectRunReport(store, "r1", context);
+    expect(found).toMatchObject({
+      without: "changed",
+      run: null,
+      problem: expect.stringContaining("scope seal mismatch"),
+    });
+    expect(found.steps).toHaveLength(8);
+    expect(runReportHtml(found)).toContain("changed behind the service");
+    expect(runReportHtml(found)).not.toContain("everything");
+  });
+
   it("says when the trail does not verify, and what is no run", async () => {
     const records = engine.store.records.bind(engine.store);
     engine.store.records = async (query) =>

@@ -1,7 +1,7 @@
 /** The run report as one HTML page. */
 import { html } from "hono/html";
 import { code, facts, type Markup, page, table, tag, text } from "./page.ts";
-import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts } from "./run.ts";
+import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
 import { plural, time } from "./text.ts";
 import { timeline } from "./timeline.ts";
 
@@ -31,7 +31,7 @@ ${facts([
   return page(`Run ${report.run_id}`, body);
 }
 
-function verdict({ problem, outlook, steps }: RunReport): Markup {
+function verdict({ problem, without, steps }: RunReport): Markup {
   const lines: Markup[] = [];
   if (problem !== null) {
     lines.push(
@@ -45,10 +45,7 @@ function verdict({ problem, outlook, steps }: RunReport): Markup {
     );
   const failed = steps.filter(({ status }) => status === "compensation_failed").length;
   if (failed > 0) lines.push(html`<p class="verdict bad">${plural(failed, "step")} could not be undone.</p>`);
-  if (outlook === null)
-    lines.push(
-      html`<p class="verdict idle">The run's working data was deleted; this report is made from the ledger alone.</p>`,
-    );
+  if (without !== null) lines.push(html`<p class="verdict idle">${WITHOUT[without]}</p>`);
   return html`${lines}`;
 }
 
@@ -108,7 +105,7 @@ function stepsTable(steps: readonly ReportStep[]): Markup {
 
 function outlook({ outlook }: RunReport): Markup {
   if (outlook === null)
-    return html`<p class="note">Unknown: what an undo would need was deleted with the run's working data.</p>`;
+    return html`<p class="note">Unknown: what an undo would need is not there any more.</p>`;
   const whole = outlook.fully_reversible
     ? html`<p class="verdict ok">Fully reversible: every standing step can be undone or needs no undo.</p>`
     : html`<p class="verdict warn">Not fully reversible.</p>`;

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import PDFDocument from "pdfkit";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts } from "./run.ts";
+import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
 import { forPlainFont, plural, time } from "./text.ts";
 
 type Doc = InstanceType<typeof PDFDocument>;
@@ -54,7 +54,7 @@ async function write(doc: Doc, report: RunReport): Promise<void> {
 
 function summary(
   doc: Doc,
-  { run, trail, steps, problem, region, ledger, generated_ms, version }: RunReport,
+  { run, without, trail, steps, problem, region, ledger, generated_ms, version }: RunReport,
 ): void {
   const actors = [...new Set(trail.map(({ actor }) => actor))];
   const statuses = statusCounts(steps).map(([status, count]) => `${count} ${status}`);
@@ -74,8 +74,7 @@ function summary(
     ["Trail", problem === null ? "every hash, link and number holds" : `DOES NOT VERIFY: ${problem}`],
     ["Report made", `${time(generated_ms)} by svc ${version}`],
   ];
-  if (run === null)
-    rows.push(["Note", "the run's working data was deleted; this is made from the ledger alone"]);
+  if (without !== null) rows.push(["Note", WITHOUT[without]]);
   for (const [name, value] of rows) pair(doc, name, value);
 }
 
@@ -138,8 +137,7 @@ function stepEntry(doc: Doc, step: ReportStep): void {
 }
 
 async function outlook(doc: Doc, { outlook }: RunReport): Promise<void> {
-  if (outlook === null)
-    return line(doc, "Unknown: what an undo would need was deleted with the run's working data.", SOFT);
+  if (outlook === null) return line(doc, "Unknown: what an undo would need is not there any more.", SOFT);
   line(doc, outlook.fully_reversible ? "Fully reversible." : "Not fully reversible.");
   doc.moveDown(0.3);
   await each(outlook.actions, (action) => {

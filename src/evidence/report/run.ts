@@ -4,7 +4,7 @@
  */
 import { notFound } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { RunDoc, StepDoc } from "../../model/run.ts";
+import { isSealed, type RunDoc, type StepDoc } from "../../model/run.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import { type PlanAction, planRollback } from "../../rollback/plan.ts";
 import type { Store } from "../../store/port.ts";
@@ -43,7 +43,9 @@ export interface RunReport {
   version: string;
   region: string | null;
   ledger: { records: number; head: string };
-  /** Null once retention deleted the run's working data; the trail is then all there is. */
+  /** Why the run's working data cannot be used, so that the trail is all there is; null where it can. */
+  without: "deleted" | "changed" | null;
+  /** Null where the working data cannot be used. */
   run: RunFacts | null;
   steps: ReportStep[];
   outlook: { fully_reversible: boolean; actions: PlanAction[] } | null;
@@ -70,22 +72,34 @@ export async function collectRunReport(
   const lines = await trailLines(store, run_id, records);
   if (run === undefined && lines.length === 0) throw notFound(`unknown run ${run_id}`);
   const trail = lines.map((line) => JSON.parse(line) as LedgerRecord);
-  const loaded = run === undefined ? null : await loadForRollback(store, run_id);
+  // A run whose scope was edited in the store is shown as the ledger knows it.
+  const loaded = run === undefined || !isSealed(run) ? null : await loadForRollback(store, run_id);
   const plan =
     loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads);
+  const changed = run !== undefined && loaded === null;
   return {
     run_id,
     generated_ms: context.now_ms,
     version: context.version,
     region: context.region,
     ledger: { records, head: hash },
+    without: loaded !== null ? null : changed ? "changed" : "deleted",
     run: loaded === null ? null : runFacts(loaded.run),
     steps: loaded === null ? stepsOfTrail(trail) : loaded.steps.map(stepOf),
     outlook: plan === null ? null : { fully_reversible: plan.fully_reversible, actions: plan.actions },
     trail,
-    problem: readTrail(lines, run_id).problem ?? null,
+    problem: (changed ? SEAL_BROKEN : readTrail(lines, run_id).problem) ?? null,
   };
 }
+
+const SEAL_BROKEN = "scope seal mismatch: the stored scope of this run was changed";
+
+/** What a report that has only the ledger says of that. */
+export const WITHOUT = {
+  deleted: "The run's working data was deleted; this report is made from the ledger alone.",
+  changed:
+    "The run's working data was changed behind the service's back; this report is made from the ledger alone.",
+} as const;
 
 async function trailLines(store: Store, run_id: string, size: number): Promise<string[]> {
   const all: string[] = [];

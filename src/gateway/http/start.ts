@@ -1,5 +1,6 @@
 /** The gateway as an HTTP server: the two MCP endpoints beside the API, health, readiness and metrics. */
 import type { Service } from "../../app/service.ts";
+import { mountConsole } from "../../console/mount.ts";
 import { forbidden } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
@@ -58,6 +59,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
       requestLog?.(request);
     },
   });
+  mountConsole(server, { app: service, auth });
   const sessions = [new Sessions(core.env), new Sessions(core.env)] as const;
   const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
   const operators = mountEndpoint(server, { ...common(service, sessions[1]), ...operatorParts(gateway) });

@@ -42,6 +42,8 @@ export interface RequestOptions {
   cancellation?: Cancellation | undefined;
   onProgress?: ((params: JsonObject) => void) | undefined;
   headers?: Record<string, string> | undefined;
+  /** Whether input that the tool asks for is got from whoever this connection belongs to. */
+  fulfil?: boolean | undefined;
 }
 
 
@@ -204,13 +206,13 @@ export class Link {
 
   /** In the older era a request needs nothing but an id; the newer one's envelope is the SDK's business. */
   private send(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject> {
-    const { timeout_ms, cancellation, headers } = options;
+    const { timeout_ms, cancellation, headers, fulfil } = options;
     if (this.older) return this.own.ask(this.raw, { method, params, timeout_ms, cancellation });
     return this.client.request({ method, params }, ANY_RESULT, {
       timeout: timeout_ms,
       ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
       ...(headers === undefined ? {} : { headers }),
-      allowInputRequired: true,
+      ...(fulfil === true ? {} : { allowInputRequired: true }),
     }) as Promise<JsonObject>;
   }
 

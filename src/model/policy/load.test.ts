@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
+import { verifies } from "../../../test/support/verifies.ts";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { valueHash } from "../../kernel/hash.ts";
 import { compilePolicy, EMPTY_POLICY } from "./compile.ts";
@@ -30,6 +31,12 @@ function problemsOf(text: string): readonly string[] {
 
 describe("a policy that must be refused", () => {
   it.each(cases)("$name", ({ text, problems, contains }) => {
+    verifies(
+      "core.policy.version-is-1",
+      "core.version.policy",
+      "ops.limit.retention-days",
+      "ops.retention.default-days",
+    );
     const got = problemsOf(text);
     if (problems !== undefined) expect(got).toEqual(problems);
     for (const part of contains ?? []) expect(got.join("\n")).toContain(part);
@@ -102,6 +109,7 @@ describe("a policy that is fine", () => {
   });
 
   it("may use every section at once", () => {
+    verifies("core.policy.retention-section", "ops.retention.rules");
     const text = `
 version: 1
 rules:
@@ -147,6 +155,7 @@ tests:
   });
 
   it("has the documented defaults", () => {
+    verifies("contract.approval.four-eyes-default");
     expect(EMPTY_POLICY.approvals).toEqual({
       groups: [],
       quorum: 1,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../../test/support/verifies.ts";
 import { compilePattern, patternProblem, patternWeight } from "./pattern.ts";
 
 describe("patterns of policy authors", () => {
@@ -10,6 +11,7 @@ describe("patterns of policy authors", () => {
   });
 
   it("do not stall on what makes other engines stall", () => {
+    verifies("contract.policy.linear-regex");
     const from = process.cpuUsage().user;
     expect(compilePattern("^(a+)+$").test(`${"a".repeat(500_000)}b`)).toBe(false);
     expect(compilePattern("(x+x+)+y").test("x".repeat(500_000))).toBe(false);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../../test/support/verifies.ts";
 import { compilePolicy } from "./compile.ts";
 import { loadPolicy } from "./load.ts";
 import { runPolicyTests } from "./tests.ts";
@@ -28,6 +29,13 @@ tests:
 
 describe("runPolicyTests", () => {
   it("says of each test what was expected and what came", () => {
+    verifies(
+      "core.policy.test-entry",
+      "core.policy.test-expect-values",
+      "core.policy.test-rule-optional",
+      "contract.policy-test.expects",
+      "contract.readings.test-rule",
+    );
     const labels = { effect: "irreversible", data_class: "pii", blast_radius: null };
     const results = runPolicyTests(policy, (tool) => (tool === "purge" ? labels : null));
     expect(results.map(({ name, ok, expected, got }) => [name, ok, expected, got])).toEqual([

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { APPROVAL, CONFIGS, CONTEXT, EVENTS } from "../../../test/golden/notify/support/samples.ts";
 import { SERVICES } from "../../../test/golden/notify/support/services.ts";
+import { verifies } from "../../../test/support/verifies.ts";
 import { hmacHex } from "../../kernel/hash.ts";
 import type { Delivery, RenderContext } from "../channel.ts";
 import { approvalRequested, NOTIFICATION_NAMES, type NotificationEvent } from "../events.ts";
@@ -59,6 +60,13 @@ function poison(event: NotificationEvent, words: string): NotificationEvent {
 
 describe.each(CHANNEL_TYPES)("channel %s", (type) => {
   it.each(NOTIFICATION_NAMES)("renders %s exactly so", async (name) => {
+    verifies(
+      "ops.channel.chat",
+      "ops.channel.team-chat",
+      "ops.channel.incident",
+      "ops.channel.alert-service",
+      "ops.channel.mail",
+    );
     const deliveries = render(type, EVENTS[name]);
     await expect(`${JSON.stringify(deliveries.map(opened), null, 2)}\n`).toMatchFileSnapshot(
       golden(`${type}.${name}`),
@@ -66,6 +74,15 @@ describe.each(CHANNEL_TYPES)("channel %s", (type) => {
   });
 
   it("takes its own configuration back, and no other", () => {
+    verifies(
+      "contract.notify.slack",
+      "contract.notify.teams",
+      "contract.notify.pagerduty",
+      "contract.notify.opsgenie",
+      "contract.notify.smtp",
+      "contract.notify.webhook",
+      "contract.notify.events",
+    );
     const { schema } = CHANNELS[type];
     expect(schema.parse(CONFIGS[type])).toEqual(CONFIGS[type]);
     expect(schema.safeParse({ ...CONFIGS[type], chanel: 1 }).success).toBe(false);
@@ -84,6 +101,7 @@ describe.each(CHANNEL_TYPES)("channel %s", (type) => {
   });
 
   it("names the tool, the run, the argument names and a link, and never a value", () => {
+    verifies("ops.notify.approval", "ops.notify.no-values");
     const withValues = { ...APPROVAL, args: { amount: "CANARY-1" }, note: "CANARY-2", args_hash: "CANARY-3" };
     const sent = JSON.stringify(render(type, approvalRequested(withValues)));
     for (const part of ["payments.refund", "run_01hx-refunds", "amount", "currency", "order_id"]) {
@@ -168,6 +186,7 @@ describe("what sets one channel apart", () => {
   it.each(["pagerduty", "opsgenie"] as const)(
     "%s: a resolution closes the incident that the alert opened",
     (type) => {
+      verifies("ops.alert-state.incident-closed");
       const keyIn = (delivery: Delivery) => {
         const body = bodyOf(delivery) as { dedup_key?: string; alias?: string };
         const path = delivery.kind === "http" ? new URL(delivery.url).pathname.split("/").at(-2) : undefined;
@@ -205,6 +224,7 @@ describe("what sets one channel apart", () => {
   });
 
   it("webhook: the signature is over the very bytes sent", () => {
+    verifies("core.auth.webhook-signature", "ops.channel.webhook");
     const [delivery] = render("webhook", EVENTS.alert);
     if (delivery?.kind !== "http") throw new Error("not http");
     expect(delivery.headers["x-svc-signature"]).toBe(`sha256=${hmacHex("s3cret", delivery.body)}`);
@@ -239,6 +259,7 @@ describe("what sets one channel apart", () => {
 
 describe("the notifications section", () => {
   it("takes all six kinds and names a channel by its type", () => {
+    verifies("ops.channel.config");
     const parsed = { channels: readChannels(Object.values(CONFIGS)) };
     expect(parsed.channels.map((channel) => channel.type)).toEqual(Object.keys(CONFIGS));
     expect(readChannels([])).toEqual([]);

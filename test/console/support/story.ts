@@ -74,7 +74,7 @@ rules:
     action: deny
     reason: interns deploy to staging
 content: {secrets: deny, pii: warn}
-risk: {require_approval_at: 85}
+risk: {}
 limits:
   - {id: mail-rate, match: {tool: "mail.*"}, max: 200, per: actor, window: 1h, action: deny}
 budgets:

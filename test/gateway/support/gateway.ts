@@ -36,7 +36,7 @@ export const FAKE_MANIFESTS = `
 - tool: create
   effect: compensable
   permission: fake.write
-  compensation: {tool: delete, args: {id: $result.id, fail_times: $args.fail_times}, kind: inverse}
+  compensation: {tool: delete, args: {id: $result.id}, kind: inverse}
   verification: {tool: get, args: {id: $result.id}, expect: {exists: false}, retries: 1, backoff_ms: 10}
 - {tool: delete, effect: idempotent, permission: fake.write}
 ${["fail", "rpc_error", "hang", "die", "slow", "progress", "log", "ask", "env", "garbage"]

@@ -39,6 +39,7 @@ table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nu
 th { text-align: left; font-size: 12px; font-weight: 560; color: var(--soft); padding: 0 14px 7px 0; white-space: nowrap; border-bottom: 1px solid var(--line); }
 td { padding: 9px 14px 9px 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 tr:last-child td { border-bottom: 0; }
+td code { overflow-wrap: normal; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr:hover td { background: linear-gradient(var(--sunk), var(--sunk)) no-repeat; }
 .part { display: block; }

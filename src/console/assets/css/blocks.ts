@@ -63,7 +63,8 @@ export const BLOCKS = `
 .meter .fill { fill: var(--allowed); }
 .meter.warn .fill { fill: var(--would_block); }
 .meter.bad .fill { fill: var(--blocked); }
-.risk { display: grid; grid-template-columns: auto minmax(60px, 140px); gap: 10px; align-items: center; font-variant-numeric: tabular-nums; }
+.risk { display: flex; gap: 10px; align-items: center; font-variant-numeric: tabular-nums; }
+.risk .meter { max-width: 130px; }
 .risk b { font-size: 17px; }
 
 .items { display: grid; margin: -4px 0; }

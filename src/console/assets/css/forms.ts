@@ -41,6 +41,7 @@ input[type="checkbox"] { width: 16px; height: 16px; min-height: 0; margin: 0; ac
 .boxes legend { padding: 0; margin-bottom: 4px; }
 .filters { display: grid; grid-template-columns: minmax(180px, 2fr) repeat(auto-fit, minmax(110px, 1fr)); gap: 10px 12px; align-items: end; }
 .filters .check { padding-bottom: 7px; }
+.filters button { justify-self: start; }
 .disclosed > summary { display: inline-block; padding: 3px 0; color: var(--accent); font-weight: 550; cursor: pointer; list-style: none; }
 .disclosed > summary::before { content: "+"; display: inline-block; width: 15px; font-weight: 640; }
 .disclosed[open] > summary::before { content: "\\2212"; }

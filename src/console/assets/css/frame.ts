@@ -1,6 +1,6 @@
 /** The frame: the dark side with its navigation, the halt banner, pages without a frame. */
 export const FRAME = `
-.frame { display: grid; grid-template-columns: 208px minmax(0, 1fr); min-height: 100vh; }
+.frame { display: grid; grid-template-columns: 208px minmax(0, 1fr); min-height: 100vh; background: linear-gradient(var(--side), var(--side)) 0 0 / 208px 100% no-repeat; }
 .side { position: sticky; top: 0; height: 100vh; display: flex; flex-direction: column; gap: 22px; padding: 20px 12px 16px; background: var(--side); color: var(--side-ink); overflow-y: auto; }
 .side a { color: inherit; text-decoration: none; }
 .side :focus-visible { outline-color: #83cbb2; }

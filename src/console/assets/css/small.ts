@@ -6,7 +6,7 @@ export const SMALL = `
 }
 @media (max-width: 760px) {
   body { font-size: 15px; padding-bottom: 58px; }
-  .frame { display: flex; flex-direction: column; min-height: 0; }
+  .frame { display: flex; flex-direction: column; min-height: 0; background: none; }
   .side { position: static; height: auto; order: 2; padding: 22px 18px 28px; gap: 16px; }
   .side nav ul { grid-template-columns: 1fr 1fr; gap: 2px 8px; }
   .side nav a { padding: 9px 10px; }
@@ -19,6 +19,7 @@ export const SMALL = `
   .tile-value { font-size: 23px; }
   .filters { grid-template-columns: 1fr 1fr; }
   .filters .wide, .filters .check, .filters button { grid-column: 1 / -1; }
+  .filters button { justify-self: stretch; }
   input, select, textarea { font-size: 16px; min-height: 42px; }
   textarea.mono { font-size: 14px; }
   button, .button { min-height: 42px; }
@@ -28,7 +29,7 @@ export const SMALL = `
   .decide { grid-template-columns: 1fr 1fr; }
   .decide .field { grid-column: 1 / -1; }
   .decide button { min-height: 48px; font-size: 16px; }
-  .bulk { position: static; }
+  .bulk { position: static; order: 1; }
   .bulk .decide { grid-template-columns: 1fr 1fr; }
   .bulk-label { grid-column: 1 / -1; }
   .facts.bar { gap: 10px 22px; padding: 12px 14px; }
@@ -40,14 +41,15 @@ export const SMALL = `
   tbody tr { padding: 10px 0; border-bottom: 1px solid var(--line); }
   tbody tr:last-child { border-bottom: 0; }
   td, td:last-child { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 10px; padding: 3px 0; border: 0; overflow-wrap: anywhere; }
-  td:empty { display: none; }
   td::before { content: attr(data-label); color: var(--soft); font-size: 12.5px; }
-  td > * { min-width: 0; justify-self: start; }
+  td > * { min-width: 0; }
+  td:has(> div:empty) { display: none; }
+  td code { overflow-wrap: anywhere; }
   .quick { display: block; position: fixed; inset: auto 0 0 0; z-index: 10; background: var(--side); color: var(--side-soft); padding-bottom: env(safe-area-inset-bottom); }
   .quick ul { display: grid; grid-template-columns: repeat(5, 1fr); }
-  .quick a { position: relative; display: grid; place-items: center; min-height: 54px; color: inherit; text-decoration: none; font-size: 12.5px; font-weight: 560; }
+  .quick a { position: relative; display: grid; place-items: end center; padding-bottom: 12px; min-height: 56px; color: inherit; text-decoration: none; font-size: 12.5px; font-weight: 560; }
   .quick a[aria-current] { color: #fff; box-shadow: inset 0 2px 0 #83cbb2; }
-  .quick .count { position: absolute; top: 5px; right: 8px; }
+  .quick .count { position: absolute; top: 6px; left: 50%; transform: translateX(-50%); font-size: 10.5px; line-height: 15px; min-width: 17px; }
 }
 @media print {
   .side, .quick, .page-head .aside, form, .copy { display: none; }

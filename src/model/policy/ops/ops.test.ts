@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { verifies } from "../../../../test/support/verifies.ts";
 import type { Json } from "../../../kernel/json.ts";
 import type { PolicyCall } from "../call.ts";
 import { compilePolicy } from "../compile.ts";
@@ -58,6 +59,17 @@ describe.each(OP_NAMES)("op %s", (op) => {
   for (const { operand, match = [], no_match = [], uncompared = [], bad_operands = [] } of groups) {
     const shown = JSON.stringify(operand);
     it.each(match.map((x) => [JSON.stringify(x), x]))(`${shown} holds for %s`, (_, x) => {
+      verifies(
+        "contract.policy.op-eq-ne",
+        "contract.policy.op-order",
+        "contract.policy.op-in",
+        "contract.policy.op-contains",
+        "contract.policy.op-affixes",
+        "contract.policy.op-matches",
+        "contract.policy.op-exists",
+        "core.policy.op-gt",
+        "core.policy.op-matches",
+      );
       expect(decide(op, operand, "deny", { x } as Json)).toMatchObject([
         { action: "deny", reason: "rule r denies this call", rule: "r" },
       ]);
@@ -68,6 +80,11 @@ describe.each(OP_NAMES)("op %s", (op) => {
       expect(decide(op, operand, "allow", { x } as Json)).toEqual([]);
     });
     it.each(uncompared.map((x) => [JSON.stringify(x), x]))(`${shown} cannot be compared with %s`, (_, x) => {
+      verifies(
+        "contract.policy.incomparable-restricts",
+        "contract.policy.incomparable-no-allow",
+        "contract.policy.incomparable-no-exception",
+      );
       const [finding, ...more] = decide(op, operand, "deny", { x } as Json);
       expect(more).toEqual([]);
       expect(finding).toMatchObject({
@@ -77,12 +94,14 @@ describe.each(OP_NAMES)("op %s", (op) => {
       expect(decide(op, operand, "allow", { x } as Json)).toEqual([]);
     });
     it.each(bad_operands.map((x) => [JSON.stringify(x), x]))("refuses the operand %s", (_, x) => {
+      verifies("contract.policy.regex-subset");
       expect(() => loadPolicy(policyText(op, x as Json, "deny"), "policy.yaml")).toThrow(
         /^policy\.yaml:1:\d+: rules\[0\]\.when\[0\]\.value: .*\(op /,
       );
     });
     if (operand === undefined) continue;
     it(`${shown} on a missing path is ${op === "absent"}`, () => {
+      verifies("contract.policy.missing-path");
       for (const args of [{}, { y: 1 }, [], null, "text", 5] as Json[]) {
         expect(decide(op, operand, "deny", args)).toHaveLength(op === "absent" ? 1 : 0);
       }

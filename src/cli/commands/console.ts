@@ -1,0 +1,45 @@
+/** `svc console`: the console over a data folder, without a login, for whoever sits at this machine. */
+import { openService } from "../../app/service.ts";
+import { startServer } from "../../http/start.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { type Flags, globalOptions, type Register } from "../context.ts";
+import { untilSignalled } from "../signals.ts";
+
+const OWN = ["port", "host", "role", "console", "policy"];
+
+export const registerConsole: Register = (program, context) => {
+  globalOptions(program.command("console").description("open the console on this machine, without a login"))
+    .option("--port <n>", "port to listen on")
+    .option("--role <role>", "auditor, approver or operator; never admin (default: operator)")
+    .option("--policy <file>", "policy file")
+    .action(async (flags: Flags) => {
+      const listening = await start({ ...flags, console: "open", host: "127.0.0.1" });
+      context.io.out(`console on ${listening.url}/console`);
+      context.io.err("everybody on this machine can use it; Ctrl-C stops it");
+      await untilSignalled(listening.reload);
+      await listening.stop();
+    });
+
+  /** A server on the usual port may be running already; without a port of one's own, any free one will do. */
+  async function start(flags: Flags) {
+    try {
+      return await serve(flags);
+    } catch (error) {
+      if (flags["port"] !== undefined || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+      return await serve({ ...flags, port: "0" });
+    }
+  }
+
+  async function serve(flags: Flags) {
+    const service = await openService(context.settings(flags, OWN), context.io.clock);
+    const listening = await startServer(service);
+    const reload = async () => {
+      try {
+        service.log.info("reloaded", await service.reload());
+      } catch (error) {
+        service.log.warn("reload refused", { error: messageOf(error) });
+      }
+    };
+    return { ...listening, reload };
+  }
+};
