@@ -9,6 +9,7 @@ import { allRows } from "../src/config/settings.ts";
 import { filesUnder, ROOT } from "./support/files.ts";
 import { speak } from "./support/io.ts";
 import { tempDir } from "./support/tmp.ts";
+import { verifies } from "./support/verifies.ts";
 
 const read = (path: string) => readFileSync(join(ROOT, "deploy", path), "utf8");
 const FOLDERS = ["systemd", "container", "compose", "kubernetes"];
@@ -44,6 +45,25 @@ describe("every file of deploy/", () => {
   it("is in the README", () => {
     for (const folder of [...FOLDERS, "prometheus", "grafana"])
       expect(read("README.md")).toContain(`\`${folder}/\``);
+  });
+});
+
+describe("the alert rules", () => {
+  it("have the suggested ones: halted, failed undos, lingering approvals, not ready", () => {
+    verifies("ops.metrics.suggested-alerts");
+    const { groups } = parse(read("prometheus/alerts.yml")) as { groups: { rules: { expr: string }[] }[] };
+    const expressions = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
+    for (const wanted of [
+      /svc_halted\) == 1/,
+      /(?:rate|increase)\(svc_ledger_events_total\{.*compensation_failed/,
+      /svc_oldest_approval_age_seconds/,
+      /probe_success\{job="svc-readyz"\} == 0/,
+    ]) {
+      expect(
+        expressions.some((one) => wanted.test(one)),
+        String(wanted),
+      ).toBe(true);
+    }
   });
 });
 

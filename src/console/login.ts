@@ -9,7 +9,7 @@ import { button, form, input } from "./parts/forms.ts";
 import type { Sessions } from "./session.ts";
 import { bare } from "./shell.ts";
 
-const LOCAL_PATH = /^\/console(?:\/[\w.~%@:+-]+)*\/?(?:\?[\w.~%@:+&=*-]*)?$/;
+const LOCAL_PATH = /^\/console(?:\/(?!\.{1,2}(?:[/?]|$))[\w.~%@:+-]+)*\/?(?:\?[\w.~%@:+&=*-]*)?$/;
 
 /** Only a page of this console may come after the login. */
 export function safeNext(next: string | undefined): string {

@@ -11,6 +11,7 @@ import { buildCatalog, type CatalogView, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
 import { type LogLevel, milder } from "./log-level.ts";
 import { Passthrough } from "./passthrough.ts";
+import { atMost } from "./patience.ts";
 import { CHANGED_REASON, Pins } from "./pins.ts";
 import { upstreamCompensator, upstreamReader } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
@@ -71,9 +72,8 @@ export class Gateway implements Governing {
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
   async start(patience_ms = PATIENCE_MS): Promise<void> {
-    const { env } = this.app.core;
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
-    await Promise.race([first, env.sleep(patience_ms)]);
+    await atMost(this.app.core.env, first, patience_ms);
     const { problems } = buildCatalog(this.upstreams);
     if (problems.length > 0) throw new ProblemsError(problems);
     this.started = true;

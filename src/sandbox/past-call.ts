@@ -29,3 +29,11 @@ export function plainReasons(reasons: readonly string[]): string[] {
     APPROVAL_REASON.test(reason) ? "approval required: a person must approve this call" : reason,
   );
 }
+
+/** As many as anybody reads: a policy may hold thousands of rules that all speak against one call. */
+const MOST_REASONS = 20;
+
+export function few(reasons: readonly string[]): string[] {
+  if (reasons.length <= MOST_REASONS) return [...reasons];
+  return [...reasons.slice(0, MOST_REASONS), `and ${reasons.length - MOST_REASONS} more`];
+}

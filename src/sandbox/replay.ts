@@ -4,7 +4,7 @@ import { canonical } from "../kernel/canonical.ts";
 import type { PlanKind, RollbackPlan } from "../rollback/plan.ts";
 import { type Change, ChangeSet, isRenamed } from "./changes.ts";
 import { History } from "./history.ts";
-import { type PastCall, plainReasons, type Ruling } from "./past-call.ts";
+import { few, type PastCall, plainReasons, type Ruling } from "./past-call.ts";
 import { redactedReads } from "./redacted-reads.ts";
 import type { Judgement, Sandbox } from "./sandbox.ts";
 
@@ -136,9 +136,9 @@ function replayed(
     step: call.step,
     tool: call.tool,
     decision: judgement.ruling,
-    reasons: judgement.reasons,
+    reasons: few(judgement.reasons),
     risk_score: judgement.risk_score,
-    recorded: { decision: call.verdict, reasons: plainReasons(call.reasons) },
+    recorded: { decision: call.verdict, reasons: few(plainReasons(call.reasons)) },
     changed,
     notes,
   };

@@ -1,7 +1,7 @@
 /** Policy simulation: every captured call judged again, and set against the decision that was recorded. */
 import { policyCall } from "../engine/gather.ts";
 import { History } from "./history.ts";
-import { type PastCall, plainReasons, type Ruling } from "./past-call.ts";
+import { few, type PastCall, plainReasons, type Ruling } from "./past-call.ts";
 import { RedactionNotes } from "./redacted-reads.ts";
 import { CHANGES, type ChangeName, Review, type ReviewLine } from "./review.ts";
 import { causesOf, type Judgement, type Sandbox } from "./sandbox.ts";
@@ -112,7 +112,7 @@ function compared(call: PastCall, judgement: Judgement): SimulatedCall {
     tool,
     actor,
     captured_ms,
-    old: { decision: call.verdict, reasons: plainReasons(call.reasons) },
-    new: { decision: ruling, reasons, by: causesOf(judgement), risk_score },
+    old: { decision: call.verdict, reasons: few(plainReasons(call.reasons)) },
+    new: { decision: ruling, reasons: few(reasons), by: few(causesOf(judgement)), risk_score },
   };
 }

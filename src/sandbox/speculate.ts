@@ -5,6 +5,7 @@ import { parsePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import { madeUpResult } from "./made-up.ts";
+import { few } from "./past-call.ts";
 import { assumeNothing, causesOf, type Judgement, type Sandbox } from "./sandbox.ts";
 
 export interface PlannedCall {
@@ -150,12 +151,12 @@ class Tally {
     this.highest = Math.max(this.highest, risk_score);
     this.total += risk_score;
     if (ruling === "block") {
-      this.blocked_at = { call, tool, reasons, by: causesOf(judgement) };
+      this.blocked_at = { call, tool, reasons: few(reasons), by: few(causesOf(judgement)) };
       return;
     }
     if (ruling === "needs_approval") {
       const { groups = [], quorum = 1 } = evaluation?.approval ?? {};
-      this.approvals.push({ call, tool, groups, quorum, reasons });
+      this.approvals.push({ call, tool, groups, quorum, reasons: few(reasons) });
     }
     if (result.manifest?.effect === "irreversible") this.irreversible.push(tool);
   }

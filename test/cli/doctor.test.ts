@@ -178,6 +178,7 @@ describe("manifests and policy", () => {
   });
 
   it("reads remote manifests, and falls back on the copy that a server would use", async () => {
+    verifies("ops.egress.covers-manifests");
     let up = true;
     const receiver = await startReceiver((_request, response) => {
       response.statusCode = up ? 200 : 500;
@@ -191,6 +192,13 @@ describe("manifests and policy", () => {
     expect(receiver.received.map(({ method, body }) => [method, body])).toEqual([["GET", ""]]);
     const server = await openLocalApp(loadSettings({ env, cwd: folder }), systemEnv);
     await server.close();
+    const before = receiver.connections();
+    write("svc.config.yaml", "egress: {allow: [other.example.com]}\n");
+    const refused = await doctor(["-d", "elsewhere"], { env });
+    expect(refused.of("manifests")[0]).toMatch(/^fail: egress rule "allow" refuses 127\.0\.0\.1/);
+    expect(refused.of("egress")[1]).toMatch(/^fail: manifests: egress rule "allow"/);
+    expect(receiver.connections()).toBe(before);
+    write("svc.config.yaml", "");
     up = false;
     expect((await doctor([], { env })).of("manifests")).toEqual([
       `ok: 1 manifest in 127.0.0.1:${receiver.port}`,

@@ -1,5 +1,9 @@
 /** The postgres store, held to the contract. */
+import { verifies } from "../support/verifies.ts";
 import { postgresPlace } from "./place.ts";
 import { describeStore } from "./store.ts";
 
 describeStore("postgres", postgresPlace, { durable: true, sql: true });
+
+// In the suite: SQL against the ledger is refused.
+verifies("core.store.postgres-append-only", "core.purpose.ledger-append-only");

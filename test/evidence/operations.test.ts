@@ -1,15 +1,18 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { openLocalApp } from "../../src/app/local.ts";
 import type { Content, Operation } from "../../src/app/operation.ts";
 import { publishAnchor } from "../../src/app/operations/anchors.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
 import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
 import { perform } from "../../src/app/perform.ts";
+import { loadSettings } from "../../src/config/load.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
 import { parsePublicKey } from "../../src/evidence/signing.ts";
 import { verifyBundle } from "../../src/evidence/verify-bundle.ts";
 import type { SvcError } from "../../src/kernel/errors.ts";
 import type { Role } from "../../src/model/roles.ts";
+import { MemoryStore } from "../../src/store/memory/store.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir, tempFile } from "../support/tmp.ts";
@@ -87,6 +90,22 @@ describe("bundle routes", () => {
       const verdict = await verifyBundle(tempFile("b.json", await textOf(answer)), new Map([[key_id, key]]));
       expect(verdict).toMatchObject({ ok: true, report: { kind, count: 3, trust: "trusted" } });
     }
+  });
+
+  it(`are served when SVC_SIGNING_KEY names the key ${verifies(
+    "ops.evidence.routes-signing-key",
+    "core.setting.signing-key",
+    "ops.anchoring.interval",
+  )}`, async () => {
+    const env = { SVC_SIGNING_KEY: join(keys, "k.key") };
+    const settings = loadSettings({ flags: {}, env, cwd: plain.folder });
+    expect(settings.anchor.interval_ms).toBe(3_600_000);
+    const app = await openLocalApp(settings, plain.env, { store: new MemoryStore() });
+    const answer = (await ask({ ...plain, app: app as TestServer["app"] }, evidenceKey)) as {
+      key_id: string;
+    };
+    await app.close();
+    expect(answer.key_id).toMatch(/^[0-9a-f]{16}$/);
   });
 
   it("do not know an unknown run", async () => {

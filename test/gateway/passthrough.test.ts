@@ -101,6 +101,7 @@ describe("what an upstream asks of the client", () => {
     }
     const shut = await testGateway({ upstreams: [upstream], manifests });
     const agent = await shut.connect("agent", { client, prepare: prepare({ action: "accept", content: { ok: true } }) });
-    await expect(agent.callTool({ name: "confirm", arguments: {} }).then((one) => (one as { isError?: boolean }).isError)).resolves.toBe(true);
+    // The upstream is told of no client that could be asked, and so refuses the call itself.
+    await expect(agent.callTool({ name: "confirm", arguments: {} })).rejects.toMatchObject({ code: -32021 });
   });
 });

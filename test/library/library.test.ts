@@ -65,6 +65,19 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     ]);
   });
 
+  it("asks and reports by hand as well", async () => {
+    verifies("contract.library.intent-outcome");
+    const run = await openRun();
+    const look = { tool: "thing.look", args: { id: 1 }, reason: "r" };
+    expect(await run.intent(look)).toEqual({ decision: "allow", step: 0 });
+    expect(await run.outcome(0, { status: "uncertain", error: "timeout" })).toEqual({
+      step: 0,
+      status: "uncertain",
+    });
+    await expect(run.outcome(0, { status: "succeeded" })).rejects.toMatchObject({ code: "conflict" });
+    expect((await run.intent({ ...look, tool: "thing.none" })).decision).toBe("block");
+  });
+
   it("plans and rolls back, newest first, with read-back", async () => {
     const run = await openRun();
     const undone: unknown[] = [];
@@ -114,6 +127,7 @@ describe("open", () => {
   behaves(() => svc);
 
   it("refuses values that JSON cannot keep", async () => {
+    verifies("contract.library.open");
     const run = await svc.run({ actor: "bot", permissions });
     const bad = { tool: "thing.look", args: { when: new Date() } as never, reason: "r" };
     await expect(run.intent(bad)).rejects.toThrow("only plain objects are JSON");
@@ -145,6 +159,7 @@ describe("connect", () => {
   behaves(() => svc);
 
   it("speaks the server's own words on an error", async () => {
+    verifies("contract.library.connect");
     const stranger = await connect({ url: server.url, key: "nope" });
     await expect(stranger.run({ permissions })).rejects.toMatchObject({ code: "unauthenticated" });
     await stranger.close();

@@ -36,7 +36,8 @@ const svc = (
   options: { tty?: boolean; env?: Record<string, string>; at?: number } = {},
 ): Promise<Spoken> => {
   const now = options.at ?? NOON + HOUR;
-  return speak(args, { cwd: s.folder, clock: { ...s.env, now: () => now }, ...options });
+  const env = { SVC_LOG_LEVEL: "error", ...options.env };
+  return speak(args, { cwd: s.folder, clock: { ...s.env, now: () => now }, tty: options.tty ?? false, env });
 };
 
 describe("svc capture", () => {
@@ -214,7 +215,7 @@ describe("svc replay", () => {
     [["run-1", "--set", "amount"], "write <path>=<value>"],
     [["run-1", "--set", "7.amount=1"], "step 7: no captured call of run run-1 fits"],
     [["none", "--set", "amount=1"], "run none has no captured calls"],
-    [["run-1", "--policy", "manifests.yaml"], "manifests.yaml:1:"],
+    [["run-1", "--policy", "manifests.yaml"], "manifests.yaml:2:1: (document): must be a mapping"],
   ])("refuses %j", async (args, problem) => {
     const { code, err } = await svc(["replay", ...args]);
     expect([code, err]).toEqual([1, expect.stringContaining(problem)]);
@@ -302,7 +303,7 @@ describe("svc speculate", () => {
       'another plan is called "a"',
     ],
     ["plans:\n  - {nam: a, calls: [{tool: t}]}", "plans.yaml:2:6: plans[0].nam: unknown key"],
-    ["plans:\n  - {name: a, calls: [{tool: 7}]}", "plans.yaml:2:28"],
+    ["plans:\n  - {name: a, calls: [{tool: 7}]}", "plans.yaml:2:30: plans[0].calls[0].tool: must be text"],
     ["- a", "plans.yaml:1:1"],
     ["plans: &a [*a]", "plans.yaml:1:"],
   ])("refuses %j", async (text, problem) => {

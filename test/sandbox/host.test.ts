@@ -57,22 +57,22 @@ const HEAVY = `version: 1\nrules:\n${Array.from(
 
 describe("a policy that takes too long", () => {
   it("is stopped, and the next job runs", { timeout: 60_000 }, async () => {
-    const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 4_000, total_ms: 8_000 });
+    const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 2_000, total_ms: 8_000 });
     const heavy = host.run(
       job(HEAVY),
-      pages(2_000, (n) => past(n, { text: "a".repeat(15_000) })),
+      pages(2_000, (n) => past(n, { text: "a".repeat(5_000) })),
       never,
     );
-    await expect(heavy).rejects.toMatchObject({
-      code: "invalid",
-      message: expect.stringContaining("took too much time"),
-    });
+    expect(await heavy.catch((error) => [error.code, error.message])).toEqual([
+      "invalid",
+      expect.stringContaining("took too much time"),
+    ]);
     const report = JSON.parse(await host.run(job(null), pages(10), never)) as SimulationReport;
     expect(report.summary.calls).toBe(10);
   });
 
   it("is stopped in its sum as well", { timeout: 60_000 }, async () => {
-    const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 30_000, total_ms: 5_000 });
+    const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 30_000, total_ms: 2_000 });
     const endless = async function* () {
       for (let n = 0; ; n += 200) yield Array.from({ length: 200 }, (_, k) => past(n + k));
     };
@@ -80,9 +80,9 @@ describe("a policy that takes too long", () => {
   });
 
   it("cannot take all memory", { timeout: 60_000 }, async () => {
-    const host = new SandboxHost({ ...JOB_LIMITS, heap_mb: 24 });
+    const host = new SandboxHost({ ...JOB_LIMITS, heap_mb: 16 });
     const plans = [
-      { name: "p", calls: Array.from({ length: 60_000 }, (_, n) => ({ tool: "t", args: { n } })) },
+      { name: "p", calls: Array.from({ length: 40_000 }, (_, n) => ({ tool: "t", args: { n } })) },
     ];
     const task = { kind: "speculate", plans, actor: "a" } as const;
     await expect(host.run(job(null, task), pages(0), never)).rejects.toThrow("took too much memory");
@@ -90,12 +90,12 @@ describe("a policy that takes too long", () => {
 });
 
 describe("history", () => {
-  it("is read as the thread asks for it, a page ahead at most", { timeout: 120_000 }, async () => {
+  it("is read as the thread asks for it, a page ahead at most", { timeout: 18_000 }, async () => {
     let given = 0;
     let open = 0;
     let most = 0;
     const watched = async function* () {
-      for await (const page of pages(20_000)) {
+      for await (const page of pages(8_000)) {
         given += page.length;
         most = Math.max(most, ++open);
         yield page;
@@ -109,16 +109,16 @@ describe("history", () => {
     );
     const report = JSON.parse(text) as SimulationReport;
     expect(report.summary).toMatchObject({
-      calls: 20_000,
-      runs: 200,
-      newly_blocked: 10_000,
-      unchanged: 10_000,
+      calls: 8_000,
+      runs: 80,
+      newly_blocked: 4_000,
+      unchanged: 4_000,
     });
-    expect([given, most]).toEqual([20_000, 1]);
+    expect([given, most]).toEqual([8_000, 1]);
     expect(report.newly_blocked).toHaveLength(1_000);
-    expect(report.notes).toEqual(["newly_blocked lists the first 1000 of 10000 calls"]);
+    expect(report.notes).toEqual(["newly_blocked lists the first 1000 of 4000 calls"]);
     expect(report.changes).toEqual([
-      expect.objectContaining({ by: ["limit l"], calls: 10_000, runs: 200, run_ids: expect.any(Array) }),
+      expect.objectContaining({ by: ["limit l"], calls: 4_000, runs: 80, run_ids: expect.any(Array) }),
     ]);
   });
 
@@ -139,7 +139,7 @@ describe("history", () => {
   });
 });
 
-it("more jobs than it can take wait, and beyond that are refused", { timeout: 120_000 }, async () => {
+it("more jobs than it can take wait, and beyond that are refused", { timeout: 18_000 }, async () => {
   const host = new SandboxHost();
   const jobs = Array.from({ length: 19 }, () =>
     host.run(job(null), pages(1), never).then(

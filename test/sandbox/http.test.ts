@@ -257,13 +257,13 @@ describe("POST /v1/speculate", () => {
   it("a megabyte of policy is refused by its size or read in time", async () => {
     const plans = [{ name: "a", calls: [{ tool: "crm.get" }] }];
     const rules = Array.from(
-      { length: 8_000 },
+      { length: 3_000 },
       (_, i) => `  - {id: r${i}, match: {tool: t${i}.*}, action: deny}`,
     );
     const policy = `version: 1\nrules:\n${rules.join("\n")}\n`;
     const { status, body } = await on.call("auditor", "POST", "/v1/speculate", { plans, policy });
     expect([status, body.recommended]).toEqual([200, "a"]);
-    const whole = { plans, policy: policy.repeat(4) };
+    const whole = { plans, policy: policy.repeat(10) };
     expect((await on.call("auditor", "POST", "/v1/speculate", whole)).status).toBe(413);
   });
 });

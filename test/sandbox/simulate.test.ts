@@ -132,6 +132,17 @@ describe("the groups", () => {
   });
 });
 
+it("keeps a report small, whatever a policy has to say", async () => {
+  const s = await capturing();
+  await s.open("r");
+  for (let n = 0; n < 3; n++) await s.call("r", "crm.get", { n });
+  const many = Array.from({ length: 500 }, (_, n) => rule(`r${n}`, "crm.get", "deny"));
+  const { newly_blocked, changes } = await simulated(s, rules(...many));
+  expect(newly_blocked[0]!.new.reasons).toHaveLength(21);
+  expect(newly_blocked[0]!.new.reasons.at(-1)).toBe("and 480 more");
+  expect(changes[0]!.by.at(-1)).toBe("and 480 more");
+});
+
 describe("what follows from a refusal", () => {
   it("a newly blocked prerequisite blocks what needs it, and an approval is taken as given", async () => {
     const s = await capturing();

@@ -2,7 +2,7 @@
  * A real file system of its own in a file: it can be filled, frozen, made read-only and have its power
  * cut, without harm to anybody. Needs root and loop devices; where those are missing, so are its tests.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import {
   closeSync,
   copyFileSync,
@@ -62,6 +62,11 @@ export class LoopDisk {
   }
 
   freeze(): void {
+    // Whoever is caught in a frozen disk cannot thaw it any more; so somebody else does, in the end.
+    spawn("sh", ["-c", 'sleep 20; fsfreeze -u "$1" 2>/dev/null', "sh", this.mount], {
+      detached: true,
+      stdio: "ignore",
+    }).unref();
     run("fsfreeze", "-f", this.mount);
   }
 

@@ -1,9 +1,10 @@
 /** Reports for people: one run as a page or a PDF, and a period in three formats. */
 import { z } from "zod";
+import { paced } from "../../evidence/report/page.ts";
 import { collectPeriodReport, type PeriodReport } from "../../evidence/report/period.ts";
 import { PERIOD_FORMATS, PERIOD_TYPES, writePeriodReport } from "../../evidence/report/period-formats.ts";
 import { collectRunReport, type RunReport } from "../../evidence/report/run.ts";
-import { runReportHtml } from "../../evidence/report/run-html.ts";
+import { runReportParts } from "../../evidence/report/run-html.ts";
 import { runReportPdf } from "../../evidence/report/run-pdf.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -57,7 +58,7 @@ export const runReport = operation({
   status: 200,
   errors: { 404: "unknown run" },
   async run({ app }, { params }) {
-    return new Content("text/html; charset=utf-8", runReportHtml(await reportRun(app, params.id)));
+    return new Content("text/html; charset=utf-8", paced(runReportParts(await reportRun(app, params.id))));
   },
 });
 

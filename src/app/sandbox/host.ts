@@ -4,7 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 import { invalid, ProblemsError, SvcError } from "../../kernel/errors.ts";
-import type { Job, Message, Page } from "./job.ts";
+import type { Job, Message, Order, Page } from "./job.ts";
 
 export interface JobLimits {
   /** For one page of history, or for reading the policy. */
@@ -19,10 +19,13 @@ export const JOB_LIMITS: JobLimits = { step_ms: 30_000, total_ms: 120_000, heap_
 /** Beyond these a job waits, and beyond that it is refused. */
 const AT_ONCE = 2;
 const MOST_WAITING = 16;
+/** A thread costs a tenth of a second to start, so one that did its job stays for the next a while. */
+const IDLE_MS = 30_000;
 
 export class SandboxHost {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
+  private readonly idle = new Set<Worker>();
   private readonly limits: JobLimits;
 
   constructor(limits: JobLimits = JOB_LIMITS) {
@@ -30,11 +33,19 @@ export class SandboxHost {
   }
 
   /** The report as JSON text. `history` is read only as fast as the thread asks for it. */
-  async run(job: Job, history: AsyncIterable<Page & object>, signal: AbortSignal): Promise<string> {
+  async run(job: Job, history: AsyncIterable<Page>, signal: AbortSignal): Promise<string> {
     await this.enter();
     try {
       signal.throwIfAborted();
-      return await new Run(job, history, this.limits).finish(signal);
+      const worker = await this.takeWorker();
+      const run = new Run(worker, history, this.limits);
+      try {
+        return await run.finish(job, signal);
+      } finally {
+        // One that was stopped in the middle may be busy for ever.
+        if (run.ended) this.keep(worker);
+        else await worker.terminate();
+      }
     } finally {
       this.leave();
     }
@@ -56,11 +67,39 @@ export class SandboxHost {
     if (next === undefined) this.running--;
     else next();
   }
+
+  private async takeWorker(): Promise<Worker> {
+    for (const worker of this.idle) {
+      this.idle.delete(worker);
+      worker.ref();
+      return worker;
+    }
+    const worker = newWorker(this.limits.heap_mb);
+    // What a thread that nobody uses, or that is being ended, still throws concerns nobody.
+    worker.on("error", () => {}).on("exit", () => this.idle.delete(worker));
+    // Starting is not the job's fault: its time does not count.
+    await new Promise((resolve, reject) => {
+      worker.once("message", resolve).once("error", (error) => reject(told(error)));
+      worker.once("exit", () => reject(new Error("the sandbox thread did not start")));
+    });
+    return worker;
+  }
+
+  private keep(worker: Worker): void {
+    this.idle.add(worker);
+    worker.unref();
+    const letGo = () => {
+      if (this.idle.delete(worker)) void worker.terminate();
+    };
+    setTimeout(letGo, IDLE_MS).unref();
+  }
 }
 
 class Run {
+  /** Whether the thread has given its answer and waits for another job. */
+  ended = false;
   private readonly worker: Worker;
-  private readonly history: AsyncIterator<Page & object>;
+  private readonly history: AsyncIterator<Page>;
   private readonly limits: JobLimits;
   private timer: NodeJS.Timeout | undefined;
   private spent_ms = 0;
@@ -68,72 +107,65 @@ class Run {
   private settle!: (report: string) => void;
   private fail!: (error: unknown) => void;
 
-  constructor(job: Job, history: AsyncIterable<Page & object>, limits: JobLimits) {
+  constructor(worker: Worker, history: AsyncIterable<Page>, limits: JobLimits) {
+    this.worker = worker;
     this.history = history[Symbol.asyncIterator]();
     this.limits = limits;
-    this.worker = newWorker(job, limits.heap_mb);
   }
 
-  async finish(signal: AbortSignal): Promise<string> {
+  async finish(job: Job, signal: AbortSignal): Promise<string> {
+    const { worker } = this;
     const stop = () => this.fail(new SvcError("unavailable", "the simulation was stopped"));
+    const hear = (message: Message) => void this.hear(message).catch(this.fail);
+    const broke = (error: Error) => this.fail(told(error));
+    const left = () => this.fail(new Error("the sandbox thread ended without an answer"));
     signal.addEventListener("abort", stop, { once: true });
+    worker.on("message", hear).on("error", broke).on("exit", left);
     try {
       return await new Promise<string>((resolve, reject) => {
         this.settle = resolve;
         this.fail = reject;
-        this.listen();
-        this.watch();
+        this.tell({ job });
       });
     } finally {
       signal.removeEventListener("abort", stop);
+      worker.off("message", hear).off("error", broke).off("exit", left);
       this.rest();
-      await this.worker.terminate();
       await this.history.return?.();
     }
   }
 
-  private listen(): void {
-    const { worker } = this;
-    worker.on("message", (message: Message) => void this.hear(message).catch(this.fail));
-    worker.on("error", (error: NodeJS.ErrnoException) =>
-      this.fail(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooMuch("memory") : error),
-    );
-    worker.on("exit", () => this.fail(new Error("the sandbox thread ended without an answer")));
-  }
-
   private async hear(message: Message): Promise<void> {
-    switch (message.say) {
-      case "next": {
-        this.rest();
-        const { done, value } = await this.history.next();
-        this.watch();
-        this.worker.postMessage((done ? null : value) satisfies Page);
-        return;
-      }
-      case "done":
-        return this.settle(message.report);
-      case "failed": {
-        const { code, problems } = message;
-        return this.fail(
-          problems === null ? new SvcError(code, message.message) : new ProblemsError(problems),
-        );
-      }
-      case "broken":
-        return this.fail(new Error(message.message));
+    this.rest();
+    if (message.say === "ready") return;
+    if (message.say === "next") {
+      const { done, value } = await this.history.next();
+      return this.tell({ page: done ? null : value });
     }
+    this.ended = true;
+    if (message.say === "done") this.settle(message.report);
+    else if (message.say === "broken") this.fail(new Error(message.message));
+    else if (message.problems === null) this.fail(new SvcError(message.code, message.message));
+    else this.fail(new ProblemsError(message.problems));
   }
 
   /** The thread works from here on. */
-  private watch(): void {
+  private tell(order: Order): void {
     this.since = performance.now();
     const left = Math.min(this.limits.step_ms, this.limits.total_ms - this.spent_ms);
     this.timer = setTimeout(() => this.fail(tooMuch("time")), Math.max(0, left));
+    this.worker.postMessage(order);
   }
 
   private rest(): void {
     clearTimeout(this.timer);
     this.spent_ms += performance.now() - this.since;
   }
+}
+
+/** What a thread threw, as its user is told of it. */
+function told(error: NodeJS.ErrnoException): Error {
+  return error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooMuch("memory") : error;
 }
 
 function tooMuch(of: "time" | "memory"): SvcError {
@@ -143,8 +175,8 @@ function tooMuch(of: "time" | "memory"): SvcError {
 }
 
 /** Built code runs as it is; straight from the sources a thread loads the loader of TypeScript first. */
-function newWorker(job: Job, heap_mb: number): Worker {
-  const options = { workerData: job, resourceLimits: { maxOldGenerationSizeMb: heap_mb } };
+function newWorker(heap_mb: number): Worker {
+  const options = { resourceLimits: { maxOldGenerationSizeMb: heap_mb } };
   if (!import.meta.url.endsWith(".ts")) return new Worker(new URL("./worker.js", import.meta.url), options);
   const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
   const file = JSON.stringify(new URL("./worker.ts", import.meta.url).href);

@@ -30,12 +30,15 @@ export type Task =
   | { kind: "replay"; run_id: string; changes: readonly Change[] }
   | { kind: "speculate"; plans: readonly Plan[]; actor: string };
 
-/** From the thread: it wants the next page of history, or it is done. The report travels as JSON text. */
+export type Page = readonly PastCall[];
+
+/** To the thread: a job, and then a page of history each time it asks; null behind the last. */
+export type Order = { job: Job } | { page: Page | null };
+
+/** From the thread: it has started; it wants the next page; it is done. The report travels as JSON text. */
 export type Message =
+  | { say: "ready" }
   | { say: "next" }
   | { say: "done"; report: string }
   | { say: "failed"; code: ErrorCode; message: string; problems: readonly string[] | null }
   | { say: "broken"; message: string };
-
-/** To the thread: a page of history; null behind the last. */
-export type Page = readonly PastCall[] | null;

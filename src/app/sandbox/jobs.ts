@@ -69,16 +69,8 @@ export async function speculatePlans(app: App, input: SpeculateInput, signal?: A
 
 async function* nothing(): AsyncGenerator<PastCall[]> {}
 
-const hosts = new WeakMap<App, SandboxHost>();
-
-function hostOf(app: App): SandboxHost {
-  let host = hosts.get(app);
-  if (host === undefined) {
-    host = new SandboxHost();
-    hosts.set(app, host);
-  }
-  return host;
-}
+/** One for the process: however many ask, simulations take no more of the machine than this allows. */
+const host = new SandboxHost();
 
 function runJob(
   app: App,
@@ -99,7 +91,7 @@ function runJob(
     storeKey: core.storeKey,
   };
   const stop = signal === undefined ? background.signal : AbortSignal.any([signal, background.signal]);
-  return hostOf(app).run(job, history, stop);
+  return host.run(job, history, stop);
 }
 
 /** A report this long is passed on as it came: reading it here would hold up every other request. */

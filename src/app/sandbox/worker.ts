@@ -1,29 +1,49 @@
-/** A thread that does one sandbox job and ends. It has no store and no network: history is sent to it. */
-import { once } from "node:events";
-import { parentPort, workerData } from "node:worker_threads";
+/** A thread that does sandbox jobs, one after the other. It has no store and no network: history is sent to it. */
+import { parentPort } from "node:worker_threads";
 import { messageOf, ProblemsError, SvcError } from "../../kernel/errors.ts";
-import type { PastCall } from "../../sandbox/past-call.ts";
-import type { Job, Message, Page } from "./job.ts";
+import type { Job, Message, Order, Page } from "./job.ts";
 import { doJob } from "./work.ts";
 
 const port = parentPort!;
 const say = (message: Message) => port.postMessage(message);
 
-async function* history(): AsyncGenerator<readonly PastCall[]> {
+const orders: Order[] = [];
+let wake = () => {};
+port.on("message", (order: Order) => {
+  orders.push(order);
+  wake();
+});
+
+async function nextOrder(): Promise<Order> {
+  while (orders.length === 0) {
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  }
+  return orders.shift()!;
+}
+
+async function* history(): AsyncGenerator<Page> {
   for (;;) {
     say({ say: "next" });
-    const [page] = (await once(port, "message")) as [Page];
-    if (page === null) return;
-    yield page;
+    const order = await nextOrder();
+    if (!("page" in order) || order.page === null) return;
+    yield order.page;
   }
 }
 
-try {
-  say({ say: "done", report: JSON.stringify(await doJob(workerData as Job, history())) });
-} catch (error) {
-  if (error instanceof SvcError) {
+async function answerTo(job: Job): Promise<Message> {
+  try {
+    return { say: "done", report: JSON.stringify(await doJob(job, history())) };
+  } catch (error) {
+    if (!(error instanceof SvcError)) return { say: "broken", message: messageOf(error) };
     const problems = error instanceof ProblemsError ? error.problems : null;
-    say({ say: "failed", code: error.code, message: error.message, problems });
-  } else say({ say: "broken", message: messageOf(error) });
+    return { say: "failed", code: error.code, message: error.message, problems };
+  }
 }
-port.close();
+
+say({ say: "ready" });
+for (;;) {
+  const order = await nextOrder();
+  if ("job" in order) say(await answerTo(order.job));
+}

@@ -62,7 +62,7 @@ export function pager(path: string, query: Record<string, string>, next_cursor: 
   const { cursor: _, ...rest } = query;
   const first = `${path}?${new URLSearchParams(rest)}`;
   const next = `${path}?${new URLSearchParams({ ...rest, cursor: next_cursor ?? "" })}`;
-  return html`<nav class="pager" aria-label="Pages">${
+  return html`<nav class="pager" aria-label="Older and newer">${
     query["cursor"] === undefined ? null : html`<a class="button" href="${first}">Newest</a>`
   }${next_cursor === null ? null : html`<a class="button" href="${next}">${label}</a>`}</nav>`;
 }

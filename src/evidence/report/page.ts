@@ -1,4 +1,5 @@
 /** The HTML page that all reports share: one file without scripts or outside parts, made to be read and printed. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { html, raw } from "hono/html";
 import { visible } from "./text.ts";
 
@@ -15,14 +16,14 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.
 h2 { font-size: 1.1rem; margin: 2.25rem 0 .6rem; padding-bottom: .3rem; border-bottom: 2px solid var(--line); }
 p { margin: .4rem 0; }
 .sub { color: var(--soft); overflow-wrap: anywhere; }
-.note { color: var(--soft); font-size: .87rem; }
+.note { color: var(--soft); font-size: .87em; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .87rem; }
 th, td { text-align: left; vertical-align: top; padding: .38rem .6rem; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; white-space: nowrap; background: var(--wash); }
-td.num, th.num { text-align: right; font-variant-numeric: tabular-nums; }
-td { overflow-wrap: anywhere; }
-td.tight { white-space: nowrap; }
+td { overflow-wrap: anywhere; min-width: 6.5rem; }
+td.num, th.num { text-align: right; font-variant-numeric: tabular-nums; min-width: 0; white-space: nowrap; }
+td.tight { white-space: nowrap; min-width: 0; }
 code { font: .82rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 .hash { color: var(--soft); font-size: .68rem; word-break: break-all; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.25rem; margin: .5rem 0; font-size: .92rem; }
@@ -45,6 +46,8 @@ svg .f-main { fill: #4d7cc3; }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }
   h2 { break-after: avoid; } tr, .card, svg { break-inside: avoid; } thead { display: table-header-group; }
+  table { font-size: 8pt; } th, td { padding: .22rem .35rem; } td { min-width: 5rem; } .tag { font-size: 7.5pt; }
+  code { font-size: 7.5pt; } .hash { font-size: 6.5pt; }
   .scroll { overflow: visible; } .tag, .verdict, th, .card { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 `;
@@ -52,8 +55,9 @@ svg .f-main { fill: #4d7cc3; }
 /** Nothing may be loaded or run, wherever the file is opened. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-export function page(title: string, body: Markup): string {
-  return finished(html`<!doctype html>
+/** The page piece by piece, so that a long report need not be made in one go. */
+export function* pageParts(title: string, body: Iterable<Markup>): Generator<string> {
+  yield finished(html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -64,16 +68,23 @@ export function page(title: string, body: Markup): string {
 <style>${raw(CSS)}</style>
 </head>
 <body>
-${body}
-</body>
-</html>
 `);
+  for (const part of body) yield finished(part);
+  yield "\n</body>\n</html>\n";
 }
 
 /** No part of a report waits for anything, so markup is text by now. */
 function finished(markup: Markup): string {
   if (markup instanceof Promise) throw new TypeError("a report holds an unfinished part");
   return markup.toString();
+}
+
+/** The same pieces with room for other work between them. */
+export async function* paced(parts: Iterable<string>): AsyncGenerator<string> {
+  for (const part of parts) {
+    yield part;
+    await nextTurn();
+  }
 }
 
 /** Text of others, in the running text. */
@@ -126,15 +137,31 @@ export interface Column {
   kind?: "num" | "tight";
 }
 
-export function table(
+const ROWS_AT_ONCE = 100;
+
+/** A table in pieces of some rows each; a sentence where there are none. */
+export function* tableParts(
   columns: readonly Column[],
-  rows: readonly (readonly Markup[])[],
+  rows: Iterable<readonly Markup[]>,
   none: string,
-): Markup {
-  if (rows.length === 0) return html`<p class="note">${none}</p>`;
+): Generator<Markup> {
   const cell = (value: Markup, i: number) => html`<td class="${columns[i]!.kind ?? ""}">${value}</td>`;
-  return html`<div class="scroll"><table>
+  const set = (some: readonly (readonly Markup[])[]) =>
+    html`${some.map((row) => html`<tr>${row.map(cell)}</tr>\n`)}`;
+  let isEmpty = true;
+  let waiting: (readonly Markup[])[] = [];
+  for (const row of rows) {
+    if (isEmpty) {
+      yield html`<div class="scroll"><table>
 <thead><tr>${columns.map(({ name, kind }) => html`<th class="${kind ?? ""}">${name}</th>`)}</tr></thead>
 <tbody>
-${rows.map((row) => html`<tr>${row.map(cell)}</tr>\n`)}</tbody></table></div>`;
+`;
+    }
+    isEmpty = false;
+    waiting.push(row);
+    if (waiting.length < ROWS_AT_ONCE) continue;
+    yield set(waiting);
+    waiting = [];
+  }
+  yield isEmpty ? html`<p class="note">${none}</p>` : html`${set(waiting)}</tbody></table></div>`;
 }

@@ -1,7 +1,7 @@
 /** The period report as a page, as Markdown and as JSON. */
 import { html } from "hono/html";
 import { daysChart } from "./days-chart.ts";
-import { code, facts, type Markup, page, table, text } from "./page.ts";
+import { code, facts, type Markup, pageParts, tableParts, text } from "./page.ts";
 import type { PeriodReport } from "./period.ts";
 import { type Cell, headline, type Section, sections } from "./period-rows.ts";
 import { codeSpan, time } from "./text.ts";
@@ -38,34 +38,39 @@ function about({ ledger, environment, region, made_by }: PeriodReport): [string,
 
 function toHtml(report: PeriodReport): string {
   const title = `Report ${time(report.since_ms).slice(0, 10)} to ${time(report.until_ms).slice(0, 10)}`;
-  return page(
-    title,
-    html`<h1>Period report</h1>
-<p class="sub">${time(report.since_ms)} to ${time(report.until_ms)}</p>
-<div class="cards">${headline(report).map(([label, value]) => html`<div class="card"><b>${value}</b><span>${label}</span></div>`)}</div>
-<h2>Calls per day</h2>
-${daysChart(report.per_day)}
-${sections(report).map(htmlSection)}
-<h2>About this report</h2>
-${facts(about(report).map(([name, value]) => [name, htmlCell(value)] as const))}`,
-  );
+  return [...pageParts(title, htmlParts(report))].join("");
 }
 
-function htmlSection({ title, note, columns, rows, none }: Section): Markup {
-  if (columns === null) {
-    return html`<h2>${title}</h2>
-${facts(rows.map(([name, value]) => [words(name!), htmlCell(value!)] as const))}
+function* htmlParts(report: PeriodReport): Generator<Markup> {
+  const card = ([label, value]: [string, string]) =>
+    html`<div class="card"><b>${value}</b><span>${label}</span></div>`;
+  yield html`<h1>Period report</h1>
+<p class="sub">${time(report.since_ms)} to ${time(report.until_ms)}</p>
+<div class="cards">${headline(report).map(card)}</div>
+<h2>Calls per day</h2>
+${daysChart(report.per_day)}
 `;
+  for (const section of sections(report)) yield* htmlSection(section);
+  yield html`<h2>About this report</h2>
+${facts(about(report).map(([name, value]) => [name, htmlCell(value)] as const))}`;
+}
+
+function* htmlSection({ title, note, columns, rows, none }: Section): Generator<Markup> {
+  yield html`<h2>${title}</h2>
+`;
+  if (columns === null) {
+    yield facts(rows.map(([name, value]) => [words(name!), htmlCell(value!)] as const));
+    return;
   }
   const isNumber = (i: number) => rows.length > 0 && rows.every((row) => "number" in row[i]!);
   const heads = columns.map((name, i) => ({ name, ...(isNumber(i) ? { kind: "num" as const } : {}) }));
-  return html`<h2>${title}</h2>
-${table(
-  heads,
-  rows.map((row) => row.map(htmlCell)),
-  none,
-)}
-${note === undefined || rows.length === 0 ? "" : html`<p class="note">${note}</p>`}
+  yield* tableParts(
+    heads,
+    rows.map((row) => row.map(htmlCell)),
+    none,
+  );
+  if (note !== undefined && rows.length > 0)
+    yield html`<p class="note">${note}</p>
 `;
 }
 

@@ -206,7 +206,7 @@ describe("a run report", async () => {
     const bad = await collectRunReport(engine.store, "r1", context);
     engine.store.records = records;
     expect(bad.problem).toContain("it was changed");
-    expect(runReportHtml(bad)).toContain("The trail does not verify");
+    expect(runReportHtml(bad)).toContain("This run does not verify");
     expect(pdfText(await runReportPdf(bad))).toContain("DOES NOT VERIFY");
     await expect(collectRunReport(engine.store, "nobody", context)).rejects.toThrow("unknown run nobody");
   });

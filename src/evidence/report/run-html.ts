@@ -1,24 +1,41 @@
 /** The run report as one HTML page. */
 import { html } from "hono/html";
-import { code, facts, type Markup, page, table, tag, text } from "./page.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import type { PlanAction } from "../../rollback/plan.ts";
+import { type Column, code, facts, type Markup, pageParts, tableParts, tag, text } from "./page.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
 import { plural, time } from "./text.ts";
 import { timeline } from "./timeline.ts";
 
 export function runReportHtml(report: RunReport): string {
-  const body = html`<h1>Run report</h1>
+  return [...runReportParts(report)].join("");
+}
+
+/** The page piece by piece: a run may have very many steps. */
+export function runReportParts(report: RunReport): Generator<string> {
+  return pageParts(`Run ${report.run_id}`, body(report));
+}
+
+function* body(report: RunReport): Generator<Markup> {
+  yield html`<h1>Run report</h1>
 <p class="sub">${code(report.run_id)}</p>
 ${verdict(report)}
 ${summary(report)}
 <h2>Timeline</h2>
 ${timeline(report.steps, report.trail)}
 <h2>Steps</h2>
-${stepsTable(report.steps)}
+`;
+  yield* stepsTable(report.steps);
+  yield html`
 <h2>Rollback outlook</h2>
-${outlook(report)}
+`;
+  yield* outlook(report);
+  yield html`
 <h2>Event trail</h2>
 <p class="note">Every ledger record of the run, in order, each with its hash.</p>
-${trailTable(report)}
+`;
+  yield* trailTable(report);
+  yield html`
 <h2>About this report</h2>
 ${facts([
   ["Made", text(time(report.generated_ms))],
@@ -28,14 +45,13 @@ ${facts([
   ["Ledger head", html`<code class="hash">${report.ledger.head}</code>`],
 ])}
 <p class="note">This report is not signed. The signed bundle of the run proves the same trail: see <code>svc bundle --run</code>.</p>`;
-  return page(`Run ${report.run_id}`, body);
 }
 
 function verdict({ problem, without, steps }: RunReport): Markup {
   const lines: Markup[] = [];
   if (problem !== null) {
     lines.push(
-      html`<p class="verdict bad">The trail does not verify: ${text(problem)}. Run <code>svc verify</code>.</p>`,
+      html`<p class="verdict bad">This run does not verify: ${text(problem)}. Run <code>svc verify</code>.</p>`,
     );
   }
   const open = steps.filter(({ status }) => status === "intended" || status === "uncertain").length;
@@ -76,73 +92,86 @@ function summary({ run, trail, steps }: RunReport): Markup {
   ]);
 }
 
-function stepsTable(steps: readonly ReportStep[]): Markup {
-  const rows = steps.map((step) => [
-    html`${step.step}`,
-    html`${code(step.tool)}${step.manifest_version === null ? "" : html` <span class="note">v${text(step.manifest_version)}</span>`}`,
-    tag(step.status),
-    text(step.effect, "no manifest"),
-    html`${text(step.reason)}${step.error === null ? "" : html`<br><span class="bad">${text(step.error)}</span>`}${
-      step.unverified ? html`<br><span class="warn">undone, but not read back</span>` : ""
-    }`,
-    html`${step.risk_score ?? "–"}`,
-    html`${time(step.intended_ms)}${step.finished_ms === null ? "" : html`<br>${time(step.finished_ms)}`}`,
-  ]);
-  return table(
-    [
-      { name: "#", kind: "num" },
-      { name: "Tool" },
-      { name: "Status", kind: "tight" },
-      { name: "Effect", kind: "tight" },
-      { name: "Reason" },
-      { name: "Risk", kind: "num" },
-      { name: "Accepted, finished (UTC)", kind: "tight" },
-    ],
-    rows,
-    "No call was accepted.",
-  );
+function stepsTable(steps: readonly ReportStep[]): Generator<Markup> {
+  const columns: Column[] = [
+    { name: "#", kind: "num" },
+    { name: "Tool" },
+    { name: "Status", kind: "tight" },
+    { name: "Effect", kind: "tight" },
+    { name: "Reason" },
+    { name: "Risk", kind: "num" },
+    { name: "Accepted, finished (UTC)", kind: "tight" },
+  ];
+  return tableParts(columns, each(steps, stepRow), "No call was accepted.");
 }
 
-function outlook({ outlook }: RunReport): Markup {
-  if (outlook === null)
-    return html`<p class="note">Unknown: what an undo would need is not there any more.</p>`;
-  const whole = outlook.fully_reversible
+function stepRow(step: ReportStep): Markup[] {
+  const version =
+    step.manifest_version === null ? "" : html` <span class="note">v${text(step.manifest_version)}</span>`;
+  const error = step.error === null ? "" : html`<br><span class="bad">${text(step.error)}</span>`;
+  const unverified = step.unverified ? html`<br><span class="warn">undone, but not read back</span>` : "";
+  return [
+    html`${step.step}`,
+    html`${code(step.tool)}${version}`,
+    tag(step.status),
+    text(step.effect, "no manifest"),
+    html`${text(step.reason)}${error}${unverified}`,
+    html`${step.risk_score ?? "–"}`,
+    html`${time(step.intended_ms)}${step.finished_ms === null ? "" : html`<br>${time(step.finished_ms)}`}`,
+  ];
+}
+
+function* outlook({ outlook }: RunReport): Generator<Markup> {
+  if (outlook === null) {
+    yield html`<p class="note">Unknown: what an undo would need is not there any more.</p>`;
+    return;
+  }
+  yield outlook.fully_reversible
     ? html`<p class="verdict ok">Fully reversible: every standing step can be undone or needs no undo.</p>`
     : html`<p class="verdict warn">Not fully reversible.</p>`;
-  const rows = outlook.actions.map((action) => [
-    html`${action.step}`,
-    code(action.tool),
-    text(outlookWords(action)),
-    html`${residueOf(action).map((line, i) => html`${i > 0 ? html`<br>` : ""}${text(line)}`)}`,
-  ]);
-  const columns = [
-    { name: "#", kind: "num" as const },
+  const columns: Column[] = [
+    { name: "#", kind: "num" },
     { name: "Tool" },
     { name: "Outlook" },
     { name: "Would stay behind" },
   ];
-  return html`${whole}${table(columns, rows, "Nothing stands that would have to be undone.")}`;
+  yield* tableParts(
+    columns,
+    each(outlook.actions, actionRow),
+    "Nothing stands that would have to be undone.",
+  );
 }
 
-function trailTable({ trail }: RunReport): Markup {
-  const rows = trail.map((record) => [
+function actionRow(action: PlanAction): Markup[] {
+  const residue = residueOf(action).map((line, i) => html`${i > 0 ? html`<br>` : ""}${text(line)}`);
+  return [html`${action.step}`, code(action.tool), text(outlookWords(action)), html`${residue}`];
+}
+
+function trailTable({ trail }: RunReport): Generator<Markup> {
+  const columns: Column[] = [
+    { name: "Record", kind: "num" },
+    { name: "Time (UTC)", kind: "tight" },
+    { name: "Event", kind: "tight" },
+    { name: "Actor" },
+    { name: "What, and the record's hash" },
+  ];
+  return tableParts(columns, each(trail, recordRow), "The run has no records yet.");
+}
+
+function recordRow(record: LedgerRecord): Markup[] {
+  const tool = record.tool === undefined ? "" : html`${code(record.tool)} `;
+  const step = record.step === undefined ? "" : html`<span class="note">step ${record.step}</span> `;
+  const detail = record.detail === undefined ? "" : html`<br>${text(record.detail)}`;
+  return [
     html`${record.seq}`,
     html`${time(record.ts_ms)}`,
     tag(record.event),
-    html`${text(record.actor)}`,
-    html`${record.tool === undefined ? "" : html`${code(record.tool)} `}${record.step === undefined ? "" : html`<span class="note">step ${record.step}</span> `}${
-      record.detail === undefined ? "" : html`<br>${text(record.detail)}`
-    }<br><code class="hash">${record.hash}</code>`,
-  ]);
-  return table(
-    [
-      { name: "Record", kind: "num" },
-      { name: "Time (UTC)", kind: "tight" },
-      { name: "Event", kind: "tight" },
-      { name: "Actor" },
-      { name: "What, and the record's hash" },
-    ],
-    rows,
-    "The run has no records yet.",
-  );
+    text(record.actor),
+    html`${tool}${step}${detail}<br><code class="hash">${record.hash}</code>`,
+  ];
+}
+
+/** Rows one at a time, when they are asked for. */
+function* each<T>(items: readonly T[], row: (item: T) => Markup[]): Generator<Markup[]> {
+  for (const item of items) yield row(item);
 }

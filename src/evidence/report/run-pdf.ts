@@ -12,7 +12,7 @@ const FOOTER_ROOM = 30;
 const INK = "#1c2430";
 const SOFT = "#5b6675";
 /** How many entries are set before others get a turn: setting text takes time. */
-const TURN = 50;
+const TURN = 10;
 
 export async function runReportPdf(report: RunReport): Promise<Uint8Array> {
   const doc = new PDFDocument({
@@ -31,7 +31,7 @@ export async function runReportPdf(report: RunReport): Promise<Uint8Array> {
   doc.on("data", (chunk: Buffer) => chunks.push(chunk));
   const ended = new Promise<void>((resolve, reject) => doc.on("end", resolve).on("error", reject));
   await write(doc, report);
-  footers(doc, report);
+  await footers(doc, report);
   doc.end();
   await ended;
   return Buffer.concat(chunks);
@@ -177,9 +177,10 @@ async function each<T>(items: readonly T[], set: (item: T) => void): Promise<voi
   }
 }
 
-function footers(doc: Doc, { run_id, ledger }: RunReport): void {
+async function footers(doc: Doc, { run_id, ledger }: RunReport): Promise<void> {
   const { start, count } = doc.bufferedPageRange();
   for (let i = start; i < start + count; i++) {
+    if (i % TURN === 0) await nextTurn();
     doc.switchToPage(i);
     // Below the margin; without this pdfkit would begin another page.
     doc.page.margins.bottom = 0;

@@ -8,9 +8,12 @@ const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t"
 const UNSEEN =
   /\p{Cc}|\p{Cf}|\p{Co}|\p{Cn}|\p{Cs}|\p{Zl}|\p{Zp}|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}/gu;
 
+/** Nothing in it needs a closer look; most text is so, and reports hold a lot of it. */
+const PLAIN = /^[ -~]*$/;
+
 /** The text with every unseen character written as `\u{...}`. */
 export function visible(text: string): string {
-  return text.replace(UNSEEN, (c) => NAMED[c] ?? spelled(c));
+  return PLAIN.test(text) ? text : text.replace(UNSEEN, (c) => NAMED[c] ?? spelled(c));
 }
 
 function spelled(c: string): string {
@@ -19,6 +22,7 @@ function spelled(c: string): string {
 
 /** Text for a font that has only the characters of Windows-1252; all others are spelled out. */
 export function forPlainFont(text: string): string {
+  if (PLAIN.test(text)) return text;
   return visible(text).replace(
     /[^\u0020-\u007e\u00a1-\u00ff\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178]/gu,
     spelled,

@@ -13,6 +13,7 @@ import { createRequestLog } from "../../telemetry/request-log.ts";
 import { AgentPeer } from "../agent.ts";
 import { Gateway, type GatewayOptions } from "../gateway.ts";
 import { createOperatorPeer } from "../operator.ts";
+import { atMost } from "../patience.ts";
 import { type EndpointParts, mountEndpoint } from "./endpoint.ts";
 import { originGuard } from "./guard.ts";
 import { Sessions } from "./sessions.ts";
@@ -80,7 +81,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
       // Calls under way may end by themselves for a while; event streams never do.
       const stopped = listening.stop();
       for (const one of sessions) one.endStreams();
-      await Promise.race([gateway.idle(), core.env.sleep(LIMITS.drain_ms / 2)]);
+      await atMost(core.env, gateway.idle(), LIMITS.drain_ms / 2);
       await Promise.all([agents.close(), operators.close()]);
       await stopped;
       await Promise.all(sessions.map((one) => one.close()));

@@ -9,6 +9,7 @@ import type { Env } from "../../kernel/env.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Logger } from "../../telemetry/log.ts";
+import { atMost } from "../patience.ts";
 import { failureOf, isSessionGone, isTimeout, NotSent } from "./failure.ts";
 import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
@@ -181,7 +182,7 @@ export class Upstream {
   /** The shared connection; throws NotSent where there is none and none is about to be. */
   private async usable(): Promise<Link> {
     if (this.link === null && this.connecting !== null) {
-      await Promise.race([this.connecting, this.deps.env.sleep(PATIENCE_MS, this.stopped.signal).catch(() => {})]);
+      await atMost(this.deps.env, this.connecting, PATIENCE_MS);
     }
     if (this.link === null) throw new NotSent(`it is not connected: ${this.complaint ?? "no reason is known"}`);
     return this.link;

@@ -13,10 +13,12 @@ import { journalPath } from "./paths.ts";
 /** How far a process has read, which is as far as it may write from. */
 export interface Cursor {
   ledger_fd: number;
+  ledger_ino: number;
   ledger_size: number;
   head: Head;
   generation: number;
   journal_fd: number;
+  journal_ino: number;
   journal_size: number;
   crc: number;
 }
@@ -95,11 +97,18 @@ function openNext(disk: Disk, folder: string, cursor: Cursor, generation: number
     if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
-  const { size } = disk.facts(fd);
+  const { size, ino } = disk.facts(fd);
   const [header] = parseJournal(readRange(disk, fd, 0, Math.min(size, 1_024)), 0, cursor.crc).items;
   if (header?.kind !== "header" || header.generation !== generation) {
     void disk.close(fd);
     return undefined;
   }
-  return { ...cursor, generation, journal_fd: fd, journal_size: header.to, crc: header.crc };
+  return {
+    ...cursor,
+    generation,
+    journal_fd: fd,
+    journal_ino: ino,
+    journal_size: header.to,
+    crc: header.crc,
+  };
 }

@@ -132,10 +132,12 @@ async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal
   const last = kept.flatMap(({ units }) => units).at(-1);
   let cursor: Cursor = {
     ledger_fd,
+    ledger_ino: disk.facts(ledger_fd).ino,
     ledger_size: last?.size ?? base.size,
     head: last?.head ?? base.head,
     generation: active?.generation ?? base.generation + 1,
     journal_fd,
+    journal_ino: disk.facts(journal_fd).ino,
     journal_size: active?.end ?? 0,
     crc: active?.crc ?? base.crc,
   };
@@ -234,10 +236,12 @@ export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded
   );
   const cursor: Cursor = {
     ledger_fd: fd,
+    ledger_ino: disk.facts(fd).ino,
     ledger_size: size,
     head: EMPTY_HEAD,
     generation: 1,
     journal_fd: fd,
+    journal_ino: disk.facts(fd).ino,
     journal_size: 0,
     crc: 0,
   };

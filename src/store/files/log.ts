@@ -6,7 +6,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { encodeBatch, encodeItem, type JournalItem } from "../logged/block.ts";
+import { encodeBatch, encodeItem, type JournalItem, type Synced } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull } from "../logged/connection.ts";
 import {
@@ -42,6 +42,7 @@ export class FilesLog implements Log {
   readonly kind = "files" as const;
   readonly what = "ledger.jsonl";
   private readonly parts: FilesLogParts;
+  private readonly path: string;
   private readonly fileLock: FileLock;
   private readonly handles: Handles;
   private cursor: Cursor | undefined;
@@ -53,6 +54,7 @@ export class FilesLog implements Log {
 
   constructor(parts: FilesLogParts) {
     this.parts = parts;
+    this.path = ledgerPath(parts.folder);
     this.fileLock = new FileLock(parts.disk, lockPath(parts.folder));
     this.handles = new Handles(parts.disk);
   }
@@ -73,10 +75,14 @@ export class FilesLog implements Log {
     const { disk, folder } = this.parts;
     const { cursor } = this;
     if (cursor === undefined) return "reload";
-    if (locked && !this.isInPlace(cursor)) {
-      // It would take records that nobody finds again. Opening anew tells whether they are back.
-      this.isDamaged = true;
-      throw new SvcError("unavailable", `ledger unavailable: the files in ${folder} were moved or deleted`);
+    if (locked) {
+      const place = this.placeOf(cursor);
+      if (place === undefined) {
+        // It would take records that nobody finds again. Opening anew tells whether they are back.
+        this.isDamaged = true;
+        throw new SvcError("unavailable", `ledger unavailable: the files in ${folder} were moved or deleted`);
+      }
+      if (place.ledger === cursor.ledger_size && place.journal === cursor.journal_size) return [];
     }
     const found = followJournal(disk, folder, cursor, locked);
     if (found === "reload") return found;
@@ -90,7 +96,7 @@ export class FilesLog implements Log {
 
   async create(): Promise<Loaded> {
     const { disk, folder } = this.parts;
-    const ledger = await disk.open(ledgerPath(folder), "a+");
+    const ledger = await disk.open(this.path, "a+");
     await this.handles.retire(this.cursor?.ledger_fd);
     if (disk.facts(ledger).size > 0) {
       const orphan = orphanedLedger(disk, ledger);
@@ -104,10 +110,12 @@ export class FilesLog implements Log {
     await syncFolder(disk, folder);
     this.cursor = {
       ledger_fd: ledger,
+      ledger_ino: disk.facts(ledger).ino,
       ledger_size: 0,
       head: EMPTY_HEAD,
       generation: 1,
       journal_fd: fd,
+      journal_ino: disk.facts(fd).ino,
       journal_size: bytes,
       crc,
     };
@@ -189,7 +197,8 @@ export class FilesLog implements Log {
       await syncFolder(disk, folder);
       await writeAll(disk, before.journal_fd, Buffer.from(trailer.text), null);
       await disk.datasync(before.journal_fd);
-      this.cursor = { ...before, generation, journal_fd: fd, journal_size: bytes, crc };
+      const journal_ino = disk.facts(fd).ino;
+      this.cursor = { ...before, generation, journal_fd: fd, journal_ino, journal_size: bytes, crc };
     } catch (error) {
       await this.cutBack(before);
       // After a sync that failed for anything but room, what was written before is not sure any more.
@@ -202,7 +211,7 @@ export class FilesLog implements Log {
 
   async recover(): Promise<void> {
     const { cursor, unsynced } = this;
-    if (cursor === undefined || unsynced === undefined || !this.isInPlace(cursor)) return;
+    if (cursor === undefined || unsynced === undefined || this.placeOf(cursor) === undefined) return;
     // Only through the descriptors it was written with; otherwise others have gone on since.
     if (cursor.journal_fd === unsynced.after.journal_fd) await this.takeBack(unsynced);
   }
@@ -211,7 +220,7 @@ export class FilesLog implements Log {
     const { disk, folder } = this.parts;
     // After a failed sync the kernel may count bytes as written that never were; writing them again,
     // from what was just read back and verified, is the only way to be sure of them.
-    await rewrite(disk, ledgerPath(folder), this.base.size);
+    await rewrite(disk, this.path, this.base.size);
     for (let generation = this.base.generation + 1; generation <= this.cursor!.generation; generation++) {
       await rewrite(disk, journalPath(folder, generation), 0);
     }
@@ -251,12 +260,14 @@ export class FilesLog implements Log {
     if (cursor?.journal_fd !== cursor?.ledger_fd) await this.handles.retire(cursor?.journal_fd);
   }
 
-  /** Whether the names still lead to the files that are open. A journal may go once it is closed. */
-  private isInPlace({ ledger_fd, journal_fd, generation }: Cursor): boolean {
+  /** How long the files are, if their names still lead to those that are open. A closed journal may go. */
+  private placeOf({ ledger_ino, journal_ino, journal_fd, generation }: Cursor): Synced | undefined {
     const { disk, folder } = this.parts;
-    if (disk.factsAt(ledgerPath(folder))?.ino !== disk.facts(ledger_fd).ino) return false;
-    const journal = disk.facts(journal_fd);
-    return journal.nlink === 0 || disk.factsAt(journalPath(folder, generation))?.ino === journal.ino;
+    const ledger = disk.factsAt(this.path);
+    const journal = disk.factsAt(journalPath(folder, generation)) ?? disk.facts(journal_fd);
+    if (ledger?.ino !== ledger_ino || journal.ino !== journal_ino) return undefined;
+    // One that is gone may have been closed first; then it is longer than what was read of it.
+    return { ledger: ledger.size, journal: journal.nlink === 0 ? -1 : journal.size };
   }
 
   private async newJournal(

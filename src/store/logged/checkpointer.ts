@@ -115,9 +115,12 @@ export class Checkpointer {
   }
 
   private async applyClosed(): Promise<void> {
-    const { log, mirror, helper } = this.parts;
+    const { log, mirror, helper, checkpoint } = this.parts;
     for (const { generation } of mirror.overlays.frozen) {
       const base = await helper.ask<Base>("apply", generation);
+      // The first look behind a commit writes to shared memory, which a frozen disk would not let it do;
+      // taken now, later reads need not.
+      checkpoint().base();
       mirror.release(base);
       await log.retire(base.generation);
     }

@@ -13,8 +13,8 @@ const ROUNDS = Number(process.env.SVC_TEST_POWER_LOSSES ?? 3);
 const disks: LoopDisk[] = [];
 const stores: Store[] = [];
 
-function disk(): LoopDisk {
-  const made = LoopDisk.make();
+function disk(megabytes = 24): LoopDisk {
+  const made = LoopDisk.make(megabytes);
   disks.push(made);
   return made;
 }
@@ -104,7 +104,7 @@ describe.runIf(LoopDisk.isPossible).each([
   }, async () => {
     const random = seeded(5);
     const acked: string[] = [];
-    let current = disk();
+    let current = disk(96);
     for (let round = 0; round < ROUNDS; round++) {
       const folder = join(current.mount, "data");
       const hammers = [new Hammer(kind, folder, `a${round}`), new Hammer(kind, folder, `b${round}`)];

@@ -148,6 +148,9 @@ export class SqliteLog implements Log {
       open.addBlock.run(next.n, generation, batch.text);
       this.putHead(open, next);
       open.commit.run();
+      // The first look behind a commit writes to shared memory, which a frozen disk would not let it do;
+      // taken now, later reads need not.
+      open.reader.head();
     } catch (error) {
       this.takeBack(open, error);
       throw isDiskFull(error) ? error : sqliteFailure(error, this.parts.path);

@@ -11,6 +11,7 @@ import { type Env, systemEnv } from "../../../src/kernel/env.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
 import { channelsSchema } from "../../../src/notify/channels/table.ts";
 import { MemoryStore } from "../../../src/store/memory/store.ts";
+import type { Store } from "../../../src/store/port.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { lineSink } from "../../../src/telemetry/sink.ts";
 
@@ -21,6 +22,8 @@ export interface ConsoleOptions {
   policy?: string;
   keys?: ({ name: string } & Record<string, unknown>)[];
   env?: Env;
+  /** Shared with another server, as processes share one. */
+  store?: Store;
   environment?: Record<string, string>;
   /** Written into the folder before it starts. */
   files?: Record<string, string>;
@@ -98,7 +101,7 @@ export async function consoleServer(options: ConsoleOptions = {}): Promise<Conso
     redact: (text) => text,
     sink: lineSink((line) => void logged.push(line)),
   });
-  const app = await openService(settings, options.env ?? systemEnv, { log, store: new MemoryStore() });
+  const app = await openService(settings, options.env ?? systemEnv, { log, store: options.store ?? new MemoryStore() });
   const http = createHttpServer({
     app,
     metrics: app.metrics,

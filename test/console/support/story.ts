@@ -140,7 +140,17 @@ export async function tellStory(now: number): Promise<Story> {
   await teller.waitingRequests();
   env.setNow(now);
   await server.app.capture?.drain(5_000);
-  return { ...server, env, main_run };
+  return { ...server, env, main_run, close: () => closing(server, env) };
+}
+
+/** What waits for time to pass (a channel that nobody answers) is given it. */
+async function closing(server: ConsoleServer, env: FakeEnv): Promise<void> {
+  let closed = false;
+  const done = server.close().finally(() => {
+    closed = true;
+  });
+  while (!closed) await env.advance(1_000);
+  await done;
 }
 
 interface Asked {

@@ -45,6 +45,7 @@ export const SMALL = `
   td > * { min-width: 0; }
   td:has(> div:empty) { display: none; }
   td code { overflow-wrap: anywhere; }
+  .hash { flex-wrap: wrap; white-space: normal; }
   .quick { display: block; position: fixed; inset: auto 0 0 0; z-index: 10; background: var(--side); color: var(--side-soft); padding-bottom: env(safe-area-inset-bottom); }
   .quick ul { display: grid; grid-template-columns: repeat(5, 1fr); }
   .quick a { position: relative; display: grid; place-items: end center; padding-bottom: 12px; min-height: 56px; color: inherit; text-decoration: none; font-size: 12.5px; font-weight: 560; }

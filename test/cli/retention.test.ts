@@ -1,0 +1,124 @@
+/** `svc retention` and `svc hold`: the documented lines, and that a dry run changes nothing. */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { openLocalApp } from "../../src/app/local.ts";
+import { loadSettings } from "../../src/config/load.ts";
+import { intentUnit } from "../../src/engine/intent.ts";
+import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import { newKeyPair } from "../../src/evidence/signing.ts";
+import { principal } from "../support/engine.ts";
+import { type FakeEnv, fakeEnv } from "../support/env.ts";
+import { speak } from "../support/io.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+const DAY = 86_400_000;
+let folder = "";
+let clock: FakeEnv;
+beforeEach(async () => {
+  folder = tempDir("retention");
+  clock = fakeEnv({ now: Date.UTC(2026, 5, 15) });
+  writeFileSync(join(folder, "manifests.yaml"), "- {tool: crm.get, effect: read, permission: p}\n");
+  writeFileSync(join(folder, "policy.yaml"), "version: 1\nretention: {default_days: 30}\n");
+  writeFileSync(
+    join(folder, "svc.config.yaml"),
+    "manifests: manifests.yaml\npolicy: policy.yaml\ndata: data\nlog: {level: error}\n",
+  );
+  const app = await openLocalApp(loadSettings({ env: {}, cwd: folder }), clock);
+  const bot = principal("bot");
+  for (const run_id of ["old", "new"]) {
+    if (run_id === "new") await clock.advance(25 * DAY);
+    await app.core.store.transact(openRunUnit(newRun(app.core, bot, { run_id, permissions: ["p"] })));
+    const input = { tool: "crm.get", args: {}, reason: "r", depends_on: [] };
+    await app.core.store.transact(intentUnit(app.core, bot, run_id, input));
+  }
+  await clock.advance(10 * DAY);
+  await app.close();
+});
+const svc = (...args: string[]) => speak(args, { cwd: folder, clock });
+
+describe("svc retention", () => {
+  it("plans: a row per run with its age, how long it is kept, and the decision", async () => {
+    verifies("ops.retention-plan.lists", "ops.retention-plan.days");
+    expect(await svc("retention", "plan")).toEqual({
+      code: 0,
+      out: "old  35 days old  kept for 30 days  due\nnew  10 days old  kept for 30 days  keep\n",
+      err: "",
+    });
+    expect((await svc("retention", "plan", "--days", "40")).out).toBe(
+      "old  35 days old  kept for 40 days  keep\nnew  10 days old  kept for 40 days  keep\n",
+    );
+    expect((await svc("retention", "plan", "--days", "0")).code).toBe(1);
+  });
+
+  it("applies, says what was deleted and what was kept, and only would with --dry-run", async () => {
+    verifies(
+      "ops.retention-apply.deleted-line",
+      "ops.retention-apply.dry-run",
+      "ops.retention-apply.kept-line",
+      "ops.retention-apply.options",
+    );
+    const kept = "kept new: 10 of 30 days old\n";
+    expect((await svc("retention", "apply", "--dry-run")).out).toBe(`would delete: old\n${kept}`);
+    expect((await svc("runs")).out).toContain("old");
+    writeFileSync(join(folder, "sign.key"), newKeyPair().private_pem, { mode: 0o600 });
+    const archive = tempDir("archive");
+    const applied = await svc(
+      "retention",
+      "apply",
+      "--archive-dir",
+      archive,
+      "--key",
+      join(folder, "sign.key"),
+      "--as",
+      "olga",
+    );
+    expect(applied).toEqual({ code: 0, out: `deleted: old\n${kept}`, err: "" });
+    expect(existsSync(join(archive, "old.json"))).toBe(true);
+    expect((await svc("runs")).out).not.toContain("old");
+    const records = (await svc("export", "--run", "old")).out.trimEnd().split("\n");
+    expect(JSON.parse(records.at(-1)!)).toMatchObject({
+      event: "purged",
+      actor: "olga",
+      detail: `retention: older than 30 days; archived to ${join(archive, "old.json")}`,
+    });
+    expect((await svc("retention", "apply", "--days", "5")).out).toBe("deleted: new\n");
+    expect((await svc("retention", "apply")).err).toBe("no runs\n");
+  });
+
+  it("is refused without the section", async () => {
+    writeFileSync(join(folder, "policy.yaml"), "version: 1\n");
+    for (const verb of ["plan", "apply"]) {
+      expect(await svc("retention", verb)).toEqual({
+        code: 1,
+        out: "",
+        err: "error: no retention settings\n",
+      });
+    }
+  });
+});
+
+describe("svc hold", () => {
+  it("adds, lists and releases holds", async () => {
+    verifies("contract.readings.hold-cli", "ops.hold-cli.add", "ops.hold-cli.list", "ops.hold-cli.release");
+    const scope = ["--run", "old", "--actor", "bot", "--tool", "crm.get"];
+    const added = await svc("hold", "add", ...scope, "--reason", "lawsuit 7", "--as", "olga");
+    expect(added.out).toMatch(/^hold_[0-9a-f-]{36} {2}run_id old, actor bot, tool crm\.get\n$/);
+    const id = added.out.split(" ")[0]!;
+    const tenant = (await svc("hold", "add", "--tenant", "acme", "--reason", "lawsuit 8")).out;
+    expect(tenant).toMatch(/ {2}tenant acme\n$/);
+    expect((await svc("hold", "add", "--reason", "lawsuit 9")).err).toBe(
+      "error: a legal hold needs a scope (a run, tenant, actor or tool)\n",
+    );
+    expect((await svc("hold", "add", "--run", "old", "--reason", "four")).code).toBe(1);
+    expect((await svc("retention", "apply")).out).toContain(`kept old: legal hold ${id}: lawsuit 7\n`);
+    expect(await svc("hold", "release", id)).toEqual({ code: 0, out: `released ${id}\n`, err: "" });
+    expect((await svc("hold", "release", id)).code).toBe(1);
+    expect((await svc("hold", "list")).out).not.toContain(id);
+    const all = (await svc("hold", "list", "--all")).out;
+    expect(all).toMatch(new RegExp(`^${id} +released .* olga +lawsuit 7$`, "m"));
+    expect(JSON.parse((await svc("hold", "list", "--all", "--json")).out).holds).toHaveLength(2);
+    expect((await svc("retention", "apply")).out).toContain("deleted: old\n");
+  });
+});

@@ -1,0 +1,216 @@
+/** Every page in a real browser: as every role, by day and by night, on a phone, and for those who do not see it. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { verifies } from "../support/verifies.ts";
+import { Browsing, inaccessible, scrollsSideways } from "./support/browsing.ts";
+import { type Story, tellStory } from "./support/story.ts";
+
+const PAGES = [
+  ["", "Overview"],
+  ["/approvals", "Approvals"],
+  ["/approvals/decided", "Approvals"],
+  ["/runs", "Runs"],
+  ["/runs/ticket-48213", "ticket-48213"],
+  ["/alerts", "Alerts"],
+  ["/tools", "Tools"],
+  ["/tools/payments.refund", "payments.refund"],
+  ["/policy", "Policy"],
+  ["/impact", "Impact"],
+  ["/impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D", "Impact"],
+  ["/evidence", "Evidence"],
+  ["/settings", "Settings"],
+] as const;
+
+let story: Story;
+let browsing: Browsing;
+beforeAll(async () => {
+  story = await tellStory(Date.now());
+  browsing = await Browsing.at(story.url);
+});
+afterAll(async () => {
+  await browsing?.close();
+  await story?.close();
+});
+
+describe("every page", () => {
+  it.each(["lea.audit", "maria.finance", "tom.ops", "noor.admin"])(
+    `is there for %s, loads nothing from elsewhere, and needs no script ${verifies("core.purpose.surface-console", "core.purpose.process-server-console", "core.console.server-rendered", "core.console.tools", "core.console.alerts", "core.console.impact-page")}`,
+    async (name) => {
+      const { page, open, complaints, context } = await browsing.as(name);
+      for (const [path, title] of PAGES) {
+        await open(path);
+        expect(await page.locator("h1").innerText(), path).toContain(title);
+        expect(await page.locator("main").innerText()).not.toMatch(/undefined|\[object|NaN/);
+      }
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
+
+  it("reads well for an accessibility checker, by day and by night", async () => {
+    for (const dark of [false, true]) {
+      const { page, open, context } = await browsing.as("noor.admin", { dark });
+      for (const [path] of PAGES) {
+        await open(path);
+        expect(await inaccessible(page), `${path}${dark ? " (dark)" : ""}`).toEqual([]);
+      }
+      await context.close();
+    }
+    const { page, open, context } = await browsing.as(null);
+    await open("/login");
+    expect(await inaccessible(page)).toEqual([]);
+    await context.close();
+  });
+
+  it("fits a phone without scrolling sideways", async () => {
+    for (const width of [360, 768]) {
+      const { page, open, context } = await browsing.as("noor.admin", { width });
+      for (const [path] of PAGES) {
+        await open(path);
+        expect(await scrollsSideways(page), `${path} at ${width}`).toBe(false);
+      }
+      if (width === 360) {
+        await page.getByRole("navigation", { name: "Quick" }).getByRole("link", { name: "More" }).click();
+        await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Evidence" }).click();
+        expect(await page.locator("h1").innerText()).toBe("Evidence");
+        expect(await inaccessible(page)).toEqual([]);
+      }
+      await context.close();
+    }
+  });
+
+  it(`offers what the role may do, and nothing else ${verifies("core.auth.console-follows-role", "ops.channel.console-list", "ops.retention.console")}`, async () => {
+    const buttons = async (name: string, path: string) => {
+      const { page, open, context } = await browsing.as(name);
+      await open(path);
+      const found = await page.locator("main button:not(.copy), main summary").allInnerTexts();
+      await context.close();
+      return found.map((text) => text.trim());
+    };
+    expect(await buttons("lea.audit", "/approvals")).toEqual([]);
+    expect(await buttons("maria.finance", "/approvals")).toContain("Approve");
+    expect(await buttons("maria.finance", "/approvals")).not.toContain("Break glass");
+    expect(await buttons("noor.admin", "/approvals")).toContain("Break glass");
+    expect(await buttons("maria.finance", "/runs/ticket-48213")).not.toContain("Roll back");
+    expect(await buttons("tom.ops", "/runs/ticket-48213")).toContain("Roll back");
+    expect(await buttons("tom.ops", "/evidence")).not.toContain("Block all new calls");
+    expect(await buttons("noor.admin", "/evidence")).toContain("Block all new calls");
+    expect(await buttons("lea.audit", "/settings")).toEqual(["Dry run"]);
+    expect(await buttons("noor.admin", "/settings")).toEqual(
+      expect.arrayContaining(["Send a test", "Place a hold", "Dry run", "Apply", "Make a key", "Disable"]),
+    );
+  });
+});
+
+describe("what the pages tell", () => {
+  const textAt = async (path: string, name = "tom.ops") => {
+    const { page, open, context } = await browsing.as(name);
+    await open(path);
+    const text = await page.locator("main").innerText();
+    await context.close();
+    return text.replaceAll(/\s+/g, " ");
+  };
+
+  it("overview: calls, what waits, what needs attention, the ledger", async () => {
+    const text = await textAt("");
+    expect(text).toMatch(/Calls in 24 hours \d+/);
+    expect(text).toMatch(/Waiting for approval 4 the oldest for 48 min/);
+    expect(text).toContain("Outcome still unknown: deploy.rollout in release-2026-31");
+    expect(text).toMatch(/records; not verified here yet/);
+    const { page, open, context } = await browsing.as("tom.ops");
+    await open("");
+    expect(await page.locator("svg.chart").getAttribute("aria-label")).toMatch(/\d+ allowed, \d+ would be blocked, 4 waited for approval, \d+ blocked/);
+    await context.close();
+  });
+
+  it(`runs: those that need attention ${verifies("core.console.runs")}`, async () => {
+    const { page, open, context } = await browsing.as("lea.audit");
+    await open("/runs");
+    expect(await page.locator("tbody tr").count()).toBe(50);
+    await page.getByRole("link", { name: "Needing attention" }).click();
+    expect(await page.locator("tbody tr").allInnerTexts()).toHaveLength(1);
+    expect(await page.locator("tbody").innerText()).toContain("release-2026-31");
+    await page.getByRole("link", { name: "Show all runs" }).click();
+    await page.getByLabel("Search").fill("parcel lost");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/q=parcel/);
+    expect(await page.locator("tbody").innerText()).toContain("ticket-48213");
+    expect(await page.locator("tbody").innerText()).toContain("waits for approval");
+    await context.close();
+  });
+
+  it(`a run: steps, dependencies, plan, residue, trail, documents ${verifies("core.console.run-steps", "core.console.run-plan", "core.console.run-trail", "core.console.run-links")}`, async () => {
+    const text = await textAt("/runs/ticket-48213");
+    for (const part of ["inventory.reserve", "hold a replacement", "needs 0 needed by 4", "409 from the CRM", "not fully reversible", "Cannot be undone: step 4 (mail.send)", "Has to wait: step 2 (inventory.reserve)", "the customer has seen the refund on their statement", "no manifest is registered for this tool", "Scope seal"])
+      expect(text).toContain(part);
+    const { page, open, context } = await browsing.as("lea.audit");
+    await open("/runs/ticket-48213");
+    expect(await page.locator(".trail .mark.bad", { hasText: "hash does not match" }).count()).toBe(0);
+    expect(await page.locator("svg.arcs path").count()).toBe(5);
+    const links = await page.locator(".links a").allInnerTexts();
+    expect(links).toEqual(["Report", "PDF", "Signed bundle", "Trail (JSON lines)"]);
+    const base = `${story.url}/console/runs/ticket-48213`;
+    const report = await page.request.get(`${base}/report`);
+    expect(report.headers()["content-security-policy"]).toMatch(/^sandbox; default-src 'none'/);
+    expect(await report.text()).toContain("ticket-48213");
+    expect((await page.request.get(`${base}/report.pdf`)).headers()["content-type"]).toBe("application/pdf");
+    const bundle = await (await page.request.get(`${base}/bundle`)).json();
+    expect(bundle).toMatchObject({ format: "svc-bundle", kind: "run", run_id: "ticket-48213" });
+    const trail = await page.request.get(`${base}/trail`);
+    expect(trail.headers()["content-disposition"]).toContain('filename="ticket-48213.jsonl"');
+    expect((await trail.text()).split("\n")[0]).toContain('"event":"intended"');
+    await context.close();
+  });
+
+  it("approvals: what an approver needs to judge", async () => {
+    const text = await textAt("/approvals", "maria.finance");
+    for (const part of ["payments.refund", "support-bot asks in ticket-48199", "charged twice for order A-17310", "refunds over 500 need somebody from finance", "rule big-refunds", '"amount": 1840', "As captured: secrets and personal data are redacted", "effect 25, blast radius 25, data class 20, environment 15", "payments.reclaim makes amends; that needs an approval of its own", "the customer has seen the refund on their statement", "Needs 1 approval from finance"])
+      expect(text).toContain(part);
+    expect(text).toContain('"to": "[PII:email]"');
+    expect(text).toContain("Nothing can take it back.");
+    expect(text).not.toContain("lin@customer.example");
+  });
+
+  it(`impact: a preview ${verifies("ops.impact.console")}`, async () => {
+    const text = await textAt("/impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D", "lea.audit");
+    for (const part of ["needs approval", "refunds over 500 need somebody from finance", "1 of finance", "can be undone"])
+      expect(text).toContain(part);
+    expect(await textAt("/impact?tool=x&args=nonsense", "lea.audit")).toMatch(/Args: /);
+    expect(await textAt("/impact?tool=no.such", "lea.audit")).toContain("unclassified tool");
+  });
+
+  it(`alerts: evaluated as the page is drawn, with the threshold in force ${verifies("ops.alerts.page-live", "ops.alerts.denial-spike-page")}`, async () => {
+    expect(await textAt("/alerts", "lea.audit")).not.toContain("calls blocked");
+    await story.api("support-bot", "POST", "/v1/runs", { run_id: "spike", permissions: [] });
+    for (let i = 0; i < 10; i++)
+      await story.api("support-bot", "POST", "/v1/runs/spike/intents", { tool: "orders.lookup", args: { i }, reason: "again" });
+    const text = await textAt("/alerts", "lea.audit");
+    expect(text).toContain("Many calls blocked");
+    expect(text).toMatch(/1\d calls blocked/);
+    expect(text).toContain("10 or more blocked calls in 15 minutes");
+  });
+
+  it(`settings: channels, egress, what this server is ${verifies("core.console.settings-channels", "ops.egress.console", "core.console.settings-holds", "core.console.settings-retention")}`, async () => {
+    const text = await textAt("/settings", "lea.audit");
+    for (const part of ["ops slack hooks.slack.example", "audit-log webhook siem.shop.example everything", "Egress rules are in force", "Only these hosts may be reached: hooks.slack.example, *.shop.example", "Legal holds", "Kept by default 90 days", "kept for 7 days, personal data redacted"])
+      expect(text).toContain(part);
+    expect(text).not.toContain("s3cret-signing-word");
+    expect(text).not.toContain("/T0/B0/x");
+  });
+
+  it("tools: what each does, who owns it, and what nobody described", async () => {
+    const text = await textAt("/tools", "lea.audit");
+    expect(text).toMatch(/crm\.update_contact reversible crm\.restore_contact crm\.write sales-ops pii single approved 2\.1/);
+    expect(text).toMatch(/Called without a manifest .*deploy\.migrate 1/);
+    const one = await textAt("/tools/payments.refund", "lea.audit");
+    expect(one).toContain("365 days at least");
+    expect(one).toContain("$args.order_id");
+  });
+
+  it("says what to do when a page or a run is not there", async () => {
+    for (const path of ["/runs/no-such-run", "/nowhere", "/tools/no.such.tool"]) {
+      const text = await textAt(path, "lea.audit");
+      expect(text).toContain("That is not here");
+      expect(text).toContain("Back");
+    }
+  });
+});
