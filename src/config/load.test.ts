@@ -246,6 +246,7 @@ describe("precedence", () => {
 
   test("every environment variable of the interface", () => {
     verifies(
+      "ops.trace.endpoint-env",
       "core.setting.manifests",
       "core.setting.keys",
       "core.setting.data",

@@ -3,9 +3,9 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Answer, startReceiver } from "../../test/golden/notify/support/receivers.ts";
 import { verifies } from "../../test/support/verifies.ts";
-import { createEgress } from "../egress/egress.ts";
+import { createEgress, type EgressRequest } from "../egress/egress.ts";
 import { type Env, systemEnv } from "../kernel/env.ts";
-import { createLogger } from "./log.ts";
+import { createLogger, silentLogger } from "./log.ts";
 import { lineSink } from "./sink.ts";
 import { SpanBuilder, type SpanRecord, traceId } from "./spans.ts";
 import { createTracer, otlpSchema, type TraceSettings } from "./trace.ts";
@@ -292,6 +292,25 @@ describe("export", () => {
     hung.tracer.record([record("blocked")]);
     await hung.tracer.close(50);
     expect(hung.tracer.stats().ok).toBe(0);
+  });
+
+  it("gives the collector ten seconds", async () => {
+    verifies("ops.trace.timeout");
+    const asked: (number | undefined)[] = [];
+    const answer = { status: 200, headers: {}, body: new Uint8Array() };
+    const egress = {
+      request: async (_url: string, options?: EgressRequest) => {
+        asked.push(options?.timeout_ms);
+        return answer;
+      },
+    };
+    const tracer = createTracer(
+      { endpoint: "http://collector.example" },
+      { egress, env: systemEnv, log: silentLogger },
+    );
+    tracer.record([record("blocked")]);
+    await tracer.close(5_000);
+    expect(asked).toEqual([10_000]);
   });
 
   it("tells of spans that the collector rejected", async () => {

@@ -201,6 +201,28 @@ describe("svc export", () => {
   });
 });
 
+describe("svc verify", () => {
+  it("checks the ledger of each store without any key, and names the first bad record", async () => {
+    verifies(
+      "core.cli.verify",
+      "contract.readings.verify-command-needs-none",
+      "ops.evidence.verify-ledger",
+      "ops.evidence.verify-first-bad",
+    );
+    for (const store of ["files", "sqlite"]) {
+      await seed({ store, data: join(folder, store) });
+      const { code, out } = await svc(["verify", "-d", store, "--store", store]);
+      expect([store, code]).toEqual([store, 0]);
+      expect(out).toMatch(/^ok: 4 records, head [0-9a-f]{64}$/m);
+    }
+    const ledger = join(folder, "files", "ledger.jsonl");
+    writeFileSync(ledger, readFileSync(ledger, "utf8").replace('"tool":"crm.create"', '"tool":"crm.cheats"'));
+    const { code, out } = await svc(["verify", "-d", "files"]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^INVALID: record 1: /);
+  });
+});
+
 describe("-d, -m and --store", () => {
   it("fall back to the environment, then to the config file, for every command", async () => {
     verifies(

@@ -4,10 +4,9 @@ import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newKeyPair } from "../../src/evidence/signing.ts";
-import { type FakeEnv, fakeEnv } from "../support/env.ts";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, type Visitor } from "./support/browsing.ts";
-import { type ConsoleServer, consoleServer } from "./support/server.ts";
+import { type ConsoleServer, consoleServer, shiftedEnv } from "./support/server.ts";
 
 const COMPENSATOR = `let text = "";
 process.stdin.on("data", (part) => { text += part; });
@@ -15,7 +14,7 @@ process.stdin.on("end", () => process.exit(JSON.parse(text).args.id === "stuck" 
 `;
 
 let server: ConsoleServer;
-let env: FakeEnv;
+const env = shiftedEnv();
 let browsing: Browsing;
 let hook: { url: string; bodies: string[]; close(): void };
 let run = "";
@@ -23,7 +22,6 @@ let runs = 0;
 
 beforeAll(async () => {
   hook = await receiver();
-  env = fakeEnv({ now: Date.now(), seed: 3, autoSleep: true });
   server = await consoleServer({
     env,
     config: `console: login
@@ -415,7 +413,7 @@ describe("settings", () => {
 
   it("shows what retention would delete, and deletes it when told twice", async () => {
     await succeed("crm.get", {}, {});
-    env.setNow(env.now() + 40 * 86_400_000);
+    env.forward(40 * 86_400_000);
     await using("auditor", async (page, { open }) => {
       await open("/settings");
       await page.getByRole("button", { name: "Dry run" }).click();

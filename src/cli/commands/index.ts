@@ -51,6 +51,16 @@ export const COMMANDS: readonly CommandRow[] = [
     "print ledger records as JSON lines",
     async () => (await import("./export.ts")).registerExport,
   ),
+  row("verify", "check the ledger's chain", async () => (await import("./verify.ts")).registerVerify),
+  row("keygen", "make a signing key", async () => (await import("./keygen.ts")).registerKeygen),
+  row("bundle", "write a signed bundle", async () => (await import("./bundle.ts")).registerBundle),
+  row(
+    "verify-bundle",
+    "check a signed bundle",
+    async () => (await import("./verify-bundle.ts")).registerVerifyBundle,
+  ),
+  row("anchor", "publish and verify anchors", async () => (await import("./anchor.ts")).registerAnchor),
+  row("report", "report on a run or a period", async () => (await import("./report.ts")).registerReport),
   row("plan", "show what a rollback would do", async () => (await import("./plan.ts")).registerPlan),
   row(
     "rollback",

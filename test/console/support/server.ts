@@ -29,6 +29,18 @@ export interface ConsoleOptions {
   files?: Record<string, string>;
 }
 
+/** The real world, with a clock that a test may put forward. */
+export function shiftedEnv(): Env & { forward(ms: number): void } {
+  let shift = 0;
+  return {
+    ...systemEnv,
+    now: () => systemEnv.now() + shift,
+    forward: (ms) => {
+      shift += ms;
+    },
+  };
+}
+
 export interface ConsoleServer {
   app: Service;
   url: string;

@@ -1,0 +1,200 @@
+/** The example in front of servers and with clients that nobody here wrote. */
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { openService } from "../../src/app/service.ts";
+import { loadSettings } from "../../src/config/load.ts";
+import { type RunningGateway, startHttpGateway } from "../../src/gateway/http/start.ts";
+import { systemEnv } from "../../src/kernel/env.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { createLogger } from "../../src/telemetry/log.ts";
+import { lineSink } from "../../src/telemetry/sink.ts";
+import { tempDir } from "../support/tmp.ts";
+import { type AnyResult, ask, call, connectTo, toolNames } from "./support/gateway.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+let running: RunningGateway;
+let folder: string;
+let workspace: string;
+
+beforeAll(async () => {
+  // The example as it stands, two folders below the modules as in the repository.
+  const root = tempDir("real");
+  folder = join(root, "examples", "gateway");
+  cpSync(join(ROOT, "examples", "gateway"), folder, { recursive: true, filter: (path) => !/keys\.json|\/(?:data|workspace)$/.test(path) });
+  symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
+  workspace = join(folder, "workspace");
+  mkdirSync(workspace);
+  const keys = [
+    { name: "my-agent", role: "agent", max_permissions: ["files.*", "memory.*", "everything.use"] },
+    { name: "me", role: "admin" },
+  ].map((entry) => ({ ...entry, key_sha256: sha256Hex(entry.name) }));
+  writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
+  const settings = loadSettings({ flags: { port: "0" }, env: { PWD: folder }, cwd: folder });
+  const log = createLogger({ level: "error" }, { sink: lineSink(() => {}) });
+  running = await startHttpGateway(await openService(settings, systemEnv, { log }));
+});
+afterAll(() => running.stop());
+
+const agent = (run: string, mode: "legacy" | "modern" = "legacy") =>
+  connectTo(running.url, "my-agent", { mode, headers: { "svc-run-id": run } });
+const admin = () => connectTo(running.url, "me", { path: "/operator/mcp" });
+
+/** Every file under a folder with its bytes. */
+function tree(root: string): Record<string, string> {
+  const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(
+    files.map((entry) => {
+      const path = join(entry.parentPath, entry.name);
+      return [relative(root, path), readFileSync(path).toString("base64")];
+    }),
+  );
+}
+
+describe("the filesystem server", () => {
+  it.each(["legacy", "modern"] as const)("a file written, edited and moved is rolled back to the byte (%s)", async (mode) => {
+    const run = `files-${mode}`;
+    writeFileSync(join(workspace, "notes.txt"), "first line\nsecond line \u00fc\nno newline at the end");
+    mkdirSync(join(workspace, "inner"), { recursive: true });
+    writeFileSync(join(workspace, "inner", "data.bin"), Buffer.from([0, 255, 13, 10, 7]));
+    const before = tree(workspace);
+    const client = await agent(run, mode);
+    const path = (...parts: string[]) => join(workspace, ...parts);
+
+    for (const [tool, args] of [
+      ["files.write_file", { path: path("draft.txt"), content: "a draft\n" }],
+      ["files.edit_file", { path: path("notes.txt"), edits: [{ oldText: "second line", newText: "another line" }] }],
+      ["files.edit_file", { path: path("draft.txt"), edits: [{ oldText: "draft", newText: "letter" }] }],
+      ["files.move_file", { source: path("draft.txt"), destination: path("inner", "letter.txt") }],
+      ["files.move_file", { source: path("inner", "data.bin"), destination: path("data.bin") }],
+      ["files.read_text_file", { path: path("inner", "letter.txt") }],
+    ] as const) {
+      const result = await call(client, tool, args);
+      expect([tool, result.isError, result._meta["svc/decision"]]).toEqual([tool, undefined, "allow"]);
+    }
+    expect(tree(workspace)).not.toEqual(before);
+    expect(readFileSync(path("inner", "letter.txt"), "utf8")).toBe("a letter\n");
+
+    const operator = await admin();
+    const plan = await call(operator, "svc.execute_rollback", { run_id: run });
+    expect(plan.structuredContent.plan).toMatchObject({ fully_reversible: true });
+    const report = await call(operator, "svc.execute_rollback", { run_id: run, confirm: true });
+    expect(report.structuredContent).toMatchObject({ compensated: [4, 3, 2, 1, 0], skipped: [5], complete: true });
+    expect(tree(workspace)).toEqual(before);
+  });
+
+  it("is refused what cannot be undone, and what no agent should do", async () => {
+    const client = await agent("files-refused");
+    expect(await toolNames(client)).not.toContain("companion.set_aside");
+    const path = join(workspace, "notes.txt");
+    const two = await call(client, "files.edit_file", { path, edits: [{ oldText: "a", newText: "b" }, { oldText: "c", newText: "d" }] });
+    expect(two.structuredContent.reasons[0]).toContain("one edit a call, so that it can be undone");
+    const aside = await call(client, "companion.set_aside", { path });
+    expect(aside.structuredContent.reasons).toEqual(["permission companion.undo is not in the run's scope"]);
+    const outside = await call(client, "files.read_text_file", { path: "/etc/hostname" });
+    expect(outside).toMatchObject({ isError: true, _meta: { "svc/decision": "allow" } });
+  });
+});
+
+describe("the memory server", () => {
+  it("forgets what it was told, relations and observations included", async () => {
+    const client = await agent("memory");
+    const graph = async () => (await call(client, "memory.read_graph")).structuredContent;
+    await call(client, "memory.create_entities", { entities: [{ name: "ann", entityType: "person", observations: ["likes tea"] }] });
+    const before = await graph();
+    const second = await agent("memory-2");
+    for (const [tool, args] of [
+      ["memory.create_entities", { entities: [{ name: "bob", entityType: "person", observations: [] }] }],
+      ["memory.create_relations", { relations: [{ from: "ann", to: "bob", relationType: "knows" }] }],
+      ["memory.add_observations", { observations: [{ entityName: "ann", contents: ["likes coffee too"] }] }],
+    ] as const) {
+      expect([tool, (await call(second, tool, args)).isError]).toEqual([tool, undefined]);
+    }
+    expect((await graph()).entities).toHaveLength(2);
+    const report = await call(await admin(), "svc.execute_rollback", { run_id: "memory-2", confirm: true });
+    expect(report.structuredContent).toMatchObject({ compensated: [2, 1, 0], complete: true });
+    expect(await graph()).toEqual(before);
+    const forget = await call(second, "memory.delete_entities", { entityNames: ["ann"] });
+    expect(forget.structuredContent).toMatchObject({ decision: "block", approval_id: expect.stringMatching(/^apr_/) });
+  });
+});
+
+describe("the everything server", () => {
+  it("shows all its kinds of content unchanged", async () => {
+    const client = await agent("everything");
+    const content = async (tool: string, args = {}) => (await call(client, tool, args)).content as AnyResult[];
+    expect((await content("everything.echo", { message: "hi" }))[0].text).toContain("hi");
+    expect(await content("everything.get-tiny-image")).toContainEqual(expect.objectContaining({ type: "image", mimeType: "image/png" }));
+    expect(await content("everything.get-resource-links", { count: 2 })).toContainEqual(expect.objectContaining({ type: "resource_link" }));
+    expect((await content("everything.get-annotated-message", { messageType: "error" }))[0].annotations).toMatchObject({ priority: 1 });
+    const weather = await call(client, "everything.get-structured-content", { location: "New York" });
+    expect(weather.structuredContent).toMatchObject({ temperature: expect.any(Number), conditions: expect.any(String) });
+    const env = await call(client, "everything.get-env");
+    expect(env.structuredContent.reasons).toEqual(["permission everything.secrets is not in the run's scope"]);
+  });
+
+  it("tells of its progress", async () => {
+    const client = await agent("everything-progress");
+    const seen: number[] = [];
+    const onprogress = ({ progress }: { progress: number }) => seen.push(progress);
+    await call(client, "everything.trigger-long-running-operation", { duration: 0.4, steps: 4 }, undefined, { onprogress });
+    expect(seen.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it("passes its prompts and resources, as configured", async () => {
+    const client = await agent("everything-more");
+    const { prompts } = await ask(client, "prompts/list");
+    expect(prompts.map(({ name }: { name: string }) => name).every((name: string) => name.startsWith("everything."))).toBe(true);
+    const got = await ask(client, "prompts/get", { name: prompts[0].name, arguments: {} });
+    expect(got.messages.length).toBeGreaterThan(0);
+    const { resources } = await ask(client, "resources/list");
+    expect((await ask(client, "resources/read", { uri: resources[0].uri })).contents).toHaveLength(1);
+  });
+});
+
+describe("clients that nobody here wrote", () => {
+  it("the older line of the SDK works over HTTP", async () => {
+    const client = new OlderClient({ name: "v1", version: "1" });
+    const requestInit = { headers: { authorization: "Bearer my-agent" } };
+    await client.connect(new OlderTransport(new URL(`${running.url}/mcp`), { requestInit }));
+    try {
+      const { tools } = await client.listTools();
+      expect(tools.length).toBeGreaterThan(20);
+      const sum = await client.callTool({ name: "everything.get-sum", arguments: { a: 2, b: 3 } });
+      expect(JSON.stringify(sum)).toContain("5");
+    } finally {
+      await client.close();
+    }
+  });
+
+  it("the Inspector's command line works", async () => {
+    const inspector = installInspector();
+    const run = async (...args: string[]) => {
+      const shown = ["--transport", "http", "--header", "Authorization: Bearer my-agent", ...args];
+      const { stdout } = await promisify(execFile)(process.execPath, [inspector, "--cli", `${running.url}/mcp`, ...shown]);
+      return JSON.parse(stdout);
+    };
+    const { tools } = await run("--method", "tools/list");
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(["files.write_file", "memory.read_graph", "svc.plan_rollback"]));
+    const result = await run("--method", "tools/call", "--tool-name", "everything.echo", "--tool-arg", "message=hello");
+    expect(result.content[0].text).toContain("hello");
+    expect(result._meta).toMatchObject({ "svc/decision": "allow" });
+  });
+});
+
+/** The package looks for the version of the whole Inspector one folder above itself; there it finds one. */
+function installInspector(): string {
+  const root = tempDir("inspector");
+  symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
+  const cli = join(root, "inspector", "cli");
+  cpSync(join(ROOT, "node_modules", "@modelcontextprotocol", "inspector-cli"), cli, { recursive: true });
+  writeFileSync(join(root, "inspector", "package.json"), readFileSync(join(cli, "package.json")));
+  return join(cli, "build", "cli.js");
+}
