@@ -6,6 +6,7 @@ import { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { CaptureRecorder } from "../capture/recorder.ts";
 import type { Settings } from "../config/settings.ts";
+import { startAnchoring } from "../evidence/anchoring.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -23,6 +24,7 @@ import { openIdentity } from "./identity.ts";
 import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
 import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
+import { anchoringParts } from "./operations/anchors.ts";
 import { SideChannels } from "./side-channels.ts";
 import { forgetReplies, sweepApprovals } from "./sweep.ts";
 
@@ -79,6 +81,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
   background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
+  const { interval_ms } = settings.anchor;
+  background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 
   const { close } = app;

@@ -24,6 +24,8 @@ export interface AgentOptions {
   /** The session's run; null where each request has its own. */
   run: BoundRun | null;
   era: "legacy" | "modern";
+  /** The method of the one request that it is made for, where it is made for one. */
+  method?: string | undefined;
 }
 
 /** How long a person or a model at the other end may take to answer an upstream. */
@@ -41,7 +43,7 @@ export class AgentPeer {
   private readonly calls = new Map<Upstream, RequestContext[]>();
   private level: LogLevel | null = null;
 
-  constructor(gateway: Gateway, { principal, run, era }: AgentOptions) {
+  constructor(gateway: Gateway, { principal, run, era, method }: AgentOptions) {
     this.gateway = gateway;
     this.principal = principal;
     this.run = run;
@@ -58,6 +60,7 @@ export class AgentPeer {
       },
       instructions: INSTRUCTIONS,
       log: app.log,
+      serves: method === undefined || method.startsWith("tools/") || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
     });
     this.links = new OwnLinks({

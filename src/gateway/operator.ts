@@ -10,7 +10,7 @@ import { callOwnTool, definitionOf, type ToolServices } from "./tools/own-tool.t
 const INSTRUCTIONS =
   "Operator tools of the action governance service: see runs and approval requests, decide them, plan and execute rollbacks, export evidence, halt and resume.";
 
-export function createOperatorPeer(services: ToolServices, principal: Principal): Server {
+export function createOperatorPeer(services: ToolServices, principal: Principal, method?: string): Server {
   const { app } = services;
   const tools = OPERATOR_TOOLS.filter((tool) => tool.offered?.(services) ?? true);
   return createPeer({
@@ -18,6 +18,7 @@ export function createOperatorPeer(services: ToolServices, principal: Principal)
     capabilities: { tools: {} },
     instructions: INSTRUCTIONS,
     log: app.log,
+    serves: method === undefined || method.startsWith("tools/"),
     async handle(method, params, { mcpReq }): Promise<JsonObject> {
       if (method === "tools/list") return { tools: tools.map(definitionOf) };
       if (method !== "tools/call") throw methodNotFound(method);

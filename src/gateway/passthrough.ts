@@ -53,6 +53,11 @@ export class Passthrough {
     return this.upstreams.some(({ spec }) => spec.passthrough.includes(feature));
   }
 
+  serves(method: string): boolean {
+    const feature = Object.hasOwn(LISTS, method) ? LISTS[method]!.feature : Object.hasOwn(SINGLES, method) ? SINGLES[method] : undefined;
+    return feature !== undefined && this.has(feature);
+  }
+
   async handle(request: PassRequest): Promise<JsonObject> {
     const { method } = request;
     if (Object.hasOwn(LISTS, method)) return this.list(request, LISTS[method]!);

@@ -10,19 +10,23 @@ export interface PeerOptions {
   capabilities: NonNullable<ServerOptions["capabilities"]>;
   instructions: string;
   log: Logger;
+  /** False for a request that nobody here serves, so that the SDK answers it as it answers any unknown method. */
+  serves?: boolean;
   handle(method: string, params: JsonObject, context: ServerContext): Promise<JsonObject>;
 }
 
 /** Making one is costly, and a server is made for every session-less request. */
 const VALIDATOR = new AjvJsonSchemaValidator();
 
-export function createPeer({ version, capabilities, instructions, log, handle }: PeerOptions): Server {
+export function createPeer({ version, capabilities, instructions, log, serves = true, handle }: PeerOptions): Server {
   const server = new Server(
     { name: "svc-gateway", version },
     { capabilities, instructions, jsonSchemaValidator: VALIDATOR },
   );
   // The gateway answers this one itself, because the level is also the upstreams' business.
   server.removeRequestHandler("logging/setLevel");
+  server.onerror = (error) => log.debug("session oddity", { problem: error.message });
+  if (!serves) return server;
   server.fallbackRequestHandler = async ({ method, params }, context) => {
     try {
       return await handle(method, (params ?? {}) as JsonObject, context);
@@ -30,7 +34,6 @@ export function createPeer({ version, capabilities, instructions, log, handle }:
       throw asProtocolError(error, log);
     }
   };
-  server.onerror = (error) => log.debug("session oddity", { problem: error.message });
   return server;
 }
 

@@ -11,6 +11,9 @@ import { CONTENT_KINDS } from "../model/policy/schema.ts";
 /** What capture puts in the place of a value: `[REDACTED]`, `[REDACTED:github_token]`, `[PII:email]`, `[CUT]`. */
 const MARK = /\[(?:REDACTED(?::[a-z0-9_]+)?|PII:[a-z0-9_]+|CUT)\]/;
 
+/** A check that only warns decides nothing. */
+const DECIDING: ReadonlySet<string | undefined> = new Set(["require_approval", "deny"]);
+
 /** `rule outside-mail reads $args.to`, for everything in the policy that looks inside such a value of this call. */
 export function redactedReads(policy: Policy, call: PolicyCall): string[] {
   const found = new Set<string>();
@@ -21,8 +24,7 @@ export function redactedReads(policy: Policy, call: PolicyCall): string[] {
     for (const { path } of rule.when) look(`rule ${rule.id}`, path);
   for (const budget of policy.budgets.matching(call)) look(`budget ${budget.id}`, budget.path);
   for (const kind of CONTENT_KINDS)
-    if ((policy.content[kind] ?? "off") !== "off")
-      found.add(`the content check (${kind}) reads all arguments`);
+    if (DECIDING.has(policy.content[kind])) found.add(`the content check (${kind}) reads all arguments`);
   if (policy.content.max_bytes !== undefined) found.add("the content check (max_bytes) reads all arguments");
   return [...found];
 }

@@ -311,7 +311,7 @@ tests:
     await using("operator", async (page, { open }) => {
       await open("/tools");
       await page.getByText("Publish a manifest").click();
-      await page.getByLabel("Manifest (YAML)").fill("tool: new.tool\neffect: read\npermission: new.read\n");
+      await page.getByLabel("Manifest (YAML)").fill("- {tool: new.tool, effect: read, permission: new.read}\n");
       await page.getByRole("button", { name: "Publish as draft" }).click();
       expect(await said(page)).toContain("Draft 1 of new.tool is published");
     });
@@ -347,7 +347,7 @@ describe("evidence", () => {
         await open(path);
         const banner = page.getByRole("region", { name: "Halted" });
         expect(await banner.innerText()).toContain("an agent runs wild");
-        expect(await banner.evaluate("(element) => getComputedStyle(element).backgroundColor")).toBe("rgb(168, 30, 22)");
+        expect(await page.evaluate('getComputedStyle(document.querySelector(".halted")).backgroundColor')).toBe("rgb(168, 30, 22)");
       }
       expect((await ask("crm.get", {})).reasons).toEqual(["kill switch: an agent runs wild"]);
       await open("/evidence");
@@ -414,6 +414,7 @@ describe("settings", () => {
   it("shows what retention would delete, and deletes it when told twice", async () => {
     await succeed("crm.get", {}, {});
     env.forward(40 * 86_400_000);
+    browsing.forget();
     await using("auditor", async (page, { open }) => {
       await open("/settings");
       await page.getByRole("button", { name: "Dry run" }).click();

@@ -5,5 +5,5 @@ import { describeStore } from "./store.ts";
 
 describeStore("sqlite", sqlitePlace, { durable: true, sql: true });
 
-// In the suite: its tables are made on the first opening, several processes race for approvals, and SQL against the ledger is refused.
+// In the suite: a new place gets its tables, several processes race for approvals, SQL on the ledger is refused.
 verifies("core.store.sqlite-append-only", "core.purpose.shared-approvals", "core.version.migrations");

@@ -6,6 +6,7 @@ import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
+import { verifies } from "../support/verifies.ts";
 
 const folder = tempDir("library");
 const MANIFESTS = `
@@ -79,6 +80,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
   });
 
   it("plans and rolls back, newest first, with read-back", async () => {
+    verifies("contract.library.plan", "contract.library.rollback", "core.report.same-on-all-doors");
     const run = await openRun();
     const undone: unknown[] = [];
     for (const id of [7, 8]) await run.call(make(id, `n${id}`), () => ({ id }));

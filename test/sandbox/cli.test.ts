@@ -109,6 +109,14 @@ describe("svc capture", () => {
   });
 });
 
+it("svc doctor tells whether capture is on", async () => {
+  verifies("ops.capture-config.doctor");
+  const told = async (env: Record<string, string>) =>
+    (await svc(["doctor"], { env })).out.split("\n").find((line) => /capture/.test(line));
+  expect(await told({})).toMatch(/capture.*\bon\b/);
+  expect(await told({ SVC_CAPTURE: "0" })).toMatch(/capture.*\boff\b/);
+});
+
 describe("svc simulate", () => {
   it("reads like a review, and exits 2 when something is newly blocked", async () => {
     verifies("ops.simulate.command", "ops.simulate.exit-2", "core.cli.exit-2-simulation");

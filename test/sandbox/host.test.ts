@@ -93,7 +93,7 @@ describe("a policy that takes too long", () => {
 });
 
 describe("history", () => {
-  it("is read as the thread asks for it, a page ahead at most", { timeout: 18_000 }, async () => {
+  it("is read as the thread asks for it, a page ahead at most", { timeout: 120_000 }, async () => {
     let given = 0;
     let open = 0;
     let most = 0;
@@ -142,7 +142,7 @@ describe("history", () => {
   });
 });
 
-it("more jobs than it can take wait, and beyond that are refused", { timeout: 18_000 }, async () => {
+it("more jobs than it can take wait, and beyond that are refused", { timeout: 120_000 }, async () => {
   const host = new SandboxHost();
   const jobs = Array.from({ length: 19 }, () =>
     host.run(job(null), pages(1), never).then(

@@ -236,7 +236,7 @@ describe("what history is believed", () => {
   it("blocks by a halt, a missing prerequisite elsewhere or a content check can show as newly allowed", async () => {
     verifies("ops.simulate.other-reasons");
     const secret = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].join("");
-    const s = await capturing({ policy: "version: 1\ncontent: {secrets: deny}\n" });
+    const s = await capturing({ policy: "version: 1\ncontent: {secrets: deny, pii: warn}\n" });
     await s.open("r");
     await s.ask("r", "crm.get", { note: secret });
     await s.perform(halt, { body: { reason: "stop" } }, principal("root", "admin"));

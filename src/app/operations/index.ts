@@ -1,7 +1,9 @@
 /** Every operation of the service, in the order of the reference. */
 import type { Operation } from "../operation.ts";
 import { listAlerts } from "./alerts.ts";
+import { publishAnchor } from "./anchors.ts";
 import { approve, breakGlass, deny, getApproval, listApprovals, preApprove } from "./approvals.ts";
+import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "./bundles.ts";
 import { listConnectors } from "./connectors.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "./delegations.ts";
 import { exportRun } from "./export.ts";
@@ -20,6 +22,7 @@ import {
 } from "./registry.ts";
 import { reload } from "./reload.ts";
 import { replay } from "./replay.ts";
+import { periodReport, runReport, runReportAsPdf } from "./reports.ts";
 import { getRetentionPlan, runRetention } from "./retention.ts";
 import { beginUndo, completeUndo, getRollback, plan, startRollback } from "./rollback.ts";
 import { getRun, listRuns, openRun } from "./runs.ts";
@@ -35,6 +38,9 @@ export const OPERATIONS: readonly Operation[] = [
   intent,
   outcome,
   exportRun,
+  runReport,
+  runReportAsPdf,
+  bundleRun,
   resolve,
   plan,
   startRollback,
@@ -56,6 +62,11 @@ export const OPERATIONS: readonly Operation[] = [
   replay,
   impact,
   speculate,
+  periodReport,
+  bundleLedger,
+  evidenceKey,
+  verifyLedger,
+  publishAnchor,
   listAlerts,
   status,
   listConnectors,

@@ -96,8 +96,8 @@ function cells(call: PastCall): string[] {
     new Date(call.captured_ms).toISOString(),
     `${inert(call.run_id)} ${call.step === null ? "-" : `#${call.step}`}`,
     inert(call.tool),
-    call.verdict === "needs_approval" ? `${call.decision} (needs_approval)` : call.decision,
-    call.outcome ?? "-",
+    (call.verdict === "needs_approval" ? `${call.decision} (needs_approval)` : call.decision).padEnd(22),
+    (call.outcome ?? "-").padEnd(9),
     inert(JSON.stringify(call.args)),
   ];
 }

@@ -22,13 +22,13 @@ interface Entry {
   approved_by: string | null;
 }
 
-const SAMPLE = `tool: crm.create_contact
-version: "1"
-effect: compensable
-permission: crm.write
-compensation:
-  tool: crm.delete_contact
-  args: {id: $result.id}
+const SAMPLE = `- tool: crm.create_contact
+  version: "1"
+  effect: compensable
+  permission: crm.write
+  compensation:
+    tool: crm.delete_contact
+    args: {id: $result.id}
 `;
 
 /** Only where a registry folder is configured, and for those who may read it. */

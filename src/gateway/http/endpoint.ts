@@ -36,7 +36,7 @@ export interface EndpointParts {
   admit(principal: Principal): void;
   /** Finds the run that a request names. */
   named?(principal: Principal, run_id: string): Promise<BoundRun>;
-  open(principal: Principal, run: BoundRun | undefined, era: "legacy" | "modern"): Opened;
+  open(principal: Principal, run: BoundRun | undefined, era: "legacy" | "modern", method?: string): Opened;
 }
 
 declare module "fastify" {
@@ -50,6 +50,8 @@ interface Extra {
   [name: string]: unknown;
   principal: Principal;
   run: BoundRun | undefined;
+  /** The method of the request, where there is one. */
+  method: string | undefined;
 }
 
 const BATCHES = "2025-03-26";
@@ -58,8 +60,8 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
   if (!server.hasRequestDecorator("credential")) server.decorateRequest("credential", null);
   const newer = createMcpHandler(
     ({ authInfo }) => {
-      const { principal, run } = authInfo!.extra as Extra;
-      return parts.open(principal, run, "modern").server;
+      const { principal, run, method } = authInfo!.extra as Extra;
+      return parts.open(principal, run, "modern", method).server;
     },
     { legacy: "reject", onerror: (error) => parts.log.debug("request refused", { problem: error.message }) },
   );
@@ -78,7 +80,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
     },
     async handler(request, reply) {
       const run = await runOf(parts, request);
-      const auth = authOf(request.principal!, run);
+      const auth = authOf(request, run);
       if (!isLegacy(request)) {
         takeOver(reply);
         const raw = Object.assign(request.raw, { auth }) as unknown as Parameters<typeof serveNewer>[0];
@@ -96,8 +98,10 @@ async function runOf(parts: EndpointParts, { headers, principal }: FastifyReques
   return parts.named(principal!, String(id));
 }
 
-function authOf(principal: Principal, run: BoundRun | undefined): AuthInfo {
-  const extra: Extra = { principal, run };
+function authOf({ principal: found, body }: FastifyRequest, run: BoundRun | undefined): AuthInfo {
+  const principal = found!;
+  const named = isJsonObject(body) ? body["method"] : undefined;
+  const extra: Extra = { principal, run, method: typeof named === "string" ? named : undefined };
   return { token: "", clientId: principal.name, scopes: [], extra };
 }
 

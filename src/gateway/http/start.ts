@@ -113,9 +113,9 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
       if (!hasRole(principal, "agent")) throw forbidden(ROLE_MESSAGES.agent);
     },
     named: (principal, run_id) => gateway.runs.named(principal, run_id),
-    open(principal, run, era) {
+    open(principal, run, era, method) {
       const session = era === "legacy" ? (run ?? gateway.runs.fresh(principal)) : null;
-      const peer = new AgentPeer(gateway, { principal, run: session, era });
+      const peer = new AgentPeer(gateway, { principal, run: session, era, method });
       const leave = era === "legacy" ? gateway.join(peer) : () => {};
       const close = () => {
         leave();
@@ -132,6 +132,8 @@ function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
     admit(principal) {
       if (!hasRole(principal, "auditor")) throw forbidden("auditor role or higher required");
     },
-    open: (principal) => ({ server: createOperatorPeer(gateway.services, principal), close: () => {} }),
+    open(principal, _run, _era, method) {
+      return { server: createOperatorPeer(gateway.services, principal, method), close: () => {} };
+    },
   };
 }

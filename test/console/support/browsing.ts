@@ -70,6 +70,11 @@ export class Browsing {
     return visitor;
   }
 
+  /** Everybody has to log in again. */
+  forget(): void {
+    this.states.clear();
+  }
+
   close(): Promise<void> {
     return this.browser.close();
   }

@@ -1,0 +1,92 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { svc } from "../support/cli.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+const folder = tempDir("rollback");
+const manifests = join(folder, "manifests.yaml");
+writeFileSync(
+  manifests,
+  `
+- tool: thing.make
+  effect: compensable
+  permission: p
+  compensation: {tool: thing.unmake, args: {id: $result.id}, residue: [a trace stays]}
+  verification: {tool: thing.get, args: {id: $result.id}, expect: {gone: true}, retries: 0}
+- {tool: thing.send, effect: irreversible, permission: p}
+`,
+);
+const script = (name: string, text: string) => {
+  writeFileSync(join(folder, name), text);
+  return `${process.execPath} ${join(folder, name)}`;
+};
+const compensate = script(
+  "compensate.mjs",
+  `import fs from "node:fs"; fs.appendFileSync(${JSON.stringify(join(folder, "calls.jsonl"))}, fs.readFileSync(0, "utf8"));`,
+);
+const read = script(
+  "read.mjs",
+  'import fs from "node:fs"; fs.readFileSync(0); console.log(JSON.stringify({gone: true}));',
+);
+
+async function made(data: string, tools: string[]): Promise<string> {
+  const service = await open({ manifests, data, store: "files" });
+  const run = await service.run({ actor: "bot", permissions: ["p"], run_id: "r" });
+  for (const [i, tool] of tools.entries()) await run.call({ tool, args: {}, reason: "r" }, () => ({ id: i }));
+  await service.close();
+  return data;
+}
+const flags = (data: string) => ["-m", manifests, "-d", data];
+
+describe("svc plan", () => {
+  it("prints the plan without residue and exits 2 when not everything can be undone", async () => {
+    verifies(
+      "core.cli.plan",
+      "core.cli.exit-2-plan",
+      "core.rollback.plan-exit-2",
+      "core.rollback.plan-text-no-residue",
+    );
+    const whole = await made(join(folder, "a"), ["thing.make"]);
+    const plan = await svc(["plan", "r", ...flags(whole)]);
+    expect(plan.code).toBe(0);
+    expect(plan.out).toContain("run r: fully reversible");
+    expect(plan.out).toMatch(/0 {2}thing\.make {2}compensate {2}thing\.unmake/);
+    expect(plan.out).not.toContain("a trace stays");
+    const json = JSON.parse((await svc(["plan", "r", "--json", ...flags(whole)])).out);
+    expect(json.actions[0]).toMatchObject({ residue: ["a trace stays"] });
+    const part = await made(join(folder, "b"), ["thing.make", "thing.send"]);
+    const not = await svc(["plan", "r", ...flags(part)]);
+    expect(not).toMatchObject({ code: 2, out: expect.stringContaining("cannot be undone") });
+    expect((await svc(["plan", "none", ...flags(part)])).code).toBe(1);
+  });
+});
+
+describe("svc rollback", () => {
+  it("undoes with the commands given, and exits 0 only when nothing is left", async () => {
+    verifies(
+      "core.cli.rollback",
+      "core.cli.exit-2-rollback",
+      "contract.readings.compensator-cmd",
+      "core.rollback.no-reader-unverified",
+    );
+    const data = await made(join(folder, "c"), ["thing.make", "thing.make"]);
+    expect((await svc(["rollback", "r", ...flags(data)])).err).toContain("--compensator-cmd");
+    for (const retries of ["0", "11", "NaN"]) {
+      expect(
+        (await svc(["rollback", "r", "--retries", retries, "--compensator-cmd", compensate, ...flags(data)]))
+          .code,
+      ).toBe(1);
+    }
+    const done = await svc(["rollback", "r", "--reader-cmd", read, "--json", ...flags(data)], {
+      env: { SVC_COMPENSATOR_CMD: compensate },
+    });
+    expect(done.code).toBe(0);
+    expect(JSON.parse(done.out)).toMatchObject({ compensated: [1, 0], complete: true });
+    const blind = await made(join(folder, "d"), ["thing.make"]);
+    const unread = await svc(["rollback", "r", "--compensator-cmd", compensate, ...flags(blind)]);
+    expect(unread).toMatchObject({ code: 2, out: expect.stringContaining("unverified: 0") });
+  });
+});
