@@ -6,11 +6,18 @@ import { describe, expect, it } from "vitest";
 import { ROOT } from "./support/files.ts";
 
 const run = (program: string, args: string[]) =>
-  execFileSync(program, args, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], timeout: 110_000 });
+  execFileSync(program, args, {
+    cwd: ROOT,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 110_000,
+  });
 
 describe("the Python SDK", () => {
   it("passes its own tests", () => {
-    expect(() => run("python3", ["-m", "unittest", "discover", "-s", "sdk/python/tests", "-t", "sdk/python"])).not.toThrow();
+    expect(() =>
+      run("python3", ["-m", "unittest", "discover", "-s", "sdk/python/tests", "-t", "sdk/python"]),
+    ).not.toThrow();
   });
 });
 
@@ -21,6 +28,8 @@ describe("the offline viewer", () => {
 
   it("passes its own tests", () => {
     const tests = readdirSync(join(ROOT, "viewer", "test")).filter((name) => name.endsWith(".test.mjs"));
-    expect(() => run(process.execPath, ["--test", ...tests.map((name) => join("viewer", "test", name))])).not.toThrow();
+    expect(() =>
+      run(process.execPath, ["--test", ...tests.map((name) => join("viewer", "test", name))]),
+    ).not.toThrow();
   });
 });

@@ -16,7 +16,8 @@ function inside(path) {
   const folder = realpathSync(dirname(resolve(root, path)));
   const whole = join(folder, basename(path));
   const way = relative(root, whole);
-  if (way === "" || way.startsWith("..") || isAbsolute(way)) throw new Error("the path is outside of the folder");
+  if (way === "" || way.startsWith("..") || isAbsolute(way))
+    throw new Error("the path is outside of the folder");
   return whole;
 }
 
@@ -34,13 +35,23 @@ function setAside(path, key) {
   return { set_aside: true };
 }
 
-const input = fromJsonSchema({ type: "object", properties: { path: { type: "string" } }, required: ["path"] });
-const shown = (value) => ({ content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value });
+const input = fromJsonSchema({
+  type: "object",
+  properties: { path: { type: "string" } },
+  required: ["path"],
+});
+const shown = (value) => ({
+  content: [{ type: "text", text: JSON.stringify(value) }],
+  structuredContent: value,
+});
 
 serveStdio(() => {
   const server = new McpServer({ name: "files-companion", version: "1.0.0" });
-  server.registerTool("set_aside", { description: "Take a file out of the folder and keep it", inputSchema: input }, async ({ path }, { mcpReq }) =>
-    shown(setAside(path, mcpReq._meta?.["svc/idempotency_key"]?.slice(0, 16) ?? `${Date.now()}`)),
+  server.registerTool(
+    "set_aside",
+    { description: "Take a file out of the folder and keep it", inputSchema: input },
+    async ({ path }, { mcpReq }) =>
+      shown(setAside(path, mcpReq._meta?.["svc/idempotency_key"]?.slice(0, 16) ?? `${Date.now()}`)),
   );
   server.registerTool(
     "is_there",

@@ -5,11 +5,11 @@ import type { Content } from "../app/operation.ts";
 import { perform, type RawInput } from "../app/perform.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hasRole, type Principal, type Role } from "../model/roles.ts";
-import type { Html } from "./html.ts";
+import type { LedgerCheckup } from "./checkup.ts";
 import type { HourCounts } from "./hour-counts.ts";
+import type { Html } from "./html.ts";
 import { isEnabled, isOffered, type OpName, operationNamed } from "./ops.ts";
 import type { Notice } from "./session.ts";
-import type { LedgerCheckup } from "./checkup.ts";
 
 /** The fields of a form, as the browser sent them, with its line ends made plain. */
 export class Form {
@@ -60,7 +60,11 @@ export interface Ctx extends Shared {
   form: Form;
   signal: AbortSignal;
   /** Performs an operation as this person; its roles, features and checks hold as on every surface. */
-  call<T>(name: OpName, input?: Partial<RawInput>, headers?: { if_match?: string; accept?: string }): Promise<T>;
+  call<T>(
+    name: OpName,
+    input?: Partial<RawInput>,
+    headers?: { if_match?: string; accept?: string },
+  ): Promise<T>;
   /** Whether this server has the operation and its feature is on. */
   has(name: OpName): boolean;
   /** Whether this person may use it here. */
@@ -113,7 +117,11 @@ export function createCtx(facts: CtxFacts): Ctx {
   const { app, principal, signal } = facts;
   return {
     ...facts,
-    async call<T>(name: OpName, input: Partial<RawInput> = {}, headers: { if_match?: string; accept?: string } = {}) {
+    async call<T>(
+      name: OpName,
+      input: Partial<RawInput> = {},
+      headers: { if_match?: string; accept?: string } = {},
+    ) {
       const call = {
         app,
         principal,

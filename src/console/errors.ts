@@ -1,7 +1,7 @@
 /** What a person is told when something did not work: what happened, and what to do about it. */
-import { type ErrorCode, ERRORS, messageOf, SvcError } from "../kernel/errors.ts";
+import { ERRORS, type ErrorCode, messageOf, SvcError } from "../kernel/errors.ts";
 import type { Ctx, Page } from "./ctx.ts";
-import { html, type Html } from "./html.ts";
+import { type Html, html } from "./html.ts";
 import { notice, pageHead } from "./parts/blocks.ts";
 
 interface Words {
@@ -10,20 +10,44 @@ interface Words {
 }
 
 const WORDS: Record<ErrorCode, Words> = {
-  invalid: { title: "That cannot be done as asked", hint: "Go back, correct what the message names, and send it again." },
+  invalid: {
+    title: "That cannot be done as asked",
+    hint: "Go back, correct what the message names, and send it again.",
+  },
   unauthenticated: { title: "You are not logged in", hint: "Log in and try again." },
-  forbidden: { title: "That is not yours to do", hint: "Somebody with that role can do it, or you can log in with another key. Nothing was changed." },
-  not_found: { title: "That is not here", hint: "It may have been deleted by retention, or the address is mistyped." },
+  forbidden: {
+    title: "That is not yours to do",
+    hint: "Somebody with that role can do it, or you can log in with another key. Nothing was changed.",
+  },
+  not_found: {
+    title: "That is not here",
+    hint: "It may have been deleted by retention, or the address is mistyped.",
+  },
   not_enabled: { title: "That is not enabled here", hint: "The message says which setting turns it on." },
-  conflict: { title: "Something changed meanwhile", hint: "Look at the page again: somebody else may have been faster. Nothing was changed by you." },
+  conflict: {
+    title: "Something changed meanwhile",
+    hint: "Look at the page again: somebody else may have been faster. Nothing was changed by you.",
+  },
   too_large: { title: "That is too much at once", hint: "A request may be one megabyte at most." },
   unsupported_media: { title: "That form cannot be read", hint: "Send it from the page itself." },
   too_many: { title: "Too many at once", hint: "Wait a moment and try again." },
-  delivery_failed: { title: "It could not be delivered", hint: "The other side refused or did not answer. Check the destination and the egress rules, then try again." },
-  unavailable: { title: "The service cannot do that now", hint: "Nothing was recorded, so nothing was done. Try again in a moment; the server's log has the cause." },
-  corrupt: { title: "The store is damaged", hint: "Nothing was done. Verify the ledger (svc verify) before anything else, and see the server's log." },
+  delivery_failed: {
+    title: "It could not be delivered",
+    hint: "The other side refused or did not answer. Check the destination and the egress rules, then try again.",
+  },
+  unavailable: {
+    title: "The service cannot do that now",
+    hint: "Nothing was recorded, so nothing was done. Try again in a moment; the server's log has the cause.",
+  },
+  corrupt: {
+    title: "The store is damaged",
+    hint: "Nothing was done. Verify the ledger (svc verify) before anything else, and see the server's log.",
+  },
 };
-const UNEXPECTED: Words = { title: "Something went wrong here", hint: "Nothing more is known on this page; the server's log has the cause." };
+const UNEXPECTED: Words = {
+  title: "Something went wrong here",
+  hint: "Nothing more is known on this page; the server's log has the cause.",
+};
 
 export interface Failure {
   status: number;
@@ -46,7 +70,9 @@ export function failureOf(error: unknown): Failure | null {
   const known = code === undefined ? undefined : FASTIFY[code];
   if (known !== undefined)
     return { status: ERRORS[known].http, code: known, message: messageOf(error), extra: undefined };
-  return statusCode === 400 ? { status: 400, code: "invalid", message: "the request could not be read", extra: undefined } : null;
+  return statusCode === 400
+    ? { status: 400, code: "invalid", message: "the request could not be read", extra: undefined }
+    : null;
 }
 
 export function failureWords(failure: Failure | null): Words {
@@ -61,7 +87,11 @@ ${notice("bad", html`<p class="said">${sentence(failure?.message ?? "The request
 }
 
 export function failurePage(ctx: Ctx | null, failure: Failure | null, back: string): Page {
-  return { title: failureWords(failure).title, nav: null, body: failureBody(failure, ctx === null ? "/console" : back) };
+  return {
+    title: failureWords(failure).title,
+    nav: null,
+    body: failureBody(failure, ctx === null ? "/console" : back),
+  };
 }
 
 /** Messages begin small because they stand behind a colon elsewhere. */

@@ -23,6 +23,7 @@ const WAITS = /(?:^|; )approval required: request apr_/;
 
 export class HourCounts {
   private readonly store: Store;
+  private readonly page: number;
   private readonly hours = new Map<number, Counts>();
   private readonly tools = new Map<number, Map<string, number>>();
   /** The records from `low` up to but not including `high` are counted. */
@@ -31,8 +32,9 @@ export class HourCounts {
   private whole = false;
   private looking: Promise<void> = Promise.resolve();
 
-  constructor(store: Store) {
+  constructor(store: Store, page = PAGE) {
     this.store = store;
+    this.page = page;
   }
 
   /** The last 24 hours, oldest first, and whether all of their records are counted. */
@@ -60,7 +62,7 @@ export class HourCounts {
     if (this.low !== null) {
       while (this.high < records && left-- > 0) {
         const read = await this.read({ from: this.high, to: records - 1, order: "asc" }, first);
-        this.high = read.length < PAGE ? records : read.at(-1)!.seq + 1;
+        this.high = read.length < this.page ? records : read.at(-1)!.seq + 1;
       }
     } else {
       this.low = records;
@@ -69,7 +71,7 @@ export class HourCounts {
     while (!this.whole && left-- > 0) {
       const read = await this.read({ to: this.low - 1, since_ms: first, order: "desc" }, first);
       this.low = read.at(-1)?.seq ?? this.low;
-      this.whole = read.length < PAGE;
+      this.whole = read.length < this.page;
     }
   }
 
@@ -78,7 +80,7 @@ export class HourCounts {
     first: number,
   ): Promise<LedgerRecord[]> {
     if (bounds.to < (bounds.from ?? 0)) return [];
-    const lines = await this.store.records({ ...bounds, event: EVENTS, limit: PAGE });
+    const lines = await this.store.records({ ...bounds, event: EVENTS, limit: this.page });
     const records = lines.map((line) => JSON.parse(line) as LedgerRecord);
     for (const record of records) if (record.ts_ms >= first) this.count(record);
     return records;

@@ -1,9 +1,9 @@
 /** The login page: an API key or a token is pasted, looked at once, and not kept. */
 import type { Authenticator } from "../auth/authenticate.ts";
-import { forbidden, SvcError } from "../kernel/errors.ts";
+import { forbidden, type SvcError } from "../kernel/errors.ts";
 import { hasRole } from "../model/roles.ts";
 import { sentence } from "./errors.ts";
-import { html, type Html, nothing } from "./html.ts";
+import { type Html, html, nothing } from "./html.ts";
 import { notice } from "./parts/blocks.ts";
 import { button, form, input } from "./parts/forms.ts";
 import type { Sessions } from "./session.ts";

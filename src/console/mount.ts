@@ -18,7 +18,7 @@ import { glance } from "./glance.ts";
 import { isArrival, judgeOpen, judgePost, type Source } from "./guard.ts";
 import { HourCounts } from "./hour-counts.ts";
 import { html } from "./html.ts";
-import { arrivalPage, loginPage, loginProblem, logIn, safeNext } from "./login.ts";
+import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./login.ts";
 import { Pulse } from "./pulse.ts";
 import { ROUTES } from "./routes.ts";
 import { secure, sendContent, sendHtml } from "./send.ts";
@@ -132,7 +132,11 @@ class Console {
     if (visit === undefined || !this.sessions.isCsrf(visit.token, given)) throw noForm();
   }
 
-  private async answer(route: ConsoleRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  private async answer(
+    route: ConsoleRoute,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
     const visit = this.visits.get(request)!;
     if (visit.principal === null) return this.askToLogIn(request, reply);
     const live = request.headers["x-svc-live"] !== undefined;
@@ -204,9 +208,16 @@ class Console {
         this.setToken(reply, token);
         return reply.redirect(next, 303);
       } catch (error) {
-        if (!(error instanceof SvcError) || !["unauthenticated", "forbidden", "unavailable"].includes(error.code))
+        if (
+          !(error instanceof SvcError) ||
+          !["unauthenticated", "forbidden", "unavailable"].includes(error.code)
+        )
           throw error;
-        const page = loginPage(this.sessions.csrf(this.visits.get(request)!.token), next, loginProblem(error));
+        const page = loginPage(
+          this.sessions.csrf(this.visits.get(request)!.token),
+          next,
+          loginProblem(error),
+        );
         return sendHtml(reply, failureOf(error)!.status, page);
       }
     });
@@ -230,14 +241,21 @@ class Console {
   private async fail(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const failure = failureOf(error);
     if (failure === null || failure.status >= 500)
-      this.app.log.warn("console request failed", { error: messageOf(error), route: request.routeOptions.url ?? "" });
+      this.app.log.warn("console request failed", {
+        error: messageOf(error),
+        route: request.routeOptions.url ?? "",
+      });
     const visit = this.visits.get(request);
     if (failure?.code === "unauthenticated") return this.askToLogIn(request, reply);
     const status = failure?.status ?? 500;
     const seen = visit?.principal == null ? null : await glance(this.app).catch(() => null);
     if (seen === null) return sendHtml(reply, status, bareFailure(failure));
     const ctx = this.ctx(request, reply, visit!.principal!);
-    const page = { title: failureWords(failure).title, nav: null, body: failureBody(failure, backTo(request)) };
+    const page = {
+      title: failureWords(failure).title,
+      nav: null,
+      body: failureBody(failure, backTo(request)),
+    };
     return sendHtml(reply, status, shell(ctx, seen, page, null));
   }
 

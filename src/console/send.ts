@@ -43,7 +43,9 @@ export function sendContent(reply: FastifyReply, content: Content, document: boo
   else
     reply.header(
       "content-disposition",
-      filename === undefined ? "attachment" : `attachment; filename="${filename.replaceAll(/[^\w.-]/g, "_")}"`,
+      filename === undefined
+        ? "attachment"
+        : `attachment; filename="${filename.replaceAll(/[^\w.-]/g, "_")}"`,
     );
   return reply.send(typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body));
 }

@@ -70,7 +70,10 @@ export class Sessions {
       principal: kind === "oidc" ? principal : null,
       expires_ms: Math.min(expires_ms ?? Number.POSITIVE_INFINITY, now + SESSION_MS),
     };
-    await this.change((doc) => ({ ...newest(live(doc, now), MOST_SESSIONS - 1), [sha256Hex(token)]: session }));
+    await this.change((doc) => ({
+      ...newest(live(doc, now), MOST_SESSIONS - 1),
+      [sha256Hex(token)]: session,
+    }));
     return token;
   }
 

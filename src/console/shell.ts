@@ -5,7 +5,7 @@ import { ROLES } from "../model/roles.ts";
 import { ASSET_VERSION } from "./assets/index.ts";
 import type { Ctx, NavId, Page } from "./ctx.ts";
 import type { Glance } from "./glance.ts";
-import { html, type Html, joined, nothing, type Part } from "./html.ts";
+import { type Html, html, joined, nothing, type Part } from "./html.ts";
 import { notice as noticeBlock } from "./parts/blocks.ts";
 import { button, form } from "./parts/forms.ts";
 import { hashText } from "./parts/ids.ts";
@@ -42,7 +42,7 @@ export function shell(ctx: Ctx, seen: Glance, page: Page, said: Notice | null): 
 <a class="skip" href="#main">Skip to the content</a>
 <div id="halted" data-live aria-live="assertive">${haltBanner(ctx, seen)}</div>
 <div class="frame">
-<aside class="side">${brand(ctx.app)}${navigation(ctx, page.nav, seen)}${foot(ctx, seen)}</aside>
+<aside class="side">${brand(ctx.app)}${navigation(page.nav, seen)}${foot(ctx, seen)}</aside>
 <main id="main" tabindex="-1">${said === null ? null : noticeBlock(said.kind, said.text)}${page.body}</main>
 </div>
 ${quickBar(page.nav, seen)}
@@ -55,7 +55,7 @@ function brand({ settings }: App): Html {
   }</a>`;
 }
 
-function navigation(ctx: Ctx, current: NavId | null, seen: Glance): Html {
+function navigation(current: NavId | null, seen: Glance): Html {
   const items = NAV.map(
     ([id, path, label, key]) =>
       html`<li><a href="${path}" data-key="${key}"${id === current ? html` aria-current="page"` : nothing}>${label}${badge(id, seen)}</a></li>`,
@@ -89,10 +89,13 @@ function haltBanner(ctx: Ctx, { halts, kill_file }: Glance): Html {
   if (halts.length === 0 && kill_file === null) return nothing;
   const now = ctx.app.core.env.now();
   const lines: Html[] = halts.map(
-    (halt) => html`<li><b>${scopeText(halt)}</b> ${halt.reason} <span class="by">${halt.by}, ${ago(halt.created_ms, now)}</span></li>`,
+    (halt) =>
+      html`<li><b>${scopeText(halt)}</b> ${halt.reason} <span class="by">${halt.by}, ${ago(halt.created_ms, now)}</span></li>`,
   );
   if (kill_file !== null)
-    lines.push(html`<li><b>Every call.</b> ${kill_file} <span class="by">the kill-switch file exists</span></li>`);
+    lines.push(
+      html`<li><b>Every call.</b> ${kill_file} <span class="by">the kill-switch file exists</span></li>`,
+    );
   return html`<section class="halted" aria-label="Halted"><p class="halted-title">Halted: new calls are blocked</p><ul>${lines}</ul><a href="/console/evidence#halt">${
     ctx.is("admin") ? "Resume" : "Details"
   }</a></section>`;
@@ -100,7 +103,9 @@ function haltBanner(ctx: Ctx, { halts, kill_file }: Glance): Html {
 
 /** What a halt covers, as a sentence's beginning. */
 export function scopeText({ scope }: Halt): string {
-  const parts = HALT_FIELDS.filter((field) => scope[field] !== null).map((field) => `${field} ${scope[field]}`);
+  const parts = HALT_FIELDS.filter((field) => scope[field] !== null).map(
+    (field) => `${field} ${scope[field]}`,
+  );
   return parts.length === 0 ? "Every call." : `${parts.join(", ")}.`;
 }
 

@@ -11,7 +11,7 @@ import { OWN_PREFIX, type Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
-import { offered, OwnLinks } from "./own-links.ts";
+import { OwnLinks, offered } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
 import type { BoundRun } from "./runs.ts";
@@ -78,7 +78,14 @@ export class AgentPeer {
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
     const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
-    const answer = await this.gateway.passthrough.handle({ method, params, cancellation: context.cancellation, own });
+    const answer = await this.gateway.passthrough.handle({
+      method,
+      params: { ...params, ...context.retried },
+      cancellation: context.cancellation,
+      own,
+      meta: (upstream) => this.envelope(upstream, context),
+      rounds: (upstream) => this.rounds(upstream, context),
+    });
     if (typeof params["uri"] === "string") this.gateway.subscriptions.note(method, params["uri"], this);
     return answer;
   }
@@ -104,7 +111,8 @@ export class AgentPeer {
     if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
     const args = params["arguments"] ?? {};
     if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
-    if (params["task"] !== undefined) throw invalidParams("tools/call: tasks are not available through this gateway");
+    if (params["task"] !== undefined)
+      throw invalidParams("tools/call: tasks are not available through this gateway");
     const { name } = params;
     if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
@@ -135,15 +143,17 @@ export class AgentPeer {
         run,
         tool,
         args,
-        meta: { ...meta, ...this.envelope(route, context) },
+        meta: { ...meta, ...this.envelope(route?.upstream, context) },
         route,
-        rounds: this.era === "modern" && Object.keys(this.offer(route, context)).length > 0,
+        rounds: this.rounds(route?.upstream, context),
         more: context.retried,
         cancellation: context.cancellation,
         session: this,
         own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
         progress:
-          token === undefined ? undefined : (told) => context.notify("notifications/progress", { ...told, progressToken: token }),
+          token === undefined
+            ? undefined
+            : (told) => context.notify("notifications/progress", { ...told, progressToken: token }),
         log: (told) => {
           if (this.wantsLog(told, context)) context.notify("notifications/message", told);
         },
@@ -158,22 +168,31 @@ export class AgentPeer {
     const tool = AGENT_TOOLS.find((own) => own.name === name && (own.offered?.(services) ?? true));
     if (tool === undefined) throw unknownTool(name);
     const run = context.run ?? this.run;
-    return callOwnTool(tool, { services, principal: this.principal, run, signal: context.cancellation.signal }, args);
+    return callOwnTool(
+      tool,
+      { services, principal: this.principal, run, signal: context.cancellation.signal },
+      args,
+    );
   }
 
   /** In the newer era each request says what its client can do and wants to hear; what may pass, passes. */
-  private envelope(route: Route | undefined, { envelope }: RequestContext): JsonObject {
-    if (envelope === undefined || route?.upstream.current?.era !== "modern") return {};
+  private envelope(upstream: Upstream | undefined, context: RequestContext): JsonObject {
+    const { envelope } = context;
+    if (envelope === undefined || upstream?.current?.era !== "modern") return {};
     const level = envelope[LOG_LEVEL_META_KEY];
-    const offer = this.offer(route, { envelope });
+    const offer = this.offer(upstream, context);
     return {
       ...(level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level }),
       ...(Object.keys(offer).length === 0 ? {} : { [CLIENT_CAPABILITIES_META_KEY]: offer as JsonObject }),
     };
   }
 
-  private offer(route: Route | undefined, { envelope }: Pick<RequestContext, "envelope">) {
-    return offered(route?.upstream.spec.passthrough ?? [], envelope?.[CLIENT_CAPABILITIES_META_KEY] as never);
+  private offer(upstream: Upstream | undefined, { envelope }: RequestContext) {
+    return offered(upstream?.spec.passthrough ?? [], envelope?.[CLIENT_CAPABILITIES_META_KEY] as never);
+  }
+
+  private rounds(upstream: Upstream | undefined, context: RequestContext): boolean {
+    return this.era === "modern" && Object.keys(this.offer(upstream, context)).length > 0;
   }
 
   /** Older revisions know only objects as structured content; the SDK wraps anything else for them. */
@@ -192,7 +211,12 @@ export class AgentPeer {
   }
 
   /** Passes an upstream's question to the client, on the stream of the call that it most likely belongs to. */
-  private ask(upstream: Upstream, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<JsonObject> {
+  private ask(
+    upstream: Upstream,
+    method: string,
+    params: JsonObject | undefined,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
     const options = { signal, timeout: ASK_MS };
     const call = this.calls.get(upstream)?.at(-1);
     if (call !== undefined) return call.ask(method, params, options);
@@ -237,7 +261,11 @@ export class AgentPeer {
 }
 
 function waitsForApproval({ structuredContent }: JsonObject): boolean {
-  return isJsonObject(structuredContent) && structuredContent["decision"] === "block" && structuredContent["approval_id"] !== null;
+  return (
+    isJsonObject(structuredContent) &&
+    structuredContent["decision"] === "block" &&
+    structuredContent["approval_id"] !== null
+  );
 }
 
 function unknownTool(name: string): Error {

@@ -4,9 +4,9 @@
  * recorded outcome; what nobody knows is recorded as not known.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
-import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import type { App } from "../app/app.ts";
 import type { Call } from "../app/operation.ts";
+import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
@@ -86,7 +86,8 @@ async function decide(gateway: Governing, call: ToolCall, context: Call): Promis
   const [opened, decided] = await Promise.allSettled([opening, asked]);
   if (opened.status === "rejected") throw opened.reason;
   if (decided.status === "fulfilled") return decided.value as Decision;
-  if (decided.reason instanceof SvcError && decided.reason.code === "not_found") gateway.runs.forget(run.run_id);
+  if (decided.reason instanceof SvcError && decided.reason.code === "not_found")
+    gateway.runs.forget(run.run_id);
   throw decided.reason;
 }
 
@@ -167,7 +168,13 @@ function uncertain(text: string): End {
 }
 
 /** Tries more than once: what was done upstream cannot be asked again. */
-async function report({ app }: Governing, context: Call, run_id: string, step: number, end: End): Promise<void> {
+async function report(
+  { app }: Governing,
+  context: Call,
+  run_id: string,
+  step: number,
+  end: End,
+): Promise<void> {
   const { env } = app.core;
   const body: { [name: string]: unknown } = { status: end.status };
   if (end.result !== undefined) body["result"] = end.result;

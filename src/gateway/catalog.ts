@@ -3,7 +3,7 @@
  * would hide another tool, or one of the service's own, is refused.
  */
 import { valueHash } from "../kernel/hash.ts";
-import { type JsonObject, assertJson } from "../kernel/json.ts";
+import { assertJson, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
@@ -51,7 +51,8 @@ function readDefinition(upstream: Upstream, definition: JsonObject): Route | str
   if (typeof name !== "string" || name === "") return `${who}: lists a tool without a name`;
   const tool = upstream.spec.namespace ? `${upstream.name}.${name}` : name;
   const shown = JSON.stringify(tool.slice(0, 80));
-  if (tool.length > LIMITS.tool_chars) return `${who}: the name of tool ${shown} is longer than ${LIMITS.tool_chars} characters`;
+  if (tool.length > LIMITS.tool_chars)
+    return `${who}: the name of tool ${shown} is longer than ${LIMITS.tool_chars} characters`;
   if (tool.startsWith(OWN_PREFIX)) {
     return `${who}: the name of tool ${shown} begins with "${OWN_PREFIX}", which is kept for the service's own tools; set namespace: true for this upstream`;
   }

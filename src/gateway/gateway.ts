@@ -2,8 +2,7 @@
  * The gateway: upstreams on one side, sessions on the other, the engine in between. This file puts the
  * parts together and keeps what all sessions share.
  */
-import type { Connector } from "../app/app.ts";
-import type { App } from "../app/app.ts";
+import type { App, Connector } from "../app/app.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Governing } from "./call.ts";
@@ -57,7 +56,8 @@ export class Gateway implements Governing {
     const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {
       changed: (upstream: Upstream) => this.changed(upstream),
-      notification: (upstream: Upstream, method: string, params: JsonObject) => this.heard(upstream, method, params),
+      notification: (upstream: Upstream, method: string, params: JsonObject) =>
+        this.heard(upstream, method, params),
     };
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
     this.passthrough = new Passthrough(this.upstreams);
@@ -147,7 +147,9 @@ export class Gateway implements Governing {
       this.broadcast(method, params);
       return;
     }
-    const feature = /^notifications\/(prompts|resources)\/list_changed$/.exec(method)?.[1] as "prompts" | undefined;
+    const feature = /^notifications\/(prompts|resources)\/list_changed$/.exec(method)?.[1] as
+      | "prompts"
+      | undefined;
     if (feature !== undefined && upstream.spec.passthrough.includes(feature)) this.tellAll(method);
   }
 
@@ -155,7 +157,8 @@ export class Gateway implements Governing {
     const flight = this.flights.only(upstream);
     if (flight !== null) return flight.log(params);
     // A line that no call explains can only be for the one session there is.
-    if (this.listeners.size === 1) for (const only of this.listeners) only.tell("notifications/message", params);
+    if (this.listeners.size === 1)
+      for (const only of this.listeners) only.tell("notifications/message", params);
   }
 
   /** Upstreams are asked for the mildest level that any session wants. */
@@ -199,14 +202,22 @@ export class Gateway implements Governing {
   }
 
   connectors(): Connector[] {
-    return this.upstreams.map(({ name, transport, ok, tools }) => ({ name, transport, ok, tools: tools.length }));
+    return this.upstreams.map(({ name, transport, ok, tools }) => ({
+      name,
+      transport,
+      ok,
+      tools: tools.length,
+    }));
   }
 
   readiness(): { problems: string[]; facts: Record<string, unknown> } {
     const upstreams = this.upstreams.map(({ name, ok }) => ({ name, ok }));
     const working = upstreams.some(({ ok }) => ok);
     const why = this.upstreams.map(({ name, problem }) => `${name}: ${problem ?? "ok"}`).join("; ");
-    return { problems: working ? [] : [`no upstream is working (${why || "none is configured"})`], facts: { upstreams } };
+    return {
+      problems: working ? [] : [`no upstream is working (${why || "none is configured"})`],
+      facts: { upstreams },
+    };
   }
 
   /** Ends the connections; calls under way become uncertain, and are recorded so before this resolves. */

@@ -20,7 +20,12 @@ type Asking = keyof typeof ASKING;
 export interface LinkOwner {
   /** What the client said it can do; undefined until it said so. */
   clientCapabilities(): ClientCapabilities | undefined;
-  ask(upstream: Upstream, method: Asking, params: JsonObject | undefined, signal: AbortSignal): Promise<JsonObject>;
+  ask(
+    upstream: Upstream,
+    method: Asking,
+    params: JsonObject | undefined,
+    signal: AbortSignal,
+  ): Promise<JsonObject>;
   notification(upstream: Upstream, method: string, params: JsonObject): void;
 }
 

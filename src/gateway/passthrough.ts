@@ -33,6 +33,10 @@ export interface PassRequest {
   cancellation: Cancellation;
   /** The session's own connection to an upstream, where it has one. */
   own(upstream: Upstream): Promise<Link | undefined>;
+  /** What an upstream of the newer era has to be told of the client. */
+  meta(upstream: Upstream): JsonObject;
+  /** Whether an answer may ask the client for input. */
+  rounds(upstream: Upstream): boolean;
 }
 
 interface Target {
@@ -54,7 +58,11 @@ export class Passthrough {
   }
 
   serves(method: string): boolean {
-    const feature = Object.hasOwn(LISTS, method) ? LISTS[method]!.feature : Object.hasOwn(SINGLES, method) ? SINGLES[method] : undefined;
+    const feature = Object.hasOwn(LISTS, method)
+      ? LISTS[method]!.feature
+      : Object.hasOwn(SINGLES, method)
+        ? SINGLES[method]
+        : undefined;
     return feature !== undefined && this.has(feature);
   }
 
@@ -67,7 +75,8 @@ export class Passthrough {
 
   private allowed(feature: Feature, method: string): Upstream[] {
     const found = this.upstreams.filter(({ spec }) => spec.passthrough.includes(feature));
-    if (found.length === 0) throw methodNotFound(method, `: no upstream has ${feature} in its passthrough list`);
+    if (found.length === 0)
+      throw methodNotFound(method, `: no upstream has ${feature} in its passthrough list`);
     return found;
   }
 
@@ -89,7 +98,10 @@ export class Passthrough {
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const { cursor: _, ...params } = request.params;
-      const answer = await this.send(request, { upstream, params: cursor === undefined ? params : { ...params, cursor } });
+      const answer = await this.send(request, {
+        upstream,
+        params: cursor === undefined ? params : { ...params, cursor },
+      });
       yield answer;
       const next = answer["nextCursor"];
       if (typeof next !== "string" || next === cursor) return;
@@ -144,7 +156,17 @@ export class Passthrough {
     });
   }
 
-  private async send({ method, cancellation, own }: PassRequest, { upstream, params }: Target): Promise<JsonObject> {
-    return upstream.request(method, params, { timeout_ms: upstream.spec.timeout_ms, cancellation }, await own(upstream));
+  private async send(request: PassRequest, { upstream, params }: Target): Promise<JsonObject> {
+    const { method, cancellation } = request;
+    const own = await request.own(upstream);
+    const meta = request.meta(upstream);
+    const told = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+    const sent = Object.keys(meta).length === 0 ? params : { ...params, _meta: { ...told, ...meta } };
+    const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, fulfil: own !== undefined };
+    const answer = await upstream.request(method, sent, options, own);
+    if (answer["resultType"] === "input_required" && !request.rounds(upstream)) {
+      throw invalidParams(`${method}: the upstream asks for input, which its passthrough does not allow`);
+    }
+    return answer;
   }
 }

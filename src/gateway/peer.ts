@@ -1,5 +1,11 @@
 /** What the agent and the operator endpoint have in common: one SDK server per session, one error table. */
-import { ProtocolError, ProtocolErrorCode, Server, type ServerContext, type ServerOptions } from "@modelcontextprotocol/server";
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+  type ServerOptions,
+} from "@modelcontextprotocol/server";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { ERRORS, messageOf, SvcError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -18,7 +24,14 @@ export interface PeerOptions {
 /** Making one is costly, and a server is made for every session-less request. */
 const VALIDATOR = new AjvJsonSchemaValidator();
 
-export function createPeer({ version, capabilities, instructions, log, serves = true, handle }: PeerOptions): Server {
+export function createPeer({
+  version,
+  capabilities,
+  instructions,
+  log,
+  serves = true,
+  handle,
+}: PeerOptions): Server {
   const server = new Server(
     { name: "svc-gateway", version },
     { capabilities, instructions, jsonSchemaValidator: VALIDATOR },

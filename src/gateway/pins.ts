@@ -47,7 +47,8 @@ export class Pins {
     for (const route of routes.values()) {
       const manifest_hash = approvedHash(manifests, route.tool);
       const pin = this.pins.get(route.tool);
-      const same = pin?.hash === route.hash && pin.manifest_hash === manifest_hash && pin.changed_hash === null;
+      const same =
+        pin?.hash === route.hash && pin.manifest_hash === manifest_hash && pin.changed_hash === null;
       if (!same) due.push({ route, manifest_hash });
     }
     const pinned = await Promise.all(due.map(({ route, manifest_hash }) => this.pin(route, manifest_hash)));
@@ -69,9 +70,21 @@ export class Pins {
   }
 }
 
-export function nextPin(known: PinDoc | undefined, route: Pick<Route, "tool" | "hash">, manifest_hash: string | null, now: number): PinDoc {
+export function nextPin(
+  known: PinDoc | undefined,
+  route: Pick<Route, "tool" | "hash">,
+  manifest_hash: string | null,
+  now: number,
+): PinDoc {
   const { tool, hash } = route;
-  const fresh: PinDoc = { tool, hash, first_seen_ms: now, changed_ms: null, changed_hash: null, manifest_hash };
+  const fresh: PinDoc = {
+    tool,
+    hash,
+    first_seen_ms: now,
+    changed_ms: null,
+    changed_hash: null,
+    manifest_hash,
+  };
   if (known === undefined) return fresh;
   if (known.hash === hash) {
     const settled = known.changed_hash === null && known.manifest_hash === manifest_hash;

@@ -27,7 +27,11 @@ export interface AskOptions {
 
 /** Answers pass as they are. */
 export const ANY_RESULT = {
-  "~standard": { version: 1 as const, vendor: "svc", validate: (value: unknown) => ({ value: value as JsonObject }) },
+  "~standard": {
+    version: 1 as const,
+    vendor: "svc",
+    validate: (value: unknown) => ({ value: value as JsonObject }),
+  },
 };
 
 export function fromSdk({ mcpReq, http }: ServerContext): RequestContext {
@@ -39,7 +43,11 @@ export function fromSdk({ mcpReq, http }: ServerContext): RequestContext {
     cancellation: Cancellation.of(mcpReq.signal),
     notify: (method, params) => void mcpReq.notify({ method, params }).catch(() => {}),
     ask: (method, params, options) =>
-      mcpReq.send(params === undefined ? { method } : { method, params }, ANY_RESULT, options) as Promise<JsonObject>,
+      mcpReq.send(
+        params === undefined ? { method } : { method, params },
+        ANY_RESULT,
+        options,
+      ) as Promise<JsonObject>,
   };
 }
 

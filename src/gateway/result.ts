@@ -1,7 +1,8 @@
 /** The shapes of results: what a rollback may refer to in them, and what the gateway itself answers. */
-import { approvalIn } from "../library/errors.ts";
-import { type Json, type JsonObject, assertJson, isJsonObject, parseJson } from "../kernel/json.ts";
+
+import { assertJson, isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { approvalIn } from "../library/errors.ts";
 
 /**
  * What `$result` means for a call: its structured content, else the JSON of its only text part, else its
@@ -9,7 +10,8 @@ import { LIMITS } from "../kernel/limits.ts";
  */
 export function resultValue(result: JsonObject): Json | undefined {
   const structured = result["structuredContent"];
-  const value = structured !== undefined ? structured : (soleText(result) ?? { content: result["content"] ?? [] });
+  const value =
+    structured !== undefined ? structured : (soleText(result) ?? { content: result["content"] ?? [] });
   try {
     assertJson(value, "result");
     return value;
@@ -41,7 +43,11 @@ export function errorText(result: JsonObject): string {
 }
 
 export function textResult(text: string, structured: JsonObject, isError = false): JsonObject {
-  return { content: [{ type: "text", text }], structuredContent: structured, ...(isError ? { isError: true } : {}) };
+  return {
+    content: [{ type: "text", text }],
+    structuredContent: structured,
+    ...(isError ? { isError: true } : {}),
+  };
 }
 
 export function blockedResult(reasons: readonly string[]): JsonObject {

@@ -30,7 +30,13 @@ export function upstreamReader(routes: Routes): Reader {
   };
 }
 
-async function callPlainly(routes: Routes, tool: string, args: Json, meta: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+async function callPlainly(
+  routes: Routes,
+  tool: string,
+  args: Json,
+  meta: JsonObject,
+  signal: AbortSignal,
+): Promise<JsonObject> {
   const route = routes().get(tool);
   if (route === undefined) throw new Error(`no upstream offers ${tool}`);
   const { upstream, name, definition } = route;
@@ -39,13 +45,17 @@ async function callPlainly(routes: Routes, tool: string, args: Json, meta: JsonO
   const { timeout_ms } = upstream.spec;
   let result: JsonObject;
   try {
-    result = await upstream.callTool(name, definition, params, { timeout_ms, cancellation: Cancellation.of(signal) });
+    result = await upstream.callTool(name, definition, params, {
+      timeout_ms,
+      cancellation: Cancellation.of(signal),
+    });
   } catch (error) {
     signal.throwIfAborted();
     if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);
     throw new Error(`upstream ${upstream.name}: ${failureOf(error).message}`);
   }
   if (result["isError"] === true) throw new Error(errorText(result));
-  if (result["resultType"] === "input_required") throw new Error(`${tool} asks for input, which nobody here can give`);
+  if (result["resultType"] === "input_required")
+    throw new Error(`${tool} asks for input, which nobody here can give`);
   return result;
 }

@@ -2,13 +2,14 @@
  * Which run a call belongs to. A named run is continued with the mode and scope it was opened with, or
  * opened under that name; otherwise a session has one of its own, which exists from its first call on.
  */
-import { openRunUnit, newRun } from "../engine/open-run.ts";
+
+import type { App } from "../app/app.ts";
+import { newRun, openRunUnit } from "../engine/open-run.ts";
 import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { globMatches } from "../kernel/glob.ts";
 import { Lru } from "../kernel/lru.ts";
 import type { Principal } from "../model/roles.ts";
 import { type Mode, RUN_ID, type RunDoc } from "../model/run.ts";
-import type { App } from "../app/app.ts";
 
 /** What a surface needs to know of a run; none of it ever changes. */
 export interface BoundRun {
@@ -36,7 +37,9 @@ export class Runs {
   /** Continues the run, or opens it under this id. */
   async named(principal: Principal, run_id: string): Promise<BoundRun> {
     if (!RUN_ID.test(run_id)) {
-      throw invalid("Svc-Run-Id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
+      throw invalid(
+        "Svc-Run-Id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit",
+      );
     }
     const known = this.known.get(run_id) ?? (await this.load(principal, run_id));
     if (known.principal !== principal.id) throw conflict(`run ${run_id} belongs to another principal`);
@@ -58,7 +61,8 @@ export class Runs {
       return await store.transact(openRunUnit(this.describe(principal, run_id)));
     } catch (error) {
       // Somebody was faster; then it is theirs, or ours from another connection.
-      const found = error instanceof SvcError && error.code === "conflict" ? await store.get("runs", run_id) : undefined;
+      const found =
+        error instanceof SvcError && error.code === "conflict" ? await store.get("runs", run_id) : undefined;
       if (found === undefined) throw error;
       return found;
     }

@@ -24,7 +24,10 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
   const gateway = new Gateway(service, options);
   try {
     const principal = stdioPrincipal(service);
-    const run = options.run_id === undefined ? gateway.runs.fresh(principal) : await gateway.runs.named(principal, options.run_id);
+    const run =
+      options.run_id === undefined
+        ? gateway.runs.fresh(principal)
+        : await gateway.runs.named(principal, options.run_id);
     await gateway.start(options.patience_ms);
     const wire = new StrictStdio(options.input, options.output);
     let left: () => void = () => {};
@@ -38,7 +41,10 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
         };
         return peer.server;
       },
-      { transport: wire, onerror: (error) => service.log.debug("session oddity", { problem: error.message }) },
+      {
+        transport: wire,
+        onerror: (error) => service.log.debug("session oddity", { problem: error.message }),
+      },
     );
     const ended = new Promise<void>((resolve) => {
       left = resolve;

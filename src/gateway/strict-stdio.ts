@@ -54,9 +54,11 @@ export class StrictStdio implements Transport {
     } catch (error) {
       return this.refuse(idIn(line), PARSE_ERROR, messageOf(error));
     }
-    if (Array.isArray(value)) return this.refuse(null, INVALID_REQUEST, "batches are not accepted here; send one message a line");
+    if (Array.isArray(value))
+      return this.refuse(null, INVALID_REQUEST, "batches are not accepted here; send one message a line");
     const message = readMessage(value);
-    if (message === undefined) return this.refuse(idIn(line), INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
+    if (message === undefined)
+      return this.refuse(idIn(line), INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
     this.onmessage?.(message);
   }
 

@@ -18,7 +18,8 @@ export class Subscriptions {
   updated(params: JsonObject): void {
     const { uri } = params;
     if (typeof uri !== "string") return;
-    for (const listener of this.byUri.get(uri) ?? []) listener.tell("notifications/resources/updated", params);
+    for (const listener of this.byUri.get(uri) ?? [])
+      listener.tell("notifications/resources/updated", params);
   }
 
   drop(listener: Listener): void {

@@ -45,7 +45,10 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   run = `form-${++runs}`;
-  await server.api("agent", "POST", "/v1/runs", { run_id: run, permissions: ["crm.read", "crm.write", "pay.refund", "mail.send"] });
+  await server.api("agent", "POST", "/v1/runs", {
+    run_id: run,
+    permissions: ["crm.read", "crm.write", "pay.refund", "mail.send"],
+  });
 });
 
 async function receiver() {
@@ -61,7 +64,11 @@ async function receiver() {
     });
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/hook`, bodies, close: () => void http.close() };
+  return {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/hook`,
+    bodies,
+    close: () => void http.close(),
+  };
 }
 
 const ask = async (tool: string, args: object, reason = "because") =>
@@ -76,13 +83,18 @@ async function succeed(tool: string, args: object, result: object): Promise<numb
 const lastRecord = async (event: string) =>
   (await server.api("auditor", "GET", `/v1/search/records?event=${event}&limit=1`)).body.records[0];
 
-async function using(key: string, work: (page: Page, visitor: Visitor) => Promise<void>, script = true): Promise<void> {
+async function using(
+  key: string,
+  work: (page: Page, visitor: Visitor) => Promise<void>,
+  script = true,
+): Promise<void> {
   const visitor = await browsing.as(key, { script });
   await work(visitor.page, visitor);
   expect(visitor.complaints).toEqual([]);
   await visitor.context.close();
 }
-const agree = (page: Page, verb: string) => page.locator("dialog[open]").getByRole("button", { name: verb }).click();
+const agree = (page: Page, verb: string) =>
+  page.locator("dialog[open]").getByRole("button", { name: verb }).click();
 const said = (page: Page) => page.locator("main .notice").first().innerText();
 
 describe("approvals", () => {
@@ -101,21 +113,32 @@ describe("approvals", () => {
       await page.getByRole("link", { name: "Decided" }).click();
       expect(await page.locator("tbody").innerText()).toContain("the provider confirms it");
     });
-    expect((await server.api("auditor", "GET", `/v1/approvals/${first}`)).body).toMatchObject({ status: "approved", decided_by: "approver", note: "the provider confirms it" });
-    expect((await server.api("auditor", "GET", `/v1/approvals/${second}`)).body).toMatchObject({ status: "denied", note: "not twice" });
+    expect((await server.api("auditor", "GET", `/v1/approvals/${first}`)).body).toMatchObject({
+      status: "approved",
+      decided_by: "approver",
+      note: "the provider confirms it",
+    });
+    expect((await server.api("auditor", "GET", `/v1/approvals/${second}`)).body).toMatchObject({
+      status: "denied",
+      note: "not twice",
+    });
   });
 
   it("decides several at once, with and without a script", async () => {
     for (const script of [true, false]) {
       await ask("pay.refund", { amount: 1_000, script });
       await ask("pay.refund", { amount: 1_001, script });
-      await using("approver", async (page, { open }) => {
-        await open("/approvals");
-        for (const box of await page.getByLabel("Choose this request").all()) await box.check();
-        await page.getByRole("button", { name: "Deny chosen" }).click();
-        expect(await said(page)).toBe("2 requests denied.");
-        expect(await page.locator("main").innerText()).toContain("Nobody is waiting");
-      }, script);
+      await using(
+        "approver",
+        async (page, { open }) => {
+          await open("/approvals");
+          for (const box of await page.getByLabel("Choose this request").all()) await box.check();
+          await page.getByRole("button", { name: "Deny chosen" }).click();
+          expect(await said(page)).toBe("2 requests denied.");
+          expect(await page.locator("main").innerText()).toContain("Nobody is waiting");
+        },
+        script,
+      );
     }
   });
 
@@ -131,7 +154,9 @@ describe("approvals", () => {
       await agree(page, "Break glass");
       expect(await said(page)).toContain("Approved alone");
     });
-    expect((await lastRecord("approved")).detail).toBe("break-glass: the shop is down and nobody else is awake");
+    expect((await lastRecord("approved")).detail).toBe(
+      "break-glass: the shop is down and nobody else is awake",
+    );
   });
 
   it("lends authority, lets the deputy decide, and takes it back", async () => {
@@ -215,14 +240,18 @@ describe("a run", () => {
 
   it("rolls back without a script once the box is ticked", async () => {
     await succeed("crm.create", { name: "Ann" }, { id: "c-1" });
-    await using("operator", async (page, { open }) => {
-      await open(`/runs/${run}`);
-      await page.getByRole("button", { name: "Roll back" }).click();
-      expect(await page.locator(".job").count()).toBe(0);
-      await page.getByLabel(/Undo 1 step of this run now/).check();
-      await page.getByRole("button", { name: "Roll back" }).click();
-      expect(await said(page)).toContain("The rollback has begun");
-    }, false);
+    await using(
+      "operator",
+      async (page, { open }) => {
+        await open(`/runs/${run}`);
+        await page.getByRole("button", { name: "Roll back" }).click();
+        expect(await page.locator(".job").count()).toBe(0);
+        await page.getByLabel(/Undo 1 step of this run now/).check();
+        await page.getByRole("button", { name: "Roll back" }).click();
+        expect(await said(page)).toContain("The rollback has begun");
+      },
+      false,
+    );
   });
 
   it(`replays with one change ${verifies("ops.replay.console", "core.console.run-replay")}`, async () => {
@@ -281,7 +310,9 @@ tests:
       await page.getByLabel("Policy (YAML)").fill(EDITED);
       await page.getByRole("button", { name: "Check, test and compare" }).click();
       expect(await said(page)).toContain("1 test of 2 failed");
-      expect(await page.locator(".tests").innerText()).toMatch(/FAIL fails on purpose expected deny, got allow/);
+      expect(await page.locator(".tests").innerText()).toMatch(
+        /FAIL fails on purpose expected deny, got allow/,
+      );
       expect(await page.locator(".diff .added").allInnerTexts()).toContain("+     action: deny");
       await page.getByRole("button", { name: "Simulate the last 7 days" }).click();
       expect(await page.locator("#simulation").innerText()).toMatch(/1 newly blocked/);
@@ -290,7 +321,10 @@ tests:
   });
 
   it("publishes a policy version, which an admin activates", async () => {
-    const yaml = EDITED.replace(/ {2}- \{name: fails.*\n/, "").replace("tests:", "retention: {default_days: 30}\ntests:");
+    const yaml = EDITED.replace(/ {2}- \{name: fails.*\n/, "").replace(
+      "tests:",
+      "retention: {default_days: 30}\ntests:",
+    );
     await using("operator", async (page, { open }) => {
       await open("/policy");
       await page.getByLabel("Policy (YAML)").fill(yaml);
@@ -311,7 +345,9 @@ tests:
     await using("operator", async (page, { open }) => {
       await open("/tools");
       await page.getByText("Publish a manifest").click();
-      await page.getByLabel("Manifest (YAML)").fill("- {tool: new.tool, effect: read, permission: new.read}\n");
+      await page
+        .getByLabel("Manifest (YAML)")
+        .fill("- {tool: new.tool, effect: read, permission: new.read}\n");
       await page.getByRole("button", { name: "Publish as draft" }).click();
       expect(await said(page)).toContain("Draft 1 of new.tool is published");
     });
@@ -330,7 +366,9 @@ tests:
       await page.getByLabel("Tool").fill("mail.send");
       await page.getByLabel("Arguments (JSON)").fill('{"to": "x@example.com"}');
       await page.getByRole("button", { name: "Preview" }).click();
-      expect(await page.locator(".impact").innerText()).toContain("irreversible effect: nothing can take it back");
+      expect(await page.locator(".impact").innerText()).toContain(
+        "irreversible effect: nothing can take it back",
+      );
     });
   });
 });
@@ -347,7 +385,9 @@ describe("evidence", () => {
         await open(path);
         const banner = page.getByRole("region", { name: "Halted" });
         expect(await banner.innerText()).toContain("an agent runs wild");
-        expect(await page.evaluate('getComputedStyle(document.querySelector(".halted")).backgroundColor')).toBe("rgb(168, 30, 22)");
+        expect(
+          await page.evaluate('getComputedStyle(document.querySelector(".halted")).backgroundColor'),
+        ).toBe("rgb(168, 30, 22)");
       }
       expect((await ask("crm.get", {})).reasons).toEqual(["kill switch: an agent runs wild"]);
       await open("/evidence");
@@ -418,7 +458,9 @@ describe("settings", () => {
     await using("auditor", async (page, { open }) => {
       await open("/settings");
       await page.getByRole("button", { name: "Dry run" }).click();
-      expect(await page.locator("#retention .notice").innerText()).toMatch(/Dry run: \d+ runs are due, 0 held/);
+      expect(await page.locator("#retention .notice").innerText()).toMatch(
+        /Dry run: \d+ runs are due, 0 held/,
+      );
     });
     expect((await server.api("auditor", "GET", `/v1/runs/${run}`)).status).toBe(200);
     await using("admin", async (page, { open }) => {

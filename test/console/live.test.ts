@@ -1,6 +1,5 @@
 /** Pages that follow what happens elsewhere, text that stays text, and hands that stay on the keyboard. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { verifies } from "../support/verifies.ts";
 import { Browsing, type Visitor } from "./support/browsing.ts";
 import { type ConsoleServer, consoleServer } from "./support/server.ts";
 
@@ -25,10 +24,15 @@ let runs = 0;
 async function waiting(amount: number): Promise<string> {
   const run_id = `live-${++runs}`;
   await server.api("agent", "POST", "/v1/runs", { run_id, permissions: ["pay.refund"] });
-  const { body } = await server.api("agent", "POST", `/v1/runs/${run_id}/intents`, { tool: "pay.refund", args: { amount }, reason: "please" });
+  const { body } = await server.api("agent", "POST", `/v1/runs/${run_id}/intents`, {
+    tool: "pay.refund",
+    args: { amount },
+    reason: "please",
+  });
   return /apr_[\w-]+/.exec(body.reasons.at(-1))![0];
 }
-const decide = (id: string, verb: string) => server.api("operator", "POST", `/v1/approvals/${id}/${verb}`, {});
+const decide = (id: string, verb: string) =>
+  server.api("operator", "POST", `/v1/approvals/${id}/${verb}`, {});
 const badge = ({ page }: Visitor) => page.locator("#nav .count");
 
 describe("live pages", () => {
@@ -56,7 +60,9 @@ describe("live pages", () => {
     await page.locator(`article#${mine}`).getByLabel("Note").fill("half a thou");
     await decide(other, "deny");
     await page.locator(`article#${other}`).getByText("Decided elsewhere.").waitFor();
-    expect(await page.locator(`article#${other}`).getByRole("button", { name: "Approve" }).isDisabled()).toBe(true);
+    expect(await page.locator(`article#${other}`).getByRole("button", { name: "Approve" }).isDisabled()).toBe(
+      true,
+    );
     expect(await page.locator(`article#${mine}`).getByLabel("Note").inputValue()).toBe("half a thou");
     await decide(mine, "deny");
     await context.close();
@@ -78,7 +84,11 @@ describe("live pages", () => {
     await server.api("agent", "POST", "/v1/runs", { run_id: "followed", permissions: ["crm.read"] });
     await open("/runs/followed");
     await page.locator("body.connected").waitFor();
-    await server.api("agent", "POST", "/v1/runs/followed/intents", { tool: "crm.get", args: {}, reason: "look" });
+    await server.api("agent", "POST", "/v1/runs/followed/intents", {
+      tool: "crm.get",
+      args: {},
+      reason: "look",
+    });
     await page.locator("#step-0", { hasText: "intended" }).waitFor();
     await server.api("agent", "POST", "/v1/runs/followed/steps/0/outcome", { status: "succeeded" });
     await page.locator("#step-0", { hasText: "succeeded" }).waitFor();
@@ -89,7 +99,9 @@ describe("live pages", () => {
     const { page, open, context } = await browsing.as("auditor");
     await open("");
     await page.locator("body.connected").waitFor();
-    await page.evaluate(`fetch("/console/logout", { method: "POST", body: new URLSearchParams({ csrf: document.querySelector("[name=csrf]").value }), redirect: "manual" })`);
+    await page.evaluate(
+      `fetch("/console/logout", { method: "POST", body: new URLSearchParams({ csrf: document.querySelector("[name=csrf]").value }), redirect: "manual" })`,
+    );
     const answer = await page.request.get(`${server.url}/console/events`, { maxRedirects: 0 });
     expect(answer.status()).toBe(303);
     await context.close();
@@ -100,19 +112,65 @@ describe("live pages", () => {
 describe("text from agents", () => {
   it("stays text in every field that an agent controls, on every page", async () => {
     const run = "evil-1";
-    await server.api(EVIL_NAME, "POST", "/v1/runs", { run_id: run, permissions: ["pay.refund", EVIL], mode: "observe", reason: EVIL });
-    const { body } = await server.api(EVIL_NAME, "POST", `/v1/runs/${run}/intents`, { tool: EVIL, args: { [EVIL]: EVIL }, reason: EVIL });
-    await server.api(EVIL_NAME, "POST", `/v1/runs/${run}/steps/${body.step}/outcome`, { status: "failed", error: EVIL });
-    await server.api(EVIL_NAME, "POST", "/v1/runs", { run_id: "evil-2", permissions: ["pay.refund"], reason: EVIL });
-    const asked = await server.api(EVIL_NAME, "POST", "/v1/runs/evil-2/intents", { tool: "pay.refund", args: { amount: 999, [EVIL]: EVIL }, reason: EVIL });
+    await server.api(EVIL_NAME, "POST", "/v1/runs", {
+      run_id: run,
+      permissions: ["pay.refund", EVIL],
+      mode: "observe",
+      reason: EVIL,
+    });
+    const { body } = await server.api(EVIL_NAME, "POST", `/v1/runs/${run}/intents`, {
+      tool: EVIL,
+      args: { [EVIL]: 1 },
+      reason: EVIL,
+    });
+    await server.api(EVIL_NAME, "POST", `/v1/runs/${run}/steps/${body.step}/outcome`, {
+      status: "failed",
+      error: EVIL,
+    });
+    await server.api(EVIL_NAME, "POST", "/v1/runs", {
+      run_id: "evil-2",
+      permissions: ["pay.refund"],
+      reason: EVIL,
+    });
+    const asked = await server.api(EVIL_NAME, "POST", "/v1/runs/evil-2/intents", {
+      tool: "pay.refund",
+      args: { amount: 999, [EVIL]: EVIL },
+      reason: EVIL,
+    });
     const id = /apr_[\w-]+/.exec(asked.body.reasons.at(-1))![0];
-    const another = await server.api(EVIL_NAME, "POST", "/v1/runs/evil-2/intents", { tool: "pay.refund", args: { amount: 998 }, reason: EVIL });
-    await server.api("operator", "POST", `/v1/approvals/${/apr_[\w-]+/.exec(another.body.reasons.at(-1))![0]}/deny`, { note: EVIL });
+    const another = await server.api(EVIL_NAME, "POST", "/v1/runs/evil-2/intents", {
+      tool: "pay.refund",
+      args: { amount: 998 },
+      reason: EVIL,
+    });
+    await server.api(
+      "operator",
+      "POST",
+      `/v1/approvals/${/apr_[\w-]+/.exec(another.body.reasons.at(-1))![0]}/deny`,
+      { note: EVIL },
+    );
     await server.api("admin", "POST", "/v1/halt", { reason: EVIL, tool: EVIL });
     await server.app.capture!.drain(5_000);
 
     const { page, open, complaints, context } = await browsing.as("admin");
-    const paths = ["", "/approvals", "/approvals/decided", "/runs", `/runs?q=${encodeURIComponent(EVIL)}`, `/runs/${run}`, "/runs/evil-2", "/alerts", "/tools", `/tools/${encodeURIComponent(EVIL)}`, "/evidence", `/evidence?q=${encodeURIComponent(EVIL)}`, `/impact?tool=${encodeURIComponent(EVIL)}&actor=${encodeURIComponent(EVIL)}`, "/policy", "/settings", `/${encodeURIComponent(EVIL)}`];
+    const paths = [
+      "",
+      "/approvals",
+      "/approvals/decided",
+      "/runs",
+      `/runs?q=${encodeURIComponent(EVIL)}`,
+      `/runs/${run}`,
+      "/runs/evil-2",
+      "/alerts",
+      "/tools",
+      `/tools/${encodeURIComponent(EVIL)}`,
+      "/evidence",
+      `/evidence?q=${encodeURIComponent(EVIL)}`,
+      `/impact?tool=${encodeURIComponent(EVIL)}&actor=${encodeURIComponent(EVIL)}`,
+      "/policy",
+      "/settings",
+      `/${encodeURIComponent(EVIL)}`,
+    ];
     for (const path of paths) {
       await open(path);
       expect(await page.evaluate("window.broken"), path).toBeUndefined();
@@ -135,7 +193,11 @@ describe("text from agents", () => {
 
   it("cannot turn itself around on the card that a person decides by", async () => {
     await server.api("agent", "POST", "/v1/runs", { run_id: "bidi", permissions: ["pay.refund"] });
-    await server.api("agent", "POST", "/v1/runs/bidi/intents", { tool: "pay.refund", args: { amount: 997 }, reason: "refund \u202e00001 EUR\u202c only" });
+    await server.api("agent", "POST", "/v1/runs/bidi/intents", {
+      tool: "pay.refund",
+      args: { amount: 997 },
+      reason: "refund \u202e00001 EUR\u202c only",
+    });
     const { page, open, context } = await browsing.as("approver");
     await open("/approvals");
     expect(await page.locator("main").innerText()).toContain("refund \\u202e00001 EUR\\u202c only");
@@ -201,7 +263,9 @@ describe("hands", () => {
     const { page, context } = await browsing.as("approver");
     const id = await waiting(907);
     await page.goto("data:text/html,<a id=link>open</a>");
-    await page.evaluate(`document.getElementById("link").href = ${JSON.stringify(`${server.url}/console/approvals#${id}`)}`);
+    await page.evaluate(
+      `document.getElementById("link").href = ${JSON.stringify(`${server.url}/console/approvals#${id}`)}`,
+    );
     await page.click("#link");
     await page.locator(`article#${id}`).waitFor();
     expect(page.url()).toContain(`#${id}`);

@@ -8,8 +8,8 @@ import { ROUTES } from "../../src/console/routes.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { fakeEnv } from "../support/env.ts";
 import { verifies } from "../support/verifies.ts";
-import { localIssuer } from "./support/issuer.ts";
 import { Client, loggedIn } from "./support/client.ts";
+import { localIssuer } from "./support/issuer.ts";
 import { type ConsoleServer, consoleServer } from "./support/server.ts";
 
 const running: ConsoleServer[] = [];
@@ -23,7 +23,10 @@ afterAll(async () => {
 });
 
 const POST_PATHS = ROUTES.filter(({ method }) => method === "POST").map(({ path }) =>
-  `/console${path}`.replace(":id", "apr_00000000-0000-4000-8000-000000000000").replace(/:(?:n|index|version)/, "0").replace(":tool", "crm.get"),
+  `/console${path}`
+    .replace(":id", "apr_00000000-0000-4000-8000-000000000000")
+    .replace(/:(?:n|index|version)/, "0")
+    .replace(":tool", "crm.get"),
 );
 
 describe("off", () => {
@@ -49,18 +52,34 @@ describe("open", () => {
     expect(page.text).toContain("local-console");
     await server.api("agent", "POST", "/v1/runs", { run_id: "open-1", permissions: ["crm.read"] });
     await server.api("agent", "POST", "/v1/runs/open-1/intents", { tool: "crm.get", args: {}, reason: "r" });
-    const resolved = await client.submit("/console/runs/open-1/steps/0/resolve", { status: "failed", note: "it never ran" });
+    const resolved = await client.submit("/console/runs/open-1/steps/0/resolve", {
+      status: "failed",
+      note: "it never ran",
+    });
     expect(resolved.status).toBe(303);
     const trail = (await server.api("auditor", "GET", "/v1/search/records?run_id=open-1")).body.records;
     expect(trail[0]).toMatchObject({ event: "failed", actor: "local-console" });
-    expect((await client.submit("/console/evidence/halt", { reason: "no", confirm: "yes" })).status).toBe(403);
+    expect((await client.submit("/console/evidence/halt", { reason: "no", confirm: "yes" })).status).toBe(
+      403,
+    );
   });
 
   it(`takes a lower role from the settings, and never admin ${verifies("core.auth.console-open-role", "core.auth.console-open-not-admin")}`, async () => {
     const lower = await started({ config: "console: {mode: open, role: auditor}\n" });
     const client = new Client(lower.url);
-    expect((await client.submit("/console/approvals/apr_00000000-0000-4000-8000-000000000000", { decision: "approve" })).status).toBe(403);
-    const settings = () => loadSettings({ flags: {}, env: { SVC_CONSOLE: "open", SVC_CONSOLE_ROLE: "admin" }, cwd: server.folder });
+    expect(
+      (
+        await client.submit("/console/approvals/apr_00000000-0000-4000-8000-000000000000", {
+          decision: "approve",
+        })
+      ).status,
+    ).toBe(403);
+    const settings = () =>
+      loadSettings({
+        flags: {},
+        env: { SVC_CONSOLE: "open", SVC_CONSOLE_ROLE: "admin" },
+        cwd: server.folder,
+      });
     expect(settings).toThrow(/never acts as admin/);
   });
 
@@ -69,14 +88,27 @@ describe("open", () => {
     expect(() => loadSettings({ flags: {}, env, cwd: server.folder })).toThrow(/loopback/);
     const { app } = server;
     const settings = { ...app.settings, listen: { ...app.settings.listen, host: "192.0.2.7" } };
-    expect(() => mountConsole({} as never, { app: { ...app, settings }, auth: app.auth })).toThrow(/loopback/);
+    expect(() => mountConsole({} as never, { app: { ...app, settings }, auth: app.auth })).toThrow(
+      /loopback/,
+    );
   });
 
   it(`answers only what is addressed to localhost ${verifies("core.auth.console-open-localhost")}`, async () => {
     const client = new Client(server.url);
     for (const host of ["localhost:PORT", "127.0.0.1:PORT", "[::1]:PORT", "LOCALHOST:PORT"])
       expect((await client.get("/console", at(host))).status, host).toBe(200);
-    for (const host of ["evil.com", "localhost.evil.com", "localhost.evil.com:PORT", "evil.com:PORT", "127.0.0.1.evil.com:PORT", "localhost", "localhost:1", "127.0.0.2:PORT", "localhost:PORT@evil.com", "192.0.2.1:PORT"]) {
+    for (const host of [
+      "evil.com",
+      "localhost.evil.com",
+      "localhost.evil.com:PORT",
+      "evil.com:PORT",
+      "127.0.0.1.evil.com:PORT",
+      "localhost",
+      "localhost:1",
+      "127.0.0.2:PORT",
+      "localhost:PORT@evil.com",
+      "192.0.2.1:PORT",
+    ]) {
       const page = await client.get("/console", at(host));
       expect(page.status, host).toBe(403);
       expect(page.text).not.toContain("Waiting for approval");
@@ -90,15 +122,28 @@ describe("open", () => {
     const csrf = await client.csrf();
     const lend = (headers: Record<string, string>) =>
       client.post("/console/delegations", { csrf, to: "ann", days: "1", reason: "away" }, headers);
-    for (const origin of ["http://evil.com", "null", `https://127.0.0.1:${server.port}`, "http://127.0.0.1:1", `http://localhost:${server.port}`])
+    for (const origin of [
+      "http://evil.com",
+      "null",
+      `https://127.0.0.1:${server.port}`,
+      "http://127.0.0.1:1",
+      `http://localhost:${server.port}`,
+    ])
       expect((await lend({ origin })).status, origin).toBe(403);
-    for (const site of ["cross-site", "same-site"]) expect((await lend({ "sec-fetch-site": site })).status).toBe(403);
-    expect((await lend({ origin: `http://127.0.0.1:${server.port}`, "sec-fetch-site": "same-origin" })).status).toBe(303);
+    for (const site of ["cross-site", "same-site"])
+      expect((await lend({ "sec-fetch-site": site })).status).toBe(403);
+    expect(
+      (await lend({ origin: `http://127.0.0.1:${server.port}`, "sec-fetch-site": "same-origin" })).status,
+    ).toBe(303);
   });
 
   it("lets a reader who followed a link walk in by themselves", async () => {
     const client = new Client(server.url);
-    const arrival = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    const arrival = {
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    };
     const page = await client.get("/console/approvals", arrival);
     expect(page.status).toBe(403);
     expect(page.text).toContain('href="/console/approvals"');
@@ -124,7 +169,11 @@ describe("login", () => {
     const page = await client.get(away.to!);
     expect(page.text).toContain("API key or OIDC token");
     const csrf = /name="csrf" value="(\w+)"/.exec(page.text)![1]!;
-    const answer = await client.post("/console/login", { csrf, credential: "operator", next: "/console/runs?attention=1" });
+    const answer = await client.post("/console/login", {
+      csrf,
+      credential: "operator",
+      next: "/console/runs?attention=1",
+    });
     expect([answer.status, answer.to]).toEqual([303, "/console/runs?attention=1"]);
     const [cookie] = answer.set_cookies;
     expect(cookie).toMatch(/; Path=\/console; HttpOnly; SameSite=Strict$/);
@@ -132,7 +181,15 @@ describe("login", () => {
   });
 
   it("never leads to another site after the login", async () => {
-    for (const next of ["//evil.com", "https://evil.com", "/console/../v1", "/\\evil.com", "/console//evil.com", "/v1/runs", "javascript:alert(1)"]) {
+    for (const next of [
+      "//evil.com",
+      "https://evil.com",
+      "/console/../v1",
+      "/\\evil.com",
+      "/console//evil.com",
+      "/v1/runs",
+      "javascript:alert(1)",
+    ]) {
       const client = new Client(server.url);
       const csrf = await client.csrf("/console/login");
       const answer = await client.post("/console/login", { csrf, credential: "auditor", next });
@@ -141,7 +198,10 @@ describe("login", () => {
   });
 
   it(`marks cookies as HTTPS-only on demand ${verifies("core.setting.secure-cookies")}`, async () => {
-    const secure = await started({ environment: { SVC_SECURE_COOKIES: "1", SVC_CONSOLE: "login" }, config: "\n" });
+    const secure = await started({
+      environment: { SVC_SECURE_COOKIES: "1", SVC_CONSOLE: "login" },
+      config: "\n",
+    });
     const client = new Client(secure.url);
     await client.get("/console/login");
     const { set_cookies } = await client.logIn("operator");
@@ -182,23 +242,37 @@ describe("login", () => {
   it("does not ask readers who come by a link to log in again", async () => {
     const client = await loggedIn(server.url, "approver");
     const stranger = new Client(server.url);
-    const arrival = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    const arrival = {
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    };
     const bounce = await stranger.get("/console/approvals", arrival);
     expect(bounce.status).toBe(200);
     expect(bounce.text).toContain("url=/console/approvals?arrived=1");
-    expect((await client.get("/console/approvals?arrived=1", { "sec-fetch-site": "same-origin" })).status).toBe(200);
+    expect(
+      (await client.get("/console/approvals?arrived=1", { "sec-fetch-site": "same-origin" })).status,
+    ).toBe(200);
     expect((await stranger.get("/console/approvals?arrived=1", arrival)).status).toBe(303);
   });
 
   it(`ends a session with its key ${verifies("core.auth.console-session-key-end")}`, async () => {
-    const own = await started({ keys: [{ name: "ann", role: "operator" }, { name: "eve", role: "operator", expires_at: "2026-06-01T00:00:00Z" }], env: fakeEnv({ now: Date.parse("2026-05-31T23:00:00Z") }) });
+    const own = await started({
+      keys: [
+        { name: "ann", role: "operator" },
+        { name: "eve", role: "operator", expires_at: "2026-06-01T00:00:00Z" },
+      ],
+      env: fakeEnv({ now: Date.parse("2026-05-31T23:00:00Z") }),
+    });
     const ann = await loggedIn(own.url, "ann");
     const eve = await loggedIn(own.url, "eve");
     const { keys } = (await own.api("admin", "GET", "/v1/keys")).body;
     const index = keys.findIndex((key: { name: string }) => key.name === "ann");
     await own.api("admin", "PATCH", `/v1/keys/${index}`, { disabled: true });
     expect((await ann.get("/console")).to).toContain("/console/login");
-    expect((await ann.post("/console/delegations", { csrf: await ann.csrf("/console/login"), to: "x" })).to).toContain("/console/login");
+    expect(
+      (await ann.post("/console/delegations", { csrf: await ann.csrf("/console/login"), to: "x" })).to,
+    ).toContain("/console/login");
     expect((await eve.get("/console")).status).toBe(200);
     (own.app.core.env as ReturnType<typeof fakeEnv>).setNow(Date.parse("2026-06-01T00:00:00Z"));
     expect((await eve.get("/console")).to).toContain("/console/login");
@@ -226,9 +300,16 @@ describe("login", () => {
   it("sees a key that was disabled in the file within three seconds", async () => {
     const own = await started({ keys: [{ name: "ann", role: "operator" }] });
     const ann = await loggedIn(own.url, "ann");
-    const entries = ["admin", "ann"].map((name) => ({ name, role: name === "ann" ? "operator" : "admin", key_sha256: sha256Hex(name), disabled: name === "ann" }));
+    const entries = ["admin", "ann"].map((name) => ({
+      name,
+      role: name === "ann" ? "operator" : "admin",
+      key_sha256: sha256Hex(name),
+      disabled: name === "ann",
+    }));
     writeFileSync(join(own.folder, "keys.json"), JSON.stringify(entries), { mode: 0o600 });
-    await expect.poll(async () => (await ann.get("/console")).status, { timeout: 10_000, interval: 200 }).toBe(303);
+    await expect
+      .poll(async () => (await ann.get("/console")).status, { timeout: 10_000, interval: 200 })
+      .toBe(303);
   });
 
   it(`refuses what a role may not do, whatever the form says ${verifies("core.auth.console-lower-role", "core.auth.console-follows-role")}`, async () => {
@@ -245,7 +326,10 @@ describe("login", () => {
       ["/console/settings/retention", { do: "apply", confirm: "yes" }],
       ["/console/delegations", { to: "x", days: "1", reason: "y" }],
       ["/console/approvals", { decision: "approve", id: "apr_00000000-0000-4000-8000-000000000000" }],
-      ["/console/approvals/apr_00000000-0000-4000-8000-000000000000/break-glass", { reason: "long enough", confirm: "yes" }],
+      [
+        "/console/approvals/apr_00000000-0000-4000-8000-000000000000/break-glass",
+        { reason: "long enough", confirm: "yes" },
+      ],
       ["/console/runs/any/rollback", { confirm: "yes" }],
       ["/console/runs/any/steps/0/resolve", { status: "failed", note: "n" }],
     ] as const;
@@ -271,7 +355,10 @@ describe("forms", () => {
     const foreign = await other.csrf();
     const before = (await server.app.core.store.head()).records;
     for (const path of [...POST_PATHS, "/console/logout", "/console/login"]) {
-      for (const fields of [{}, { csrf: "" }, { csrf: foreign }, { csrf: "0".repeat(64) }] as Record<string, string>[]) {
+      for (const fields of [{}, { csrf: "" }, { csrf: foreign }, { csrf: "0".repeat(64) }] as Record<
+        string,
+        string
+      >[]) {
         const answer = await admin.post(path, { confirm: "yes", reason: "long enough reason", ...fields });
         expect(answer.status, path).toBe(403);
       }
@@ -285,11 +372,19 @@ describe("forms", () => {
     const csrf = await admin.csrf();
     const halt = (headers: Record<string, string>) =>
       admin.post("/console/evidence/halt", { csrf, reason: "x", confirm: "yes" }, headers);
-    for (const headers of [{ origin: "http://evil.com" }, { origin: "null" }, { "sec-fetch-site": "cross-site" }, { "sec-fetch-site": "same-site" }, { "sec-fetch-site": "none" }])
+    for (const headers of [
+      { origin: "http://evil.com" },
+      { origin: "null" },
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site" },
+      { "sec-fetch-site": "none" },
+    ])
       expect((await halt(headers)).status).toBe(403);
     const nobody = new Client(server.url);
     expect((await nobody.post("/console/login", { csrf, credential: "admin" })).status).toBe(403);
-    expect((await nobody.post("/console/evidence/halt", { csrf, reason: "x", confirm: "yes" })).status).toBe(403);
+    expect((await nobody.post("/console/evidence/halt", { csrf, reason: "x", confirm: "yes" })).status).toBe(
+      403,
+    );
     expect((await server.api("auditor", "GET", "/v1/halts")).body.halts).toEqual([]);
   });
 
@@ -297,7 +392,9 @@ describe("forms", () => {
     const admin = await loggedIn(server.url, "admin");
     const before = (await server.app.core.store.head()).records;
     for (const path of POST_PATHS) {
-      const answer = await admin.get(`${path}?reason=long+enough+reason&confirm=yes&decision=approve&csrf=${await admin.csrf()}`);
+      const answer = await admin.get(
+        `${path}?reason=long+enough+reason&confirm=yes&decision=approve&csrf=${await admin.csrf()}`,
+      );
       expect([200, 404, 400]).toContain(answer.status);
     }
     expect((await server.app.core.store.head()).records).toBe(before);
@@ -308,9 +405,19 @@ describe("forms", () => {
     const admin = await loggedIn(server.url, "admin");
     const csrf = await admin.csrf();
     let forms = 0;
-    for (const path of ["", "/approvals", "/runs", "/alerts", "/tools", "/policy", "/impact", "/evidence", "/settings"]) {
+    for (const path of [
+      "",
+      "/approvals",
+      "/runs",
+      "/alerts",
+      "/tools",
+      "/policy",
+      "/impact",
+      "/evidence",
+      "/settings",
+    ]) {
       const { text } = await admin.get(`/console${path}`);
-      for (const form of text.match(/<form method="post"[^]*?<\/form>/g) ?? []) {
+      for (const form of text.match(/<form method="post"[\s\S]*?<\/form>/g) ?? []) {
         expect(form).toContain(`name="csrf" value="${csrf}"`);
         forms++;
       }
@@ -333,7 +440,9 @@ describe("forms", () => {
     const admin = await loggedIn(server.url, "admin");
     for (const path of ["/console", "/console/login", "/console/nowhere", "/console/assets/console.js"]) {
       const { headers } = await admin.get(path);
-      expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'self'; script-src 'self'; /);
+      expect(headers["content-security-policy"]).toMatch(
+        /^default-src 'none'; style-src 'self'; script-src 'self'; /,
+      );
       expect(headers["content-security-policy"]).not.toContain("unsafe");
       expect(headers["x-content-type-options"]).toBe("nosniff");
       expect(headers["x-frame-options"]).toBe("DENY");

@@ -27,9 +27,23 @@ const SHOTS: Shot[] = [
   { name: "dark", path: "", key: "noor.admin", width: 1320, height: 900, dark: true },
 ];
 /** For looking at while working; asked for with SVC_ALL_SHOTS. */
-const MORE: Shot[] = ["runs", "alerts", "tools", "policy", "impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D", "evidence", "settings", "approvals/decided", "tools/payments.refund"].map(
-  (path) => ({ name: path.replaceAll(/\W+/g, "-").slice(0, 30), path: `/${path}`, key: "noor.admin", width: 1320, height: 1250 }),
-);
+const MORE: Shot[] = [
+  "runs",
+  "alerts",
+  "tools",
+  "policy",
+  "impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D",
+  "evidence",
+  "settings",
+  "approvals/decided",
+  "tools/payments.refund",
+].map((path) => ({
+  name: path.replaceAll(/\W+/g, "-").slice(0, 30),
+  path: `/${path}`,
+  key: "noor.admin",
+  width: 1320,
+  height: 1250,
+}));
 
 async function shoot(browser: Browser, url: string, shot: Shot): Promise<void> {
   const context = await browser.newContext({

@@ -1,7 +1,15 @@
 /** The governed call: what passes, what is recorded, what the agent is told. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { verifies } from "../support/verifies.ts";
-import { ask, call, fakeUpstream, type GatewayTest, testGateway, toolNames, until } from "./support/gateway.ts";
+import {
+  ask,
+  call,
+  fakeUpstream,
+  type GatewayTest,
+  testGateway,
+  toolNames,
+  until,
+} from "./support/gateway.ts";
 
 let g: GatewayTest;
 beforeAll(async () => {
@@ -12,7 +20,12 @@ const ECHO = {
   name: "echo",
   title: "Echo",
   description: "Echo",
-  inputSchema: { type: "object", properties: { a: { type: "number" } }, additionalProperties: true, "x-vendor": 1 },
+  inputSchema: {
+    type: "object",
+    properties: { a: { type: "number" } },
+    additionalProperties: true,
+    "x-vendor": 1,
+  },
   annotations: { readOnlyHint: true, "x-hint": true },
   _meta: { "acme/tag": "t" },
   "x-unknown": { deep: [1] },
@@ -54,7 +67,9 @@ describe.each(["legacy", "modern"] as const)("a client of the %s era", (mode) =>
     ]);
     const step = await g.service.core.store.get("steps", `calls-${mode}/1`);
     expect(step?.depends_on).toEqual([0]);
-    await expect(call(client, "echo", {}, { "svc/depends_on": ["x"] })).rejects.toMatchObject({ code: -32602 });
+    await expect(call(client, "echo", {}, { "svc/depends_on": ["x"] })).rejects.toMatchObject({
+      code: -32602,
+    });
     await expect(call(client, "echo", {}, { "svc/depends_on": [9] })).rejects.toMatchObject({ code: -32602 });
   });
 
@@ -76,7 +91,8 @@ describe.each(["legacy", "modern"] as const)("a client of the %s era", (mode) =>
     const seen: unknown[] = [];
     const client = await g.connect("agent", {
       mode,
-      prepare: (one) => one.setNotificationHandler("notifications/message", ({ params }) => void seen.push(params.data)),
+      prepare: (one) =>
+        one.setNotificationHandler("notifications/message", ({ params }) => void seen.push(params.data)),
     });
     const progress: unknown[] = [];
     const meta = mode === "modern" ? { "io.modelcontextprotocol/logLevel": "info" } : undefined;
@@ -94,7 +110,10 @@ describe("outcomes", () => {
   it(`are failed when the tool says so, without the values it repeats ${verifies("contract.values.echoed-arguments")}`, async () => {
     const client = await g.connect("agent");
     const result = await call(client, "fail", { secret: "hunter2-of-canary" });
-    expect(result).toMatchObject({ isError: true, content: [{ text: "it did not work: hunter2-of-canary" }] });
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: "it did not work: hunter2-of-canary" }],
+    });
     const trail = await g.trail(result._meta["svc/run_id"]);
     expect(trail.map(({ event }) => event)).toEqual(["intended", "failed"]);
     expect(trail[1]).toMatchObject({ detail: "it did not work: [argument]" });
@@ -109,7 +128,10 @@ describe("outcomes", () => {
       message: expect.stringContaining("upstream boom"),
       data: { why: "x" },
     });
-    expect(await g.trail("rpc-error")).toMatchObject([{ event: "intended" }, { event: "failed", detail: "upstream boom" }]);
+    expect(await g.trail("rpc-error")).toMatchObject([
+      { event: "intended" },
+      { event: "failed", detail: "upstream boom" },
+    ]);
   });
 
   it(`keep what an undo may name ${verifies("contract.readings.gateway-result-structured", "contract.readings.gateway-result-text", "contract.readings.gateway-result-content")}`, async () => {
@@ -119,7 +141,9 @@ describe("outcomes", () => {
           `- {tool: ${tool}, effect: compensable, permission: p, compensation: {tool: delete, args: {id: ${tool === "plain" ? '"$result.content[1].text"' : "$result.id"}}}}\n`,
       )
       .join("");
-    const other = await testGateway({ manifests: `${compensated}- {tool: delete, effect: idempotent, permission: p}\n` });
+    const other = await testGateway({
+      manifests: `${compensated}- {tool: delete, effect: idempotent, permission: p}\n`,
+    });
     const client = await other.connect("agent", { headers: { "svc-run-id": "kept" } });
     for (const tool of ["structured", "text_json", "plain"]) await call(client, tool);
     const { structuredContent } = await call(client, "svc.plan_rollback");
@@ -134,7 +158,11 @@ describe("outcomes", () => {
     const other = await testGateway({ upstreams: [fakeUpstream({ timeout: "150ms" })] });
     const client = await other.connect("agent", { headers: { "svc-run-id": "late" } });
     const result = await call(client, "slow", { ms: 400 });
-    expect(result).toMatchObject({ isError: true, structuredContent: { status: "uncertain" }, _meta: { "svc/step": 0 } });
+    expect(result).toMatchObject({
+      isError: true,
+      structuredContent: { status: "uncertain" },
+      _meta: { "svc/step": 0 },
+    });
     expect(result.content[0].text).toContain("not known");
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(await other.events("late")).toEqual(["intended", "uncertain"]);
@@ -160,7 +188,10 @@ describe("outcomes", () => {
     abort.abort();
     await expect(pending).rejects.toThrow();
     await until(async () => (await g.events("cancelled")).length === 2, "the outcome");
-    expect(await g.trail("cancelled")).toMatchObject([{ event: "intended" }, { event: "uncertain", detail: expect.stringContaining("cancelled") }]);
+    expect(await g.trail("cancelled")).toMatchObject([
+      { event: "intended" },
+      { event: "uncertain", detail: expect.stringContaining("cancelled") },
+    ]);
   });
 
   it("count what the upstream still says after a cancellation", async () => {
@@ -208,7 +239,10 @@ describe("modes", () => {
   });
 
   it("observe needs a key that may observe", async () => {
-    const other = await testGateway({ mode: "observe", keys: [{ name: "strict", role: "agent", allow_observe: false }] });
+    const other = await testGateway({
+      mode: "observe",
+      keys: [{ name: "strict", role: "agent", allow_observe: false }],
+    });
     await expect(other.connect("strict")).rejects.toThrow(/allow_observe/);
   });
 
@@ -218,7 +252,10 @@ describe("modes", () => {
     const admin = await other.connect("admin", { path: "/operator/mcp" });
     const halted = await call(admin, "svc.halt", { reason: "fire drill" });
     expect(halted.structuredContent).toMatchObject({ reason: "fire drill", by: "admin" });
-    expect((await call(agent, "echo")).structuredContent).toMatchObject({ decision: "block", reasons: ["kill switch: fire drill"] });
+    expect((await call(agent, "echo")).structuredContent).toMatchObject({
+      decision: "block",
+      reasons: ["kill switch: fire drill"],
+    });
     await call(admin, "svc.resume");
     expect((await call(agent, "echo")).isError).toBeUndefined();
   });
@@ -227,7 +264,8 @@ describe("modes", () => {
 describe("bad calls", () => {
   it("are refused as what they are", async () => {
     const client = await g.connect("agent");
-    const bad = (params: Record<string, unknown>) => expect(ask(client, "tools/call", params)).rejects.toMatchObject({ code: -32602 });
+    const bad = (params: Record<string, unknown>) =>
+      expect(ask(client, "tools/call", params)).rejects.toMatchObject({ code: -32602 });
     await bad({});
     await bad({ name: "" });
     await bad({ name: "echo", arguments: [1] });

@@ -12,7 +12,9 @@ import { testGateway } from "./support/gateway.ts";
 vi.setConfig({ testTimeout: 300_000 });
 
 const here = (name: string) => fileURLToPath(new URL(`./support/${name}`, import.meta.url));
-const SUITE = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol/conformance/dist/index.js", import.meta.url));
+const SUITE = fileURLToPath(
+  new URL("../../node_modules/@modelcontextprotocol/conformance/dist/index.js", import.meta.url),
+);
 
 interface Outcome {
   passed: number;
@@ -27,10 +29,13 @@ async function front(target: string): Promise<string> {
   const { port } = new URL(target);
   const server = createServer((request, response) => {
     const headers = { ...request.headers, authorization: "Bearer agent" };
-    const sent = httpRequest({ host: "127.0.0.1", port, path: request.url, method: request.method, headers }, (answer) => {
-      response.writeHead(answer.statusCode!, answer.headers);
-      answer.pipe(response);
-    });
+    const sent = httpRequest(
+      { host: "127.0.0.1", port, path: request.url, method: request.method, headers },
+      (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      },
+    );
     sent.on("error", () => response.destroy());
     response.on("close", () => sent.destroy());
     request.pipe(sent);
@@ -44,7 +49,16 @@ async function front(target: string): Promise<string> {
 }
 
 async function conformance(url: string, revision: string): Promise<Outcome> {
-  const args = ["--import", here("conformance-shim.mjs"), SUITE, "server", "--url", url, "--requirements", revision];
+  const args = [
+    "--import",
+    here("conformance-shim.mjs"),
+    SUITE,
+    "server",
+    "--url",
+    url,
+    "--requirements",
+    revision,
+  ];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -75,26 +89,31 @@ async function governedFixtures(era: "legacy" | "modern") {
   const probe = await testGateway({ upstreams: [upstream], mode: "observe", manifests: "[]" });
   const names = [...probe.running.gateway.routes().keys()];
   await probe.running.stop();
-  const manifests = names.map((tool) => `- {tool: ${tool}, effect: idempotent, permission: fixtures.use}\n`).join("");
+  const manifests = names
+    .map((tool) => `- {tool: ${tool}, effect: idempotent, permission: fixtures.use}\n`)
+    .join("");
   return testGateway({ upstreams: [upstream], manifests });
 }
 
 describe("the MCP conformance suite", () => {
   it.each([
     ["2025-11-25", "legacy", 30, 69],
-    ["2026-07-28", "modern", 38, 100],
+    ["2026-07-28", "modern", 37, 112],
   ] as const)("revision %s", async (revision, era, scenarios, checks) => {
     const g = await governedFixtures(era);
     const outcome = await conformance(await front(g.url), revision);
-    const failing = [...outcome.scenarios].filter(([name, { failed }]) => failed > 0 && !outcome.not_scored.has(name)).map(([name]) => name);
+    const failing = [...outcome.scenarios]
+      .filter(([name, { failed }]) => failed > 0 && !outcome.not_scored.has(name))
+      .map(([name]) => name);
     if (failing.length > 0) console.error(outcome.output);
     expect(failing).toEqual([]);
     expect(outcome.failed).toBe(0);
     expect(outcome.scenarios.size - outcome.not_scored.size).toBeGreaterThanOrEqual(scenarios);
     expect(outcome.passed).toBeGreaterThanOrEqual(checks);
-    console.log(`conformance ${revision}: ${outcome.passed} checks of ${outcome.scenarios.size - outcome.not_scored.size} scenarios passed`);
+    console.log(
+      `conformance ${revision}: ${outcome.passed} checks of ${outcome.scenarios.size - outcome.not_scored.size} scenarios passed`,
+    );
     // The suite's calls were governed: each has its records.
     expect((await g.events()).filter((event) => event === "intended").length).toBeGreaterThan(10);
   });
 });
-

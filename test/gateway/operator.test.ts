@@ -13,7 +13,8 @@ beforeAll(async () => {
   g = await testGateway({ upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })] });
 });
 
-const operator = (key: string, mode: "legacy" | "modern" = "legacy") => g.connect(key, { path: "/operator/mcp", mode });
+const operator = (key: string, mode: "legacy" | "modern" = "legacy") =>
+  g.connect(key, { path: "/operator/mcp", mode });
 const upstreamCalls = () =>
   readFileSync(log, "utf8")
     .trim()
@@ -57,7 +58,12 @@ describe("the endpoint", () => {
     const needs: [string, Record<string, unknown>, string, string[]][] = [
       ["svc.approve_action", { approval_id }, "approver role required", ["auditor"]],
       ["svc.deny_action", { approval_id }, "approver role required", ["auditor"]],
-      ["svc.execute_rollback", { run_id: "x", confirm: true }, "operator role required", ["auditor", "approver"]],
+      [
+        "svc.execute_rollback",
+        { run_id: "x", confirm: true },
+        "operator role required",
+        ["auditor", "approver"],
+      ],
       ["svc.halt", { reason: "x" }, "admin only", ["auditor", "approver", "operator"]],
       ["svc.resume", {}, "admin only", ["auditor", "approver", "operator"]],
     ];
@@ -73,7 +79,8 @@ describe("the endpoint", () => {
   it(`takes an auditor or higher ${verifies("core.gateway.operator-auditor", "core.gateway.operator-refusal")}`, async () => {
     await expect(operator("agent")).rejects.toThrow(/auditor role or higher required/);
     for (const key of ["auditor", "approver", "operator", "admin"]) {
-      for (const mode of ["legacy", "modern"] as const) expect((await operator(key, mode)).getServerVersion()?.name).toBe("svc-gateway");
+      for (const mode of ["legacy", "modern"] as const)
+        expect((await operator(key, mode)).getServerVersion()?.name).toBe("svc-gateway");
     }
   });
 
@@ -82,9 +89,14 @@ describe("the endpoint", () => {
     await call(agent, "echo", { text: "canary-value" });
     const auditor = await operator("auditor");
     const { runs } = (await call(auditor, "svc.list_runs", { limit: 5 })).structuredContent;
-    expect(runs).toContainEqual(expect.objectContaining({ run_id: "listed", actor: "agent", steps: 1, attention: false }));
+    expect(runs).toContainEqual(
+      expect.objectContaining({ run_id: "listed", actor: "agent", steps: 1, attention: false }),
+    );
     expect((await call(auditor, "svc.list_runs", { limit: 0 })).isError).toBe(true);
-    expect((await call(auditor, "svc.list_approvals", { status: "pending" })).structuredContent).toEqual({ approvals: [], next_cursor: null });
+    expect((await call(auditor, "svc.list_approvals", { status: "pending" })).structuredContent).toEqual({
+      approvals: [],
+      next_cursor: null,
+    });
     expect(JSON.stringify(runs)).not.toContain("canary-value");
   });
 });
@@ -93,10 +105,17 @@ describe("svc.execute_rollback", () => {
   it(`without confirm is a dry run ${verifies("core.gateway.execute-rollback-dry", "core.gateway.tool-execute-rollback")}`, async () => {
     const agent = await g.connect("agent", { headers: { "svc-run-id": "dry" } });
     await call(agent, "create", { n: 1 });
-    const result = (await call(await operator("operator"), "svc.execute_rollback", { run_id: "dry" })).structuredContent;
-    expect(result).toMatchObject({ dry_run: true, plan: { run_id: "dry", fully_reversible: true, actions: [{ kind: "compensate" }] } });
+    const result = (await call(await operator("operator"), "svc.execute_rollback", { run_id: "dry" }))
+      .structuredContent;
+    expect(result).toMatchObject({
+      dry_run: true,
+      plan: { run_id: "dry", fully_reversible: true, actions: [{ kind: "compensate" }] },
+    });
     expect(await g.events("dry")).toEqual(["intended", "succeeded"]);
-    const unknown = await call(await operator("operator"), "svc.execute_rollback", { run_id: "nowhere", confirm: true });
+    const unknown = await call(await operator("operator"), "svc.execute_rollback", {
+      run_id: "nowhere",
+      confirm: true,
+    });
     expect(unknown).toMatchObject({ isError: true, content: [{ text: "unknown run nowhere" }] });
   });
 
@@ -106,7 +125,10 @@ describe("svc.execute_rollback", () => {
     const second = (await call(agent, "create", { n: 2 })).structuredContent.id;
     const before = upstreamCalls().length;
     const { actions } = (await call(agent, "svc.plan_rollback")).structuredContent;
-    const result = await call(await operator("operator"), "svc.execute_rollback", { run_id: "undone", confirm: true });
+    const result = await call(await operator("operator"), "svc.execute_rollback", {
+      run_id: "undone",
+      confirm: true,
+    });
     expect(result.structuredContent).toEqual({
       compensated: [1, 0],
       skipped: [],
@@ -126,19 +148,40 @@ describe("svc.execute_rollback", () => {
       ["delete", first],
       ["get", first],
     ]);
-    expect(calls[0]._meta).toMatchObject({ "svc/idempotency_key": actions[0].idempotency_key, "svc/run_id": "undone", "svc/step": 1 });
-    expect((await g.events("undone")).slice(4)).toEqual(["compensating", "verified", "compensated", "compensating", "verified", "compensated"]);
-    const again = await call(await operator("operator"), "svc.execute_rollback", { run_id: "undone", confirm: true });
+    expect(calls[0]._meta).toMatchObject({
+      "svc/idempotency_key": actions[0].idempotency_key,
+      "svc/run_id": "undone",
+      "svc/step": 1,
+    });
+    expect((await g.events("undone")).slice(4)).toEqual([
+      "compensating",
+      "verified",
+      "compensated",
+      "compensating",
+      "verified",
+      "compensated",
+    ]);
+    const again = await call(await operator("operator"), "svc.execute_rollback", {
+      run_id: "undone",
+      confirm: true,
+    });
     expect(again.structuredContent).toMatchObject({ compensated: [], skipped: [1, 0], complete: true });
     expect(upstreamCalls()).toHaveLength(before + 4);
   });
 
   it(`makes three attempts with the same key ${verifies("core.rollback.gateway-attempts", "core.limit.gateway-readback")}`, async () => {
     const other = join(tempDir("attempts"), "messages.jsonl");
-    const manifests = FAKE_MANIFESTS.replace("args: {id: $result.id}, kind", "args: {id: $result.id, fail_times: $args.fail_times}, kind");
+    const manifests = FAKE_MANIFESTS.replace(
+      "args: {id: $result.id}, kind",
+      "args: {id: $result.id, fail_times: $args.fail_times}, kind",
+    );
     const h = await testGateway({ upstreams: [fakeUpstream({ env: { FAKE_LOG: other } })], manifests });
     const deletes = () =>
-      readFileSync(other, "utf8").trim().split("\n").map((line) => JSON.parse(line)).filter(({ params }) => params?.name === "delete");
+      readFileSync(other, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+        .filter(({ params }) => params?.name === "delete");
     const agent = await h.connect("agent", { headers: { "svc-run-id": "tries" } });
     await call(agent, "create", { fail_times: 2 });
     const admin = await h.connect("admin", { path: "/operator/mcp" });
@@ -150,7 +193,10 @@ describe("svc.execute_rollback", () => {
     const second = await h.connect("agent", { headers: { "svc-run-id": "gives-up" } });
     await call(second, "create", { fail_times: 99 });
     const bad = await call(admin, "svc.execute_rollback", { run_id: "gives-up", confirm: true });
-    expect(bad.structuredContent).toMatchObject({ failed: [{ step: 0, error: expect.stringContaining("cannot delete") }], complete: false });
+    expect(bad.structuredContent).toMatchObject({
+      failed: [{ step: 0, error: expect.stringContaining("cannot delete") }],
+      complete: false,
+    });
     expect(deletes()).toHaveLength(6);
     expect((await h.events("gives-up")).slice(2)).toEqual(["compensating", "compensation_failed"]);
   });
@@ -169,8 +215,16 @@ describe("svc.execute_rollback", () => {
     await call(agent, "create");
     const admin = await h.connect("operator", { path: "/operator/mcp" });
     const waits = await call(admin, "svc.execute_rollback", { run_id: "asks", confirm: true });
-    expect(waits.structuredContent).toMatchObject({ awaiting_approval: [0], compensated: [], complete: false });
-    const done = await call(admin, "svc.execute_rollback", { run_id: "asks", confirm: true, approve_compensations: true });
+    expect(waits.structuredContent).toMatchObject({
+      awaiting_approval: [0],
+      compensated: [],
+      complete: false,
+    });
+    const done = await call(admin, "svc.execute_rollback", {
+      run_id: "asks",
+      confirm: true,
+      approve_compensations: true,
+    });
     expect(done.structuredContent).toMatchObject({ awaiting_approval: [], compensated: [0], complete: true });
   });
 
@@ -178,7 +232,11 @@ describe("svc.execute_rollback", () => {
     const agent = await g.connect("agent", { headers: { "svc-run-id": "job" } });
     await call(agent, "create", { n: 3 });
     const headers = { authorization: "Bearer operator", "content-type": "application/json" };
-    const started = await fetch(`${g.url}/v1/runs/job/rollback`, { method: "POST", headers, body: '{"confirm":true}' });
+    const started = await fetch(`${g.url}/v1/runs/job/rollback`, {
+      method: "POST",
+      headers,
+      body: '{"confirm":true}',
+    });
     expect(started.status).toBe(202);
     const { until } = await import("./support/gateway.ts");
     await until(async () => (await g.events("job")).includes("compensated"), "the job's undo");
@@ -191,14 +249,19 @@ describe("svc.execute_rollback", () => {
     const admin = await h.connect("admin", { path: "/operator/mcp" });
     const result = await call(admin, "svc.execute_rollback", { run_id: "unknown", confirm: true });
     expect(result.structuredContent).toMatchObject({ unresolved: [0], complete: false });
-    expect((await call(admin, "svc.list_runs", { attention: true })).structuredContent.runs).toMatchObject([{ run_id: "unknown" }]);
+    expect((await call(admin, "svc.list_runs", { attention: true })).structuredContent.runs).toMatchObject([
+      { run_id: "unknown" },
+    ]);
   });
 });
 
 describe("svc.export_evidence", () => {
   it("says so where no key is set", async () => {
     const result = await call(await operator("auditor"), "svc.export_evidence");
-    expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("signed bundles are not enabled") }] });
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("signed bundles are not enabled") }],
+    });
   });
 
   it(`gives a signed bundle ${verifies("core.gateway.tool-export-evidence")}`, async () => {
@@ -212,9 +275,17 @@ describe("svc.export_evidence", () => {
     const auditor = await h.connect("auditor", { path: "/operator/mcp" });
     const { verifyBundle } = await import("../../src/evidence/verify-bundle.ts");
     const { readTrustedKeys } = await import("../../src/evidence/key-files.ts");
-    for (const [args, kind] of [[{ run_id: "evident" }, "run"], [{}, "ledger"]] as const) {
+    for (const [args, kind] of [
+      [{ run_id: "evident" }, "run"],
+      [{}, "ledger"],
+    ] as const) {
       const result = await call(auditor, "svc.export_evidence", args);
-      expect(result.structuredContent).toMatchObject({ kind, count: 2, key_id: expect.any(String), signature: expect.any(String) });
+      expect(result.structuredContent).toMatchObject({
+        kind,
+        count: 2,
+        key_id: expect.any(String),
+        signature: expect.any(String),
+      });
       const file = join(folder, `${kind}.json`);
       writeFileSync(file, result.content[1].resource.text);
       expect(await verifyBundle(file, readTrustedKeys([join(folder, "s.pub")]))).toMatchObject({ ok: true });

@@ -17,19 +17,35 @@ describe("a definition that changes", () => {
     await call(client, "redefine");
     await until(async () => !(await toolNames(client)).includes("echo"), "it is no longer listed");
     const blocked = await call(client, "echo", {}, { "svc/reason": "try" });
-    expect(blocked.structuredContent).toMatchObject({ decision: "block", reasons: [expect.stringMatching(CHANGED)] });
-    expect((await g.trail(blocked._meta["svc/run_id"])).at(-1)).toMatchObject({ event: "blocked", tool: "echo", detail: expect.stringMatching(CHANGED) });
+    expect(blocked.structuredContent).toMatchObject({
+      decision: "block",
+      reasons: [expect.stringMatching(CHANGED)],
+    });
+    expect((await g.trail(blocked._meta["svc/run_id"])).at(-1)).toMatchObject({
+      event: "blocked",
+      tool: "echo",
+      detail: expect.stringMatching(CHANGED),
+    });
     expect((await call(client, "get")).isError).toBeUndefined();
-    expect(await g.service.core.store.get("pins", "echo")).toMatchObject({ changed_ms: expect.any(Number), changed_hash: expect.stringMatching(/^sha256:/) });
+    expect(await g.service.core.store.get("pins", "echo")).toMatchObject({
+      changed_ms: expect.any(Number),
+      changed_hash: expect.stringMatching(/^sha256:/),
+    });
 
     // The same manifests loaded again approve nothing.
     await g.service.reload();
     expect((await call(client, "echo")).isError).toBe(true);
-    writeFileSync(join(g.folder, "manifests.yaml"), FAKE_MANIFESTS.replace("{tool: echo,", '{tool: echo, version: "2",'));
+    writeFileSync(
+      join(g.folder, "manifests.yaml"),
+      FAKE_MANIFESTS.replace("{tool: echo,", '{tool: echo, version: "2",'),
+    );
     await g.service.reload();
     await until(async () => (await toolNames(client)).includes("echo"), "it is listed again");
     expect((await call(client, "echo")).isError).toBeUndefined();
-    expect(await g.service.core.store.get("pins", "echo")).toMatchObject({ changed_ms: null, changed_hash: null });
+    expect(await g.service.core.store.get("pins", "echo")).toMatchObject({
+      changed_ms: null,
+      changed_hash: null,
+    });
     const { tools } = await ask(client, "tools/list");
     expect(tools.find(({ name }: { name: string }) => name === "echo").description).toContain("secret");
   });
@@ -38,7 +54,10 @@ describe("a definition that changes", () => {
     const g = await testGateway({ mode: "observe" });
     const client = await g.connect("agent");
     await call(client, "redefine");
-    await until(async () => (await call(client, "echo"))._meta["svc/decision"] === "would_block", "it is remarked on");
+    await until(
+      async () => (await call(client, "echo"))._meta["svc/decision"] === "would_block",
+      "it is remarked on",
+    );
     expect(await toolNames(client)).toContain("echo");
   });
 
@@ -60,7 +79,14 @@ describe("nextPin", () => {
   const first = nextPin(undefined, route, "m1", 1);
 
   it("pins what is first seen, with the manifest beside it", () => {
-    expect(first).toEqual({ tool: "t", hash: "d1", first_seen_ms: 1, changed_ms: null, changed_hash: null, manifest_hash: "m1" });
+    expect(first).toEqual({
+      tool: "t",
+      hash: "d1",
+      first_seen_ms: 1,
+      changed_ms: null,
+      changed_hash: null,
+      manifest_hash: "m1",
+    });
     expect(nextPin(first, route, "m1", 2)).toBe(first);
   });
 
@@ -71,11 +97,19 @@ describe("nextPin", () => {
     expect(changed).toMatchObject({ hash: "d1", changed_hash: "d2", changed_ms: 3 });
     expect(nextPin(changed, { tool: "t", hash: "d2" }, "m2", 4)).toBe(changed);
     expect(nextPin(changed, { tool: "t", hash: "d2" }, null, 4)).toBe(changed);
-    expect(nextPin(changed, { tool: "t", hash: "d2" }, "m3", 5)).toMatchObject({ hash: "d2", manifest_hash: "m3", changed_ms: null });
+    expect(nextPin(changed, { tool: "t", hash: "d2" }, "m3", 5)).toMatchObject({
+      hash: "d2",
+      manifest_hash: "m3",
+      changed_ms: null,
+    });
   });
 
   it("forgets a change that was taken back", () => {
     const changed = nextPin(first, { tool: "t", hash: "d2" }, "m1", 2);
-    expect(nextPin(changed, route, "m1", 3)).toMatchObject({ hash: "d1", changed_ms: null, changed_hash: null });
+    expect(nextPin(changed, route, "m1", 3)).toMatchObject({
+      hash: "d1",
+      changed_ms: null,
+      changed_hash: null,
+    });
   });
 });

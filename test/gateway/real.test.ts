@@ -28,7 +28,10 @@ beforeAll(async () => {
   // The example as it stands, two folders below the modules as in the repository.
   const root = tempDir("real");
   folder = join(root, "examples", "gateway");
-  cpSync(join(ROOT, "examples", "gateway"), folder, { recursive: true, filter: (path) => !/keys\.json|\/(?:data|workspace)$/.test(path) });
+  cpSync(join(ROOT, "examples", "gateway"), folder, {
+    recursive: true,
+    filter: (path) => !/keys\.json|\/(?:data|workspace)$/.test(path),
+  });
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
   workspace = join(folder, "workspace");
   mkdirSync(workspace);
@@ -59,42 +62,58 @@ function tree(root: string): Record<string, string> {
 }
 
 describe("the filesystem server", () => {
-  it.each(["legacy", "modern"] as const)("a file written, edited and moved is rolled back to the byte (%s)", async (mode) => {
-    const run = `files-${mode}`;
-    writeFileSync(join(workspace, "notes.txt"), "first line\nsecond line \u00fc\nno newline at the end");
-    mkdirSync(join(workspace, "inner"), { recursive: true });
-    writeFileSync(join(workspace, "inner", "data.bin"), Buffer.from([0, 255, 13, 10, 7]));
-    const before = tree(workspace);
-    const client = await agent(run, mode);
-    const path = (...parts: string[]) => join(workspace, ...parts);
+  it.each(["legacy", "modern"] as const)(
+    "a file written, edited and moved is rolled back to the byte (%s)",
+    async (mode) => {
+      const run = `files-${mode}`;
+      writeFileSync(join(workspace, "notes.txt"), "first line\nsecond line \u00fc\nno newline at the end");
+      mkdirSync(join(workspace, "inner"), { recursive: true });
+      writeFileSync(join(workspace, "inner", "data.bin"), Buffer.from([0, 255, 13, 10, 7]));
+      const before = tree(workspace);
+      const client = await agent(run, mode);
+      const path = (...parts: string[]) => join(workspace, ...parts);
 
-    for (const [tool, args] of [
-      ["files.write_file", { path: path("draft.txt"), content: "a draft\n" }],
-      ["files.edit_file", { path: path("notes.txt"), edits: [{ oldText: "second line", newText: "another line" }] }],
-      ["files.edit_file", { path: path("draft.txt"), edits: [{ oldText: "draft", newText: "letter" }] }],
-      ["files.move_file", { source: path("draft.txt"), destination: path("inner", "letter.txt") }],
-      ["files.move_file", { source: path("inner", "data.bin"), destination: path("data.bin") }],
-      ["files.read_text_file", { path: path("inner", "letter.txt") }],
-    ] as const) {
-      const result = await call(client, tool, args);
-      expect([tool, result.isError, result._meta["svc/decision"]]).toEqual([tool, undefined, "allow"]);
-    }
-    expect(tree(workspace)).not.toEqual(before);
-    expect(readFileSync(path("inner", "letter.txt"), "utf8")).toBe("a letter\n");
+      for (const [tool, args] of [
+        ["files.write_file", { path: path("draft.txt"), content: "a draft\n" }],
+        [
+          "files.edit_file",
+          { path: path("notes.txt"), edits: [{ oldText: "second line", newText: "another line" }] },
+        ],
+        ["files.edit_file", { path: path("draft.txt"), edits: [{ oldText: "draft", newText: "letter" }] }],
+        ["files.move_file", { source: path("draft.txt"), destination: path("inner", "letter.txt") }],
+        ["files.move_file", { source: path("inner", "data.bin"), destination: path("data.bin") }],
+        ["files.read_text_file", { path: path("inner", "letter.txt") }],
+      ] as const) {
+        const result = await call(client, tool, args);
+        expect([tool, result.isError, result._meta["svc/decision"]]).toEqual([tool, undefined, "allow"]);
+      }
+      expect(tree(workspace)).not.toEqual(before);
+      expect(readFileSync(path("inner", "letter.txt"), "utf8")).toBe("a letter\n");
 
-    const operator = await admin();
-    const plan = await call(operator, "svc.execute_rollback", { run_id: run });
-    expect(plan.structuredContent.plan).toMatchObject({ fully_reversible: true });
-    const report = await call(operator, "svc.execute_rollback", { run_id: run, confirm: true });
-    expect(report.structuredContent).toMatchObject({ compensated: [4, 3, 2, 1, 0], skipped: [5], complete: true });
-    expect(tree(workspace)).toEqual(before);
-  });
+      const operator = await admin();
+      const plan = await call(operator, "svc.execute_rollback", { run_id: run });
+      expect(plan.structuredContent.plan).toMatchObject({ fully_reversible: true });
+      const report = await call(operator, "svc.execute_rollback", { run_id: run, confirm: true });
+      expect(report.structuredContent).toMatchObject({
+        compensated: [4, 3, 2, 1, 0],
+        skipped: [5],
+        complete: true,
+      });
+      expect(tree(workspace)).toEqual(before);
+    },
+  );
 
   it("is refused what cannot be undone, and what no agent should do", async () => {
     const client = await agent("files-refused");
     expect(await toolNames(client)).not.toContain("companion.set_aside");
     const path = join(workspace, "notes.txt");
-    const two = await call(client, "files.edit_file", { path, edits: [{ oldText: "a", newText: "b" }, { oldText: "c", newText: "d" }] });
+    const two = await call(client, "files.edit_file", {
+      path,
+      edits: [
+        { oldText: "a", newText: "b" },
+        { oldText: "c", newText: "d" },
+      ],
+    });
     expect(two.structuredContent.reasons[0]).toContain("one edit a call, so that it can be undone");
     const aside = await call(client, "companion.set_aside", { path });
     expect(aside.structuredContent.reasons).toEqual(["permission companion.undo is not in the run's scope"]);
@@ -107,7 +126,9 @@ describe("the memory server", () => {
   it("forgets what it was told, relations and observations included", async () => {
     const client = await agent("memory");
     const graph = async () => (await call(client, "memory.read_graph")).structuredContent;
-    await call(client, "memory.create_entities", { entities: [{ name: "ann", entityType: "person", observations: ["likes tea"] }] });
+    await call(client, "memory.create_entities", {
+      entities: [{ name: "ann", entityType: "person", observations: ["likes tea"] }],
+    });
     const before = await graph();
     const second = await agent("memory-2");
     for (const [tool, args] of [
@@ -122,36 +143,57 @@ describe("the memory server", () => {
     expect(report.structuredContent).toMatchObject({ compensated: [2, 1, 0], complete: true });
     expect(await graph()).toEqual(before);
     const forget = await call(second, "memory.delete_entities", { entityNames: ["ann"] });
-    expect(forget.structuredContent).toMatchObject({ decision: "block", approval_id: expect.stringMatching(/^apr_/) });
+    expect(forget.structuredContent).toMatchObject({
+      decision: "block",
+      approval_id: expect.stringMatching(/^apr_/),
+    });
   });
 });
 
 describe("the everything server", () => {
   it("shows all its kinds of content unchanged", async () => {
     const client = await agent("everything");
-    const content = async (tool: string, args = {}) => (await call(client, tool, args)).content as AnyResult[];
+    const content = async (tool: string, args = {}) =>
+      (await call(client, tool, args)).content as AnyResult[];
     expect((await content("everything.echo", { message: "hi" }))[0].text).toContain("hi");
-    expect(await content("everything.get-tiny-image")).toContainEqual(expect.objectContaining({ type: "image", mimeType: "image/png" }));
-    expect(await content("everything.get-resource-links", { count: 2 })).toContainEqual(expect.objectContaining({ type: "resource_link" }));
-    expect((await content("everything.get-annotated-message", { messageType: "error" }))[0].annotations).toMatchObject({ priority: 1 });
+    expect(await content("everything.get-tiny-image")).toContainEqual(
+      expect.objectContaining({ type: "image", mimeType: "image/png" }),
+    );
+    expect(await content("everything.get-resource-links", { count: 2 })).toContainEqual(
+      expect.objectContaining({ type: "resource_link" }),
+    );
+    expect(
+      (await content("everything.get-annotated-message", { messageType: "error" }))[0].annotations,
+    ).toMatchObject({ priority: 1 });
     const weather = await call(client, "everything.get-structured-content", { location: "New York" });
-    expect(weather.structuredContent).toMatchObject({ temperature: expect.any(Number), conditions: expect.any(String) });
+    expect(weather.structuredContent).toMatchObject({
+      temperature: expect.any(Number),
+      conditions: expect.any(String),
+    });
     const env = await call(client, "everything.get-env");
-    expect(env.structuredContent.reasons).toEqual(["permission everything.secrets is not in the run's scope"]);
+    expect(env.structuredContent.reasons).toEqual([
+      "permission everything.secrets is not in the run's scope",
+    ]);
   });
 
   it("tells of its progress", async () => {
     const client = await agent("everything-progress");
     const seen: number[] = [];
     const onprogress = ({ progress }: { progress: number }) => seen.push(progress);
-    await call(client, "everything.trigger-long-running-operation", { duration: 0.4, steps: 4 }, undefined, { onprogress });
+    await call(client, "everything.trigger-long-running-operation", { duration: 0.4, steps: 4 }, undefined, {
+      onprogress,
+    });
     expect(seen.length).toBeGreaterThanOrEqual(3);
   });
 
   it("passes its prompts and resources, as configured", async () => {
     const client = await agent("everything-more");
     const { prompts } = await ask(client, "prompts/list");
-    expect(prompts.map(({ name }: { name: string }) => name).every((name: string) => name.startsWith("everything."))).toBe(true);
+    expect(
+      prompts
+        .map(({ name }: { name: string }) => name)
+        .every((name: string) => name.startsWith("everything.")),
+    ).toBe(true);
     const got = await ask(client, "prompts/get", { name: prompts[0].name, arguments: {} });
     expect(got.messages.length).toBeGreaterThan(0);
     const { resources } = await ask(client, "resources/list");
@@ -178,12 +220,26 @@ describe("clients that nobody here wrote", () => {
     const inspector = installInspector();
     const run = async (...args: string[]) => {
       const shown = ["--transport", "http", "--header", "Authorization: Bearer my-agent", ...args];
-      const { stdout } = await promisify(execFile)(process.execPath, [inspector, "--cli", `${running.url}/mcp`, ...shown]);
+      const { stdout } = await promisify(execFile)(process.execPath, [
+        inspector,
+        "--cli",
+        `${running.url}/mcp`,
+        ...shown,
+      ]);
       return JSON.parse(stdout);
     };
     const { tools } = await run("--method", "tools/list");
-    expect(tools.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(["files.write_file", "memory.read_graph", "svc.plan_rollback"]));
-    const result = await run("--method", "tools/call", "--tool-name", "everything.echo", "--tool-arg", "message=hello");
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(["files.write_file", "memory.read_graph", "svc.plan_rollback"]),
+    );
+    const result = await run(
+      "--method",
+      "tools/call",
+      "--tool-name",
+      "everything.echo",
+      "--tool-arg",
+      "message=hello",
+    );
     expect(result.content[0].text).toContain("hello");
     expect(result._meta).toMatchObject({ "svc/decision": "allow" });
   });

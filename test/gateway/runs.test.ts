@@ -6,7 +6,8 @@ import { call, type GatewayTest, testGateway, toolNames, until } from "./support
 let g: GatewayTest;
 beforeAll(async () => {
   g = await testGateway({
-    policy: "version: 1\nrules: [{id: ask, match: {tool: create}, action: require_approval, reason: a person must look}]\n",
+    policy:
+      "version: 1\nrules: [{id: ask, match: {tool: create}, action: require_approval, reason: a person must look}]\n",
     keys: [{ name: "reader", role: "agent", max_permissions: ["fake.read"] }],
   });
 });
@@ -49,7 +50,10 @@ describe.each(["legacy", "modern"] as const)("Svc-Run-Id with a client of the %s
     expect(opened.status).toBe(201);
     const client = await g.connect("agent", { mode, headers: { "svc-run-id": id } });
     expect(await toolNames(client)).toContain("counted");
-    expect((await call(client, "counted"))._meta).toMatchObject({ "svc/decision": "would_block", "svc/run_id": id });
+    expect((await call(client, "counted"))._meta).toMatchObject({
+      "svc/decision": "would_block",
+      "svc/run_id": id,
+    });
     const run = await g.service.core.store.get("runs", id);
     expect(run).toMatchObject({ mode: "observe", scope: { permissions: ["fake.read"] } });
   });
@@ -68,11 +72,14 @@ describe.each(["legacy", "modern"] as const)("Svc-Run-Id with a client of the %s
 });
 
 describe("a bad id", () => {
-  it.each(["a b", "-a", ".a", "a/b", "x".repeat(129), "a%2f"])(`%j is a 400 ${verifies("core.gateway.continue-bad-id", "contract.gateway.http-400")}`, async (id) => {
-    const answer = await post({ "svc-run-id": id }, initialize);
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toEqual({ error: expect.stringContaining("Svc-Run-Id") });
-  });
+  it.each(["a b", "-a", ".a", "a/b", "x".repeat(129), "a%2f"])(
+    `%j is a 400 ${verifies("core.gateway.continue-bad-id", "contract.gateway.http-400")}`,
+    async (id) => {
+      const answer = await post({ "svc-run-id": id }, initialize);
+      expect(answer.status).toBe(400);
+      expect(await answer.json()).toEqual({ error: expect.stringContaining("Svc-Run-Id") });
+    },
+  );
 });
 
 describe("without Svc-Run-Id", () => {
@@ -81,7 +88,9 @@ describe("without Svc-Run-Id", () => {
     const [a, b] = [await g.connect("agent"), await g.connect("agent")];
     await toolNames(a);
     expect(await g.service.core.store.count("runs")).toBe(before);
-    const ids = [await call(a, "echo"), await call(a, "echo"), await call(b, "echo")].map((one) => one._meta["svc/run_id"]);
+    const ids = [await call(a, "echo"), await call(a, "echo"), await call(b, "echo")].map(
+      (one) => one._meta["svc/run_id"],
+    );
     expect(ids[0]).toBe(ids[1]);
     expect(ids[2]).not.toBe(ids[0]);
     expect(await g.service.core.store.count("runs")).toBe(before + 2);
@@ -89,14 +98,21 @@ describe("without Svc-Run-Id", () => {
 
   it("each request of a client without a session has one, so nothing is ever counted together", async () => {
     const other = await testGateway({
-      policy: "version: 1\nlimits: [{id: few, match: {tool: echo}, max: 1, per: run, window: 1h, action: deny}]\n",
+      policy:
+        "version: 1\nlimits: [{id: few, match: {tool: echo}, max: 1, per: run, window: 1h, action: deny}]\n",
     });
-    const [a, b] = [await other.connect("agent", { mode: "modern" }), await other.connect("agent", { mode: "modern" })];
+    const [a, b] = [
+      await other.connect("agent", { mode: "modern" }),
+      await other.connect("agent", { mode: "modern" }),
+    ];
     const results = await Promise.all([call(a, "echo"), call(b, "echo"), call(a, "echo"), call(b, "echo")]);
     expect(new Set(results.map(({ _meta }) => _meta["svc/run_id"])).size).toBe(4);
     expect(results.every(({ isError }) => isError !== true)).toBe(true);
     // A client that names its run is counted in it.
-    const named = await other.connect("agent", { mode: "modern", headers: { "svc-run-id": "counted-together" } });
+    const named = await other.connect("agent", {
+      mode: "modern",
+      headers: { "svc-run-id": "counted-together" },
+    });
     expect((await call(named, "echo")).isError).toBeUndefined();
     expect((await call(named, "echo")).isError).toBe(true);
   });
@@ -111,7 +127,9 @@ describe("without Svc-Run-Id", () => {
   it("the scope is what the manifests declare and the key allows", async () => {
     const client = await g.connect("reader");
     expect(await toolNames(client)).toEqual(["echo", "get"]);
-    expect((await call(client, "counted")).structuredContent.reasons).toEqual(["permission fake.write is not in the run's scope"]);
+    expect((await call(client, "counted")).structuredContent.reasons).toEqual([
+      "permission fake.write is not in the run's scope",
+    ]);
   });
 });
 
@@ -127,10 +145,21 @@ describe.each(["legacy", "modern"] as const)("an approval for a client of the %s
     const waiting = call(client, "svc.await_approval", { approval_id, seconds: 20 });
     const approver = await g.connect("approver", { path: "/operator/mcp", mode });
     const decided = await call(approver, "svc.approve_action", { approval_id, note: "fine" });
-    expect(decided.structuredContent).toMatchObject({ status: "approved", decided_by: "approver", note: "fine" });
-    expect((await waiting).structuredContent).toMatchObject({ id: approval_id, status: "approved", next: expect.stringContaining("same call again") });
+    expect(decided.structuredContent).toMatchObject({
+      status: "approved",
+      decided_by: "approver",
+      note: "fine",
+    });
+    expect((await waiting).structuredContent).toMatchObject({
+      id: approval_id,
+      status: "approved",
+      next: expect.stringContaining("same call again"),
+    });
     const done = await call(client, "create", { mode });
-    expect(done).toMatchObject({ structuredContent: { id: expect.any(Number) }, _meta: { "svc/decision": "allow", "svc/run_id": blocked._meta["svc/run_id"] } });
+    expect(done).toMatchObject({
+      structuredContent: { id: expect.any(Number) },
+      _meta: { "svc/decision": "allow", "svc/run_id": blocked._meta["svc/run_id"] },
+    });
     const again = await call(client, "create", { mode });
     expect(again.structuredContent.approval_id).toMatch(/^apr_/);
     expect(again.structuredContent.approval_id).not.toBe(approval_id);
@@ -146,8 +175,13 @@ describe("svc.await_approval", () => {
     expect(JSON.stringify(still)).not.toContain('"wait":1');
     const other = await g.connect("agent2");
     const hidden = await call(other, "svc.await_approval", { approval_id, seconds: 0 });
-    expect(hidden).toMatchObject({ isError: true, structuredContent: { error: expect.stringContaining("unknown approval request") } });
-    expect(await call(client, "svc.await_approval", { approval_id, seconds: 61 })).toMatchObject({ isError: true });
+    expect(hidden).toMatchObject({
+      isError: true,
+      structuredContent: { error: expect.stringContaining("unknown approval request") },
+    });
+    expect(await call(client, "svc.await_approval", { approval_id, seconds: 61 })).toMatchObject({
+      isError: true,
+    });
     expect(await call(client, "svc.await_approval", {})).toMatchObject({ isError: true });
     await until(async () => (await g.service.core.store.count("approvals")) > 0, "requests");
   });
@@ -157,15 +191,27 @@ describe("svc.plan_rollback on the agent endpoint", () => {
   it(`shows the session's run, and only runs of its own ${verifies("core.gateway.agent-plan-rollback", "core.rollback.plan-gateway-dry")}`, async () => {
     const client = await g.connect("agent");
     const fresh = await call(client, "svc.plan_rollback");
-    expect(fresh.structuredContent).toEqual({ run_id: expect.stringMatching(/^run_/), actions: [], fully_reversible: true });
+    expect(fresh.structuredContent).toEqual({
+      run_id: expect.stringMatching(/^run_/),
+      actions: [],
+      fully_reversible: true,
+    });
     const { _meta } = await call(client, "delete", { id: 4 });
     const plan = (await call(client, "svc.plan_rollback")).structuredContent;
-    expect(plan).toMatchObject({ run_id: _meta["svc/run_id"], actions: [{ step: 0, tool: "delete", kind: "skip" }] });
+    expect(plan).toMatchObject({
+      run_id: _meta["svc/run_id"],
+      actions: [{ step: 0, tool: "delete", kind: "skip" }],
+    });
     const other = await g.connect("agent2");
     const hidden = await call(other, "svc.plan_rollback", { run_id: _meta["svc/run_id"] });
-    expect(hidden).toMatchObject({ isError: true, structuredContent: { error: `unknown run ${_meta["svc/run_id"]}` } });
+    expect(hidden).toMatchObject({
+      isError: true,
+      structuredContent: { error: `unknown run ${_meta["svc/run_id"]}` },
+    });
     const sessionless = await g.connect("agent", { mode: "modern" });
     expect(await call(sessionless, "svc.plan_rollback")).toMatchObject({ isError: true });
-    expect((await call(sessionless, "svc.plan_rollback", { run_id: _meta["svc/run_id"] })).structuredContent).toEqual(plan);
+    expect(
+      (await call(sessionless, "svc.plan_rollback", { run_id: _meta["svc/run_id"] })).structuredContent,
+    ).toEqual(plan);
   });
 });

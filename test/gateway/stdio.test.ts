@@ -24,14 +24,25 @@ function setup(config: Record<string, unknown> = {}): { folder: string; file: st
   const file = join(folder, "svc.config.yaml");
   writeFileSync(
     file,
-    JSON.stringify({ manifests: "manifests.yaml", data: "data", actor: "desk-bot", upstreams: [fakeUpstream()], ...config }),
+    JSON.stringify({
+      manifests: "manifests.yaml",
+      data: "data",
+      actor: "desk-bot",
+      upstreams: [fakeUpstream()],
+      ...config,
+    }),
   );
   return { folder, file };
 }
 
 const args = (file: string, ...more: string[]) => [BIN, "gateway", "--config", file, ...more];
-const trail = (folder: string, run: string): { event: string; actor: string; tool?: string; detail?: string }[] =>
-  execFileSync(process.execPath, [BIN, "export", "--run", run, "-d", join(folder, "data")], { encoding: "utf8" })
+const trail = (
+  folder: string,
+  run: string,
+): { event: string; actor: string; tool?: string; detail?: string }[] =>
+  execFileSync(process.execPath, [BIN, "export", "--run", run, "-d", join(folder, "data")], {
+    encoding: "utf8",
+  })
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
@@ -43,37 +54,46 @@ afterAll(async () => {
 
 async function newClient(file: string, mode: "legacy" | "auto", ...more: string[]): Promise<Client> {
   const client = new Client({ name: "v2", version: "1" }, { versionNegotiation: { mode } });
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: args(file, ...more), stderr: "ignore" }));
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: args(file, ...more), stderr: "ignore" }),
+  );
   open.push(client);
   return client;
 }
 
 describe("a stdio session", () => {
-  it.each(["legacy", "auto"] as const)(`serves the SDK's client, %s ${verifies("contract.start.gateway", "core.gateway.stdio-without-listen", "core.gateway.stdio-no-key", "core.gateway.config-actor", "core.purpose.process-gateway", "contract.config.gateway")}`, async (mode) => {
-    const { folder, file } = setup();
-    const client = await newClient(file, mode);
-    expect(client.getProtocolEra()).toBe(mode === "legacy" ? "legacy" : "modern");
-    const result = await call(client, "echo", { a: 1 });
-    expect(result.structuredContent.got).toEqual({ a: 1 });
-    const again = await call(client, "create", { n: 1 });
-    expect(again._meta["svc/run_id"]).toBe(result._meta["svc/run_id"]);
-    await client.close();
-    const records = trail(folder, result._meta["svc/run_id"]);
-    expect(records.map(({ event, actor }) => [event, actor])).toEqual([
-      ["intended", "desk-bot"],
-      ["succeeded", "desk-bot"],
-      ["intended", "desk-bot"],
-      ["succeeded", "desk-bot"],
-    ]);
-  });
+  it.each(["legacy", "auto"] as const)(
+    `serves the SDK's client, %s ${verifies("contract.start.gateway", "core.gateway.stdio-without-listen", "core.gateway.stdio-no-key", "core.gateway.config-actor", "core.purpose.process-gateway", "contract.config.gateway")}`,
+    async (mode) => {
+      const { folder, file } = setup();
+      const client = await newClient(file, mode);
+      expect(client.getProtocolEra()).toBe(mode === "legacy" ? "legacy" : "modern");
+      const result = await call(client, "echo", { a: 1 });
+      expect(result.structuredContent.got).toEqual({ a: 1 });
+      const again = await call(client, "create", { n: 1 });
+      expect(again._meta["svc/run_id"]).toBe(result._meta["svc/run_id"]);
+      await client.close();
+      const records = trail(folder, result._meta["svc/run_id"]);
+      expect(records.map(({ event, actor }) => [event, actor])).toEqual([
+        ["intended", "desk-bot"],
+        ["succeeded", "desk-bot"],
+        ["intended", "desk-bot"],
+        ["succeeded", "desk-bot"],
+      ]);
+    },
+  );
 
   it("serves the older line of the SDK", async () => {
     const { file } = setup();
     const client = new OlderClient({ name: "v1", version: "1" });
-    await client.connect(new OlderTransport({ command: process.execPath, args: args(file), stderr: "ignore" }));
+    await client.connect(
+      new OlderTransport({ command: process.execPath, args: args(file), stderr: "ignore" }),
+    );
     open.push(client);
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["echo", "create", "svc.plan_rollback"]));
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["echo", "create", "svc.plan_rollback"]),
+    );
     const result = await client.callTool({ name: "echo", arguments: { a: 2 } });
     expect(result).toMatchObject({ structuredContent: { got: { a: 2 } } });
     const blocked = await client.callTool({ name: "nothing_of_the_kind", arguments: {} });
@@ -88,10 +108,24 @@ describe("a stdio session", () => {
       await client.close();
     }
     expect(trail(folder, "desk-1")).toHaveLength(4);
-    writeFileSync(file, JSON.stringify({ manifests: "manifests.yaml", data: "data", actor: "other-bot", upstreams: [fakeUpstream()] }));
+    writeFileSync(
+      file,
+      JSON.stringify({
+        manifests: "manifests.yaml",
+        data: "data",
+        actor: "other-bot",
+        upstreams: [fakeUpstream()],
+      }),
+    );
     const foreign = await finished(start(file, "--run-id", "desk-1"));
-    expect(foreign).toMatchObject({ code: 1, stderr: expect.stringContaining("belongs to another principal") });
-    expect(await finished(start(file, "--run-id", "no good"))).toMatchObject({ code: 1, stderr: expect.stringContaining("Svc-Run-Id") });
+    expect(foreign).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("belongs to another principal"),
+    });
+    expect(await finished(start(file, "--run-id", "no good"))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Svc-Run-Id"),
+    });
   });
 
   it("ends with its client, and says what became of what was under way", async () => {
@@ -122,16 +156,25 @@ describe("lines", () => {
     const { file } = setup();
     const child = start(file);
     const messages = await handshake(child);
-    child.stdin.write('{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"echo","arguments":{"a":1,"a":2}}}\n');
-    child.stdin.write('{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"echo","arguments":{"a":9007199254740993}}}\n');
+    child.stdin.write(
+      '{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"echo","arguments":{"a":1,"a":2}}}\n',
+    );
+    child.stdin.write(
+      '{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"echo","arguments":{"a":9007199254740993}}}\n',
+    );
     child.stdin.write("this is not json\n\n");
     child.stdin.write('[{"jsonrpc":"2.0","id":13,"method":"ping"}]\n');
     child.stdin.write('{"jsonrpc":"2.0","id":14,"method":"ping"}\n');
     await until(() => messages.some(({ id }) => id === 14), "the last answer");
     const answer = (id: unknown) => messages.filter((message) => message.id === id);
-    expect(answer(11)).toMatchObject([{ error: { code: -32700, message: expect.stringContaining("duplicate key") } }]);
+    expect(answer(11)).toMatchObject([
+      { error: { code: -32700, message: expect.stringContaining("duplicate key") } },
+    ]);
     expect(answer(12)).toMatchObject([{ error: { code: -32700 } }]);
-    expect(answer(null)).toMatchObject([{ error: { code: -32700 } }, { error: { code: -32600, message: expect.stringContaining("batches") } }]);
+    expect(answer(null)).toMatchObject([
+      { error: { code: -32700 } },
+      { error: { code: -32600, message: expect.stringContaining("batches") } },
+    ]);
     expect(answer(14)).toMatchObject([{ result: {} }]);
     child.stdin.end();
     await finished(child);
@@ -145,7 +188,8 @@ describe("lines", () => {
     await handshake(child);
     child.stdin.end();
     await finished(child);
-    for (const line of lines.join("").trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
+    for (const line of lines.join("").trim().split("\n"))
+      expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
   });
 });
 
@@ -154,7 +198,10 @@ describe("a gateway that cannot work", () => {
     const FAKE_TOOLS = JSON.stringify([{ name: "svc.halt", inputSchema: { type: "object" } }]);
     const cases: [Record<string, unknown>, string][] = [
       [{ upstreams: [] }, "which tool servers?"],
-      [{ upstreams: [fakeUpstream(), fakeUpstream({ name: "two" })] }, 'upstreams fake and two both offer tool "echo"'],
+      [
+        { upstreams: [fakeUpstream(), fakeUpstream({ name: "two" })] },
+        'upstreams fake and two both offer tool "echo"',
+      ],
       [{ upstreams: [fakeUpstream({ env: { FAKE_TOOLS } })] }, 'begins with "svc."'],
       [{ listen: { port: 0 } }, "auth.keys"],
       [{ upstream: [] }, "upstream"],

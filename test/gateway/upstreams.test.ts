@@ -7,7 +7,8 @@ import { call, FAKE_MANIFESTS, fakeUpstream, testGateway, toolNames, until } fro
 import { httpUpstream } from "./support/http-upstream.ts";
 
 const NEWER = fileURLToPath(new URL("./support/newer-upstream.mjs", import.meta.url));
-const open = (tools: string[]) => tools.map((tool) => `- {tool: ${tool}, effect: idempotent, permission: p}\n`).join("");
+const open = (tools: string[]) =>
+  tools.map((tool) => `- {tool: ${tool}, effect: idempotent, permission: p}\n`).join("");
 const get = async (url: string, key?: string) => {
   const answer = await fetch(url, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } });
   return { status: answer.status, body: await answer.json() };
@@ -16,7 +17,11 @@ const get = async (url: string, key?: string) => {
 describe("names", () => {
   it(`are namespaced where the configuration says so ${verifies("contract.gateway.namespace", "contract.gateway.tool-name", "core.gateway.namespaced", "core.gateway.config-upstreams")}`, async () => {
     const g = await testGateway({
-      upstreams: [fakeUpstream({ name: "one", namespace: true }), fakeUpstream({ name: "two", namespace: true }), fakeUpstream({ name: "three" })],
+      upstreams: [
+        fakeUpstream({ name: "one", namespace: true }),
+        fakeUpstream({ name: "two", namespace: true }),
+        fakeUpstream({ name: "three" }),
+      ],
       manifests: open(["one.echo", "two.echo", "echo"]),
     });
     const client = await g.connect("agent");
@@ -26,12 +31,16 @@ describe("names", () => {
       expect(result.structuredContent.got).toEqual({ a: 1 });
       expect(await g.trail(result._meta["svc/run_id"])).toContainEqual(expect.objectContaining({ tool }));
     }
-    expect((await call(client, "one.get")).structuredContent.reasons).toEqual(["no manifest is registered for this tool"]);
+    expect((await call(client, "one.get")).structuredContent.reasons).toEqual([
+      "no manifest is registered for this tool",
+    ]);
   });
 
   it(`that two upstreams offer are refused at the start ${verifies("contract.gateway.duplicates-refused")}`, async () => {
     const upstreams = [fakeUpstream({ name: "one" }), fakeUpstream({ name: "two" })];
-    await expect(testGateway({ upstreams })).rejects.toThrow(/upstreams one and two both offer tool "echo"; set namespace: true/);
+    await expect(testGateway({ upstreams })).rejects.toThrow(
+      /upstreams one and two both offer tool "echo"; set namespace: true/,
+    );
   });
 
   it(`that begin with svc. are refused at the start ${verifies("contract.gateway.svc-names-refused")}`, async () => {
@@ -43,7 +52,12 @@ describe("names", () => {
   it("that come to clash later are not offered, and the first keeps its name", async () => {
     const FAKE_TOOLS = JSON.stringify([{ name: "own", inputSchema: { type: "object" } }]);
     const command = `sleep 0.4; exec ${process.execPath} ${fakeUpstream().args[0]}`;
-    const slow = { name: "slow", command: "sh", args: ["-c", command], env: { FAKE_NAME: "slow", FAKE_TOOLS } };
+    const slow = {
+      name: "slow",
+      command: "sh",
+      args: ["-c", command],
+      env: { FAKE_NAME: "slow", FAKE_TOOLS },
+    };
     const g = await testGateway({
       upstreams: [fakeUpstream({ name: "first" }), slow],
       manifests: `${FAKE_MANIFESTS}${open(["own"])}`,
@@ -66,7 +80,11 @@ describe("the environment of a child", () => {
     const seen = JSON.parse((await call(client, "env")).content[0].text);
     expect(seen).toMatchObject({ OWN: "yes", FAKE_NAME: "fake", PATH: process.env["PATH"] });
     const usual = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
-    expect(Object.keys(seen).filter((name) => !usual.includes(name)).sort()).toEqual(["FAKE_NAME", "OWN"]);
+    expect(
+      Object.keys(seen)
+        .filter((name) => !usual.includes(name))
+        .sort(),
+    ).toEqual(["FAKE_NAME", "OWN"]);
   });
 });
 
@@ -108,18 +126,32 @@ describe("a broken upstream", () => {
     const g = await testGateway({ upstreams: [fakeUpstream({ env: { FAKE_START: "exit" } })] });
     const ready = await get(`${g.url}/readyz`);
     expect(ready.status).toBe(503);
-    expect(ready.body).toMatchObject({ ok: false, upstreams: [{ name: "fake", ok: false }], problems: [expect.stringContaining("no upstream is working")] });
+    expect(ready.body).toMatchObject({
+      ok: false,
+      upstreams: [{ name: "fake", ok: false }],
+      problems: [expect.stringContaining("no upstream is working")],
+    });
     expect((await get(`${g.url}/healthz`)).status).toBe(200);
   });
 
   it("that is slow with one call is uncertain for that one and no other", async () => {
     const g = await testGateway({
-      upstreams: [fakeUpstream({ name: "bad", namespace: true, timeout: "200ms" }), fakeUpstream({ name: "good" })],
+      upstreams: [
+        fakeUpstream({ name: "bad", namespace: true, timeout: "200ms" }),
+        fakeUpstream({ name: "good" }),
+      ],
       manifests: `${FAKE_MANIFESTS}${open(["bad.echo", "bad.hang"])}`,
     });
     const client = await g.connect("agent");
-    const [hung, same, fine] = await Promise.all([call(client, "bad.hang"), call(client, "bad.echo"), call(client, "echo")]);
-    expect(hung.structuredContent).toMatchObject({ status: "uncertain", error: "upstream bad did not answer within 200 ms" });
+    const [hung, same, fine] = await Promise.all([
+      call(client, "bad.hang"),
+      call(client, "bad.echo"),
+      call(client, "echo"),
+    ]);
+    expect(hung.structuredContent).toMatchObject({
+      status: "uncertain",
+      error: "upstream bad did not answer within 200 ms",
+    });
     expect(same.isError).toBeUndefined();
     expect(fine.isError).toBeUndefined();
     expect(g.running.gateway.connectors()).toMatchObject([{ ok: true }, { ok: true }]);
@@ -133,7 +165,14 @@ describe("a broken upstream", () => {
     expect((await call(client, "wrong_id")).structuredContent).toMatchObject({ status: "uncertain" });
     expect((await call(client, "echo", { a: 2 })).structuredContent.got).toEqual({ a: 2 });
     expect(await g.events("garbage")).toEqual([
-      "intended", "succeeded", "intended", "succeeded", "intended", "uncertain", "intended", "succeeded",
+      "intended",
+      "succeeded",
+      "intended",
+      "succeeded",
+      "intended",
+      "uncertain",
+      "intended",
+      "succeeded",
     ]);
   });
 
@@ -149,7 +188,10 @@ describe("a broken upstream", () => {
 
   it("that stops reading does not hold up the others, nor fill the memory", async () => {
     const mute = fakeUpstream({ name: "mute", namespace: true, timeout: "300ms" });
-    const g = await testGateway({ upstreams: [mute, fakeUpstream({ name: "good" })], manifests: `${FAKE_MANIFESTS}${open(["mute.echo", "mute.counted"])}` });
+    const g = await testGateway({
+      upstreams: [mute, fakeUpstream({ name: "good" })],
+      manifests: `${FAKE_MANIFESTS}${open(["mute.echo", "mute.counted"])}`,
+    });
     const client = await g.connect("agent");
     const pid = JSON.parse((await call(client, "mute.counted")).content[0].text).pid as number;
     const big = "x".repeat(500_000);
@@ -161,7 +203,11 @@ describe("a broken upstream", () => {
     const told = results.map(({ structuredContent }) => structuredContent.error as string);
     expect(told.some((text) => text.includes("did not answer"))).toBe(true);
     expect(told.some((text) => text.includes("stopped reading"))).toBe(true);
-    await until(async () => (await call(client, "mute.echo", {})).isError !== true, "it was begun anew", 25_000);
+    await until(
+      async () => (await call(client, "mute.echo", {})).isError !== true,
+      "it was begun anew",
+      25_000,
+    );
   });
 });
 
@@ -169,28 +215,34 @@ describe("an upstream over HTTP", () => {
   it(`gets its headers, and its tools are offered ${verifies("contract.gateway.upstream-url")}`, async () => {
     const up = await httpUpstream();
     const g = await testGateway({
-      upstreams: [{ name: "up", url: up.url, headers: { "x-api-key": "k1", authorization: "Bearer upstream-token" } }],
+      upstreams: [
+        { name: "up", url: up.url, headers: { "x-api-key": "k1", authorization: "Bearer upstream-token" } },
+      ],
       manifests: open(["where", "streamed"]),
     });
     const client = await g.connect("agent");
     expect((await call(client, "where")).content[0].text).toBe("s1");
     expect((await call(client, "streamed")).content[0].text).toBe("streamed");
-    for (const { headers } of up.seen) expect(headers).toMatchObject({ "x-api-key": "k1", authorization: "Bearer upstream-token" });
+    for (const { headers } of up.seen)
+      expect(headers).toMatchObject({ "x-api-key": "k1", authorization: "Bearer upstream-token" });
     expect(up.seen.some(({ headers }) => String(headers["authorization"]).includes("agent"))).toBe(false);
   });
 
-  it.each([404, 400])("whose session was forgotten (%i) gets a new one, and the call goes through once", async (status) => {
-    const up = await httpUpstream();
-    up.unknown_session = status;
-    const g = await testGateway({ upstreams: [{ name: "up", url: up.url }], manifests: open(["where"]) });
-    const client = await g.connect("agent", { headers: { "svc-run-id": "renewed" } });
-    expect((await call(client, "where")).content[0].text).toBe("s1");
-    up.sessions.clear();
-    const results = await Promise.all([call(client, "where"), call(client, "where")]);
-    expect(results.map(({ content }) => content[0].text)).toEqual(["s2", "s2"]);
-    expect(await g.events("renewed")).toHaveLength(6);
-    expect(up.initialized).toBe(2);
-  });
+  it.each([404, 400])(
+    "whose session was forgotten (%i) gets a new one, and the call goes through once",
+    async (status) => {
+      const up = await httpUpstream();
+      up.unknown_session = status;
+      const g = await testGateway({ upstreams: [{ name: "up", url: up.url }], manifests: open(["where"]) });
+      const client = await g.connect("agent", { headers: { "svc-run-id": "renewed" } });
+      expect((await call(client, "where")).content[0].text).toBe("s1");
+      up.sessions.clear();
+      const results = await Promise.all([call(client, "where"), call(client, "where")]);
+      expect(results.map(({ content }) => content[0].text)).toEqual(["s2", "s2"]);
+      expect(await g.events("renewed")).toHaveLength(6);
+      expect(up.initialized).toBe(2);
+    },
+  );
 
   it("that breaks off is uncertain at once; one that refuses is failed", async () => {
     const up = await httpUpstream();
@@ -213,7 +265,10 @@ describe("an upstream over HTTP", () => {
 
   it("that goes away and comes back is found again", async () => {
     const up = await httpUpstream();
-    const g = await testGateway({ upstreams: [{ name: "up", url: up.url, timeout: "2s" }], manifests: open(["where"]) });
+    const g = await testGateway({
+      upstreams: [{ name: "up", url: up.url, timeout: "2s" }],
+      manifests: open(["where"]),
+    });
     const client = await g.connect("agent");
     await call(client, "where");
     await up.stop();
@@ -230,7 +285,10 @@ describe("an upstream over HTTP", () => {
       upstreams: [{ name: "up", url: up.url }, fakeUpstream()],
       config: { egress: { allow: ["tools.example.com"] } },
     });
-    expect(g.running.gateway.connectors()).toMatchObject([{ name: "up", ok: false }, { name: "fake", ok: true }]);
+    expect(g.running.gateway.connectors()).toMatchObject([
+      { name: "up", ok: false },
+      { name: "fake", ok: true },
+    ]);
     expect(up.seen).toEqual([]);
     expect(g.logged.join("\n")).toContain("allow list");
   });
@@ -259,10 +317,16 @@ describe("an upstream of the newer era alone", () => {
         probe.close(() => resolve(port));
       });
     });
-    const child = spawn(process.execPath, [NEWER], { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [NEWER], {
+      env: { ...process.env, PORT: String(port) },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     try {
       await new Promise((resolve) => child.stdout.once("data", resolve));
-      const g = await testGateway({ upstreams: [{ name: "newer", url: `http://127.0.0.1:${port}/mcp` }], manifests: open(["hello"]) });
+      const g = await testGateway({
+        upstreams: [{ name: "newer", url: `http://127.0.0.1:${port}/mcp` }],
+        manifests: open(["hello"]),
+      });
       const client = await g.connect("agent");
       const result = await call(client, "hello", { who: "Zoë" });
       expect(result.content[0].text).toBe("hello Zoë");
@@ -277,7 +341,9 @@ describe("changed tools", () => {
   it("are told to every client, whatever its era", async () => {
     const g = await testGateway({ mode: "observe" });
     const heard: string[] = [];
-    const options = (name: string) => ({ client: { listChanged: { tools: { onChanged: () => void heard.push(name), debounceMs: 0 } } } });
+    const options = (name: string) => ({
+      client: { listChanged: { tools: { onChanged: () => void heard.push(name), debounceMs: 0 } } },
+    });
     const older = await g.connect("agent", options("older"));
     await g.connect("agent", { mode: "modern", ...options("newer") });
     await call(older, "redefine");

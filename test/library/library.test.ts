@@ -6,7 +6,6 @@ import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
-import { verifies } from "../support/verifies.ts";
 
 const folder = tempDir("library");
 const MANIFESTS = `

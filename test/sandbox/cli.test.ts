@@ -112,7 +112,7 @@ describe("svc capture", () => {
 it("svc doctor tells whether capture is on", async () => {
   verifies("ops.capture-config.doctor");
   const told = async (env: Record<string, string>) =>
-    (await svc(["doctor"], { env })).out.split("\n").find((line) => /capture/.test(line));
+    (await svc(["doctor"], { env })).out.split("\n").find((line) => /^\w+ +capture /.test(line));
   expect(await told({})).toMatch(/capture.*\bon\b/);
   expect(await told({ SVC_CAPTURE: "0" })).toMatch(/capture.*\boff\b/);
 });

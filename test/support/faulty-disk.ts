@@ -68,6 +68,7 @@ export function inlineHelper(make: () => Jobs): Helper {
       return jobs[job]!(input as never) as T;
     },
     close: async () => {
+      jobs?.end();
       jobs = undefined;
     },
   };

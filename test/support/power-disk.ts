@@ -167,7 +167,7 @@ function put(bytes: Buffer, offset: number, more: Buffer): Buffer {
 
 function survive({ durable, pending }: Tracked, random: () => number): Buffer {
   const chance = [0, 0.3, 0.7, 1][Math.floor(random() * 4)]!;
-  let bytes = Buffer.from(durable);
+  let bytes: Buffer = Buffer.from(durable);
   for (const op of pending) {
     if (op.kind === "cut") {
       if (random() < 0.5) bytes = resize(bytes, op.size);

@@ -2,8 +2,15 @@
 import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { undoWrite, readIfThere, writeWithBackup } from "../../gateway/connect/backup.ts";
-import { CLIENT_KINDS, CLIENTS, type ClientName, KEY_VARIABLE, type Places, type Target } from "../../gateway/connect/clients.ts";
+import { readIfThere, undoWrite, writeWithBackup } from "../../gateway/connect/backup.ts";
+import {
+  CLIENT_KINDS,
+  CLIENTS,
+  type ClientName,
+  KEY_VARIABLE,
+  type Places,
+  type Target,
+} from "../../gateway/connect/clients.ts";
 import { type Edit, snippet, withServer } from "../../gateway/connect/edit.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Context, Register } from "../context.ts";
@@ -13,8 +20,15 @@ export const registerConnect: Register = (program, context) => {
   program
     .command("connect <client>")
     .description(`point an MCP client at the gateway: ${CLIENTS.join(", ")}`)
-    .option("--config <file>", "the gateway's config file; the client then starts the gateway itself", "svc.config.yaml")
-    .option("--url <address>", "the gateway's address, such as http://127.0.0.1:8787/mcp, instead of starting one")
+    .option(
+      "--config <file>",
+      "the gateway's config file; the client then starts the gateway itself",
+      "svc.config.yaml",
+    )
+    .option(
+      "--url <address>",
+      "the gateway's address, such as http://127.0.0.1:8787/mcp, instead of starting one",
+    )
     .option("--name <name>", "how the client calls it", "svc")
     .option("--user", "the client's configuration for all projects, where it also has one per project")
     .option("--file <path>", "this configuration file instead of the usual one")
@@ -31,11 +45,14 @@ async function connect({ io }: Context, client: string, flags: Record<string, un
   const path = fileOf(io, client as ClientName, flags);
   if (flags["undo"] === true) {
     const what = await undoWrite(path);
-    return io.out(what === "restored" ? `restored ${inert(path)}` : `removed ${inert(path)}, which was not there before`);
+    return io.out(
+      what === "restored" ? `restored ${inert(path)}` : `removed ${inert(path)}, which was not there before`,
+    );
   }
   const target = targetOf(io, flags);
   const entry = kind.entry(target);
-  if (entry === null) throw invalid(`${kind.title} starts its servers itself: leave out --url, and give --config`);
+  if (entry === null)
+    throw invalid(`${kind.title} starts its servers itself: leave out --url, and give --config`);
   const name = flags["name"] as string;
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw invalid('--name: letters, digits, "-" and "_" (at most 64)');
   const edit: Edit = { format: kind.format, member: kind.member, name, entry };
@@ -55,7 +72,12 @@ function fileOf(io: Context["io"], client: ClientName, flags: Record<string, unk
   if (given !== undefined) return resolve(io.cwd, given);
   const kind = CLIENT_KINDS[client];
   const { env, cwd } = io;
-  const places: Places = { home: env["HOME"] ?? homedir(), cwd, platform: process.platform, appdata: env["APPDATA"] };
+  const places: Places = {
+    home: env["HOME"] ?? homedir(),
+    cwd,
+    platform: process.platform,
+    appdata: env["APPDATA"],
+  };
   return kind.project === null || flags["user"] === true ? kind.user(places) : resolve(cwd, kind.project);
 }
 
@@ -64,8 +86,12 @@ function targetOf(io: Context["io"], flags: Record<string, unknown>): Target {
   if (url === undefined) {
     // Absolute, because a client starts it from wherever it happens to be.
     const script = realpathSync(process.argv[1]!);
-    return { command: process.execPath, args: [script, "gateway", "--config", resolve(io.cwd, flags["config"] as string)] };
+    return {
+      command: process.execPath,
+      args: [script, "gateway", "--config", resolve(io.cwd, flags["config"] as string)],
+    };
   }
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw invalid("--url: is not an http(s) address");
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw invalid("--url: is not an http(s) address");
   return { url };
 }

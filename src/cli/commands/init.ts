@@ -18,7 +18,9 @@ import { inert } from "../io.ts";
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
 export const registerInit: Register = (program, context) => {
-  globalOptions(program.command("init").description("draft manifests, a policy and a gateway config from a tool server"))
+  globalOptions(
+    program.command("init").description("draft manifests, a policy and a gateway config from a tool server"),
+  )
     .requiredOption("--from <command or url>", "the tool server: a command in quotes, or an http(s) address")
     .option("--name <name>", "a short name for it")
     .option("--dir <folder>", "where to write", ".")
@@ -57,7 +59,8 @@ function readTarget(flags: Record<string, unknown>): { spec: Upstream; draft: Up
   const url = /^https?:\/\//i.test(from) ? from : undefined;
   if (url !== undefined && !URL.canParse(url)) throw invalid("--from: is not a valid address");
   const words = url === undefined ? splitCommand(from, "--from") : [];
-  const name = (flags["name"] as string | undefined) ?? suggestName({ ...(url === undefined ? {} : { url }), words });
+  const name =
+    (flags["name"] as string | undefined) ?? suggestName({ ...(url === undefined ? {} : { url }), words });
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name) || name === "svc") {
     throw invalid('--name: letters, digits, "-" and "_" (at most 64), and not "svc"');
   }
@@ -66,7 +69,10 @@ function readTarget(flags: Record<string, unknown>): { spec: Upstream; draft: Up
   const env = pairs(flags["env"], "--env", "=");
   const headers = pairs(flags["header"], "--header", ":");
   if (url !== undefined) {
-    return { spec: { ...base, url, headers }, draft: { name, namespace, url, headers: Object.keys(headers) } };
+    return {
+      spec: { ...base, url, headers },
+      draft: { name, namespace, url, headers: Object.keys(headers) },
+    };
   }
   const [command, ...args] = words as [string, ...string[]];
   return { spec: { ...base, command, args, env, cwd: null }, draft: { name, namespace, command, args, env } };
@@ -85,11 +91,16 @@ function pairs(given: unknown, what: string, separator: string): Record<string, 
 async function write(folder: string, files: Record<string, string>, force: boolean): Promise<void> {
   const there: string[] = [];
   for (const name of Object.keys(files)) {
-    const found = await access(join(folder, name)).then(() => true, () => false);
+    const found = await access(join(folder, name)).then(
+      () => true,
+      () => false,
+    );
     if (found) there.push(name);
   }
   if (there.length > 0 && !force) {
-    throw conflict(`already there: ${there.join(", ")}; write elsewhere with --dir, or replace them with --force`);
+    throw conflict(
+      `already there: ${there.join(", ")}; write elsewhere with --dir, or replace them with --force`,
+    );
   }
   for (const [name, text] of Object.entries(files)) {
     const path = join(folder, name);
@@ -98,12 +109,19 @@ async function write(folder: string, files: Record<string, string>, force: boole
   }
 }
 
-function report({ io }: Context, folder: string, files: object, drafts: readonly { effect: string; compensation: unknown }[]): void {
+function report(
+  { io }: Context,
+  folder: string,
+  files: object,
+  drafts: readonly { effect: string; compensation: unknown }[],
+): void {
   const shown = relative(io.cwd, folder) || ".";
   const undoable = drafts.filter(({ compensation }) => compensation !== null).length;
   const reads = drafts.filter(({ effect }) => effect === "read").length;
   for (const name of Object.keys(files)) io.out(`wrote ${inert(join(shown, name))}`);
-  io.out(`${drafts.length} tools: ${reads} read, ${undoable} with a proposed undo, ${drafts.length - reads - undoable} to look at`);
+  io.out(
+    `${drafts.length} tools: ${reads} read, ${undoable} with a proposed undo, ${drafts.length - reads - undoable} to look at`,
+  );
   io.out("");
   io.out("Next:");
   io.out("  1. read the manifests, correct the guesses, and set lifecycle: approved");

@@ -2,7 +2,7 @@
 import { ALERT_KINDS, type Alert } from "../../alerts/kinds.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, table } from "../parts/blocks.ts";
 import { runPath } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
@@ -14,7 +14,9 @@ const ORDER = ["critical", "error", "warning", "info"];
 
 async function alerts(ctx: Ctx): Promise<Answer> {
   const found = await ctx.call<{ alerts: Alert[] }>("GET /v1/alerts");
-  const sorted = found.alerts.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity) || a.since_ms - b.since_ms);
+  const sorted = found.alerts.toSorted(
+    (a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity) || a.since_ms - b.since_ms,
+  );
   const body = html`${pageHead("Alerts", "Evaluated live: what is listed here stands now.")}
 <div id="alerts" data-live>${sorted.length === 0 ? quiet() : html`<ul class="alerts">${sorted.map((one) => alertItem(ctx, one))}</ul>`}</div>
 ${kindsCard(ctx)}`;
@@ -32,9 +34,12 @@ function alertItem(ctx: Ctx, one: Alert): Html {
 function whatToDo(one: Alert): Html {
   if (one.run_id !== null)
     return html`<p class="actions"><a class="button" href="${runPath(one.run_id)}${one.step === null ? "" : `#step-${one.step}`}">${one.kind === "unresolved_outcome" ? "Resolve it" : "Open the run"}</a></p>`;
-  if (one.kind === "halted") return html`<p class="actions"><a class="button" href="/console/evidence#halt">See the halt</a></p>`;
-  if (one.kind === "denial_spike") return html`<p class="actions"><a class="button" href="/console/evidence?event=blocked#ledger">See what was blocked</a></p>`;
-  if (one.tool !== null) return html`<p class="actions"><a class="button" href="/console/tools/${encodeURIComponent(one.tool)}">Open the tool</a></p>`;
+  if (one.kind === "halted")
+    return html`<p class="actions"><a class="button" href="/console/evidence#halt">See the halt</a></p>`;
+  if (one.kind === "denial_spike")
+    return html`<p class="actions"><a class="button" href="/console/evidence?event=blocked#ledger">See what was blocked</a></p>`;
+  if (one.tool !== null)
+    return html`<p class="actions"><a class="button" href="/console/tools/${encodeURIComponent(one.tool)}">Open the tool</a></p>`;
   return html``;
 }
 
@@ -58,11 +63,16 @@ function kindsCard(ctx: Ctx): Html {
     html`<code>${kind}</code>`,
     severityMark(ALERT_KINDS[kind].severity),
     watched[kind],
-    ALERT_KINDS[kind].basis === "state" ? mark("quiet", "until fixed") : mark("quiet", `clears after ${minutes} min`),
+    ALERT_KINDS[kind].basis === "state"
+      ? mark("quiet", "until fixed")
+      : mark("quiet", `clears after ${minutes} min`),
   ]);
   const channels = ctx.app.notifier?.channels().length ?? 0;
   return card(
-    { title: "What is watched", aside: html`<a href="/console/settings#channels">${channels === 0 ? "Nobody is told: add a channel" : `Sent to ${plural(channels, "channel")}`}</a>` },
+    {
+      title: "What is watched",
+      aside: html`<a href="/console/settings#channels">${channels === 0 ? "Nobody is told: add a channel" : `Sent to ${plural(channels, "channel")}`}</a>`,
+    },
     table("Alert kinds", ["Kind", "Severity", "Raised when", "Stays"], rows),
     html`<p class="soft">A lasting alert is sent again every ${Math.round(remind_ms / 60_000)} minutes.</p>`,
   );

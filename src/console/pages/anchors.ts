@@ -1,6 +1,6 @@
 /** Anchors: the head of the ledger, published where this machine cannot change it. */
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, facts } from "../parts/blocks.ts";
 import { button, form } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
@@ -19,8 +19,21 @@ export function anchorCard(ctx: Ctx): Html {
   }
   return card(
     { title: "Anchors", id: "anchors", aside: mark("good", `every ${span(interval_ms)}`) },
-    facts([["Sinks", bullets(sinks.map((sink) => (sink.type === "file" ? html`file <code>${sink.path}</code>` : html`webhook at ${new URL(sink.url).host}`)))]]),
-    ctx.may("POST /v1/anchor") ? form(ctx, { action: "/console/evidence/anchor", class: "inline" }, button("Publish an anchor now")) : nothing,
+    facts([
+      [
+        "Sinks",
+        bullets(
+          sinks.map((sink) =>
+            sink.type === "file"
+              ? html`file <code>${sink.path}</code>`
+              : html`webhook at ${new URL(sink.url).host}`,
+          ),
+        ),
+      ],
+    ]),
+    ctx.may("POST /v1/anchor")
+      ? form(ctx, { action: "/console/evidence/anchor", class: "inline" }, button("Publish an anchor now"))
+      : nothing,
   );
 }
 
@@ -31,5 +44,11 @@ interface Published {
 
 async function publish(ctx: Ctx): Promise<Answer> {
   const { anchor, sinks } = await ctx.call<Published>("POST /v1/anchor");
-  return { to: "/console/evidence#anchors", notice: { kind: "ok", text: `The head at ${anchor.records} records is anchored in ${sinks.length} places.` } };
+  return {
+    to: "/console/evidence#anchors",
+    notice: {
+      kind: "ok",
+      text: `The head at ${anchor.records} records is anchored in ${sinks.length} places.`,
+    },
+  };
 }

@@ -2,7 +2,7 @@
 import type { ApprovalView } from "../../model/approval.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { Ctx } from "../ctx.ts";
-import { html, type Html, joined, nothing } from "../html.ts";
+import { type Html, html, joined, nothing } from "../html.ts";
 import { bullets } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
@@ -11,7 +11,11 @@ import { approvalMark, effectMark, mark, plural, type Tone } from "../parts/mark
 import { ago } from "../parts/time.ts";
 import { heaviest, type Judgeable } from "./approval-data.ts";
 
-export function approvalCard(ctx: Ctx, judged: Judgeable, options: { may_decide: boolean; bulk: boolean }): Html {
+export function approvalCard(
+  ctx: Ctx,
+  judged: Judgeable,
+  options: { may_decide: boolean; bulk: boolean },
+): Html {
   const { approval } = judged;
   const now = ctx.app.core.env.now();
   return html`<article class="approval" id="${approval.id}" tabindex="-1" aria-labelledby="${approval.id}-tool">
@@ -65,12 +69,16 @@ function riskBlock({ risk, manifest }: Judgeable): Html {
 
 export function undoBlock(approval: Pick<ApprovalView, "kind">, manifest: Manifest | null): Html {
   const title = html`<h3>If it goes wrong</h3>`;
-  if (approval.kind === "compensation") return html`<section>${title}<p>This call is itself an undo.</p></section>`;
-  if (manifest === null) return html`<section>${title}<p>Unknown: no manifest describes this tool.</p></section>`;
+  if (approval.kind === "compensation")
+    return html`<section>${title}<p>This call is itself an undo.</p></section>`;
+  if (manifest === null)
+    return html`<section>${title}<p>Unknown: no manifest describes this tool.</p></section>`;
   const { compensation, verification, effect } = manifest;
   if (compensation === null)
     return html`<section>${title}<p>${
-      effect === "irreversible" ? html`<strong>Nothing can take it back.</strong>` : "There is nothing to undo."
+      effect === "irreversible"
+        ? html`<strong>Nothing can take it back.</strong>`
+        : "There is nothing to undo."
     }</p></section>`;
   const how = compensation.kind === "inverse" ? "restores the exact state" : "makes amends";
   return html`<section>${title}<p><code>${compensation.tool}</code> ${how}${verification === null ? "" : ", and is read back"}${
@@ -86,13 +94,19 @@ function whoDecides(ctx: Ctx, { approvers, votes }: ApprovalView): Html {
   const { groups, quorum } = approvers;
   const wanted = quorum > 1 || groups.length > 0;
   if (!wanted && votes.length === 0) return nothing;
-  const needed = groups.length === 0 ? plural(quorum, "approval") : html`${plural(quorum, "approval")} from ${groups.join(" or ")}`;
+  const needed =
+    groups.length === 0
+      ? plural(quorum, "approval")
+      : html`${plural(quorum, "approval")} from ${groups.join(" or ")}`;
   const cast = votes.map(
-    (vote) => html`${mark(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
+    (vote) =>
+      html`${mark(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
   );
   const outside = groups.length > 0 && !groups.some((group) => ctx.principal.groups.includes(group));
   return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`So far: ${joined(cast, "; ")}.`}${
-    outside ? html` <span class="soft">You are in none of these groups; it counts only if somebody lent you theirs.</span>` : null
+    outside
+      ? html` <span class="soft">You are in none of these groups; it counts only if somebody lent you theirs.</span>`
+      : null
   }</p>`;
 }
 
@@ -101,7 +115,13 @@ function decisionForm(ctx: Ctx, approval: ApprovalView): Html {
   const decide = form(
     ctx,
     { action: path, class: "decide" },
-    input({ label: "Note", name: "note", quiet: true, placeholder: "Note (kept on the ledger)", maxlength: 4_000 }),
+    input({
+      label: "Note",
+      name: "note",
+      quiet: true,
+      placeholder: "Note (kept on the ledger)",
+      maxlength: 4_000,
+    }),
     button("Approve", "good", html` name="decision" value="approve"`),
     button("Deny", "danger", html` name="decision" value="deny"`),
   );
@@ -128,7 +148,13 @@ export function bulkBar(ctx: Ctx, count: number): Html {
     ctx,
     { action: "/console/approvals", class: "decide", id: "bulk" },
     html`<span class="bulk-label">${checkbox("all", `All ${count} on this page`)}</span>`,
-    input({ label: "Note for all", name: "note", quiet: true, placeholder: "One note for all chosen", maxlength: 4_000 }),
+    input({
+      label: "Note for all",
+      name: "note",
+      quiet: true,
+      placeholder: "One note for all chosen",
+      maxlength: 4_000,
+    }),
     button("Approve chosen", "good", html` name="decision" value="approve"`),
     button("Deny chosen", "danger", html` name="decision" value="deny"`),
   )}</div>`;

@@ -36,7 +36,9 @@ export async function openApprovals(ctx: Ctx): Promise<ApprovalView[]> {
 export async function judgeable(ctx: Ctx, approval: ApprovalView): Promise<Judgeable> {
   const { policy, manifests } = ctx.app.core.rules();
   const manifest = manifests.active(approval.tool) ?? null;
-  const entries: { id: string; reason?: string | undefined }[] = RULE_SECTIONS.flatMap((name) => [...(policy.doc[name] ?? [])]);
+  const entries: { id: string; reason?: string | undefined }[] = RULE_SECTIONS.flatMap((name) => [
+    ...(policy.doc[name] ?? []),
+  ]);
   const entry = entries.find(({ id }) => id === approval.rule);
   return {
     approval,

@@ -3,7 +3,7 @@ import { invalid, messageOf, SvcError } from "../../kernel/errors.ts";
 import { APPROVAL_STATUSES, type ApprovalView, OPEN_APPROVAL } from "../../model/approval.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { sentence } from "../errors.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
 import { runLink } from "../parts/ids.ts";
 import { approvalMark, plural } from "../parts/marks.ts";
@@ -53,23 +53,31 @@ function nobodyWaits(): Html {
 
 async function decided(ctx: Ctx): Promise<Answer> {
   const wanted = APPROVAL_STATUSES.find((status) => status === ctx.query["status"]);
-  const query = { ...(wanted && { status: wanted }), ...(ctx.query["cursor"] && { cursor: ctx.query["cursor"] }) };
-  const { approvals, next_cursor } = await ctx.call<{ approvals: ApprovalView[]; next_cursor: string | null }>(
-    "GET /v1/approvals",
-    { query },
-  );
-  const rows = approvals.filter(({ status }) => wanted !== undefined || !OPEN_APPROVAL.has(status)).map((one) => [
-    approvalMark(one.status),
-    html`<code>${one.tool}</code>`,
-    one.actor,
-    runLink(one.run_id),
-    one.decided_by === null ? "" : html`${one.decided_by}${one.break_glass ? " (break glass)" : ""}`,
-    one.note ?? "",
-    when(one.decided_ms ?? one.requested_ms),
-  ]);
+  const query = {
+    ...(wanted && { status: wanted }),
+    ...(ctx.query["cursor"] && { cursor: ctx.query["cursor"] }),
+  };
+  const { approvals, next_cursor } = await ctx.call<{
+    approvals: ApprovalView[];
+    next_cursor: string | null;
+  }>("GET /v1/approvals", { query });
+  const rows = approvals
+    .filter(({ status }) => wanted !== undefined || !OPEN_APPROVAL.has(status))
+    .map((one) => [
+      approvalMark(one.status),
+      html`<code>${one.tool}</code>`,
+      one.actor,
+      runLink(one.run_id),
+      one.decided_by === null ? "" : html`${one.decided_by}${one.break_glass ? " (break glass)" : ""}`,
+      one.note ?? "",
+      when(one.decided_ms ?? one.requested_ms),
+    ]);
   const list =
     rows.length === 0
-      ? empty("Nothing was decided yet", html`<p>Requests come here once they are approved, denied, used or expired.</p>`)
+      ? empty(
+          "Nothing was decided yet",
+          html`<p>Requests come here once they are approved, denied, used or expired.</p>`,
+        )
       : table("Decided requests", ["Status", "Tool", "Actor", "Run", "Decided by", "Note", "When"], rows);
   const body = html`${pageHead("Approvals", "What was decided, by whom, and what they noted.")}${tabs("decided")}
 ${card({ title: "Decided", id: "decided", live: true }, list, pager(`${PATH}/decided`, ctx.query, next_cursor))}`;
@@ -104,7 +112,9 @@ async function decideOne(ctx: Ctx): Promise<Answer> {
 async function decideMany(ctx: Ctx): Promise<Answer> {
   const verb = readVerb(ctx);
   const chosen = ctx.form.all("id");
-  const ids = ctx.form.checked("all") ? (await openApprovals(ctx)).slice(0, MOST_CARDS).map(({ id }) => id) : chosen;
+  const ids = ctx.form.checked("all")
+    ? (await openApprovals(ctx)).slice(0, MOST_CARDS).map(({ id }) => id)
+    : chosen;
   if (ids.length === 0) throw invalid("choose at least one request");
   if (ids.length > MOST_CARDS) throw invalid(`at most ${MOST_CARDS} requests at once`);
   const problems: SvcError[] = [];
@@ -121,7 +131,10 @@ async function decideMany(ctx: Ctx): Promise<Answer> {
   const said = `${plural(done, "request")} ${verb === "approve" ? "approved" : "denied"}.`;
   if (problems.length === 0) return { to: PATH, notice: { kind: "ok", text: said } };
   const why = [...new Set(problems.map(messageOf))].slice(0, 3).join("; ");
-  return { to: PATH, notice: { kind: "warn", text: `${said} ${plural(problems.length, "was", "were")} not: ${why}.` } };
+  return {
+    to: PATH,
+    notice: { kind: "warn", text: `${said} ${plural(problems.length, "was", "were")} not: ${why}.` },
+  };
 }
 
 async function breakGlass(ctx: Ctx): Promise<Answer> {

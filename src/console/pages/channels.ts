@@ -3,7 +3,7 @@ import { requireRole } from "../../app/access.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ChannelInfo, TestResult } from "../../notify/notifier.ts";
 import type { Ctx } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, empty, notice, table } from "../parts/blocks.ts";
 import { button, form } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
@@ -12,7 +12,11 @@ export function channelsCard(ctx: Ctx, result: Html | null): Html {
   const channels = ctx.app.notifier?.channels() ?? [];
   const admin = ctx.is("admin");
   return card(
-    { title: "Channels", id: "channels", aside: admin && channels.length > 0 ? testForm(ctx, null, "Send a test to all") : undefined },
+    {
+      title: "Channels",
+      id: "channels",
+      aside: admin && channels.length > 0 ? testForm(ctx, null, "Send a test to all") : undefined,
+    },
     result,
     channels.length === 0
       ? empty(
@@ -37,7 +41,9 @@ function channelRow(ctx: Ctx, channel: ChannelInfo, admin: boolean) {
     html`<code>${channel.host}</code>`,
     channel.events === null ? "everything" : channel.events.join(", "),
     html`${channel.ok}${channel.queued > 0 ? html` <span class="soft">${channel.queued} queued</span>` : null}`,
-    channel.failed + channel.dropped === 0 ? html`<span class="soft">0</span>` : mark("bad", String(channel.failed + channel.dropped)),
+    channel.failed + channel.dropped === 0
+      ? html`<span class="soft">0</span>`
+      : mark("bad", String(channel.failed + channel.dropped)),
     ...(admin ? [testForm(ctx, channel.name, "Send a test")] : []),
   ];
 }

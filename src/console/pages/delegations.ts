@@ -3,7 +3,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { DelegationView } from "../../model/approval.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
 import { button, disclosed, form, input } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
@@ -18,7 +18,9 @@ export async function mayDecide(ctx: Ctx): Promise<boolean> {
   if (ctx.is("approver")) return true;
   const { delegations } = await ctx.call<{ delegations: DelegationView[] }>("GET /v1/delegations");
   const now = ctx.app.core.env.now();
-  return delegations.some(({ to, revoked_ms, expires_ms }) => to === ctx.principal.name && revoked_ms === null && expires_ms > now);
+  return delegations.some(
+    ({ to, revoked_ms, expires_ms }) => to === ctx.principal.name && revoked_ms === null && expires_ms > now,
+  );
 }
 
 export async function delegationsCard(ctx: Ctx): Promise<Html> {
@@ -40,7 +42,9 @@ export async function delegationsCard(ctx: Ctx): Promise<Html> {
   return card(
     { title: "Lent authority", id: "delegations" },
     html`<p class="soft">Going away? Lend your authority to decide, for a while. Decisions then name both of you.</p>`,
-    rows.length === 0 ? nothing : table("Active delegations", ["From", "To", "Tools", "Reason", "Until", "Action"], rows),
+    rows.length === 0
+      ? nothing
+      : table("Active delegations", ["From", "To", "Tools", "Reason", "Until", "Action"], rows),
     may ? lendForm(ctx) : nothing,
   );
 }
@@ -76,6 +80,8 @@ async function lend(ctx: Ctx): Promise<Answer> {
 }
 
 async function revoke(ctx: Ctx): Promise<Answer> {
-  const { to } = await ctx.call<DelegationView>("DELETE /v1/delegations/{id}", { params: { id: ctx.params["id"]! } });
+  const { to } = await ctx.call<DelegationView>("DELETE /v1/delegations/{id}", {
+    params: { id: ctx.params["id"]! },
+  });
   return { to: `${PATH}#delegations`, notice: { kind: "ok", text: `${to} may no longer decide for you.` } };
 }

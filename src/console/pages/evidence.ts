@@ -1,7 +1,7 @@
 /** The Evidence page: is the ledger sound, what proves it to others, and the switch that stops everything. */
 import { requireRole } from "../../app/access.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import { card, command, facts, notice, pageHead } from "../parts/blocks.ts";
 import { button, form, select } from "../parts/forms.ts";
 import { hashText, idText } from "../parts/ids.ts";
@@ -18,21 +18,48 @@ async function evidence(ctx: Ctx): Promise<Answer> {
 ${await haltCard(ctx)}
 <div class="columns">${await healthCard(ctx)}<div>${await bundlesCard(ctx)}${anchorCard(ctx)}</div></div>
 ${await ledgerCard(ctx)}`;
-  return { page: { title: "Evidence", nav: "evidence", body, live: `/console/evidence?${new URLSearchParams(ctx.query)}` } };
+  return {
+    page: {
+      title: "Evidence",
+      nav: "evidence",
+      body,
+      live: `/console/evidence?${new URLSearchParams(ctx.query)}`,
+    },
+  };
 }
 
 async function healthCard(ctx: Ctx): Promise<Html> {
   const { records, hash } = await ctx.app.core.store.head();
   const { last } = ctx.checkup;
   return card(
-    { title: "Ledger", id: "health", live: true, aside: last === null ? mark("quiet", "not verified yet") : last.ok ? mark("good", "sound") : mark("bad", "not sound") },
+    {
+      title: "Ledger",
+      id: "health",
+      live: true,
+      aside:
+        last === null
+          ? mark("quiet", "not verified yet")
+          : last.ok
+            ? mark("good", "sound")
+            : mark("bad", "not sound"),
+    },
     facts([
       ["Records", records.toLocaleString("en")],
       ["Head", hashText(hash, "the head", 16)],
       ["Store", ctx.app.core.store.kind],
-      last === null ? null : ["Verified", html`${when(last.at_ms)} <span class="soft">by ${last.by}, ${last.records.toLocaleString("en")} records in ${took(last.took_ms)}</span>`],
+      last === null
+        ? null
+        : [
+            "Verified",
+            html`${when(last.at_ms)} <span class="soft">by ${last.by}, ${last.records.toLocaleString("en")} records in ${took(last.took_ms)}</span>`,
+          ],
     ]),
-    last?.first_bad == null ? null : notice("bad", html`<p class="said">Record ${last.first_bad.seq} is the first bad one: ${last.first_bad.problem}.</p><p>Keep the data as it is, block all new calls, and compare with the last bundle or anchor that was good.</p>`),
+    last?.first_bad == null
+      ? null
+      : notice(
+          "bad",
+          html`<p class="said">Record ${last.first_bad.seq} is the first bad one: ${last.first_bad.problem}.</p><p>Keep the data as it is, block all new calls, and compare with the last bundle or anchor that was good.</p>`,
+        ),
     form(ctx, { action: "/console/evidence/verify", class: "inline" }, button("Verify now", "primary")),
     html`<p class="soft">Recomputes every hash and every link, from the first record to the last. Others can do the same without this server:</p>`,
     command("svc verify -d data/"),
@@ -46,7 +73,10 @@ async function verify(ctx: Ctx): Promise<Answer> {
   return {
     to: "/console/evidence#health",
     notice: ok
-      ? { kind: "ok", text: `The ledger is sound: ${records.toLocaleString("en")} records verified in ${took(took_ms)}.` }
+      ? {
+          kind: "ok",
+          text: `The ledger is sound: ${records.toLocaleString("en")} records verified in ${took(took_ms)}.`,
+        }
       : { kind: "warn", text: "The ledger does not verify. See below." },
   };
 }
@@ -74,10 +104,26 @@ async function bundlesCard(ctx: Ctx): Promise<Html> {
 
 function reportForm(ctx: Ctx): Html | null {
   if (!ctx.has("GET /v1/report")) return null;
-  return html`<h3>Period report</h3><form method="get" action="/console/evidence/report" class="form"><div class="row">${select({
-    label: "Since",
-    name: "since",
-    value: "7d",
-    choices: [["1d", "yesterday"], ["7d", "a week ago"], ["30d", "30 days ago"], ["90d", "90 days ago"]],
-  })}${select({ label: "As", name: "format", value: "html", choices: [["html", "a page"], ["md", "Markdown"], ["json", "JSON"]] })}<button type="submit">Make it</button></div></form>`;
+  return html`<h3>Period report</h3><form method="get" action="/console/evidence/report" class="form"><div class="row">${select(
+    {
+      label: "Since",
+      name: "since",
+      value: "7d",
+      choices: [
+        ["1d", "yesterday"],
+        ["7d", "a week ago"],
+        ["30d", "30 days ago"],
+        ["90d", "90 days ago"],
+      ],
+    },
+  )}${select({
+    label: "As",
+    name: "format",
+    value: "html",
+    choices: [
+      ["html", "a page"],
+      ["md", "Markdown"],
+      ["json", "JSON"],
+    ],
+  })}<button type="submit">Make it</button></div></form>`;
 }

@@ -1,7 +1,7 @@
 /** Blocking all new calls, or those within a scope, and letting them go on. */
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
 import { button, disclosed, form, input } from "../parts/forms.ts";
 import { mark, plural } from "../parts/marks.ts";
@@ -16,11 +16,20 @@ export async function haltCard(ctx: Ctx): Promise<Html> {
   const halted = halts.length > 0 || file !== null;
   const admin = ctx.may("POST /v1/halt");
   return card(
-    { title: "New calls", id: "halt", class: halted ? "alarm" : "", aside: halted ? mark("bad", "halted") : mark("good", "running") },
+    {
+      title: "New calls",
+      id: "halt",
+      class: halted ? "alarm" : "",
+      aside: halted ? mark("bad", "halted") : mark("good", "running"),
+    },
     html`<div id="halts" data-live>${haltsTable(ctx, halts)}${
-      file === null ? null : html`<p>The kill-switch file exists, and halts every call: ${file}. Remove the file to go on: <code>svc kill-switch off ${ctx.app.settings.kill_file ?? ""}</code>.</p>`
+      file === null
+        ? null
+        : html`<p>The kill-switch file exists, and halts every call: ${file}. Remove the file to go on: <code>svc kill-switch off ${ctx.app.settings.kill_file ?? ""}</code>.</p>`
     }</div>`,
-    admin ? html`<p class="soft">Blocks new calls at once and on every process of this store; what is under way may end, and rollbacks keep working.</p>${haltForm(ctx, halted)}` : html`<p class="soft">${halted ? "An admin can resume." : "An admin can block all new calls here, at once and on every process."} Rollbacks keep working either way.</p>`,
+    admin
+      ? html`<p class="soft">Blocks new calls at once and on every process of this store; what is under way may end, and rollbacks keep working.</p>${haltForm(ctx, halted)}`
+      : html`<p class="soft">${halted ? "An admin can resume." : "An admin can block all new calls here, at once and on every process."} Rollbacks keep working either way.</p>`,
   );
 }
 
@@ -35,7 +44,14 @@ function haltsTable(ctx: Ctx, halts: readonly Halt[]): Html {
       one.reason,
       one.by,
       when(one.created_ms),
-      admin ? form(ctx, { action: "/console/evidence/resume", class: "inline" }, html`<input type="hidden" name="id" value="${one.id}">`, button("Resume")) : "",
+      admin
+        ? form(
+            ctx,
+            { action: "/console/evidence/resume", class: "inline" },
+            html`<input type="hidden" name="id" value="${one.id}">`,
+            button("Resume"),
+          )
+        : "",
     ]),
   );
 }
@@ -49,7 +65,13 @@ function haltForm(ctx: Ctx, halted: boolean): Html {
       confirm: "Block new calls now. Agents are told why; rollbacks keep working.",
       verb: "Block new calls",
     },
-    input({ label: "Reason", name: "reason", required: true, maxlength: 4_000, placeholder: "what is going on; every blocked call carries it" }),
+    input({
+      label: "Reason",
+      name: "reason",
+      required: true,
+      maxlength: 4_000,
+      placeholder: "what is going on; every blocked call carries it",
+    }),
     disclosed(
       "Only a part",
       html`<div class="row">${HALT_FIELDS.map((field) => input({ label: field.charAt(0).toUpperCase() + field.slice(1), name: field, placeholder: "*", maxlength: 256 }))}</div><p class="hint">Globs; a call must match every field that is filled in.</p>`,
@@ -72,11 +94,22 @@ async function halt(ctx: Ctx): Promise<Answer> {
   );
   const made = await ctx.call<Halt>("POST /v1/halt", { body: { reason: ctx.form.text("reason"), ...scope } });
   const whole = Object.keys(scope).length === 0;
-  return { to: "/console/evidence#halt", notice: { kind: "warn", text: whole ? "All new calls are blocked from now on." : `Blocked from now on: ${scopeText(made)}` } };
+  return {
+    to: "/console/evidence#halt",
+    notice: {
+      kind: "warn",
+      text: whole ? "All new calls are blocked from now on." : `Blocked from now on: ${scopeText(made)}`,
+    },
+  };
 }
 
 async function resume(ctx: Ctx): Promise<Answer> {
   const id = ctx.form.optional("id");
-  const { lifted } = await ctx.call<{ lifted: string[] }>("POST /v1/resume", { body: id === undefined ? {} : { id } });
-  return { to: "/console/evidence#halt", notice: { kind: "ok", text: `${plural(lifted.length, "halt was", "halts were")} lifted.` } };
+  const { lifted } = await ctx.call<{ lifted: string[] }>("POST /v1/resume", {
+    body: id === undefined ? {} : { id },
+  });
+  return {
+    to: "/console/evidence#halt",
+    notice: { kind: "ok", text: `${plural(lifted.length, "halt was", "halts were")} lifted.` },
+  };
 }

@@ -1,24 +1,33 @@
 /** Legal holds: what must not be deleted, by whose word, and its release. */
-import type { Hold } from "../../model/hold.ts";
+
 import { LIMITS } from "../../kernel/limits.ts";
+import type { Hold } from "../../model/hold.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
+import { whyDisabled } from "../ops.ts";
 import { card, empty, table } from "../parts/blocks.ts";
 import { button, disclosed, form, input } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
-import { whyDisabled } from "../ops.ts";
 
 export const holdRoutes = [post("/settings/holds", place), post("/settings/holds/:id/release", release)];
 
 const FIELDS = ["run_id", "tenant", "actor", "tool"] as const;
-const LABELS: Record<(typeof FIELDS)[number], string> = { run_id: "Run", tenant: "Tenant", actor: "Actor", tool: "Tool" };
+const LABELS: Record<(typeof FIELDS)[number], string> = {
+  run_id: "Run",
+  tenant: "Tenant",
+  actor: "Actor",
+  tool: "Tool",
+};
 
 export async function holdsCard(ctx: Ctx): Promise<Html> {
   if (!ctx.has("GET /v1/holds")) {
     return card(
       { title: "Legal holds", id: "holds" },
-      empty("Nothing is ever deleted here", html`<p>${whyDisabled(ctx.app, "GET /v1/holds") ?? ""}: the policy has no <code>retention</code> section, so there is nothing to hold back from.</p>`),
+      empty(
+        "Nothing is ever deleted here",
+        html`<p>${whyDisabled(ctx.app, "GET /v1/holds") ?? ""}: the policy has no <code>retention</code> section, so there is nothing to hold back from.</p>`,
+      ),
     );
   }
   const { holds } = await ctx.call<{ holds: Hold[] }>("GET /v1/holds", { query: { all: "1" } });
@@ -37,7 +46,10 @@ function holdsTable(ctx: Ctx, holds: readonly Hold[], admin: boolean): Html {
     ["State", "Covers", "Reason", "By", "Placed", ...(admin ? ["Action"] : [])],
     holds.map((hold) => [
       hold.released_ms === null ? mark("warn", "active") : mark("quiet", `released by ${hold.released_by}`),
-      FIELDS.filter((field) => hold.scope[field] !== null).map((field) => html`<span class="part"><span class="soft">${LABELS[field].toLowerCase()}</span> <code>${hold.scope[field]}</code></span>`),
+      FIELDS.filter((field) => hold.scope[field] !== null).map(
+        (field) =>
+          html`<span class="part"><span class="soft">${LABELS[field].toLowerCase()}</span> <code>${hold.scope[field]}</code></span>`,
+      ),
       hold.reason,
       hold.by,
       when(hold.created_ms),
@@ -49,7 +61,12 @@ function holdsTable(ctx: Ctx, holds: readonly Hold[], admin: boolean): Html {
 function releaseForm(ctx: Ctx, { id }: Hold): Html {
   return form(
     ctx,
-    { action: `/console/settings/holds/${id}/release`, class: "inline", confirm: "Release this hold: the runs it covers become due again.", verb: "Release" },
+    {
+      action: `/console/settings/holds/${id}/release`,
+      class: "inline",
+      confirm: "Release this hold: the runs it covers become due again.",
+      verb: "Release",
+    },
     button("Release"),
   );
 }
@@ -61,7 +78,13 @@ function placeForm(ctx: Ctx): Html {
       ctx,
       { action: "/console/settings/holds" },
       html`<div class="row">${FIELDS.map((field) => input({ label: LABELS[field], name: field, maxlength: 512 }))}</div><p class="hint">At least one; a run must fit all that are filled in. The tool is an exact name.</p>`,
-      input({ label: "Reason", name: "reason", required: true, minlength: LIMITS.hold_reason_chars, maxlength: 4_000 }),
+      input({
+        label: "Reason",
+        name: "reason",
+        required: true,
+        minlength: LIMITS.hold_reason_chars,
+        maxlength: 4_000,
+      }),
       button("Place the hold", "primary"),
     ),
   );
@@ -82,5 +105,8 @@ async function place(ctx: Ctx): Promise<Answer> {
 async function release(ctx: Ctx): Promise<Answer> {
   ctx.demandConfirmed("DELETE /v1/holds/{id}");
   await ctx.call<Hold>("DELETE /v1/holds/{id}", { params: { id: ctx.params["id"]! } });
-  return { to: "/console/settings#holds", notice: { kind: "ok", text: "The hold is released; it stays on record." } };
+  return {
+    to: "/console/settings#holds",
+    notice: { kind: "ok", text: "The hold is released; it stays on record." },
+  };
 }

@@ -3,7 +3,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import type { ImpactReport } from "../../sandbox/impact.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { sentence } from "../errors.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, notice, pageHead } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { input, textarea } from "../parts/forms.ts";
@@ -19,7 +19,11 @@ async function impact(ctx: Ctx): Promise<Answer> {
   let result: Html = nothing;
   let status = 200;
   if (asked) {
-    const query = { tool, ...(args === undefined ? {} : { args }), ...(actor === undefined ? {} : { actor }) };
+    const query = {
+      tool,
+      ...(args === undefined ? {} : { args }),
+      ...(actor === undefined ? {} : { actor }),
+    };
     try {
       result = resultCard(await ctx.call<ImpactReport>("GET /v1/impact", { query }));
     } catch (error) {
@@ -46,7 +50,10 @@ ${input({ label: "Actor", name: "actor", value: ctx.query["actor"] ?? "", placeh
 function unasked(): Html {
   return card(
     { title: "The answer" },
-    empty("Ask about a call", html`<p>You will see the decision with its reasons, the risk and what adds to it, who would have to approve, and whether the call could be undone.</p><p class="soft">Manifests and policy are read as they are now. A run's scope and limits used so far are not known here.</p>`),
+    empty(
+      "Ask about a call",
+      html`<p>You will see the decision with its reasons, the risk and what adds to it, who would have to approve, and whether the call could be undone.</p><p class="soft">Manifests and policy are read as they are now. A run's scope and limits used so far are not known here.</p>`,
+    ),
   );
 }
 
@@ -62,20 +69,36 @@ function resultCard(report: ImpactReport): Html {
   const parts = heaviest(risk.factors).map(({ label, points }) => `${label} ${points}`);
   return card(
     { title: report.tool, aside: rulingMark(report.decision), class: "impact" },
-    report.reasons.length === 0 ? html`<p class="calm">Nothing stands against it.</p>` : bullets(report.reasons, "reasons"),
+    report.reasons.length === 0
+      ? html`<p class="calm">Nothing stands against it.</p>`
+      : bullets(report.reasons, "reasons"),
     report.warnings.length === 0 ? nothing : notice("warn", bullets(report.warnings)),
     facts([
-      ["Risk", html`<span class="risk"><b>${risk.score}</b>${meter(risk.score, 100, riskTone(risk.score))}</span><span class="soft">${parts.join(", ") || "no label adds to it"}</span>`],
+      [
+        "Risk",
+        html`<span class="risk"><b>${risk.score}</b>${meter(risk.score, 100, riskTone(risk.score))}</span><span class="soft">${parts.join(", ") || "no label adds to it"}</span>`,
+      ],
       ["Effect", effectMark(labels.effect)],
       ["Data class", labels.data_class ?? html`<span class="soft">not said</span>`],
       ["Blast radius", labels.blast_radius ?? html`<span class="soft">not said</span>`],
       ["Owner", report.owner ?? html`<span class="soft">nobody named</span>`],
       ["Decided by", report.by.join(", ") || html`<span class="soft">nothing in particular</span>`],
-      report.requires.length === 0 ? null : ["Must run first", html`${report.requires.map((one) => html`<code>${one}</code> `)}`],
-      approval === null ? null : ["Who approves", approval.groups.length === 0 ? plural(approval.quorum, "approver") : `${approval.quorum} of ${approval.groups.join(" or ")}`],
+      report.requires.length === 0
+        ? null
+        : ["Must run first", html`${report.requires.map((one) => html`<code>${one}</code> `)}`],
+      approval === null
+        ? null
+        : [
+            "Who approves",
+            approval.groups.length === 0
+              ? plural(approval.quorum, "approver")
+              : `${approval.quorum} of ${approval.groups.join(" or ")}`,
+          ],
     ]),
     html`<h3>Undo</h3><p>${mark(OUTLOOK[rollback.outlook] ?? "quiet", rollback.outlook)} ${
-      rollback.undo_tool === null ? null : html`<code>${rollback.undo_tool}</code> ${rollback.kind === "inverse" ? "restores the exact state" : "makes amends"}${rollback.verified ? ", and is read back" : ""}${rollback.needs_approval ? "; it needs an approval of its own" : ""}.`
+      rollback.undo_tool === null
+        ? null
+        : html`<code>${rollback.undo_tool}</code> ${rollback.kind === "inverse" ? "restores the exact state" : "makes amends"}${rollback.verified ? ", and is read back" : ""}${rollback.needs_approval ? "; it needs an approval of its own" : ""}.`
     }</p>${rollback.residue.length === 0 ? null : html`<p class="soft">What stays all the same:</p>${bullets(rollback.residue, "residue")}`}`,
   );
 }

@@ -2,7 +2,7 @@
 import type { KeyView } from "../../auth/manage.ts";
 import { ROLES, type Role } from "../../model/roles.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, notice, table } from "../parts/blocks.ts";
 import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
@@ -17,12 +17,19 @@ export const keyRoutes = [
 export async function keysCard(ctx: Ctx, result: Html | null): Promise<Html> {
   if (!ctx.is("admin")) return nothing;
   if (!ctx.has("GET /v1/keys"))
-    return card({ title: "Keys", id: "keys" }, html`<p class="soft">No key file is configured on this server (<code>SVC_KEYS</code>).</p>`);
+    return card(
+      { title: "Keys", id: "keys" },
+      html`<p class="soft">No key file is configured on this server (<code>SVC_KEYS</code>).</p>`,
+    );
   const { keys } = await ctx.call<{ keys: KeyView[] }>("GET /v1/keys");
   return card(
     { title: "Keys", id: "keys" },
     result,
-    table("API keys", ["Name", "Roles", "Groups", "May request", "State", "Fingerprint", "Change"], keys.map((key) => keyRow(ctx, key))),
+    table(
+      "API keys",
+      ["Name", "Roles", "Groups", "May request", "State", "Fingerprint", "Change"],
+      keys.map((key) => keyRow(ctx, key)),
+    ),
     disclosed(
       "Make a key",
       form(
@@ -43,7 +50,11 @@ function keyRow(ctx: Ctx, key: KeyView) {
     key.roles.join(", "),
     key.groups.join(", "),
     html`${key.max_permissions.map((one) => html`<code class="chip">${one}</code> `)}${key.allow_observe ? mark("info", "may observe") : null}`,
-    key.disabled ? mark("bad", "disabled") : expired ? mark("bad", "expired") : html`${mark("good", "works")}${key.expires_at === null ? null : html` <span class="soft">until ${key.expires_at}</span>`}`,
+    key.disabled
+      ? mark("bad", "disabled")
+      : expired
+        ? mark("bad", "expired")
+        : html`${mark("good", "works")}${key.expires_at === null ? null : html` <span class="soft">until ${key.expires_at}</span>`}`,
     html`<code>${key.fingerprint}</code>`,
     changeForms(ctx, key),
   ];
@@ -54,8 +65,25 @@ function changeForms(ctx: Ctx, key: KeyView): Html {
   const path = `/console/settings/keys/${key.index}`;
   return html`${form(ctx, { action: path, class: "inline" }, guard, html`<input type="hidden" name="do" value="${key.disabled ? "enable" : "disable"}">`, button(key.disabled ? "Enable" : "Disable"))}${disclosed(
     "Edit",
-    form(ctx, { action: path }, guard, html`<input type="hidden" name="do" value="edit">`, roleBoxes(key.roles), keyFields(key), button("Save", "primary")),
-    form(ctx, { action: `${path}/delete`, confirm: `Delete the key of ${key.name}. Whoever uses it is out at once.`, verb: "Delete" }, guard, button("Delete", "danger")),
+    form(
+      ctx,
+      { action: path },
+      guard,
+      html`<input type="hidden" name="do" value="edit">`,
+      roleBoxes(key.roles),
+      keyFields(key),
+      button("Save", "primary"),
+    ),
+    form(
+      ctx,
+      {
+        action: `${path}/delete`,
+        confirm: `Delete the key of ${key.name}. Whoever uses it is out at once.`,
+        verb: "Delete",
+      },
+      guard,
+      button("Delete", "danger"),
+    ),
   )}`;
 }
 
@@ -102,13 +130,24 @@ export async function createKey(ctx: Ctx): Promise<Html> {
 
 async function change(ctx: Ctx): Promise<Answer> {
   const wanted = ctx.form.text("do");
-  const body = wanted === "disable" ? { disabled: true } : wanted === "enable" ? { disabled: false } : fieldsOf(ctx, false);
+  const body =
+    wanted === "disable"
+      ? { disabled: true }
+      : wanted === "enable"
+        ? { disabled: false }
+        : fieldsOf(ctx, false);
   const { name, disabled } = await ctx.call<KeyView>(
     "PATCH /v1/keys/{index}",
     { params: { index: ctx.params["index"]! }, body },
     { if_match: ctx.form.text("fingerprint") },
   );
-  return { to: "/console/settings#keys", notice: { kind: "ok", text: disabled ? `The key of ${name} is disabled.` : `The key of ${name} is changed.` } };
+  return {
+    to: "/console/settings#keys",
+    notice: {
+      kind: "ok",
+      text: disabled ? `The key of ${name} is disabled.` : `The key of ${name} is changed.`,
+    },
+  };
 }
 
 async function remove(ctx: Ctx): Promise<Answer> {

@@ -2,7 +2,7 @@
 import { EVENT_NAMES, EVENTS } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Ctx } from "../ctx.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import { card, empty, pager } from "../parts/blocks.ts";
 import { input, select } from "../parts/forms.ts";
 import { checked, trail } from "../parts/records.ts";
@@ -22,7 +22,10 @@ export async function ledgerCard(ctx: Ctx): Promise<Html> {
     filters(query),
     html`<div id="records" data-live>${
       items.length === 0
-        ? empty("No record fits", html`<p>Records are never deleted: if it happened, another filter finds it.</p>`)
+        ? empty(
+            "No record fits",
+            html`<p>Records are never deleted: if it happened, another filter finds it.</p>`,
+          )
         : trail(items, { runs: true })
     }${pager("/console/evidence", query, next_cursor)}</div>`,
   );

@@ -4,7 +4,7 @@ import type { FoundRun } from "../../app/run-search.ts";
 import type { ApprovalView } from "../../model/approval.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { DECISIONS, type DecisionName, type Hour } from "../hour-counts.ts";
-import { html, type Html, type Part } from "../html.ts";
+import { type Html, html, type Part } from "../html.ts";
 import { card, command, empty, pageHead } from "../parts/blocks.ts";
 import { hoursChart, legend } from "../parts/charts.ts";
 import { hashText, runLink } from "../parts/ids.ts";
@@ -75,7 +75,12 @@ function tiles(
   const oldest = open[0];
   const { last } = ctx.checkup;
   return [
-    tile("Calls in 24 hours", calls.toLocaleString("en"), refused === 0 ? "none blocked" : `${refused} blocked`, "/console/runs"),
+    tile(
+      "Calls in 24 hours",
+      calls.toLocaleString("en"),
+      refused === 0 ? "none blocked" : `${refused} blocked`,
+      "/console/runs",
+    ),
     tile(
       "Waiting for approval",
       open.length.toLocaleString("en"),
@@ -86,7 +91,9 @@ function tiles(
     tile(
       "Alerts",
       String(alerts.length),
-      alerts.length === 0 ? "all quiet" : (alerts.find(({ severity }) => severity === "critical") ?? alerts[0]!).title,
+      alerts.length === 0
+        ? "all quiet"
+        : (alerts.find(({ severity }) => severity === "critical") ?? alerts[0]!).title,
       "/console/alerts",
       alerts.length > 0 ? "bad" : "",
     ),
@@ -105,9 +112,12 @@ function tiles(
 }
 
 function waitingCard(open: readonly ApprovalView[], now: number): Html {
-  const items = open.slice(0, FEW).map(
-    (one) => html`<li><a class="item" href="/console/approvals#${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
-  );
+  const items = open
+    .slice(0, FEW)
+    .map(
+      (one) =>
+        html`<li><a class="item" href="/console/approvals#${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
+    );
   return card(
     { title: "Waiting for a person", aside: html`<a href="/console/approvals">Decide</a>` },
     items.length === 0
@@ -117,13 +127,19 @@ function waitingCard(open: readonly ApprovalView[], now: number): Html {
 }
 
 function attentionCard(alerts: readonly Alert[], runs: readonly FoundRun[], now: number): Html {
-  const told = alerts.slice(0, FEW).map(
-    (one) => html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${one.message}</span></a></li>`,
-  );
+  const told = alerts
+    .slice(0, FEW)
+    .map(
+      (one) =>
+        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${one.message}</span></a></li>`,
+    );
   const known = new Set(alerts.map(({ run_id }) => run_id));
   const others = runs
     .filter(({ run_id }) => !known.has(run_id))
-    .map((run) => html`<li><span class="item"><span class="item-main">${mark("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${ago(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${plural(run.unresolved, "unknown outcome")}</span></span></li>`);
+    .map(
+      (run) =>
+        html`<li><span class="item"><span class="item-main">${mark("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${ago(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${plural(run.unresolved, "unknown outcome")}</span></span></li>`,
+    );
   return card(
     { title: "Needs attention", aside: html`<a href="/console/runs?attention=1">Runs</a>` },
     told.length + others.length === 0

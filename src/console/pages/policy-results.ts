@@ -1,10 +1,10 @@
 /** What came of trying a policy: its problems, its own tests, what it changes, and what history would have been under it. */
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
-import { html, type Html, nothing, type Part } from "../html.ts";
+import type { DiffLine } from "../diff.ts";
+import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, empty, notice, table } from "../parts/blocks.ts";
 import { runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark } from "../parts/marks.ts";
-import type { DiffLine } from "../diff.ts";
 import type { Checked } from "./policy-text.ts";
 
 export type { SimulationReport };
@@ -21,7 +21,11 @@ export function checkedCards(checked: Checked): Html {
   return html`${notice(
     failed === 0 ? "ok" : "warn",
     html`<p class="said">The policy is valid: ${plural(checked.policy.doc.rules?.length ?? 0, "rule")}. ${
-      checked.tests.length === 0 ? "It carries no tests." : failed === 0 ? `${plural(checked.tests.length, "test")} passed.` : `${plural(failed, "test")} of ${checked.tests.length} failed.`
+      checked.tests.length === 0
+        ? "It carries no tests."
+        : failed === 0
+          ? `${plural(checked.tests.length, "test")} passed.`
+          : `${plural(failed, "test")} of ${checked.tests.length} failed.`
     }</p>`,
   )}<div class="columns">${testsCard(checked)}${diffCard(checked.diff)}</div>`;
 }
@@ -30,7 +34,10 @@ function testsCard({ tests }: Extract<Checked, { ok: true }>): Html {
   return card(
     { title: "Its tests" },
     tests.length === 0
-      ? empty("No tests", html`<p>Add <code>tests:</code> with a name, an input and what you expect; they run here, in <code>svc policy test</code>, and before publishing.</p>`)
+      ? empty(
+          "No tests",
+          html`<p>Add <code>tests:</code> with a name, an input and what you expect; they run here, in <code>svc policy test</code>, and before publishing.</p>`,
+        )
       : html`<ul class="tests">${tests.map(({ name, ok, expected, got }) => html`<li>${ok ? mark("good", "ok") : mark("bad", "FAIL")} ${name}${ok ? null : html` <span class="soft">expected ${expected}, got ${got}</span>`}</li>`)}</ul>`,
   );
 }
@@ -60,32 +67,49 @@ const MOST_LISTED = 100;
 
 export function simulationCards(report: SimulationReport): Html {
   const { summary } = report;
-  const counts = GROUPS.map(([key, label, tone]) => html`<li>${mark(summary[key] === 0 ? "quiet" : tone, String(summary[key]))} ${label.toLowerCase()}</li>`);
+  const counts = GROUPS.map(
+    ([key, label, tone]) =>
+      html`<li>${mark(summary[key] === 0 ? "quiet" : tone, String(summary[key]))} ${label.toLowerCase()}</li>`,
+  );
   const body =
     summary.calls === 0
-      ? empty("No captured calls in the last 7 days", html`<p>Captured calls expire; new ones are kept from now on.</p>`)
+      ? empty(
+          "No captured calls in the last 7 days",
+          html`<p>Captured calls expire; new ones are kept from now on.</p>`,
+        )
       : html`<ul class="counts"><li>${mark("info", summary.calls.toLocaleString("en"))} captured calls of ${plural(summary.runs, "run")}</li><li>${mark("quiet", summary.unchanged.toLocaleString("en"))} decided the same</li>${counts}</ul>
 ${report.changes.length === 0 ? null : table("Changes by cause", ["Change", "Because of", "Calls", "Runs", "Tools", "Reason"], report.changes.map(changeRow))}`;
   return html`${card({ title: "Simulation of the last 7 days", id: "simulation" }, body, report.notes.length === 0 ? nothing : notice("info", bullets(report.notes)))}${GROUPS.map(([key, label]) => group(label, report[key]))}`;
 }
 
 function changeRow({ change, by, calls, runs, tools, reason }: SimulationReport["changes"][number]): Part[] {
-  return [change.replaceAll("_", " "), by.join(", ") || "no single cause", String(calls), String(runs), tools.map((tool) => html`<code>${tool}</code> `), reason ?? ""];
+  return [
+    change.replaceAll("_", " "),
+    by.join(", ") || "no single cause",
+    String(calls),
+    String(runs),
+    tools.map((tool) => html`<code>${tool}</code> `),
+    reason ?? "",
+  ];
 }
 
 function group(label: string, calls: readonly SimulatedCall[]): Html {
   if (calls.length === 0) return nothing;
-  const rows = calls.slice(0, MOST_LISTED).map((call) => [
-    runLink(call.run_id),
-    call.step === null ? "" : String(call.step),
-    html`<code>${call.tool}</code>`,
-    rulingMark(call.old.decision),
-    rulingMark(call.new.decision),
-    bullets(call.new.reasons.length > 0 ? call.new.reasons : call.old.reasons),
-  ]);
+  const rows = calls
+    .slice(0, MOST_LISTED)
+    .map((call) => [
+      runLink(call.run_id),
+      call.step === null ? "" : String(call.step),
+      html`<code>${call.tool}</code>`,
+      rulingMark(call.old.decision),
+      rulingMark(call.new.decision),
+      bullets(call.new.reasons.length > 0 ? call.new.reasons : call.old.reasons),
+    ]);
   return card(
     { title: label },
     table(label, ["Run", "Step", "Tool", "Was", "Would be", "Reasons"], rows),
-    calls.length > MOST_LISTED ? html`<p class="soft">The first ${MOST_LISTED}; <code>svc simulate --json</code> lists all.</p>` : nothing,
+    calls.length > MOST_LISTED
+      ? html`<p class="soft">The first ${MOST_LISTED}; <code>svc simulate --json</code> lists all.</p>`
+      : nothing,
   );
 }

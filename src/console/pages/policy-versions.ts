@@ -1,6 +1,6 @@
 /** Policy versions of the registry: drafts, the one in force, and those before it. */
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, empty, table } from "../parts/blocks.ts";
 import { button, form } from "../parts/forms.ts";
 import { hashText } from "../parts/ids.ts";
@@ -25,18 +25,23 @@ export async function versionsCard(ctx: Ctx): Promise<Html> {
   return card(
     { title: "Versions", id: "versions" },
     policies.length === 0
-      ? empty("No version was published yet", html`<p>Publish a draft above; an admin puts it in force, and every activation stands on the ledger.</p>`)
+      ? empty(
+          "No version was published yet",
+          html`<p>Publish a draft above; an admin puts it in force, and every activation stands on the ledger.</p>`,
+        )
       : table(
           "Policy versions",
           ["Version", "State", "Hash", "By", "Note", "Action"],
-          policies.toReversed().map((one) => [
-            one.version,
-            mark(STATUS[one.status], one.status),
-            hashText(one.hash, "the version's hash", 8),
-            one.created_by ?? "",
-            one.note ?? "",
-            may && one.status !== "active" ? activateForm(ctx, one.version) : "",
-          ]),
+          policies
+            .toReversed()
+            .map((one) => [
+              one.version,
+              mark(STATUS[one.status], one.status),
+              hashText(one.hash, "the version's hash", 8),
+              one.created_by ?? "",
+              one.note ?? "",
+              may && one.status !== "active" ? activateForm(ctx, one.version) : "",
+            ]),
         ),
   );
 }

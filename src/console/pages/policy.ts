@@ -3,12 +3,12 @@ import { invalid } from "../../kernel/errors.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import type { MatchDoc, RuleDoc } from "../../model/policy/schema.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
-import { html, type Html, nothing, type Part } from "../html.ts";
+import { type Html, html, nothing, type Part } from "../html.ts";
 import { card, empty, facts, pageHead, table } from "../parts/blocks.ts";
 import { button, form, input, textarea } from "../parts/forms.ts";
 import { hashText } from "../parts/ids.ts";
 import { plural, rulingMark } from "../parts/marks.ts";
-import { checkedCards, simulationCards, type SimulationReport } from "./policy-results.ts";
+import { checkedCards, type SimulationReport, simulationCards } from "./policy-results.ts";
 import { activeText, checkPolicy } from "./policy-text.ts";
 import { activateRoute, versionsCard } from "./policy-versions.ts";
 import { reportOf } from "./replay.ts";
@@ -39,9 +39,13 @@ function benchCard(ctx: Ctx, text: string): Html {
       ctx,
       { action: "/console/policy#results", class: "form bench" },
       textarea({ label: "Policy (YAML)", name: "yaml", value: text, rows: 18, mono: true, required: true }),
-      may_publish ? input({ label: "Note for the draft", name: "note", maxlength: 4_000, hint: "Only for publishing." }) : nothing,
+      may_publish
+        ? input({ label: "Note for the draft", name: "note", maxlength: 4_000, hint: "Only for publishing." })
+        : nothing,
       html`<div class="actions">${button("Check, test and compare", "primary", html` name="do" value="check"`)}${
-        may_simulate ? button("Simulate the last 7 days", "plain", html` name="do" value="simulate"`) : nothing
+        may_simulate
+          ? button("Simulate the last 7 days", "plain", html` name="do" value="simulate"`)
+          : nothing
       }${may_publish ? button("Publish as draft", "plain", html` name="do" value="publish"`) : nothing}</div>`,
     ),
     may_simulate ? nothing : simulationHint(ctx),
@@ -61,18 +65,32 @@ async function work(ctx: Ctx): Promise<Answer> {
   if (wanted === "simulate") ctx.demand("POST /v1/simulate");
   if (wanted === "publish") {
     const note = ctx.form.optional("note");
-    const { version, tests } = await ctx.call<{ version: string; tests: { passed: number } }>("POST /v1/registry/policy", {
-      body: { yaml: text, ...(note === undefined ? {} : { note }) },
-    });
-    return { to: "/console/policy#versions", notice: { kind: "ok", text: `Version ${version} is published as a draft; ${plural(tests.passed, "test")} passed. An admin can put it in force.` } };
+    const { version, tests } = await ctx.call<{ version: string; tests: { passed: number } }>(
+      "POST /v1/registry/policy",
+      {
+        body: { yaml: text, ...(note === undefined ? {} : { note }) },
+      },
+    );
+    return {
+      to: "/console/policy#versions",
+      notice: {
+        kind: "ok",
+        text: `Version ${version} is published as a draft; ${plural(tests.passed, "test")} passed. An admin can put it in force.`,
+      },
+    };
   }
   const checked = checkPolicy(ctx.app, text);
   let results = checkedCards(checked);
   if (wanted === "simulate" && checked.ok) {
-    const report = reportOf<SimulationReport>(await ctx.call("POST /v1/simulate", { body: { policy: text, since: "7d" } }));
+    const report = reportOf<SimulationReport>(
+      await ctx.call("POST /v1/simulate", { body: { policy: text, since: "7d" } }),
+    );
     results = html`${simulationCards(report)}${results}`;
   }
-  return { page: await draw(ctx, text, html`<div id="results" tabindex="-1">${results}</div>`), status: checked.ok ? 200 : 400 };
+  return {
+    page: await draw(ctx, text, html`<div id="results" tabindex="-1">${results}</div>`),
+    status: checked.ok ? 200 : 400,
+  };
 }
 
 function inForceCard({ doc, hash }: Policy): Html {
@@ -80,18 +98,58 @@ function inForceCard({ doc, hash }: Policy): Html {
   return card(
     { title: "In force", id: "in-force", aside: hashText(hash, "the policy's hash") },
     rules.length === 0
-      ? empty("No rules are in force", html`<p>Whatever manifests, scopes and halts allow is allowed. Start with one of the policies in <code>examples/policies</code>.</p>`)
+      ? empty(
+          "No rules are in force",
+          html`<p>Whatever manifests, scopes and halts allow is allowed. Start with one of the policies in <code>examples/policies</code>.</p>`,
+        )
       : table("Rules in force", ["Rule", "For", "When", "Action", "Reason"], rules.map(ruleRow)),
     facts(
       [
-        ["Content checks", list(Object.entries(doc.content ?? {}).map(([name, value]) => `${name} ${value}`))],
-        ["Risk", doc.risk === undefined ? none() : list([limitWords("approval at", doc.risk.require_approval_at), limitWords("deny at", doc.risk.deny_at)].filter((one) => one !== null), "scored only")],
-        ["Limits", list((doc.limits ?? []).map(({ id, max, per, window }) => `${id}: ${max} per ${per} in ${window}`))],
-        ["Budgets", list((doc.budgets ?? []).map(({ id, max, per, window, path }) => `${id}: ${path} up to ${max} per ${per} in ${window}`))],
-        ["Windows", list((doc.windows ?? []).map(({ id, hours, days, tz }) => `${id}: ${[days?.join(" "), hours, tz ?? "UTC"].filter(Boolean).join(", ")}`))],
+        [
+          "Content checks",
+          list(Object.entries(doc.content ?? {}).map(([name, value]) => `${name} ${value}`)),
+        ],
+        [
+          "Risk",
+          doc.risk === undefined
+            ? none()
+            : list(
+                [
+                  limitWords("approval at", doc.risk.require_approval_at),
+                  limitWords("deny at", doc.risk.deny_at),
+                ].filter((one) => one !== null),
+                "scored only",
+              ),
+        ],
+        [
+          "Limits",
+          list((doc.limits ?? []).map(({ id, max, per, window }) => `${id}: ${max} per ${per} in ${window}`)),
+        ],
+        [
+          "Budgets",
+          list(
+            (doc.budgets ?? []).map(
+              ({ id, max, per, window, path }) => `${id}: ${path} up to ${max} per ${per} in ${window}`,
+            ),
+          ),
+        ],
+        [
+          "Windows",
+          list(
+            (doc.windows ?? []).map(
+              ({ id, hours, days, tz }) =>
+                `${id}: ${[days?.join(" "), hours, tz ?? "UTC"].filter(Boolean).join(", ")}`,
+            ),
+          ),
+        ],
         ["Freezes", list((doc.freezes ?? []).map(({ id, from, to }) => `${id}: ${from} to ${to}`))],
         ["Four eyes", doc.approvals?.four_eyes === true ? "nobody decides their own request" : none()],
-        ["Retention", doc.retention === undefined ? "nothing is ever deleted" : `${doc.retention.default_days} days by default`],
+        [
+          "Retention",
+          doc.retention === undefined
+            ? "nothing is ever deleted"
+            : `${doc.retention.default_days} days by default`,
+        ],
         ["Own tests", plural(doc.tests?.length ?? 0, "test")],
       ],
       "wide",
@@ -101,14 +159,20 @@ function inForceCard({ doc, hash }: Policy): Html {
 
 const none = (): Html => html`<span class="soft">none</span>`;
 const list = (items: readonly Part[], otherwise = "none"): Part =>
-  items.length === 0 ? html`<span class="soft">${otherwise}</span>` : html`${items.map((item) => html`<span class="part">${item}</span>`)}`;
-const limitWords = (label: string, value: number | undefined): string | null => (value === undefined ? null : `${label} ${value}`);
+  items.length === 0
+    ? html`<span class="soft">${otherwise}</span>`
+    : html`${items.map((item) => html`<span class="part">${item}</span>`)}`;
+const limitWords = (label: string, value: number | undefined): string | null =>
+  value === undefined ? null : `${label} ${value}`;
 
 function ruleRow({ id, match, when, action, reason }: RuleDoc): Part[] {
   return [
     html`<code>${id}</code>`,
     matchWords(match),
-    (when ?? []).map(({ path, op, value }) => html`<span class="part"><code>${path} ${op}${value === undefined ? "" : ` ${JSON.stringify(value)}`}</code></span>`),
+    (when ?? []).map(
+      ({ path, op, value }) =>
+        html`<span class="part"><code>${path} ${op}${value === undefined ? "" : ` ${JSON.stringify(value)}`}</code></span>`,
+    ),
     rulingMark(action),
     reason ?? "",
   ];
@@ -117,5 +181,8 @@ function ruleRow({ id, match, when, action, reason }: RuleDoc): Part[] {
 function matchWords(match: MatchDoc | undefined): Part {
   const parts = Object.entries(match ?? {});
   if (parts.length === 0) return html`<span class="soft">every call</span>`;
-  return parts.map(([name, glob]) => html`<span class="part">${name === "tool" ? null : html`<span class="soft">${name} </span>`}<code>${glob}</code></span>`);
+  return parts.map(
+    ([name, glob]) =>
+      html`<span class="part">${name === "tool" ? null : html`<span class="soft">${name} </span>`}<code>${glob}</code></span>`,
+  );
 }

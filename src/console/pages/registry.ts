@@ -1,7 +1,7 @@
 /** The registry of manifests: publishing a draft, approving it, retiring it. */
 import type { Manifest } from "../../model/manifest/types.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
 import { button, disclosed, form, textarea } from "../parts/forms.ts";
 import { lifecycleMark } from "../parts/marks.ts";
@@ -59,7 +59,14 @@ export async function registryCard(ctx: Ctx): Promise<Html> {
           form(
             ctx,
             { action: "/console/registry/manifests" },
-            textarea({ label: "Manifest (YAML)", name: "yaml", rows: 10, mono: true, required: true, value: SAMPLE }),
+            textarea({
+              label: "Manifest (YAML)",
+              name: "yaml",
+              rows: 10,
+              mono: true,
+              required: true,
+              value: SAMPLE,
+            }),
             button("Publish as draft", "primary"),
           ),
         )
@@ -68,7 +75,10 @@ export async function registryCard(ctx: Ctx): Promise<Html> {
 }
 
 /** What an admin may do with this version. */
-export function moveForms(ctx: Ctx, { tool, version, lifecycle }: Pick<Manifest, "tool" | "version" | "lifecycle">): Html {
+export function moveForms(
+  ctx: Ctx,
+  { tool, version, lifecycle }: Pick<Manifest, "tool" | "version" | "lifecycle">,
+): Html {
   if (!ctx.may("POST /v1/registry/manifests/{tool}/approve")) return nothing;
   const to = (verb: string) => `/console/registry/manifests/${encodeURIComponent(tool)}/${verb}`;
   const hidden = html`<input type="hidden" name="version" value="${version}">`;
@@ -83,14 +93,29 @@ async function publish(ctx: Ctx): Promise<Answer> {
   const { tool, version } = await ctx.call<Entry>("POST /v1/registry/manifests", {
     body: { yaml: ctx.form.document("yaml") },
   });
-  return { to: "/console/tools#registry", notice: { kind: "ok", text: `Draft ${version} of ${tool} is published; it counts once an admin approves it.` } };
+  return {
+    to: "/console/tools#registry",
+    notice: {
+      kind: "ok",
+      text: `Draft ${version} of ${tool} is published; it counts once an admin approves it.`,
+    },
+  };
 }
 
 async function move(ctx: Ctx, verb: "approve" | "deprecate"): Promise<Answer> {
   const version = ctx.form.optional("version");
-  const { tool, lifecycle, version: moved } = await ctx.call<Entry>(
-    verb === "approve" ? "POST /v1/registry/manifests/{tool}/approve" : "POST /v1/registry/manifests/{tool}/deprecate",
+  const {
+    tool,
+    lifecycle,
+    version: moved,
+  } = await ctx.call<Entry>(
+    verb === "approve"
+      ? "POST /v1/registry/manifests/{tool}/approve"
+      : "POST /v1/registry/manifests/{tool}/deprecate",
     { params: { tool: ctx.params["tool"]! }, body: version === undefined ? {} : { version } },
   );
-  return { to: `/console/tools/${encodeURIComponent(tool)}`, notice: { kind: "ok", text: `Version ${moved} of ${tool} is ${lifecycle} now.` } };
+  return {
+    to: `/console/tools/${encodeURIComponent(tool)}`,
+    notice: { kind: "ok", text: `Version ${moved} of ${tool} is ${lifecycle} now.` },
+  };
 }

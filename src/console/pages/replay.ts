@@ -4,7 +4,7 @@ import { type Json, parseJson } from "../../kernel/json.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { ReplayDifference, ReplayReport } from "../../sandbox/replay.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, pageHead, table } from "../parts/blocks.ts";
 import { button, form, input, select } from "../parts/forms.ts";
 import { runLink, runPath } from "../parts/ids.ts";
@@ -19,7 +19,9 @@ export function replayCard(ctx: Ctx, run: RunView): Html {
   const choices = [
     ["", "every call"],
     ...run.steps.slice(0, 200).map(({ step, tool }) => [`step:${step}`, `step ${step}, ${tool}`] as const),
-    ...[...new Set(run.steps.map(({ tool }) => tool))].map((tool) => [`tool:${tool}`, `every ${tool}`] as const),
+    ...[...new Set(run.steps.map(({ tool }) => tool))].map(
+      (tool) => [`tool:${tool}`, `every ${tool}`] as const,
+    ),
   ] as const;
   return card(
     { title: "Replay", id: "replay" },
@@ -74,10 +76,20 @@ export function reportOf<T>(answer: unknown): T {
 function differencesCard({ differences, variant }: ReplayReport): Html {
   const changed = variant.filter((call) => call.changed).length;
   return card(
-    { title: "What would differ", aside: mark(differences.length === 0 ? "good" : "warn", plural(differences.length, "difference")) },
+    {
+      title: "What would differ",
+      aside: mark(differences.length === 0 ? "good" : "warn", plural(differences.length, "difference")),
+    },
     differences.length === 0
-      ? empty("No decision would differ", html`<p>${plural(changed, "call was", "calls were")} changed, and everything would have been decided and undone as it was.</p>`)
-      : table("Differences", ["Step", "Tool", "As recorded", "With the change", "Why"], differences.map(differenceRow)),
+      ? empty(
+          "No decision would differ",
+          html`<p>${plural(changed, "call was", "calls were")} changed, and everything would have been decided and undone as it was.</p>`,
+        )
+      : table(
+          "Differences",
+          ["Step", "Tool", "As recorded", "With the change", "Why"],
+          differences.map(differenceRow),
+        ),
   );
 }
 
@@ -94,7 +106,10 @@ function differenceRow({ step, tool, baseline, variant }: ReplayDifference) {
 function planSide(title: string, plan: RollbackPlan): Html {
   const count = (kind: string) => plan.actions.filter((action) => action.kind === kind).length;
   return card(
-    { title, aside: plan.fully_reversible ? mark("good", "fully reversible") : mark("bad", "not fully reversible") },
+    {
+      title,
+      aside: plan.fully_reversible ? mark("good", "fully reversible") : mark("bad", "not fully reversible"),
+    },
     facts([
       ["Will be undone", String(count("compensate"))],
       ["Cannot be undone", String(count("unrecoverable"))],
@@ -107,13 +122,22 @@ function planSide(title: string, plan: RollbackPlan): Html {
 const MOST_CALLS = 200;
 
 function callsCard({ baseline, variant }: ReplayReport): Html {
-  const rows = variant.slice(0, MOST_CALLS).map((call, i) => [
-    call.step === null ? "refused" : String(call.step),
-    html`<code>${call.tool}</code>${call.changed ? html` ${mark("info", "changed")}` : null}`,
-    rulingMark(call.recorded.decision),
-    rulingMark(baseline[i]?.decision ?? call.recorded.decision),
-    rulingMark(call.decision),
-    bullets([...call.reasons, ...call.notes.map((note) => html`<span class="soft">${note}</span>`)]),
-  ]);
-  return card({ title: "Every call" }, table("Every call", ["Step", "Tool", "Recorded", "Replayed", "With the change", "Reasons and notes"], rows));
+  const rows = variant
+    .slice(0, MOST_CALLS)
+    .map((call, i) => [
+      call.step === null ? "refused" : String(call.step),
+      html`<code>${call.tool}</code>${call.changed ? html` ${mark("info", "changed")}` : null}`,
+      rulingMark(call.recorded.decision),
+      rulingMark(baseline[i]?.decision ?? call.recorded.decision),
+      rulingMark(call.decision),
+      bullets([...call.reasons, ...call.notes.map((note) => html`<span class="soft">${note}</span>`)]),
+    ]);
+  return card(
+    { title: "Every call" },
+    table(
+      "Every call",
+      ["Step", "Tool", "Recorded", "Replayed", "With the change", "Reasons and notes"],
+      rows,
+    ),
+  );
 }

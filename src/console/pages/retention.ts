@@ -1,8 +1,9 @@
 /** Retention: what is due, shown first and deleted only when somebody says so twice. */
-import type { ApplyReport } from "../../retention/apply.ts";
+
 import { invalid } from "../../kernel/errors.ts";
+import type { ApplyReport } from "../../retention/apply.ts";
 import type { Ctx } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, notice } from "../parts/blocks.ts";
 import { button, form, input } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
@@ -15,7 +16,10 @@ export function retentionCard(ctx: Ctx, result: Html | null): Html {
   if (retention === null || !ctx.has("GET /v1/retention/plan")) {
     return card(
       { title: "Retention", id: "retention" },
-      empty("No retention settings", html`<p>Without a <code>retention</code> section in the policy nothing is ever deleted. Add <code>retention: {default_days: 365}</code> to let old runs go; the ledger stays in any case.</p>`),
+      empty(
+        "No retention settings",
+        html`<p>Without a <code>retention</code> section in the policy nothing is ever deleted. Add <code>retention: {default_days: 365}</code> to let old runs go; the ledger stays in any case.</p>`,
+      ),
     );
   }
   return card(
@@ -25,15 +29,28 @@ export function retentionCard(ctx: Ctx, result: Html | null): Html {
     facts([
       ["Kept by default", plural(retention.default_days, "day")],
       ["Further rules", plural(retention.rules?.length ?? 0, "rule")],
-      ["Archives", ctx.app.signing === null ? "need a signing key" : "signed bundles, in a folder that you name"],
+      [
+        "Archives",
+        ctx.app.signing === null ? "need a signing key" : "signed bundles, in a folder that you name",
+      ],
     ]),
     retentionForms(ctx),
   );
 }
 
 function retentionForms(ctx: Ctx): Html {
-  const days = () => input({ label: "Instead of the policy's days", name: "days", type: "number", hint: "empty: as the policy says" });
-  const dry = form(ctx, { action: "/console/settings/retention" }, html`<div class="row">${days()}<button type="submit" name="do" value="dry" class="primary">Dry run</button></div>`);
+  const days = () =>
+    input({
+      label: "Instead of the policy's days",
+      name: "days",
+      type: "number",
+      hint: "empty: as the policy says",
+    });
+  const dry = form(
+    ctx,
+    { action: "/console/settings/retention" },
+    html`<div class="row">${days()}<button type="submit" name="do" value="dry" class="primary">Dry run</button></div>`,
+  );
   if (!ctx.may("POST /v1/retention/apply")) return html`${dry}<p class="soft">Applying it is for admins.</p>`;
   const real = form(
     ctx,
@@ -60,13 +77,18 @@ export async function workRetention(ctx: Ctx): Promise<Html> {
   const text = ctx.form.optional("days");
   if (text !== undefined && !/^[1-9]\d{0,4}$/.test(text)) throw invalid("days: a whole number of days");
   if (ctx.form.text("do") === "dry") {
-    const { runs } = await ctx.call<{ runs: PlannedRun[] }>("GET /v1/retention/plan", { query: text === undefined ? {} : { days: text } });
+    const { runs } = await ctx.call<{ runs: PlannedRun[] }>("GET /v1/retention/plan", {
+      query: text === undefined ? {} : { days: text },
+    });
     return dryResult(runs);
   }
   ctx.demandConfirmed("POST /v1/retention/apply");
   const archive_dir = ctx.form.optional("archive_dir");
   const report = await ctx.call<ApplyReport>("POST /v1/retention/apply", {
-    body: { ...(text === undefined ? {} : { days: Number(text) }), ...(archive_dir === undefined ? {} : { archive_dir }) },
+    body: {
+      ...(text === undefined ? {} : { days: Number(text) }),
+      ...(archive_dir === undefined ? {} : { archive_dir }),
+    },
   });
   return appliedResult(report);
 }
@@ -74,14 +96,19 @@ export async function workRetention(ctx: Ctx): Promise<Html> {
 function dryResult(runs: readonly PlannedRun[]): Html {
   const due = runs.filter(({ decision }) => decision.startsWith("due"));
   const held = runs.filter(({ decision }) => decision.startsWith("HELD"));
-  const lines = [...due, ...held].slice(0, MOST_LISTED).map(
-    (one) => html`${runLink(one.run_id)} <span class="soft">${one.age_days} days old, kept for ${one.keep_days}:</span> ${one.decision}`,
-  );
+  const lines = [...due, ...held]
+    .slice(0, MOST_LISTED)
+    .map(
+      (one) =>
+        html`${runLink(one.run_id)} <span class="soft">${one.age_days} days old, kept for ${one.keep_days}:</span> ${one.decision}`,
+    );
   return notice(
     "info",
     html`<p class="said">Dry run: ${plural(due.length, "run is", "runs are")} due, ${held.length} held, ${runs.length - due.length - held.length} kept. Nothing was deleted.</p>`,
     bullets(lines),
-    due.length + held.length > MOST_LISTED ? html`<p class="soft">The first ${MOST_LISTED} are shown.</p>` : nothing,
+    due.length + held.length > MOST_LISTED
+      ? html`<p class="soft">The first ${MOST_LISTED} are shown.</p>`
+      : nothing,
   );
 }
 
@@ -90,6 +117,8 @@ function appliedResult({ deleted, kept, archived }: ApplyReport): Html {
     deleted.length > 0 ? "warn" : "info",
     html`<p class="said">Deleted ${plural(deleted.length, "run")}${archived.length === 0 ? "" : `, each archived first in ${plural(archived.length, "file")}`}.</p>`,
     bullets(deleted.slice(0, MOST_LISTED).map((run_id) => runLink(run_id))),
-    kept.length === 0 ? nothing : html`<p class="soft">Left alone:</p>${bullets(kept.slice(0, MOST_LISTED).map(({ run_id, reason }) => html`${runLink(run_id)} ${reason}`))}`,
+    kept.length === 0
+      ? nothing
+      : html`<p class="soft">Left alone:</p>${bullets(kept.slice(0, MOST_LISTED).map(({ run_id, reason }) => html`${runLink(run_id)} ${reason}`))}`,
   );
 }

@@ -1,6 +1,7 @@
 /** Everything that a run's page shows, read in one go. */
-import type { ApprovalView } from "../../model/approval.ts";
+
 import { SvcError } from "../../kernel/errors.ts";
+import type { ApprovalView } from "../../model/approval.ts";
 import type { Mode, StepStatus } from "../../model/run.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";

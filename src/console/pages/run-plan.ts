@@ -3,7 +3,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
-import { html, type Html, nothing, type Part } from "../html.ts";
+import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, command, facts, notice } from "../parts/blocks.ts";
 import { button, checkbox, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
@@ -33,20 +33,30 @@ function honest({ actions }: RollbackPlan): Html {
   const gone = of("unrecoverable");
   const unknown = of("unresolved");
   const held = of("defer");
-  const residue = actions.flatMap((action) => (action.kind === "compensate" ? action.residue.map((what) => ({ ...action, what })) : []));
+  const residue = actions.flatMap((action) =>
+    action.kind === "compensate" ? action.residue.map((what) => ({ ...action, what })) : [],
+  );
   const lines: Part[] = [];
   if (gone.length > 0) lines.push(html`<b>Cannot be undone:</b> ${steps(gone)}.`);
-  if (unknown.length > 0) lines.push(html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve them first; the service does not guess.`);
-  if (held.length > 0) lines.push(html`<b>Has to wait:</b> ${steps(held)}, because what depends on it still stands.`);
+  if (unknown.length > 0)
+    lines.push(
+      html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve them first; the service does not guess.`,
+    );
+  if (held.length > 0)
+    lines.push(html`<b>Has to wait:</b> ${steps(held)}, because what depends on it still stands.`);
   const told = lines.length === 0 ? nothing : notice("warn", bullets(lines));
   const stays =
     residue.length === 0
       ? nothing
-      : html`<p class="soft">Even a complete rollback leaves:</p>${bullets(residue.map(({ what, step }) => html`${what} <span class="soft">(step ${step})</span>`), "residue")}`;
+      : html`<p class="soft">Even a complete rollback leaves:</p>${bullets(
+          residue.map(({ what, step }) => html`${what} <span class="soft">(step ${step})</span>`),
+          "residue",
+        )}`;
   return html`${told}${stays}`;
 }
 
-const steps = (actions: readonly PlanAction[]): string => actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
+const steps = (actions: readonly PlanAction[]): string =>
+  actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
 
 function actionItem(action: PlanAction): Html {
   const more: Part[] = [];
@@ -80,7 +90,12 @@ function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {
       verb: "Roll back",
     },
     html`<div class="row">${input({ label: "Tries for each step", name: "retries", type: "number", value: String(LIMITS.rollback_retries.default), hint: "1 to 10" })}</div>`,
-    asking === 0 ? nothing : checkbox("approve_compensations", `Approve ${plural(asking, "undo that needs", "undos that need")} an approval`),
+    asking === 0
+      ? nothing
+      : checkbox(
+          "approve_compensations",
+          `Approve ${plural(asking, "undo that needs", "undos that need")} an approval`,
+        ),
     button("Roll back", "danger"),
   );
 }
@@ -93,7 +108,10 @@ const STATES: Record<JobView["state"], [Tone, string]> = {
 
 function jobBlock(ctx: Ctx, job: JobView): Html {
   const now = ctx.app.core.env.now();
-  const [tone, word] = job.state === "done" && job.report?.complete === false ? (["warn", "done, not complete"] as const) : STATES[job.state];
+  const [tone, word] =
+    job.state === "done" && job.report?.complete === false
+      ? (["warn", "done, not complete"] as const)
+      : STATES[job.state];
   return html`<div class="job">${facts([
     ["State", mark(tone, word)],
     ["By", job.by],
@@ -128,5 +146,7 @@ function reportBlock(report: RollbackReport): Html {
 }
 
 function describe(item: { step: number; error: string } | { step: number; blocked_by: number[] }): string {
-  return "error" in item ? `step ${item.step}: ${item.error}` : `step ${item.step} behind ${item.blocked_by.join(", ")}`;
+  return "error" in item
+    ? `step ${item.step}: ${item.error}`
+    : `step ${item.step} behind ${item.blocked_by.join(", ")}`;
 }

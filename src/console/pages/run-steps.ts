@@ -1,7 +1,7 @@
 /** The steps of a run as a timeline, with what each depends on and, where nobody knows its outcome, a way to say it. */
 import { UNKNOWN } from "../../model/run.ts";
 import type { Ctx } from "../ctx.ts";
-import { html, type Html, joined, nothing } from "../html.ts";
+import { type Html, html, joined, nothing } from "../html.ts";
 import { card, empty } from "../parts/blocks.ts";
 import { type ArcNode, dependencyArcs } from "../parts/charts.ts";
 import { button, disclosed, form, input, select, textarea } from "../parts/forms.ts";
@@ -20,15 +20,27 @@ export function stepsCard(ctx: Ctx, run: RunView): Html {
   return card(
     { title: "Steps", id: "steps", live: true },
     run.steps.length === 0
-      ? empty("No call was accepted yet", html`<p>Refused calls have no step; they stand in the event trail below.</p>`)
+      ? empty(
+          "No call was accepted yet",
+          html`<p>Refused calls have no step; they stand in the event trail below.</p>`,
+        )
       : html`${arcs(run.steps)}<ol class="timeline" start="${from}">${shown.map((step) => stepItem(ctx, run, step, needed.get(step.step) ?? []))}</ol>${stepPages(run, from)}`,
   );
 }
 
 function arcs(steps: readonly StepView[]): Html {
-  if (steps.length < 2 || steps.length > MOST_ARCS || steps.every(({ depends_on }) => depends_on.length === 0))
+  if (
+    steps.length < 2 ||
+    steps.length > MOST_ARCS ||
+    steps.every(({ depends_on }) => depends_on.length === 0)
+  )
     return nothing;
-  const nodes: ArcNode[] = steps.map(({ step, tool, status, depends_on }) => ({ step, tool, depends_on, tone: stepTone(status) }));
+  const nodes: ArcNode[] = steps.map(({ step, tool, status, depends_on }) => ({
+    step,
+    tool,
+    depends_on,
+    tone: stepTone(status),
+  }));
   return html`<div class="arcs-frame">${dependencyArcs(nodes)}</div>`;
 }
 
@@ -39,7 +51,11 @@ function neededBy(steps: readonly StepView[]): Map<number, number[]> {
   return map;
 }
 
-const stepLinks = (steps: readonly number[]) => joined(steps.map((step) => html`<a href="#step-${step}">${step}</a>`), ", ");
+const stepLinks = (steps: readonly number[]) =>
+  joined(
+    steps.map((step) => html`<a href="#step-${step}">${step}</a>`),
+    ", ",
+  );
 
 function stepItem(ctx: Ctx, run: RunView, step: StepView, needed: readonly number[]): Html {
   const unknown = UNKNOWN.has(step.status);
@@ -52,7 +68,9 @@ ${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
   }${step.compensation_tool === null ? null : html`<span>undone by <code>${step.compensation_tool}</code></span>`}${
     step.manifest_version === null ? null : html`<span>manifest ${step.manifest_version}</span>`
   }<span>arguments ${hashText(step.args_hash, "the hash of the arguments", 8)}</span>${
-    step.result_hash === null ? null : html`<span>result ${hashText(step.result_hash, "the hash of the result", 8)}</span>`
+    step.result_hash === null
+      ? null
+      : html`<span>result ${hashText(step.result_hash, "the hash of the result", 8)}</span>`
   }</p>
 ${unknown && ctx.may("POST /v1/runs/{id}/steps/{n}/resolve") ? resolveForm(ctx, run.run_id, step) : nothing}
 </li>`;
@@ -92,6 +110,8 @@ function stepPages({ run_id, steps }: RunView, from: number): Html {
   if (steps.length <= STEPS_PAGE) return nothing;
   const at = (start: number) => `/console/runs/${encodeURIComponent(run_id)}?steps=${start}#steps`;
   return html`<nav class="pager" aria-label="Steps">${from > 0 ? html`<a class="button" href="${at(Math.max(0, from - STEPS_PAGE))}">Earlier</a>` : null}<span class="soft">${from} to ${Math.min(from + STEPS_PAGE, steps.length) - 1} of ${steps.length}</span>${
-    from + STEPS_PAGE < steps.length ? html`<a class="button" href="${at(from + STEPS_PAGE)}">Later</a>` : null
+    from + STEPS_PAGE < steps.length
+      ? html`<a class="button" href="${at(from + STEPS_PAGE)}">Later</a>`
+      : null
   }</nav>`;
 }

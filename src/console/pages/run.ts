@@ -2,14 +2,14 @@
 import { invalid } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, empty, facts, notice, pageHead, table } from "../parts/blocks.ts";
 import { copyButton, hashText, runPath } from "../parts/ids.ts";
 import { approvalMark, mark, plural } from "../parts/marks.ts";
 import { trail } from "../parts/records.ts";
 import { when } from "../parts/time.ts";
 import { replayCard } from "./replay.ts";
-import { readRunFacts, type RunFacts, type RunView, TRAIL_PAGE } from "./run-data.ts";
+import { type RunFacts, type RunView, readRunFacts, TRAIL_PAGE } from "./run-data.ts";
 import { planCard } from "./run-plan.ts";
 import { stepsCard } from "./run-steps.ts";
 
@@ -23,11 +23,22 @@ async function runPage(ctx: Ctx): Promise<Answer> {
   const found = await readRunFacts(ctx);
   const { run_id, run } = found;
   const body = html`${pageHead(html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`, run === null ? "Deleted by retention; the ledger keeps its trail." : run.reason, documents(ctx, run_id))}
-${run === null ? purged() : html`${summary(run)}
-<div class="run-columns"><div>${stepsCard(ctx, run)}</div><div>${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div></div>`}
+${
+  run === null
+    ? purged()
+    : html`${summary(run)}
+<div class="run-columns"><div>${stepsCard(ctx, run)}</div><div>${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div></div>`
+}
 ${trailCard(found)}`;
   const here = new URLSearchParams(ctx.query);
-  return { page: { title: `Run ${run_id}`, nav: "runs", body, live: `${runPath(run_id)}${here.size > 0 ? `?${here}` : ""}` } };
+  return {
+    page: {
+      title: `Run ${run_id}`,
+      nav: "runs",
+      body,
+      live: `${runPath(run_id)}${here.size > 0 ? `?${here}` : ""}`,
+    },
+  };
 }
 
 function documents(ctx: Ctx, run_id: string): Html {
@@ -49,8 +60,14 @@ function summary(run: RunView): Html {
       run.tenant === null ? null : ["Tenant", run.tenant],
       run.environment === null ? null : ["Environment", run.environment],
       ["Opened", when(run.created_ms)],
-      ["Steps", html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${mark("warn", `${plural(run.unresolved.length, "outcome")} unknown`)}`}`],
-      ["Permissions", html`<span class="chips">${run.scope.permissions.length === 0 ? "none" : run.scope.permissions.map((one) => html`<code class="chip">${one}</code> `)}</span>`],
+      [
+        "Steps",
+        html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${mark("warn", `${plural(run.unresolved.length, "outcome")} unknown`)}`}`,
+      ],
+      [
+        "Permissions",
+        html`<span class="chips">${run.scope.permissions.length === 0 ? "none" : run.scope.permissions.map((one) => html`<code class="chip">${one}</code> `)}</span>`,
+      ],
       ["Scope seal", hashText(run.scope.seal, "the scope seal")],
     ],
     "bar",
@@ -58,7 +75,10 @@ function summary(run: RunView): Html {
 }
 
 function purged(): Html {
-  return notice("info", html`<p>Retention deleted this run's working data: steps, values and approvals. What happened can still be proved by the trail below; it can no longer be undone from here.</p>`);
+  return notice(
+    "info",
+    html`<p>Retention deleted this run's working data: steps, values and approvals. What happened can still be proved by the trail below; it can no longer be undone from here.</p>`,
+  );
 }
 
 function approvalsCard({ approvals }: RunFacts): Html {
@@ -82,7 +102,12 @@ function trailCard(found: RunFacts): Html {
   const { run_id, trail_from, trail_more } = found;
   const at = (start: number) => `${runPath(run_id)}?trail=${start}#trail`;
   return card(
-    { title: "Event trail", id: "trail", live: true, aside: html`<span class="soft">each hash recomputed as shown</span>` },
+    {
+      title: "Event trail",
+      id: "trail",
+      live: true,
+      aside: html`<span class="soft">each hash recomputed as shown</span>`,
+    },
     found.trail.length === 0
       ? empty("Nothing on the ledger yet", html`<p>Opening a run writes nothing; its first call does.</p>`)
       : trail(found.trail, { runs: false }),
@@ -99,7 +124,9 @@ export function jsonField(ctx: Ctx, name: string): Json | undefined {
   try {
     return parseJson(text);
   } catch {
-    throw invalid(`${name}: is not JSON; write a text in quotes, such as "abc", or an object, such as {"id": 7}`);
+    throw invalid(
+      `${name}: is not JSON; write a text in quotes, such as "abc", or an object, such as {"id": 7}`,
+    );
   }
 }
 
@@ -115,7 +142,10 @@ async function resolve(ctx: Ctx): Promise<Answer> {
       ...(result === undefined ? {} : { result }),
     },
   });
-  return { to: `${runPath(id)}#step-${n}`, notice: { kind: "ok", text: `Step ${answer.step} is ${answer.status} now, on your word.` } };
+  return {
+    to: `${runPath(id)}#step-${n}`,
+    notice: { kind: "ok", text: `Step ${answer.step} is ${answer.status} now, on your word.` },
+  };
 }
 
 async function rollback(ctx: Ctx): Promise<Answer> {
@@ -130,5 +160,8 @@ async function rollback(ctx: Ctx): Promise<Answer> {
       approve_compensations: ctx.form.checked("approve_compensations"),
     },
   });
-  return { to: `${runPath(id)}#rollback`, notice: { kind: "ok", text: "The rollback has begun. Its progress stands below." } };
+  return {
+    to: `${runPath(id)}#rollback`,
+    notice: { kind: "ok", text: "The rollback has begun. Its progress stands below." },
+  };
 }

@@ -2,7 +2,7 @@
 import type { FoundRun } from "../../app/run-search.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
 import { input, select } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
@@ -25,7 +25,9 @@ async function runs(ctx: Ctx): Promise<Answer> {
   const query: Record<string, string> = {};
   for (const name of FIELDS) if (ctx.query[name] !== undefined) query[name] = ctx.query[name];
   if (query["attention"] !== undefined) query["attention"] = "1";
-  const found = await ctx.call<{ runs: FoundRun[]; next_cursor: string | null }>("GET /v1/search/runs", { query });
+  const found = await ctx.call<{ runs: FoundRun[]; next_cursor: string | null }>("GET /v1/search/runs", {
+    query,
+  });
   const filtered = Object.keys(query).length > 0;
   const now = ctx.app.core.env.now();
   const waiting = new Set((await openApprovals(ctx)).map(({ run_id }) => run_id));
@@ -58,7 +60,9 @@ export function runsTable(runs: readonly FoundRun[], now: number, waiting: Reado
 function runState(run: FoundRun, waits: boolean): Html {
   if (run.attention) return mark("warn", "needs attention");
   if (waits) return mark("info", "waits for approval");
-  return run.unresolved > 0 ? mark("info", `${plural(run.unresolved, "step")} open`) : html`<span class="soft">settled</span>`;
+  return run.unresolved > 0
+    ? mark("info", `${plural(run.unresolved, "step")} open`)
+    : html`<span class="soft">settled</span>`;
 }
 
 function attentionToggle(query: Record<string, string>): Html {
@@ -82,7 +86,10 @@ ${query["attention"] === "1" ? html`<input type="hidden" name="attention" value=
 
 function noRuns(filtered: boolean): Html {
   return filtered
-    ? empty("No run fits", html`<p>Take a filter away, or look further back. A run that retention deleted is found on the <a href="/console/evidence#ledger">ledger</a> only.</p>`)
+    ? empty(
+        "No run fits",
+        html`<p>Take a filter away, or look further back. A run that retention deleted is found on the <a href="/console/evidence#ledger">ledger</a> only.</p>`,
+      )
     : empty(
         "No agent has opened a run yet",
         html`<p>An agent opens one with <code>POST /v1/runs</code> and the permissions that it will need; every call it makes then stands here.</p>`,

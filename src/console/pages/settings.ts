@@ -1,6 +1,6 @@
 /** The Settings page: who is told, what leaves this machine, what is kept and for how long, and who holds keys. */
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import { card, facts, pageHead } from "../parts/blocks.ts";
 import { mark } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
@@ -36,7 +36,11 @@ ${await keysCard(ctx, results.keys ?? null)}`;
 function egressCard(ctx: Ctx): Html {
   const { in_force, sentences } = ctx.app.egress.describe();
   return card(
-    { title: "Egress", id: "egress", aside: in_force ? mark("good", "rules in force") : mark("quiet", "no rules of your own") },
+    {
+      title: "Egress",
+      id: "egress",
+      aside: in_force ? mark("good", "rules in force") : mark("quiet", "no rules of your own"),
+    },
     html`<p>${in_force ? "Egress rules are in force: what leaves this server is held to them." : "No egress rules are in force: this server may reach any host."}</p>`,
     html`<ul class="list">${sentences.map((one) => html`<li>${one}</li>`)}</ul>`,
     html`<p class="soft">They cover notifications, anchors, traces, remote manifests, the OIDC issuer and gateway upstreams. A refusal is logged and never changes a decision.</p>`,
@@ -54,11 +58,29 @@ function serviceCard(ctx: Ctx): Html {
       ["Store", core.store.kind],
       ["Running for", span(core.env.now() - ctx.app.started_ms)],
       ["Console", ctx.mode === "open" ? html`open, as ${ctx.principal.name}` : "login"],
-      ["Capture", capture.enabled ? html`${mark("info", "on")} kept for ${span(capture.ttl_ms)}, personal data ${capture.redact_pii ? "redacted" : "kept"}` : mark("quiet", "off")],
-      ["Signing key", ctx.app.signing === null ? mark("quiet", "none") : html`<code>${ctx.app.signing.key_id}</code>`],
-      ["Rollback jobs", ctx.app.jobTools === null ? html`${mark("quiet", "off")} <span class="soft">SVC_COMPENSATOR_CMD is not set</span>` : mark("good", "on")],
+      [
+        "Capture",
+        capture.enabled
+          ? html`${mark("info", "on")} kept for ${span(capture.ttl_ms)}, personal data ${capture.redact_pii ? "redacted" : "kept"}`
+          : mark("quiet", "off"),
+      ],
+      [
+        "Signing key",
+        ctx.app.signing === null ? mark("quiet", "none") : html`<code>${ctx.app.signing.key_id}</code>`,
+      ],
+      [
+        "Rollback jobs",
+        ctx.app.jobTools === null
+          ? html`${mark("quiet", "off")} <span class="soft">SVC_COMPENSATOR_CMD is not set</span>`
+          : mark("good", "on"),
+      ],
       ["OIDC", settings.oidc.issuer ?? html`<span class="soft">no issuer</span>`],
-      ["Config file", settings.meta.file === null ? html`<span class="soft">none</span>` : html`<code>${settings.meta.file}</code>`],
+      [
+        "Config file",
+        settings.meta.file === null
+          ? html`<span class="soft">none</span>`
+          : html`<code>${settings.meta.file}</code>`,
+      ],
     ]),
   );
 }

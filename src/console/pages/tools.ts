@@ -1,9 +1,9 @@
 /** The Tools page: what is registered, what each tool does to the world, who owns it, how often it is called. */
 import type { Connector } from "../../app/app.ts";
-import { compareVersions } from "../../model/manifest/version.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
+import { compareVersions } from "../../model/manifest/version.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, command, empty, pageHead, table } from "../parts/blocks.ts";
 import { input } from "../parts/forms.ts";
 import { effectMark, lifecycleMark, mark, plural } from "../parts/marks.ts";
@@ -16,24 +16,50 @@ async function tools(ctx: Ctx): Promise<Answer> {
   const { manifests } = ctx.app.core.rules();
   const names = [...new Set(manifests.all.map(({ tool }) => tool))].sort();
   const q = ctx.query["q"]?.toLowerCase() ?? "";
-  const shown = names.map((name) => manifests.active(name)!).filter((manifest) => textOf(manifest).includes(q));
+  const shown = names
+    .map((name) => manifests.active(name)!)
+    .filter((manifest) => textOf(manifest).includes(q));
   const { calls } = await ctx.counts.lastDay(ctx.app.core.env.now());
-  const unknown = [...calls.keys()].filter((tool) => manifests.active(tool) === undefined && tool.toLowerCase().includes(q)).sort();
+  const unknown = [...calls.keys()]
+    .filter((tool) => manifests.active(tool) === undefined && tool.toLowerCase().includes(q))
+    .sort();
   const body = html`${pageHead("Tools", `${plural(names.length, "tool")} with a manifest. A call to any other is blocked, unless its run only observes.`)}
 <form method="get" action="/console/tools" class="filters" role="search">${input({ label: "Search", name: "q", type: "search", value: ctx.query["q"] ?? "", placeholder: "tool, owner, permission or data class", class: "wide" })}<button type="submit" class="primary">Search</button></form>
 ${card({ title: "Registered", id: "tools", live: true }, shown.length === 0 ? none(q !== "") : toolsTable(shown, calls, manifests.all))}
-${unknown.length === 0 ? null : card({ title: "Called without a manifest" }, html`<p class="soft">In the last 24 hours. Nobody has said what these do, so nobody can judge or undo them.</p>`, table("Tools without a manifest", ["Tool", "Calls"], unknown.map((tool) => [toolLink(tool), String(calls.get(tool))])))}
+${
+  unknown.length === 0
+    ? null
+    : card(
+        { title: "Called without a manifest" },
+        html`<p class="soft">In the last 24 hours. Nobody has said what these do, so nobody can judge or undo them.</p>`,
+        table(
+          "Tools without a manifest",
+          ["Tool", "Calls"],
+          unknown.map((tool) => [toolLink(tool), String(calls.get(tool))]),
+        ),
+      )
+}
 ${await connectorsCard(ctx)}
 ${await registryCard(ctx)}`;
-  return { page: { title: "Tools", nav: "tools", body, live: `/console/tools?${new URLSearchParams(ctx.query)}` } };
+  return {
+    page: { title: "Tools", nav: "tools", body, live: `/console/tools?${new URLSearchParams(ctx.query)}` },
+  };
 }
 
 /** The tool servers behind a gateway; a standalone server has none. */
 async function connectorsCard(ctx: Ctx): Promise<Html> {
   const { connectors } = await ctx.call<{ connectors: Connector[] }>("GET /v1/connectors");
   if (connectors.length === 0) return nothing;
-  const rows = connectors.map(({ name, transport, ok, tools }) => [name, transport, ok ? mark("good", "connected") : mark("bad", "down"), String(tools)]);
-  return card({ title: "Tool servers", id: "connectors", live: true }, table("Tool servers", ["Name", "Transport", "State", "Tools"], rows));
+  const rows = connectors.map(({ name, transport, ok, tools }) => [
+    name,
+    transport,
+    ok ? mark("good", "connected") : mark("bad", "down"),
+    String(tools),
+  ]);
+  return card(
+    { title: "Tool servers", id: "connectors", live: true },
+    table("Tool servers", ["Name", "Transport", "State", "Tools"], rows),
+  );
 }
 
 const textOf = ({ tool, owner, permission, risk }: Manifest): string =>
@@ -43,12 +69,18 @@ export function toolLink(tool: string): Html {
   return html`<a href="/console/tools/${encodeURIComponent(tool)}"><code>${tool}</code></a>`;
 }
 
-function toolsTable(shown: readonly Manifest[], calls: ReadonlyMap<string, number>, all: readonly Manifest[]): Html {
+function toolsTable(
+  shown: readonly Manifest[],
+  calls: ReadonlyMap<string, number>,
+  all: readonly Manifest[],
+): Html {
   return table(
     "Registered tools",
     ["Tool", "Effect", "Undo", "Permission", "Owner", "Data", "Version", "Calls, 24 h"],
     shown.map((manifest) => {
-      const versions = all.filter(({ tool }) => tool === manifest.tool).sort((a, b) => compareVersions(b.version, a.version));
+      const versions = all
+        .filter(({ tool }) => tool === manifest.tool)
+        .sort((a, b) => compareVersions(b.version, a.version));
       return [
         toolLink(manifest.tool),
         effectMark(manifest.effect),

@@ -1,5 +1,5 @@
 /** The blocks that pages are built of: cards, facts, tables, empty states. */
-import { html, type Html, nothing, type Part } from "../html.ts";
+import { type Html, html, nothing, type Part } from "../html.ts";
 
 interface CardOptions {
   title: string;
@@ -48,7 +48,9 @@ export function notice(kind: "ok" | "warn" | "bad" | "info", ...body: Part[]): H
 }
 
 export function bullets(items: readonly Part[], kind = ""): Html {
-  return items.length === 0 ? nothing : html`<ul class="list ${kind}">${items.map((item) => html`<li>${item}</li>`)}</ul>`;
+  return items.length === 0
+    ? nothing
+    : html`<ul class="list ${kind}">${items.map((item) => html`<li>${item}</li>`)}</ul>`;
 }
 
 /** A command that somebody may want to run, with a copy button beside it. */
@@ -57,7 +59,12 @@ export function command(text: string): Html {
 }
 
 /** Older entries, with everything else of the address kept. */
-export function pager(path: string, query: Record<string, string>, next_cursor: string | null, label = "Older"): Html {
+export function pager(
+  path: string,
+  query: Record<string, string>,
+  next_cursor: string | null,
+  label = "Older",
+): Html {
   if (next_cursor === null && query["cursor"] === undefined) return nothing;
   const { cursor: _, ...rest } = query;
   const first = `${path}?${new URLSearchParams(rest)}`;

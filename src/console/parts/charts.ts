@@ -1,6 +1,6 @@
 /** Small charts, drawn on the server. Every one says in words what it shows. */
 import { DECISIONS, type DecisionName, type Hour } from "../hour-counts.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 import type { Tone } from "./marks.ts";
 import { iso } from "./time.ts";
 
@@ -43,14 +43,17 @@ function bar(hour: Hour, x: number, slot: number, most: number, total: number): 
     y -= height;
     return html`<rect class="d-${name}" x="${(x + slot * 0.14).toFixed(1)}" y="${y.toFixed(1)}" width="${(slot * 0.72).toFixed(1)}" height="${height.toFixed(1)}" rx="1.5"/>`;
   });
-  const words = DECISIONS.filter((name) => hour[name] > 0).map((name) => `${hour[name]} ${DECISION_LABELS[name]}`);
+  const words = DECISIONS.filter((name) => hour[name] > 0).map(
+    (name) => `${hour[name]} ${DECISION_LABELS[name]}`,
+  );
   const title = `from ${iso(hour.from_ms).slice(11, 16)} UTC: ${total === 0 ? "no calls" : words.join(", ")}`;
   return html`<g><title>${title}</title><rect class="hover" x="${x.toFixed(1)}" y="${TOP}" width="${slot.toFixed(1)}" height="${BASE - TOP}"/>${parts}</g>`;
 }
 
 export function legend(totals: Record<DecisionName, number>): Html {
   return html`<ul class="legend">${DECISIONS.map(
-    (name) => html`<li><span class="swatch d-${name}" aria-hidden="true"></span>${DECISION_LABELS[name]} <b>${totals[name].toLocaleString("en")}</b></li>`,
+    (name) =>
+      html`<li><span class="swatch d-${name}" aria-hidden="true"></span>${DECISION_LABELS[name]} <b>${totals[name].toLocaleString("en")}</b></li>`,
   )}</ul>`;
 }
 
@@ -91,7 +94,9 @@ export function dependencyArcs(nodes: readonly ArcNode[]): Html {
       if (from === undefined || to === undefined) continue;
       const radius = (to - from) / 2;
       reach = Math.max(reach, radius);
-      arcs.push(html`<path class="arc" d="M${from} 0 A${radius} ${radius * 0.7} 0 0 1 ${to} 0"><title>step ${step} needs step ${other}</title></path>`);
+      arcs.push(
+        html`<path class="arc" d="M${from} 0 A${radius} ${radius * 0.7} 0 0 1 ${to} 0"><title>step ${step} needs step ${other}</title></path>`,
+      );
     }
   }
   const top = Math.ceil(reach * 0.7) + 6;
@@ -100,6 +105,7 @@ export function dependencyArcs(nodes: readonly ArcNode[]): Html {
     const x = place.get(step)!;
     return html`<a href="#step-${step}"><title>step ${step}: ${tool}</title><circle class="node ${tone}" cx="${x}" cy="0" r="11"/><text class="node-number" x="${x}" y="4" text-anchor="middle">${step}</text></a>`;
   });
-  const words = arcs.length === 0 ? "No step depends on another." : `${nodes.length} steps and what they depend on.`;
+  const words =
+    arcs.length === 0 ? "No step depends on another." : `${nodes.length} steps and what they depend on.`;
   return html`<svg class="arcs" viewBox="0 ${-top} ${width} ${top + 14}" width="${width}" height="${top + 14}" role="group" aria-label="${words}">${arcs}${points}</svg>`;
 }

@@ -1,6 +1,6 @@
 /** Forms. Every form that posts is made here, and so carries the field that binds it to the session. */
 import type { Ctx } from "../ctx.ts";
-import { html, type Html, nothing, type Part, Verbatim } from "../html.ts";
+import { type Html, html, nothing, type Part, Verbatim } from "../html.ts";
 
 export interface FormOptions {
   action: string;
@@ -85,7 +85,11 @@ export function checkbox(name: string, label: Part, on = false, form?: string): 
   return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
 }
 
-export function button(label: string, kind: "primary" | "good" | "danger" | "plain" = "plain", extra: Html = nothing): Html {
+export function button(
+  label: string,
+  kind: "primary" | "good" | "danger" | "plain" = "plain",
+  extra: Html = nothing,
+): Html {
   return html`<button type="submit" class="${kind}"${extra}>${label}</button>`;
 }
 

@@ -1,5 +1,5 @@
 /** Ids and hashes: short enough to read, whole on hover and under the copy button, and drawn for comparing by eye. */
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 
 export function copyButton(text: string, what: string): Html {
   return html`<button type="button" class="copy js-only" data-copy="${text}" aria-label="Copy ${what}" title="Copy ${what}"></button>`;
@@ -33,7 +33,10 @@ const STRIPES = 16;
  * and the shade of each stripe come from one byte.
  */
 export function ribbon(hash: string): Html {
-  const bytes = Array.from({ length: STRIPES }, (_, i) => Number.parseInt(hash.slice(2 * i, 2 * i + 2), 16) || 0);
+  const bytes = Array.from(
+    { length: STRIPES },
+    (_, i) => Number.parseInt(hash.slice(2 * i, 2 * i + 2), 16) || 0,
+  );
   const stripes = bytes.map((byte, i) => {
     const height = 4 + (byte >> 5) * 1.7;
     return html`<rect class="r${byte & 7}" x="${i * 3}" y="${(16 - height).toFixed(1)}" width="2.2" height="${height.toFixed(1)}"/>`;

@@ -3,7 +3,7 @@ import type { ApprovalStatus } from "../../model/approval.ts";
 import type { Effect, Lifecycle } from "../../model/manifest/types.ts";
 import type { StepStatus } from "../../model/run.ts";
 import type { PlanKind } from "../../rollback/plan.ts";
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 
 export type Tone = "good" | "bad" | "warn" | "info" | "quiet";
 

@@ -4,7 +4,7 @@ import { sha256Hex } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import { EVENTS, isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { html, type Html, nothing } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { hashText, runLink } from "./ids.ts";
 import { mark, type Tone } from "./marks.ts";
 import { when } from "./time.ts";

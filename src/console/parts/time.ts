@@ -1,5 +1,5 @@
 /** Times. The server writes them in UTC; the page's script puts them into the reader's zone, the exact one on hover. */
-import { html, type Html } from "../html.ts";
+import { type Html, html } from "../html.ts";
 
 const MINUTE = 60_000;
 const HOUR = 3_600_000;

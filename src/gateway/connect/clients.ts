@@ -59,7 +59,9 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     format: "json",
     member: "mcpServers",
     entry: (target) =>
-      "command" in target ? { type: "stdio", ...target } : { type: "http", ...target, headers: bearer(`\${${KEY_VARIABLE}}`) },
+      "command" in target
+        ? { type: "stdio", ...target }
+        : { type: "http", ...target, headers: bearer(`\${${KEY_VARIABLE}}`) },
     then: "start claude in this folder and approve the server when it asks",
   },
   cursor: {
@@ -68,7 +70,8 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     user: ({ home }) => join(home, ".cursor", "mcp.json"),
     format: "json",
     member: "mcpServers",
-    entry: (target) => ("command" in target ? { ...target } : { ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) }),
+    entry: (target) =>
+      "command" in target ? { ...target } : { ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) },
     then: "enable the server under Cursor Settings, MCP",
   },
   vscode: {
@@ -78,7 +81,9 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     format: "json",
     member: "servers",
     entry: (target) =>
-      "command" in target ? { type: "stdio", ...target } : { type: "http", ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) },
+      "command" in target
+        ? { type: "stdio", ...target }
+        : { type: "http", ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) },
     then: "run MCP: List Servers and start it",
   },
   codex: {
@@ -87,7 +92,8 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     user: ({ home }) => join(home, ".codex", "config.toml"),
     format: "toml",
     member: "mcp_servers",
-    entry: (target) => ("command" in target ? { ...target } : { ...target, bearer_token_env_var: KEY_VARIABLE }),
+    entry: (target) =>
+      "command" in target ? { ...target } : { ...target, bearer_token_env_var: KEY_VARIABLE },
     then: "start codex; codex mcp list shows it",
   },
 };

@@ -23,11 +23,15 @@ function inJson(text: string, { member, name, entry }: Edit): string {
   try {
     config = text.trim() === "" ? {} : JSON.parse(text);
   } catch {
-    throw invalid("the file is not plain JSON (it may hold comments); use --print and paste the entry by hand");
+    throw invalid(
+      "the file is not plain JSON (it may hold comments); use --print and paste the entry by hand",
+    );
   }
-  if (typeof config !== "object" || config === null || Array.isArray(config)) throw invalid("the file does not hold a JSON object");
+  if (typeof config !== "object" || config === null || Array.isArray(config))
+    throw invalid("the file does not hold a JSON object");
   const servers = (config as Record<string, unknown>)[member] ?? {};
-  if (typeof servers !== "object" || servers === null || Array.isArray(servers)) throw invalid(`${member} in the file is not an object`);
+  if (typeof servers !== "object" || servers === null || Array.isArray(servers))
+    throw invalid(`${member} in the file is not an object`);
   const next = { ...config, [member]: { ...servers, [name]: entry } };
   return `${JSON.stringify(next, null, indentOf(text))}\n`;
 }
@@ -39,7 +43,9 @@ function indentOf(text: string): string | number {
 /** Replaces the server's table, or adds it at the end. */
 function inToml(text: string, { member, name, entry }: Edit): string {
   const lines = text.split("\n");
-  const header = new RegExp(`^\\s*\\[\\s*${member}\\s*\\.\\s*"?${escape(name)}"?\\s*(?:\\.[^\\]]*)?\\]\\s*(?:#.*)?$`);
+  const header = new RegExp(
+    `^\\s*\\[\\s*${member}\\s*\\.\\s*"?${escape(name)}"?\\s*(?:\\.[^\\]]*)?\\]\\s*(?:#.*)?$`,
+  );
   const kept: string[] = [];
   let inside = false;
   for (const line of lines) {

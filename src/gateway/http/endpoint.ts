@@ -2,6 +2,8 @@
  * An MCP endpoint over HTTP, for every revision: older ones with a session, the newer one without. Who is
  * asking, from where, and for which run is settled here, before any message is looked at.
  */
+
+import { toNodeHandler } from "@modelcontextprotocol/node";
 import {
   type AuthInfo,
   classifyInboundRequest,
@@ -11,7 +13,6 @@ import {
   PROTOCOL_VERSION_META_KEY,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from "@modelcontextprotocol/server";
-import { toNodeHandler } from "@modelcontextprotocol/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Authenticated } from "../../auth/authenticate.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
@@ -22,7 +23,7 @@ import type { BoundRun } from "../runs.ts";
 import { NEWER_ERA } from "../upstream/link.ts";
 import type { Guard } from "./guard.ts";
 import { readMessage } from "./session-transport.ts";
-import { type Opened, type Session, Sessions } from "./sessions.ts";
+import type { Opened, Session, Sessions } from "./sessions.ts";
 
 export interface EndpointParts {
   path: string;
@@ -92,7 +93,10 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
   return newer;
 }
 
-async function runOf(parts: EndpointParts, { headers, principal }: FastifyRequest): Promise<BoundRun | undefined> {
+async function runOf(
+  parts: EndpointParts,
+  { headers, principal }: FastifyRequest,
+): Promise<BoundRun | undefined> {
   const id = headers["svc-run-id"];
   if (id === undefined || parts.named === undefined) return undefined;
   return parts.named(principal!, String(id));
@@ -109,7 +113,8 @@ function authOf({ principal: found, body }: FastifyRequest, run: BoundRun | unde
 function isLegacy({ method, headers, body }: FastifyRequest): boolean {
   const single = (name: string) => headers[name] as string | undefined;
   const version = single("mcp-protocol-version");
-  if (single("mcp-method") === undefined && !(version !== undefined && version >= NEWER_ERA) && !claims(body)) return true;
+  if (single("mcp-method") === undefined && !(version !== undefined && version >= NEWER_ERA) && !claims(body))
+    return true;
   const request = {
     httpMethod: method,
     protocolVersionHeader: version,
@@ -118,7 +123,9 @@ function isLegacy({ method, headers, body }: FastifyRequest): boolean {
     body,
   };
   const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
-  return classifyInboundRequest(given as unknown as Parameters<typeof classifyInboundRequest>[0]).kind === "legacy";
+  return (
+    classifyInboundRequest(given as unknown as Parameters<typeof classifyInboundRequest>[0]).kind === "legacy"
+  );
 }
 
 function claims(body: unknown): boolean {
@@ -151,14 +158,19 @@ async function serveOlder(
     const session = messages.some(isInitialize)
       ? await begin(parts, request, messages.length, id, run)
       : continued(parts, request.principal!, id, version);
-    if (batch && session.version() !== BATCHES) throw invalid("batches belong to protocol revision 2025-03-26 alone");
+    if (batch && session.version() !== BATCHES)
+      throw invalid("batches belong to protocol revision 2025-03-26 alone");
     takeOver(reply);
     const extra: MessageExtraInfo = { authInfo: auth };
-    if (session.transport.receive(messages, batch, reply.raw, extra)) return settleCancelled(session, messages);
+    if (session.transport.receive(messages, batch, reply.raw, extra))
+      return settleCancelled(session, messages);
     reply.raw.writeHead(409, { "content-type": "application/json" });
-    return void reply.raw.end(JSON.stringify({ error: "a request with this id is still under way in this session" }));
+    return void reply.raw.end(
+      JSON.stringify({ error: "a request with this id is still under way in this session" }),
+    );
   }
-  if (id === undefined) return reply.code(405).header("allow", "POST").send({ error: "only POST is served without a session" });
+  if (id === undefined)
+    return reply.code(405).header("allow", "POST").send({ error: "only POST is served without a session" });
   const session = continued(parts, request.principal!, id, version);
   if (request.method === "DELETE") {
     await session.server.close();
@@ -177,7 +189,8 @@ function messagesOf(body: Json | undefined) {
   const values = batch ? body : [body];
   const messages = values.map(readMessage);
   if (messages.length === 0 || messages.length > 100) throw invalid("a batch holds 1 to 100 messages");
-  if (messages.some((message) => message === undefined)) throw invalid("the body is not a JSON-RPC 2.0 message");
+  if (messages.some((message) => message === undefined))
+    throw invalid("the body is not a JSON-RPC 2.0 message");
   return { batch, messages: messages.map((message) => message!) };
 }
 
@@ -193,7 +206,8 @@ async function begin(
   run: BoundRun | undefined,
 ): Promise<Session> {
   if (messages > 1) throw invalid("initialize must come alone");
-  if (session !== undefined) throw invalid("this session is already initialized; initialize without Mcp-Session-Id");
+  if (session !== undefined)
+    throw invalid("this session is already initialized; initialize without Mcp-Session-Id");
   const credential = request.credential!;
   return parts.sessions.open(
     request.principal!,
@@ -233,4 +247,3 @@ function acceptsBoth(accept: string | undefined): void {
 function notAcceptable(what: string): SvcError {
   return new SvcError("invalid", `the Accept header must allow ${what}`);
 }
-

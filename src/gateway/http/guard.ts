@@ -20,7 +20,8 @@ export function originGuard({ listen, console_url }: Pick<Settings, "listen" | "
     if (local && !known(asked)) throw forbidden("this Host is not one of this gateway's names");
     if (origin === undefined) return;
     const from = hostnameOf(origin);
-    if (from === null || !(known(from) || (!local && from === asked))) throw forbidden("this Origin is not allowed");
+    if (from === null || !(known(from) || (!local && from === asked)))
+      throw forbidden("this Origin is not allowed");
   };
 }
 

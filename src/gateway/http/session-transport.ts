@@ -70,7 +70,12 @@ export class SessionTransport implements Transport {
   }
 
   /** Takes the messages of one request; false where one of them reuses the id of another that is under way. */
-  receive(messages: readonly JSONRPCMessage[], batch: boolean, response: ServerResponse, extra: MessageExtraInfo): boolean {
+  receive(
+    messages: readonly JSONRPCMessage[],
+    batch: boolean,
+    response: ServerResponse,
+    extra: MessageExtraInfo,
+  ): boolean {
     const ids = messages.flatMap((message) => ("method" in message && "id" in message ? [message.id] : []));
     if (new Set(ids).size !== ids.length || ids.some((id) => this.exchanges.has(id))) return false;
     response.setHeader("mcp-session-id", this.sessionId);
@@ -85,15 +90,28 @@ export class SessionTransport implements Transport {
     return true;
   }
 
-  private async answerDirectly(direct: DirectHandler, id: RequestId, params: JsonObject, extra: MessageExtraInfo): Promise<void> {
+  private async answerDirectly(
+    direct: DirectHandler,
+    id: RequestId,
+    params: JsonObject,
+    extra: MessageExtraInfo,
+  ): Promise<void> {
     const cancellation = new Cancellation();
     this.directCalls.set(id, cancellation);
     let message: JSONRPCMessage;
     try {
-      message = { jsonrpc: "2.0", id, result: await direct(params, { id, auth: extra.authInfo, cancellation }) };
+      message = {
+        jsonrpc: "2.0",
+        id,
+        result: await direct(params, { id, auth: extra.authInfo, cancellation }),
+      };
     } catch (thrown) {
       const { code, message: text, data } = thrown as ProtocolError;
-      message = { jsonrpc: "2.0", id, error: { code, message: text, ...(data === undefined ? {} : { data }) } };
+      message = {
+        jsonrpc: "2.0",
+        id,
+        error: { code, message: text, ...(data === undefined ? {} : { data }) },
+      };
     }
     this.directCalls.delete(id);
     if (!cancellation.cancelled) this.answer(message);
@@ -120,7 +138,8 @@ export class SessionTransport implements Transport {
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if (!("method" in message)) return this.answer(message);
-    const exchange = options?.relatedRequestId === undefined ? undefined : this.exchanges.get(options.relatedRequestId);
+    const exchange =
+      options?.relatedRequestId === undefined ? undefined : this.exchanges.get(options.relatedRequestId);
     if (exchange === undefined) {
       if (this.stream !== null) writeEvent(this.stream, message);
       return;
@@ -207,5 +226,7 @@ export function readMessage(value: Json | undefined): JSONRPCMessage | undefined
     if (params !== undefined && !isJsonObject(params)) return undefined;
     return id === undefined || hasId ? (value as unknown as JSONRPCMessage) : undefined;
   }
-  return hasId && (isJsonObject(result) || isJsonObject(error)) ? (value as unknown as JSONRPCMessage) : undefined;
+  return hasId && (isJsonObject(result) || isJsonObject(error))
+    ? (value as unknown as JSONRPCMessage)
+    : undefined;
 }

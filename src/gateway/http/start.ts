@@ -1,14 +1,14 @@
 /** The gateway as an HTTP server: the two MCP endpoints beside the API, health, readiness and metrics. */
 import type { Service } from "../../app/service.ts";
 import { mountConsole } from "../../console/mount.ts";
+import { type Listening, listen } from "../../http/lifecycle.ts";
+import type { Answered } from "../../http/parts.ts";
+import { createHttpServer } from "../../http/server.ts";
 import { forbidden } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
 import { hasRole, ROLE_MESSAGES } from "../../model/roles.ts";
 import { watchJobs } from "../../rollback/job.ts";
-import { type Listening, listen } from "../../http/lifecycle.ts";
-import type { Answered } from "../../http/parts.ts";
-import { createHttpServer } from "../../http/server.ts";
 import { createRequestLog } from "../../telemetry/request-log.ts";
 import { AgentPeer } from "../agent.ts";
 import { Gateway, type GatewayOptions } from "../gateway.ts";
@@ -24,7 +24,10 @@ export interface RunningGateway extends Listening {
   gateway: Gateway;
 }
 
-export async function startHttpGateway(service: Service, options: GatewayOptions = {}): Promise<RunningGateway> {
+export async function startHttpGateway(
+  service: Service,
+  options: GatewayOptions = {},
+): Promise<RunningGateway> {
   const gateway = new Gateway(service, options);
   try {
     await gateway.start(options.patience_ms);

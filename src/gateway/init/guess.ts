@@ -28,8 +28,13 @@ interface Tool {
   read: ReadName;
 }
 
-export function draftManifests(definitions: readonly { tool: string; name: string; definition: JsonObject }[], prefix: string): Draft[] {
-  const tools = definitions.map(({ tool, name, definition }): Tool => ({ tool, definition, read: readName(name) }));
+export function draftManifests(
+  definitions: readonly { tool: string; name: string; definition: JsonObject }[],
+  prefix: string,
+): Draft[] {
+  const tools = definitions.map(
+    ({ tool, name, definition }): Tool => ({ tool, definition, read: readName(name) }),
+  );
   return tools.map((tool) => draft(tool, tools, prefix));
 }
 
@@ -52,17 +57,22 @@ function effectOf(tool: Tool, undo: boolean): { effect: Effect; why: string } {
   if (hint(tool, "readOnlyHint") === true) return { effect: "read", why: "it says it is read-only" };
   if (undo) return { effect: "compensable", why: "another call looks like its undo" };
   if (isRead(tool)) return { effect: "read", why: `its name says "${verb}"` };
-  if (hint(tool, "destructiveHint") === true) return { effect: "irreversible", why: "it says it is destructive" };
-  if (act === "send") return { effect: "irreversible", why: `its name says "${verb}", and no undo was found` };
+  if (hint(tool, "destructiveHint") === true)
+    return { effect: "irreversible", why: "it says it is destructive" };
+  if (act === "send")
+    return { effect: "irreversible", why: `its name says "${verb}", and no undo was found` };
   if (act === "remove") return { effect: "irreversible", why: `its name says "${verb}"` };
-  if (hint(tool, "idempotentHint") === true) return { effect: "idempotent", why: "it says that repeating it changes nothing" };
+  if (hint(tool, "idempotentHint") === true)
+    return { effect: "idempotent", why: "it says that repeating it changes nothing" };
   return { effect: "irreversible", why: "nothing says that it can be undone; the safe guess" };
 }
 
 /** A name counts as reading only where the tool does not say otherwise. */
 function isRead(tool: Tool): boolean {
   if (hint(tool, "readOnlyHint") === true) return true;
-  return tool.read.act === "read" && hint(tool, "readOnlyHint") !== false && hint(tool, "destructiveHint") !== true;
+  return (
+    tool.read.act === "read" && hint(tool, "readOnlyHint") !== false && hint(tool, "destructiveHint") !== true
+  );
 }
 
 function undoOf(tool: Tool, all: readonly Tool[]): Draft["compensation"] {
@@ -72,7 +82,12 @@ function undoOf(tool: Tool, all: readonly Tool[]): Draft["compensation"] {
   if (undo === undefined) return null;
   const args = argumentsFor(undo, tool);
   if (args === null) return null;
-  return { tool: undo.tool, kind: "compensation", why: `${undo.tool} looks like the undo of ${tool.tool}`, args };
+  return {
+    tool: undo.tool,
+    kind: "compensation",
+    why: `${undo.tool} looks like the undo of ${tool.tool}`,
+    args,
+  };
 }
 
 /** What moves from one place to another moves back with the two exchanged. */

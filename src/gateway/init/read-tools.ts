@@ -27,7 +27,8 @@ export async function readTools(spec: UpstreamSpec, egress: Egress, version: str
 
 /** A short name for an upstream, from its address or its command. */
 export function suggestName(target: { url?: string; words: readonly string[] }): string {
-  const source = target.url === undefined ? commandName(target.words) : new URL(target.url).hostname.split(".").at(-2);
+  const source =
+    target.url === undefined ? commandName(target.words) : new URL(target.url).hostname.split(".").at(-2);
   const name = (source ?? "tools")
     .replace(/^@?[^/]*\//, "")
     .replace(/@[^@]*$/, "")

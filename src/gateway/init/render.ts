@@ -37,10 +37,14 @@ function entry(draft: Draft): string {
     `  effect: ${draft.effect}${" ".repeat(Math.max(1, 14 - draft.effect.length))}# guess: ${oneLine(draft.effect_why)}`,
     `  permission: ${scalar(draft.permission)}`,
   ];
-  if (draft.external) lines.push("  risk: {blast_radius: external}   # guess: it says it reaches the outside world");
+  if (draft.external)
+    lines.push("  risk: {blast_radius: external}   # guess: it says it reaches the outside world");
   const { compensation } = draft;
   if (compensation !== null) {
-    lines.push("  compensation:", `    tool: ${scalar(compensation.tool)}   # guess: ${oneLine(compensation.why)}`);
+    lines.push(
+      "  compensation:",
+      `    tool: ${scalar(compensation.tool)}   # guess: ${oneLine(compensation.why)}`,
+    );
     if (compensation.kind === "inverse") lines.push("    kind: inverse");
     if (compensation.args.length > 0) lines.push("    args:");
     for (const { name, value, why } of compensation.args) {
@@ -97,7 +101,9 @@ export function configText(upstream: UpstreamDraft, files: { manifests: string; 
 function where({ command, args = [], env = {}, url, headers = [] }: UpstreamDraft): string[] {
   if (url !== undefined) {
     if (headers.length === 0) return [`    url: ${JSON.stringify(url)}`];
-    const named = headers.map((name) => `      ${scalar(name)}: \${${variable(name)}}   # set it in the environment`);
+    const named = headers.map(
+      (name) => `      ${scalar(name)}: \${${variable(name)}}   # set it in the environment`,
+    );
     return [`    url: ${JSON.stringify(url)}`, "    headers:", ...named];
   }
   const lines = [`    command: ${scalar(command ?? "")}`];

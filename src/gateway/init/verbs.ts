@@ -4,16 +4,33 @@ export type Act = "read" | "create" | "change" | "remove" | "send";
 
 const VERBS: Record<Act, readonly string[]> = {
   read: [
-    ..."get list read search find query describe show fetch view count check status lookup stat tree head tail".split(" "),
-    ..."info inspect preview validate test ping echo diff compare browse export print summarize explain poll wait".split(" "),
+    ..."get list read search find query describe show fetch view count check status lookup stat tree head tail".split(
+      " ",
+    ),
+    ..."info inspect preview validate test ping echo diff compare browse export print summarize explain poll wait".split(
+      " ",
+    ),
   ],
-  create: "create add insert new open start register upload make mkdir write append enable subscribe attach link grant assign lock".split(" "),
-  change: "update set edit modify patch rename move put replace change configure toggle merge sync restore".split(" "),
-  remove: "delete remove drop destroy purge clear close stop unregister disable unsubscribe detach unlink revoke unassign unlock cancel".split(" "),
-  send: "send email mail notify publish post pay transfer charge refund execute exec run deploy invoke submit call trigger approve".split(" "),
+  create:
+    "create add insert new open start register upload make mkdir write append enable subscribe attach link grant assign lock".split(
+      " ",
+    ),
+  change:
+    "update set edit modify patch rename move put replace change configure toggle merge sync restore".split(
+      " ",
+    ),
+  remove:
+    "delete remove drop destroy purge clear close stop unregister disable unsubscribe detach unlink revoke unassign unlock cancel".split(
+      " ",
+    ),
+  send: "send email mail notify publish post pay transfer charge refund execute exec run deploy invoke submit call trigger approve".split(
+    " ",
+  ),
 };
 
-const ACT_OF = new Map(Object.entries(VERBS).flatMap(([act, verbs]) => verbs.map((verb) => [verb, act as Act] as const)));
+const ACT_OF = new Map(
+  Object.entries(VERBS).flatMap(([act, verbs]) => verbs.map((verb) => [verb, act as Act] as const)),
+);
 
 /** Which verb takes back which. */
 const UNDOES: Record<string, readonly string[]> = {

@@ -14,7 +14,8 @@ const DEFAULT_WAIT_S = 30;
 
 const planRollback = ownTool({
   name: "svc.plan_rollback",
-  description: "Show what undoing a run would do, step by step. Changes nothing. Without run_id: the run of this session.",
+  description:
+    "Show what undoing a run would do, step by step. Changes nothing. Without run_id: the run of this session.",
   role: "agent",
   read_only: true,
   input: z.strictObject({ run_id: runId.optional() }),
@@ -40,7 +41,10 @@ export const previewImpact = ownTool({
   offered: ({ previewImpact }) => previewImpact !== undefined,
   input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
   run: (call, input) =>
-    call.services.previewImpact!(call, { tool: input.tool, arguments: (input.arguments ?? {}) as JsonObject }),
+    call.services.previewImpact!(call, {
+      tool: input.tool,
+      arguments: (input.arguments ?? {}) as JsonObject,
+    }),
 });
 
 const NEXT: Partial<Record<ApprovalDoc["status"], string>> = {
@@ -59,7 +63,11 @@ const awaitApproval = ownTool({
   read_only: true,
   input: z.strictObject({
     approval_id: approvalParams.shape.id,
-    seconds: z.int().min(0).max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`).optional(),
+    seconds: z
+      .int()
+      .min(0)
+      .max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`)
+      .optional(),
   }),
   async run({ services, principal, signal }, { approval_id, seconds = DEFAULT_WAIT_S }) {
     const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;

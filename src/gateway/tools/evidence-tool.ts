@@ -11,7 +11,8 @@ const MAX_CHARS = 8 * 1_048_576;
 
 export const exportEvidence = ownTool({
   name: "svc.export_evidence",
-  description: "Export a signed bundle of a run's records, or of the whole ledger without run_id, for svc verify-bundle.",
+  description:
+    "Export a signed bundle of a run's records, or of the whole ledger without run_id, for svc verify-bundle.",
   role: "auditor",
   read_only: true,
   input: z.strictObject({ run_id: runId.optional() }),
@@ -26,7 +27,11 @@ export const exportEvidence = ownTool({
     const take = (part: string) => {
       parts.push(part);
       size += part.length;
-      if (size > MAX_CHARS) throw new SvcError("too_large", "the bundle is too large for a tool result; use svc bundle or GET /v1/ledger/bundle");
+      if (size > MAX_CHARS)
+        throw new SvcError(
+          "too_large",
+          "the bundle is too large for a tool result; use svc bundle or GET /v1/ledger/bundle",
+        );
     };
     if (run_id !== undefined) take(await runBundle(core.store, run_id, signing, now));
     else for await (const part of ledgerBundle(core.store, signing, now)) take(part);

@@ -13,7 +13,7 @@ import { executeRollback } from "../../rollback/execute.ts";
 import { loadPlan } from "../../rollback/load.ts";
 import { previewImpact } from "./agent-tools.ts";
 import { exportEvidence } from "./evidence-tool.ts";
-import { operate, type OwnTool, ownTool } from "./own-tool.ts";
+import { type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const limit = z.int().min(1).max(LIMITS.page_max).optional();
 const cursor = z.string().max(1_000).optional();
@@ -27,9 +27,18 @@ const listRuns = ownTool({
   description: "List runs, newest first; attention: true for those that a person should look at.",
   role: "auditor",
   read_only: true,
-  input: z.strictObject({ attention: z.boolean().optional(), actor: z.string().max(256).optional(), limit, cursor }),
+  input: z.strictObject({
+    attention: z.boolean().optional(),
+    actor: z.string().max(256).optional(),
+    limit,
+    cursor,
+  }),
   run(call, { attention, actor, ...rest }) {
-    const query = { ...page(rest), ...(attention === true ? { attention: "1" } : {}), ...(actor === undefined ? {} : { actor }) };
+    const query = {
+      ...page(rest),
+      ...(attention === true ? { attention: "1" } : {}),
+      ...(actor === undefined ? {} : { actor }),
+    };
     return operate(call, searchRuns, { query });
   },
 });
@@ -39,9 +48,18 @@ const listApprovalsTool = ownTool({
   description: "List approval requests, newest first; argument names are shown, never values.",
   role: "auditor",
   read_only: true,
-  input: z.strictObject({ status: z.enum(APPROVAL_STATUSES).optional(), run_id: runId.optional(), limit, cursor }),
+  input: z.strictObject({
+    status: z.enum(APPROVAL_STATUSES).optional(),
+    run_id: runId.optional(),
+    limit,
+    cursor,
+  }),
   run(call, { status, run_id, ...rest }) {
-    const query = { ...page(rest), ...(status === undefined ? {} : { status }), ...(run_id === undefined ? {} : { run_id }) };
+    const query = {
+      ...page(rest),
+      ...(status === undefined ? {} : { status }),
+      ...(run_id === undefined ? {} : { run_id }),
+    };
     return operate(call, listApprovals, { query });
   },
 });

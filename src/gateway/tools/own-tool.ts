@@ -21,7 +21,9 @@ export interface ToolServices {
   compensator: Compensator;
   reader: Reader;
   /** What a call would do, where the impact preview is built in. */
-  previewImpact?: ((call: OwnCall, input: { tool: string; arguments: JsonObject }) => Promise<Json>) | undefined;
+  previewImpact?:
+    | ((call: OwnCall, input: { tool: string; arguments: JsonObject }) => Promise<Json>)
+    | undefined;
 }
 
 export interface OwnCall {
@@ -63,7 +65,11 @@ export function definitionOf(tool: OwnTool): JsonObject {
   if (known !== undefined) return known;
   const { name, description, input, read_only } = tool;
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: "input" }) as JsonObject;
-  const annotations = { readOnlyHint: read_only, ...(read_only ? {} : { destructiveHint: true }), openWorldHint: false };
+  const annotations = {
+    readOnlyHint: read_only,
+    ...(read_only ? {} : { destructiveHint: true }),
+    openWorldHint: false,
+  };
   const definition = { name, description, inputSchema, annotations };
   definitions.set(tool, definition);
   return definition;
@@ -79,7 +85,11 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
     return textResult(JSON.stringify(value), value as JsonObject);
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
-    return textResult(error.message, { error: error.message, ...(error.extra as JsonObject | undefined) }, true);
+    return textResult(
+      error.message,
+      { error: error.message, ...(error.extra as JsonObject | undefined) },
+      true,
+    );
   }
 }
 

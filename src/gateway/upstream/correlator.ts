@@ -48,7 +48,9 @@ export class Correlator {
     const id = `${PREFIX}${++this.next}`;
     return new Promise((resolve, reject) => {
       const tellUpstream = (reason: string): void => {
-        send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } }).catch(() => {});
+        send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } }).catch(
+          () => {},
+        );
       };
       const giveUp = (reason: string) => waiting.reject(new SdkError(SdkErrorCode.RequestTimeout, reason));
       let timer = setTimeout(() => {
@@ -77,7 +79,9 @@ export class Correlator {
         },
       };
       this.pending.set(id, waiting);
-      send({ jsonrpc: "2.0", id, method, params }).catch((error: Error) => this.pending.get(id)?.reject(error));
+      send({ jsonrpc: "2.0", id, method, params }).catch((error: Error) =>
+        this.pending.get(id)?.reject(error),
+      );
     });
   }
 

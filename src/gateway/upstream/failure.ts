@@ -2,7 +2,13 @@
  * What a failed request to an upstream means. Only three things can be known: the upstream answered with
  * an error, the request never left, or nobody knows whether it took effect.
  */
-import { ProtocolError, ProtocolErrorCode, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+} from "@modelcontextprotocol/client";
 import { EgressRefused } from "../../egress/refusal.ts";
 import { messageOf } from "../../kernel/errors.ts";
 
@@ -40,7 +46,8 @@ export function failureOf(error: unknown): Failure {
 /** A status of the 400s is a refusal before anything ran; anything else leaves it open. */
 function httpFailure(error: SdkHttpError): Failure {
   const { status } = error;
-  if (status >= 400 && status < 500) return { kind: "not_sent", message: `it refused the request: HTTP ${status}` };
+  if (status >= 400 && status < 500)
+    return { kind: "not_sent", message: `it refused the request: HTTP ${status}` };
   return { kind: "unknown", message: `it answered HTTP ${status}` };
 }
 
@@ -59,5 +66,8 @@ export function isSessionGone(error: unknown): boolean {
 /** A server of the newer era alone says so when it is greeted in the old way. */
 export function wantsNewerEra(error: unknown): boolean {
   if (!(error instanceof ProtocolError)) return false;
-  return error.code === ProtocolErrorCode.UnsupportedProtocolVersion || /unsupported protocol version/i.test(error.message);
+  return (
+    error.code === ProtocolErrorCode.UnsupportedProtocolVersion ||
+    /unsupported protocol version/i.test(error.message)
+  );
 }

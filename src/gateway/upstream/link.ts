@@ -34,7 +34,9 @@ export interface LinkHooks {
   /** Told of what is odd and changes nothing. */
   odd(problem: string): void;
   /** What the upstream asks of its client; without it, every such request is refused. */
-  asked?: ((method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<JsonObject>) | undefined;
+  asked?:
+    | ((method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<JsonObject>)
+    | undefined;
 }
 
 export interface RequestOptions {
@@ -45,7 +47,6 @@ export interface RequestOptions {
   /** Whether input that the tool asks for is got from whoever this connection belongs to. */
   fulfil?: boolean | undefined;
 }
-
 
 export class Link {
   private readonly client: Client;
@@ -119,7 +120,9 @@ export class Link {
       if (this.over) return;
       this.over = true;
       const said = this.transport instanceof ChildTransport ? this.transport.complaint : "";
-      hooks.closed(said === "" ? "the connection was closed" : `the connection was closed: ${said.slice(-500)}`);
+      hooks.closed(
+        said === "" ? "the connection was closed" : `the connection was closed: ${said.slice(-500)}`,
+      );
     };
     // The SDK's own progress handling loses what arrives together with the answer.
     client.setNotificationHandler("notifications/progress", ({ params }) => {
@@ -155,7 +158,8 @@ export class Link {
       ...(prompts?.listChanged ? { promptsListChanged: true as const } : {}),
       ...(resources?.listChanged ? { resourcesListChanged: true as const } : {}),
     };
-    if (Object.keys(filter).length > 0) await client.listen(filter).catch((error: unknown) => odd(messageOf(error)));
+    if (Object.keys(filter).length > 0)
+      await client.listen(filter).catch((error: unknown) => odd(messageOf(error)));
   }
 
   private answerInside(asked: NonNullable<LinkHooks["asked"]>): void {
@@ -167,8 +171,10 @@ export class Link {
     ] as const;
     for (const method of methods) {
       if (method === undefined) continue;
-      client.setRequestHandler(method, ({ params }, { mcpReq }) =>
-        asked(method, params as JsonObject | undefined, mcpReq.signal) as Promise<never>,
+      client.setRequestHandler(
+        method,
+        ({ params }, { mcpReq }) =>
+          asked(method, params as JsonObject | undefined, mcpReq.signal) as Promise<never>,
       );
     }
   }
@@ -228,5 +234,8 @@ export class Link {
 
 function withToken(params: JsonObject, token: string): JsonObject {
   const meta = params["_meta"];
-  return { ...params, _meta: { ...(typeof meta === "object" ? meta : {}), progressToken: token } as JsonObject };
+  return {
+    ...params,
+    _meta: { ...(typeof meta === "object" ? meta : {}), progressToken: token } as JsonObject,
+  };
 }

@@ -94,7 +94,8 @@ function limiter(events: boolean): TransformStream<Uint8Array, Uint8Array> {
     transform(chunk, controller) {
       const cut = events ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).lastIndexOf("\n\n") : -1;
       size = cut < 0 ? size + chunk.length : chunk.length - cut;
-      if (size > MAX_ANSWER_BYTES) controller.error(new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`));
+      if (size > MAX_ANSWER_BYTES)
+        controller.error(new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`));
       else controller.enqueue(chunk);
     },
   });

@@ -96,7 +96,11 @@ export class Upstream {
     let link: Link | null = null;
     try {
       const deps = { ...this.deps, signal: this.stopped.signal };
-      link = await Link.open(this.spec, deps, this.linkHooks(() => link));
+      link = await Link.open(
+        this.spec,
+        deps,
+        this.linkHooks(() => link),
+      );
       if (this.stopped.signal.aborted) return await link.close();
       this.definitions = await this.readTools(link);
       this.link = link;
@@ -184,12 +188,18 @@ export class Upstream {
     if (this.link === null && this.connecting !== null) {
       await atMost(this.deps.env, this.connecting, PATIENCE_MS);
     }
-    if (this.link === null) throw new NotSent(`it is not connected: ${this.complaint ?? "no reason is known"}`);
+    if (this.link === null)
+      throw new NotSent(`it is not connected: ${this.complaint ?? "no reason is known"}`);
     return this.link;
   }
 
   /** A request on the shared connection, or on `own` where the caller has one. */
-  async request(method: string, params: JsonObject, options: RequestOptions, own?: Link): Promise<JsonObject> {
+  async request(
+    method: string,
+    params: JsonObject,
+    options: RequestOptions,
+    own?: Link,
+  ): Promise<JsonObject> {
     const link = own ?? (await this.usable());
     try {
       return await link.request(method, params, options);
@@ -199,7 +209,12 @@ export class Upstream {
         await this.renew(link);
         return (await this.usable()).request(method, params, options);
       }
-      if (own === undefined && options.cancellation?.cancelled !== true && failureOf(error).kind === "unknown") this.examine(link, error);
+      if (
+        own === undefined &&
+        options.cancellation?.cancelled !== true &&
+        failureOf(error).kind === "unknown"
+      )
+        this.examine(link, error);
       throw error;
     }
   }

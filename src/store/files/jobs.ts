@@ -4,6 +4,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
 import { readBase } from "../logged/checkpoint.ts";
 import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
+import { closeDatabase } from "../logged/connection.ts";
 import type { Jobs } from "../logged/helper.ts";
 import { parseJournal, resolveVoids } from "../logged/parse.ts";
 import { checkpointPath, journalName, journalPath } from "./paths.ts";
@@ -14,6 +15,7 @@ export function filesJobs(folder: string): Jobs {
     apply: (generation: number) =>
       applyJournal(db, "files", generation, () => readClosed(folder, generation, readBase(db)!.crc)),
     shrink: () => shrink(db),
+    end: () => closeDatabase(db),
   };
 }
 

@@ -5,8 +5,8 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 
-/** What a store's thread can do, by name. */
-export type Jobs = Record<string, (input: never) => unknown>;
+/** What a store's thread can do, by name; `end` lets go of everything. */
+export type Jobs = Record<string, (input: never) => unknown> & { end(): void };
 
 export interface Helper {
   ask<T>(job: string, input: unknown): Promise<T>;
@@ -31,6 +31,7 @@ export function serveJobs<S>(make: (setting: S) => Jobs): void {
   parentPort!.on("message", ({ id, job, input }: Request) => {
     const reply: Reply = { id };
     try {
+      if (job === "end" && jobs === undefined) return void parentPort!.postMessage(reply);
       jobs ??= make(workerData as S);
       reply.value = jobs[job]!(input as never);
     } catch (error) {
@@ -43,6 +44,8 @@ export function serveJobs<S>(make: (setting: S) => Jobs): void {
 
 /** A thread that has had nothing to do for this long ends, and gives its memory back. */
 const IDLE_MS = 5_000;
+/** How long a thread may take to finish what it is doing when it is to end. */
+const PATIENCE_MS = 10_000;
 /** Its work is short bursts over strings: a small nursery costs it little and saves what it holds. */
 const YOUNG_MB = 8;
 
@@ -53,6 +56,7 @@ export class ThreadHelper implements Helper {
   private worker: Worker | undefined;
   private idle: NodeJS.Timeout | undefined;
   private lastId = 0;
+  private isClosed = false;
 
   constructor(entry: URL, setting: unknown) {
     this.entry = entry;
@@ -72,6 +76,7 @@ export class ThreadHelper implements Helper {
   }
 
   async close(): Promise<void> {
+    this.isClosed = true;
     await this.end();
     this.fail(new SvcError("unavailable", "the store is closed"));
   }
@@ -83,7 +88,7 @@ export class ThreadHelper implements Helper {
       this.waiting.delete(id);
       if (this.waiting.size === 0) {
         worker.unref();
-        this.idle = setTimeout(() => void this.end(), IDLE_MS).unref();
+        if (!this.isClosed) this.idle = setTimeout(() => void this.end(), IDLE_MS).unref();
       }
       if (failure === undefined) waiting?.resolve(value);
       else
@@ -97,11 +102,24 @@ export class ThreadHelper implements Helper {
     return worker;
   }
 
+  /**
+   * The thread is only ended between jobs, with its databases closed: the addon does not survive being
+   * stopped in the middle of a call. One that hangs is left to the end of the process.
+   */
   private async end(): Promise<void> {
     const { worker } = this;
     clearTimeout(this.idle);
+    if (worker === undefined) return;
+    const ended = this.ask("end", undefined).then(
+      () => true,
+      () => false,
+    );
+    const id = this.lastId;
     this.worker = undefined;
-    await worker?.terminate();
+    const isEnded = await Promise.race([ended, after(PATIENCE_MS)]);
+    this.waiting.delete(id);
+    worker.unref();
+    if (isEnded) await worker.terminate();
   }
 
   private lose(worker: Worker, error: Error): void {
@@ -115,6 +133,12 @@ export class ThreadHelper implements Helper {
     this.waiting.clear();
     for (const { reject } of waiting) reject(error);
   }
+}
+
+function after(ms: number): Promise<false> {
+  return new Promise((resolve) => {
+    setTimeout(() => resolve(false), ms).unref();
+  });
 }
 
 /** From source (tests, development) a thread does not inherit the loader that reads TypeScript. */

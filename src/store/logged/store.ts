@@ -165,9 +165,9 @@ export class LoggedStore implements Store {
   }
 
   private async letGo(): Promise<void> {
+    await this.log.close();
     await this.parts.helper.close();
     await this.committer.close();
-    await this.log.close();
   }
 
   private async commit(batch: readonly Pending[], until: number): Promise<void> {

@@ -8,7 +8,7 @@ import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
 import type { UnitBlock } from "../logged/block.ts";
 import { readBase } from "../logged/checkpoint.ts";
 import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
-import { type Database, openDatabase } from "../logged/connection.ts";
+import { closeDatabase, type Database, openDatabase } from "../logged/connection.ts";
 import type { Jobs } from "../logged/helper.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { JournalRow } from "./connections.ts";
@@ -40,6 +40,10 @@ export function sqliteJobs(folder: string): Jobs {
     },
     wal: () => moveWal(ledger),
     flush: () => flush(ledger),
+    end: () => {
+      closeDatabase(state);
+      closeDatabase(ledger);
+    },
   };
 }
 

@@ -49,7 +49,8 @@ export class Browsing {
     page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));
     page.on("console", (message) => {
       // A refused page is a 4xx on purpose; everything else on the console is a fault.
-      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
+      if (message.type() === "error" && !/status of 4\d\d/.test(message.text()))
+        complaints.push(message.text());
     });
     page.on("request", (request) => {
       if (!request.url().startsWith(this.url)) complaints.push(`request to ${request.url()}`);
@@ -58,7 +59,8 @@ export class Browsing {
       page,
       context,
       complaints,
-      open: async (path) => void (await page.goto(`${this.url}/console${path}`, { waitUntil: "domcontentloaded" })),
+      open: async (path) =>
+        void (await page.goto(`${this.url}/console${path}`, { waitUntil: "domcontentloaded" })),
     };
     if (key !== null && known === undefined) {
       await visitor.open("/login");

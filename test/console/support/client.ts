@@ -29,7 +29,10 @@ export class Client {
     const body = new URLSearchParams();
     for (const [name, value] of Object.entries(fields))
       for (const one of Array.isArray(value) ? value : [value]) body.append(name, one);
-    return this.send("POST", path, body.toString(), { "content-type": "application/x-www-form-urlencoded", ...headers });
+    return this.send("POST", path, body.toString(), {
+      "content-type": "application/x-www-form-urlencoded",
+      ...headers,
+    });
   }
 
   /** The same with the CSRF field of this session. */

@@ -18,7 +18,15 @@ export async function localIssuer(env: Env) {
     /** A token for five minutes, of an operator unless told otherwise. */
     token(claims: Record<string, unknown> = {}): Promise<string> {
       const now = Math.floor(env.now() / 1_000);
-      return new SignJWT({ iss: url, aud: "svc", sub: "ann", groups: ["ops"], iat: now, exp: now + 300, ...claims })
+      return new SignJWT({
+        iss: url,
+        aud: "svc",
+        sub: "ann",
+        groups: ["ops"],
+        iat: now,
+        exp: now + 300,
+        ...claims,
+      })
         .setProtectedHeader({ alg: "ES256", kid: "k1" })
         .sign(privateKey);
     },

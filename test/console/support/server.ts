@@ -105,7 +105,8 @@ export async function consoleServer(options: ConsoleOptions = {}): Promise<Conso
     "svc.config.yaml": `manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\n${options.config ?? "console: login\n"}`,
     ...options.files,
   };
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text.replaceAll("$FOLDER", folder), { mode: 0o600 });
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(join(folder, name), text.replaceAll("$FOLDER", folder), { mode: 0o600 });
   const schemas = { "notifications.channels": channelsSchema };
   const settings = loadSettings({ flags: {}, env: options.environment ?? {}, cwd: folder, schemas });
   const logged: string[] = [];
@@ -113,7 +114,10 @@ export async function consoleServer(options: ConsoleOptions = {}): Promise<Conso
     redact: (text) => text,
     sink: lineSink((line) => void logged.push(line)),
   });
-  const app = await openService(settings, options.env ?? systemEnv, { log, store: options.store ?? new MemoryStore() });
+  const app = await openService(settings, options.env ?? systemEnv, {
+    log,
+    store: options.store ?? new MemoryStore(),
+  });
   const http = createHttpServer({
     app,
     metrics: app.metrics,

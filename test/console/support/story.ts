@@ -174,23 +174,57 @@ class Teller {
 
   private async open(key: string, reason: string, id?: string): Promise<string> {
     const run_id = id ?? `${key}-${String(++this.runs).padStart(4, "0")}`;
-    const permissions = ["orders.read", "crm.read", "crm.write", "payments.refund", "inventory.write", "mail.send", "deploy.run"];
+    const permissions = [
+      "orders.read",
+      "crm.read",
+      "crm.write",
+      "payments.refund",
+      "inventory.write",
+      "mail.send",
+      "deploy.run",
+    ];
     const { status, body } = await this.server.api(key, "POST", "/v1/runs", { run_id, permissions, reason });
     if (status !== 201) throw new Error(JSON.stringify(body));
     return run_id;
   }
 
-  private async ask(key: string, run: string, tool: string, args: object, reason: string, depends_on: number[] = []): Promise<Asked> {
-    const { body } = await this.server.api(key, "POST", `/v1/runs/${run}/intents`, { tool, args, reason, depends_on });
+  private async ask(
+    key: string,
+    run: string,
+    tool: string,
+    args: object,
+    reason: string,
+    depends_on: number[] = [],
+  ): Promise<Asked> {
+    const { body } = await this.server.api(key, "POST", `/v1/runs/${run}/intents`, {
+      tool,
+      args,
+      reason,
+      depends_on,
+    });
     return body as Asked;
   }
 
-  private async end(key: string, run: string, step: number, status: string, more: object = {}): Promise<void> {
+  private async end(
+    key: string,
+    run: string,
+    step: number,
+    status: string,
+    more: object = {},
+  ): Promise<void> {
     this.env.setNow(this.env.now() + 200 + Math.floor(this.random() * 900));
     await this.server.api(key, "POST", `/v1/runs/${run}/steps/${step}/outcome`, { status, ...more });
   }
 
-  private async done(key: string, run: string, tool: string, args: object, reason: string, result: object, depends_on: number[] = []) {
+  private async done(
+    key: string,
+    run: string,
+    tool: string,
+    args: object,
+    reason: string,
+    result: object,
+    depends_on: number[] = [],
+  ) {
     const asked = await this.ask(key, run, tool, args, reason, depends_on);
     if (asked.step !== undefined) await this.end(key, run, asked.step, "succeeded", { result });
     return asked.step;
@@ -214,44 +248,153 @@ class Teller {
     const crm = i % 3 === 0;
     const key = crm ? "crm-sync" : "support-bot";
     const run = await this.open(key, crm ? "keep contacts current" : `ticket about order ${order}`);
-    await this.done(key, run, crm ? "crm.get_contact" : "orders.lookup", { id: order }, "look before changing", { found: true });
-    if (crm) await this.done(key, run, "crm.update_contact", { id: order }, "address changed", { revision: 4 });
-    else if (this.random() < 0.5) await this.done(key, run, "payments.refund", { order_id: order, amount: 20 + Math.floor(this.random() * 120) }, "damaged on arrival", { refund_id: `r-${order}` });
-    if (this.random() < 0.16) await this.ask(key, run, "legacy.export", { table: "orders" }, "the report wants it");
+    await this.done(
+      key,
+      run,
+      crm ? "crm.get_contact" : "orders.lookup",
+      { id: order },
+      "look before changing",
+      { found: true },
+    );
+    if (crm)
+      await this.done(key, run, "crm.update_contact", { id: order }, "address changed", { revision: 4 });
+    else if (this.random() < 0.5)
+      await this.done(
+        key,
+        run,
+        "payments.refund",
+        { order_id: order, amount: 20 + Math.floor(this.random() * 120) },
+        "damaged on arrival",
+        { refund_id: `r-${order}` },
+      );
+    if (this.random() < 0.16)
+      await this.ask(key, run, "legacy.export", { table: "orders" }, "the report wants it");
   }
 
   /** A call of this morning of which nobody knows how it ended. */
   async oldTrouble(): Promise<void> {
     this.env.setNow(this.now - 2.4 * HOUR);
     const run = await this.open("release-agent", "roll out the search fix", "release-2026-31");
-    const asked = await this.ask("release-agent", run, "deploy.rollout", { release: "2026.31" }, "canary was healthy for 30 minutes");
-    await this.end("release-agent", run, asked.step!, "uncertain", { error: "the cluster's API did not answer within 60 s" });
+    const asked = await this.ask(
+      "release-agent",
+      run,
+      "deploy.rollout",
+      { release: "2026.31" },
+      "canary was healthy for 30 minutes",
+    );
+    await this.end("release-agent", run, asked.step!, "uncertain", {
+      error: "the cluster's API did not answer within 60 s",
+    });
   }
 
   async mainRun(): Promise<string> {
     this.env.setNow(this.now - 0.8 * HOUR);
     const key = "support-bot";
-    const run = await this.open(key, "ticket 48213: parcel lost, customer asks for a replacement and an apology", "ticket-48213");
+    const run = await this.open(
+      key,
+      "ticket 48213: parcel lost, customer asks for a replacement and an apology",
+      "ticket-48213",
+    );
     await this.done(key, run, "orders.lookup", { id: "A-14410" }, "find the order", { found: true });
-    await this.done(key, run, "crm.update_contact", { id: "c-771" }, "the customer moved", { revision: 12 }, [0]);
-    await this.done(key, run, "inventory.reserve", { sku: "lamp-3" }, "hold a replacement", { reservation: "res-90" }, [0]);
-    await this.done(key, run, "payments.refund", { order_id: "A-14410", amount: 64 }, "shipping costs back", { refund_id: "r-5512" }, [0]);
-    await this.done(key, run, "mail.send", { to: "team@shop.example", body: "lamp-3 is reserved" }, "tell the warehouse", { id: "m1" }, [2]);
-    const asked = await this.ask(key, run, "crm.update_contact", { id: "c-771", note: "vip" }, "mark for follow-up", [1]);
-    await this.end(key, run, asked.step!, "failed", { error: "409 from the CRM: the contact is locked by another edit" });
-    await this.ask(key, run, "mail.send", { to: "jo@customer.example", body: "We are sorry." }, "apologise to the customer", [3]);
+    await this.done(
+      key,
+      run,
+      "crm.update_contact",
+      { id: "c-771" },
+      "the customer moved",
+      { revision: 12 },
+      [0],
+    );
+    await this.done(
+      key,
+      run,
+      "inventory.reserve",
+      { sku: "lamp-3" },
+      "hold a replacement",
+      { reservation: "res-90" },
+      [0],
+    );
+    await this.done(
+      key,
+      run,
+      "payments.refund",
+      { order_id: "A-14410", amount: 64 },
+      "shipping costs back",
+      { refund_id: "r-5512" },
+      [0],
+    );
+    await this.done(
+      key,
+      run,
+      "mail.send",
+      { to: "team@shop.example", body: "lamp-3 is reserved" },
+      "tell the warehouse",
+      { id: "m1" },
+      [2],
+    );
+    const asked = await this.ask(
+      key,
+      run,
+      "crm.update_contact",
+      { id: "c-771", note: "vip" },
+      "mark for follow-up",
+      [1],
+    );
+    await this.end(key, run, asked.step!, "failed", {
+      error: "409 from the CRM: the contact is locked by another edit",
+    });
+    await this.ask(
+      key,
+      run,
+      "mail.send",
+      { to: "jo@customer.example", body: "We are sorry." },
+      "apologise to the customer",
+      [3],
+    );
     await this.ask(key, run, "deploy.migrate", { database: "orders" }, "the order table is slow");
     return run;
   }
 
   async waitingRequests(): Promise<void> {
-    const ask = async (minutes: number, key: string, id: string, why: string, tool: string, args: object, reason: string) => {
+    const ask = async (
+      minutes: number,
+      key: string,
+      id: string,
+      why: string,
+      tool: string,
+      args: object,
+      reason: string,
+    ) => {
       this.env.setNow(this.now - minutes * 60_000);
       const run = await this.open(key, why, id);
       await this.ask(key, run, tool, args, reason);
     };
-    await ask(38, "support-bot", "ticket-48199", "ticket 48199: wrong invoice", "payments.refund", { order_id: "A-17310", amount: 1_840, currency: "EUR", to: "original card" }, "charged twice for order A-17310; the payment provider confirms the duplicate");
-    await ask(21, "support-bot", "ticket-48207", "ticket 48207: warranty", "mail.send", { to: "lin@customer.example", subject: "Your warranty claim", body: "Dear Lin, ..." }, "the claim was accepted; the customer waits for the return label");
-    await ask(9, "release-agent", "release-2026-32", "roll out checkout 2026.32", "payments.refund", { order_id: "A-18022", amount: 760, currency: "EUR" }, "refund the orders that the broken checkout double-booked");
+    await ask(
+      38,
+      "support-bot",
+      "ticket-48199",
+      "ticket 48199: wrong invoice",
+      "payments.refund",
+      { order_id: "A-17310", amount: 1_840, currency: "EUR", to: "original card" },
+      "charged twice for order A-17310; the payment provider confirms the duplicate",
+    );
+    await ask(
+      21,
+      "support-bot",
+      "ticket-48207",
+      "ticket 48207: warranty",
+      "mail.send",
+      { to: "lin@customer.example", subject: "Your warranty claim", body: "Dear Lin, ..." },
+      "the claim was accepted; the customer waits for the return label",
+    );
+    await ask(
+      9,
+      "release-agent",
+      "release-2026-32",
+      "roll out checkout 2026.32",
+      "payments.refund",
+      { order_id: "A-18022", amount: 760, currency: "EUR" },
+      "refund the orders that the broken checkout double-booked",
+    );
   }
 }

@@ -104,7 +104,10 @@ export async function testGateway(options: GatewayTestOptions = {}): Promise<Gat
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keyEntries(options.keys ?? [])), { mode: 0o600 });
   const settings = loadSettings({ flags: {}, env: {}, cwd: folder });
   const logged: string[] = [];
-  const log = createLogger({ ...settings.log, level: "debug" }, { sink: lineSink((line) => void logged.push(line)) });
+  const log = createLogger(
+    { ...settings.log, level: "debug" },
+    { sink: lineSink((line) => void logged.push(line)) },
+  );
   const store = options.store ?? new MemoryStore();
   const service = await openService(settings, systemEnv, { log, store });
   const { patience_ms } = options;
@@ -153,9 +156,20 @@ export async function connectTo(url: string, key: string, options: ConnectOption
 export type AnyResult = any;
 
 /** Nothing of an answer is checked or left out: the SDK's own methods would hide what did not arrive. */
-const ANY = { "~standard": { version: 1 as const, vendor: "test", validate: (value: unknown) => ({ value: value as AnyResult }) } };
+const ANY = {
+  "~standard": {
+    version: 1 as const,
+    vendor: "test",
+    validate: (value: unknown) => ({ value: value as AnyResult }),
+  },
+};
 
-export function ask(client: Client, method: string, params: Record<string, unknown> = {}, options = {}): Promise<AnyResult> {
+export function ask(
+  client: Client,
+  method: string,
+  params: Record<string, unknown> = {},
+  options = {},
+): Promise<AnyResult> {
   return client.request({ method, params }, ANY, options) as Promise<AnyResult>;
 }
 
@@ -166,7 +180,12 @@ export function call(
   meta?: Record<string, unknown>,
   options = {},
 ): Promise<AnyResult> {
-  return ask(client, "tools/call", { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }, options);
+  return ask(
+    client,
+    "tools/call",
+    { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) },
+    options,
+  );
 }
 
 export async function toolNames(client: Client): Promise<string[]> {
@@ -175,7 +194,11 @@ export async function toolNames(client: Client): Promise<string[]> {
 }
 
 /** Waits until the condition holds; tests never wait for a fixed time. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string, ms = 15_000): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  ms = 15_000,
+): Promise<void> {
   const end = performance.now() + ms;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${ms} ms: ${what}`);

@@ -45,7 +45,8 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
     response.writeHead(200, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== "POST") return void response.writeHead(request.method === "DELETE" ? 200 : 405).end();
+    if (request.method !== "POST")
+      return void response.writeHead(request.method === "DELETE" ? 200 : 405).end();
     let text = "";
     for await (const chunk of request) text += chunk;
     const message = JSON.parse(text) as Message;
@@ -55,7 +56,11 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
       up.initialized++;
       const session = `s${++count}`;
       up.sessions.add(session);
-      const result = { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "http", version: "1" } };
+      const result = {
+        protocolVersion: params.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: "http", version: "1" },
+      };
       return void json(response, { jsonrpc: "2.0", id, result }, { "mcp-session-id": session });
     }
     if (method === "server/discover") return void response.writeHead(400).end("Bad Request: no session");
@@ -64,13 +69,21 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
     }
     if (id === undefined) return void response.writeHead(202).end();
     if (method === "tools/list") {
-      return void json(response, { jsonrpc: "2.0", id, result: { tools: TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })) } });
+      return void json(response, {
+        jsonrpc: "2.0",
+        id,
+        result: { tools: TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })) },
+      });
     }
     if (method === "tools/call") return CALLS[params.name as string]?.(id, request, response);
     json(response, { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
   }
 
-  const result = (id: unknown, text: string) => ({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } });
+  const result = (id: unknown, text: string) => ({
+    jsonrpc: "2.0",
+    id,
+    result: { content: [{ type: "text", text }] },
+  });
   const CALLS: Record<string, (id: unknown, request: IncomingMessage, response: ServerResponse) => void> = {
     where: (id, request, response) => json(response, result(id, String(request.headers["mcp-session-id"]))),
     reset: (_id, request) => request.socket.destroy(),
@@ -88,7 +101,8 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
       const chunk = Buffer.alloc(1_048_576, "x");
       let left = 200;
       const more = () => {
-        while (left-- > 0 && !response.destroyed) if (!response.write(chunk)) return void response.once("drain", more);
+        while (left-- > 0 && !response.destroyed)
+          if (!response.write(chunk)) return void response.once("drain", more);
         response.end();
       };
       more();

@@ -1,0 +1,47 @@
+/** Text becomes HTML in one way only, and never becomes markup. */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { html, inert, joined, Verbatim } from "./html.ts";
+
+describe("html", () => {
+  it("escapes what is not HTML, in text and in attributes", () => {
+    const evil = `"><img src=x onerror='1'>&`;
+    expect(String(html`<p title="${evil}">${evil}</p>`)).toBe(
+      `<p title="&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;">&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;</p>`,
+    );
+    expect(String(html`<i>${html`<b>${evil}</b>`}</i>`)).toBe(
+      "<i><b>&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;</b></i>",
+    );
+  });
+
+  it("leaves out nothing, and lists as they are", () => {
+    expect(String(html`${null}${undefined}${false}${0}${["a", html`<b>b</b>`, ["<"]]}`)).toBe(
+      "0a<b>b</b>&lt;",
+    );
+    expect(String(html`${joined(["a", "b", "c"], html`<br>`)}`)).toBe("a<br>b<br>c");
+  });
+
+  it("shows characters that would move or hide other text", () => {
+    expect(inert("a\u202eb\u2066c\u0007d\ne\tf")).toBe("a\\u202eb\\u2066c\\u0007d\ne\tf");
+    expect(String(html`${"\u202e<"}`)).toBe("\\u202e&lt;");
+    expect(String(html`<textarea>${new Verbatim("\u202e<")}</textarea>`)).toBe(
+      "<textarea>\u202e&lt;</textarea>",
+    );
+  });
+
+  it("is the only way: nothing in the console makes HTML out of a string", () => {
+    const folder = fileURLToPath(new URL(".", import.meta.url));
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+      (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),
+    );
+    expect(files.length).toBeGreaterThan(40);
+    for (const name of files) {
+      const text = readFileSync(`${folder}/${name}`, "utf8");
+      if (name !== "html.ts") expect(text, name).not.toMatch(/hono\/html/);
+      expect(text, name).not.toMatch(
+        /\braw\(|isEscaped|insertAdjacentHTML|outerHTML|innerHTML\s*=[^=]|document\.write/,
+      );
+    }
+  });
+});
