@@ -98,7 +98,7 @@ async function governedFixtures(era: "legacy" | "modern") {
 describe("the MCP conformance suite", () => {
   it.each([
     ["2025-11-25", "legacy", 30, 69],
-    ["2026-07-28", "modern", 37, 112],
+    ["2026-07-28", "modern", 37, 120],
   ] as const)("revision %s", async (revision, era, scenarios, checks) => {
     const g = await governedFixtures(era);
     const outcome = await conformance(await front(g.url), revision);

@@ -1,6 +1,6 @@
 /** A disk that fails when told to: the k-th call of those that can fail on a real one. */
 import { type Disk, nodeDisk } from "../../src/store/logged/disk.ts";
-import type { Helper, Jobs } from "../../src/store/logged/helper.ts";
+import type { Helper, Jobs } from "../../src/store/logged/side-thread.ts";
 
 export interface Fault {
   /** Which call fails, counted from 1. */

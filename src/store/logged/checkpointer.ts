@@ -5,7 +5,7 @@
  */
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import type { Base, Checkpoint } from "./checkpoint.ts";
-import type { Helper } from "./helper.ts";
+import type { Helper } from "./side-thread.ts";
 import type { Log } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 

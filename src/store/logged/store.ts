@@ -13,7 +13,7 @@ import type { TableName, Tables } from "../tables.ts";
 import { Checkpointer, JOURNAL_BOUNDS, type JournalBounds } from "./checkpointer.ts";
 import { Committer } from "./committer.ts";
 import { type Disk, errorCode, nodeDisk, writeAll } from "./disk.ts";
-import type { Helper } from "./helper.ts";
+import type { Helper } from "./side-thread.ts";
 import { countDocuments, listDocuments } from "./listing.ts";
 import type { Log } from "./log.ts";
 import { Mirror } from "./mirror.ts";

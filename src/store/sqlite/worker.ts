@@ -1,5 +1,5 @@
 /** The thread of a sqlite store. */
-import { serveJobs } from "../logged/helper.ts";
+import { serveJobs } from "../logged/side-thread.ts";
 import { sqliteJobs } from "./jobs.ts";
 
 serveJobs(sqliteJobs);

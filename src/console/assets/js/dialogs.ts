@@ -1,5 +1,5 @@
 /** Asking back before something that cannot be taken back. Without this script, a box has to be ticked instead. */
-export const DIALOGS = String.raw`
+export const DIALOGS = `
 (() => {
   const make = (name, text, kind) => {
     const element = document.createElement(name);

@@ -2,7 +2,7 @@
  * Live pages: when the server says that something changed, the page is fetched again and its live regions are
  * exchanged. What somebody is typing in stays; what was decided elsewhere meanwhile is marked.
  */
-export const LIVE = String.raw`
+export const LIVE = `
 (() => {
   const { body } = document;
   if (!body.dataset.liveFrom || !window.EventSource) return;

@@ -1,5 +1,5 @@
 /** Keyboard shortcuts: g and a letter for a page, j and k through what is listed, ? for this list. */
-export const SHORTCUTS = String.raw`
+export const SHORTCUTS = `
 (() => {
   const HELP = [
     ["g then o", "Overview"],

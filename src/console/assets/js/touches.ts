@@ -1,5 +1,5 @@
 /** Small comforts: times in the reader's own zone, copy buttons, choosing all cards at once. */
-export const TOUCHES = String.raw`
+export const TOUCHES = `
 "use strict";
 document.documentElement.classList.add("js");
 
