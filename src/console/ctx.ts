@@ -96,7 +96,7 @@ export interface Page {
 }
 
 export type Answer =
-  | { page: Page; status?: number; notice?: Notice }
+  | { page: Page; status?: number }
   | { to: string; notice?: Notice }
   | { content: Content; document?: boolean };
 

@@ -1,6 +1,5 @@
 /** What a person is told when something did not work: what happened, and what to do about it. */
 import { ERRORS, type ErrorCode, messageOf, SvcError } from "../kernel/errors.ts";
-import type { Ctx, Page } from "./ctx.ts";
 import { type Html, html } from "./html.ts";
 import { notice, pageHead } from "./parts/blocks.ts";
 
@@ -84,14 +83,6 @@ export function failureBody(failure: Failure | null, back: string): Html {
   return html`${pageHead(title)}
 ${notice("bad", html`<p class="said">${sentence(failure?.message ?? "The request failed.")}</p>`)}
 <p>${hint}</p><p class="actions"><a class="button" href="${back}">Back</a> <a class="button" href="/console">Overview</a></p>`;
-}
-
-export function failurePage(ctx: Ctx | null, failure: Failure | null, back: string): Page {
-  return {
-    title: failureWords(failure).title,
-    nav: null,
-    body: failureBody(failure, ctx === null ? "/console" : back),
-  };
 }
 
 /** Messages begin small because they stand behind a colon elsewhere. */

@@ -85,7 +85,10 @@ export class Gate {
   }
 
   leaveNotice(reply: FastifyReply, token: string, notice: Notice): void {
-    reply.setCookie(this.flash, this.sessions.sealNotice(token, notice), { ...this.cookieOptions(), maxAge: 60 });
+    reply.setCookie(this.flash, this.sessions.sealNotice(token, notice), {
+      ...this.cookieOptions(),
+      maxAge: 60,
+    });
   }
 
   /** The message that the form before this page left; it is shown once. */

@@ -15,7 +15,7 @@ import { Gate } from "./gate.ts";
 import { glance } from "./glance.ts";
 import { isArrival } from "./guard.ts";
 import { HourCounts } from "./hour-counts.ts";
-import { arrivalPage, loginPage, loginProblem, logIn, safeNext } from "./login.ts";
+import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./login.ts";
 import { Pulse } from "./pulse.ts";
 import { ROUTES } from "./routes.ts";
 import { sendContent, sendHtml } from "./send.ts";
@@ -130,10 +130,7 @@ class Console {
     const stream = this.pulse.open(async () => (await this.gate.holder(token)) !== null);
     if (stream === null) throw new SvcError("too_many", "too many pages are open on this server");
     reply.raw.once("close", () => stream.destroy());
-    return reply
-      .type("text/event-stream; charset=utf-8")
-      .header("x-accel-buffering", "no")
-      .send(stream);
+    return reply.type("text/event-stream; charset=utf-8").header("x-accel-buffering", "no").send(stream);
   }
 
   private loginRoutes(scope: FastifyInstance): void {

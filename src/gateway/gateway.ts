@@ -3,8 +3,10 @@
  * parts together and keeps what all sessions share.
  */
 import type { App, Connector } from "../app/app.ts";
+import { previewImpact } from "../app/operations/impact.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { Json, JsonObject } from "../kernel/json.ts";
+import type { Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
 import { buildCatalog, type CatalogView, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
@@ -30,6 +32,15 @@ export type Broadcast = (method: string, params: JsonObject | undefined) => void
 
 const PATIENCE_MS = 15_000;
 const RULES_LOOK_MS = 1_000;
+
+async function impactOf(
+  app: App,
+  { name, tenant }: Principal,
+  input: { tool: string; arguments: JsonObject },
+): Promise<Json> {
+  const report = await previewImpact(app, { tool: input.tool, args: input.arguments, actor: name, tenant });
+  return report as unknown as Json;
+}
 
 export class Gateway implements Governing {
   readonly app: App;
@@ -66,7 +77,7 @@ export class Gateway implements Governing {
       app,
       compensator: upstreamCompensator(routes),
       reader: upstreamReader(routes),
-      previewImpact: options.previewImpact,
+      previewImpact: options.previewImpact ?? ((call, input) => impactOf(app, call.principal, input)),
     };
   }
 
