@@ -18,7 +18,10 @@ describe.each(["legacy", "modern"] as const)("a client of the %s era", (mode) =>
     const client = await g.connect("agent", { mode });
     for (const [method, params] of OTHERS) {
       // The newer era's transport says the same with the status.
-      const refusal = mode === "legacy" ? { code: -32601 } : { data: { status: 404, text: expect.stringContaining("-32601") } };
+      const refusal =
+        mode === "legacy"
+          ? { code: -32601 }
+          : { data: { status: 404, text: expect.stringContaining("-32601") } };
       await expect(ask(client, method, params), method).rejects.toMatchObject(refusal);
     }
     const capabilities = client.getServerCapabilities();

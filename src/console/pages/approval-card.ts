@@ -67,7 +67,7 @@ function riskBlock({ risk, manifest }: Judgeable): Html {
 <p class="soft">${parts.length === 0 ? "no label adds to it" : parts.join(", ")}</p><p>${effectMark(manifest?.effect ?? null)}</p></section>`;
 }
 
-export function undoBlock(approval: Pick<ApprovalView, "kind">, manifest: Manifest | null): Html {
+function undoBlock(approval: Pick<ApprovalView, "kind">, manifest: Manifest | null): Html {
   const title = html`<h3>If it goes wrong</h3>`;
   if (approval.kind === "compensation")
     return html`<section>${title}<p>This call is itself an undo.</p></section>`;

@@ -65,7 +65,7 @@ function riskNow(ctx: Ctx, { tool, actor, tenant, run_id }: ApprovalView, manife
   return { score, factors };
 }
 
-export const FACTOR_LABELS: Record<RiskFactor, string> = {
+const FACTOR_LABELS: Record<RiskFactor, string> = {
   effect: "effect",
   blast_radius: "blast radius",
   data_class: "data class",

@@ -118,7 +118,7 @@ function trailCard(found: RunFacts): Html {
 }
 
 /** JSON out of a field; undefined where it was left empty. */
-export function jsonField(ctx: Ctx, name: string): Json | undefined {
+function jsonField(ctx: Ctx, name: string): Json | undefined {
   const text = ctx.form.document(name).trim();
   if (text === "") return undefined;
   try {

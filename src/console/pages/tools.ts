@@ -65,7 +65,7 @@ async function connectorsCard(ctx: Ctx): Promise<Html> {
 const textOf = ({ tool, owner, permission, risk }: Manifest): string =>
   [tool, owner ?? "", permission, risk.data_class ?? ""].join("\n").toLowerCase();
 
-export function toolLink(tool: string): Html {
+function toolLink(tool: string): Html {
   return html`<a href="/console/tools/${encodeURIComponent(tool)}"><code>${tool}</code></a>`;
 }
 

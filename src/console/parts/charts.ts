@@ -4,7 +4,7 @@ import { type Html, html } from "../html.ts";
 import type { Tone } from "./marks.ts";
 import { iso } from "./time.ts";
 
-export const DECISION_LABELS: Record<DecisionName, string> = {
+const DECISION_LABELS: Record<DecisionName, string> = {
   allowed: "allowed",
   would_block: "would block",
   waiting: "waiting for approval",

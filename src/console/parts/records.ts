@@ -9,7 +9,7 @@ import { hashText, runLink } from "./ids.ts";
 import { mark, type Tone } from "./marks.ts";
 import { when } from "./time.ts";
 
-export const EVENT_TONES: Record<LedgerEvent, Tone> = {
+const EVENT_TONES: Record<LedgerEvent, Tone> = {
   blocked: "bad",
   would_block: "warn",
   approved: "good",
@@ -41,7 +41,7 @@ export const EVENT_TONES: Record<LedgerEvent, Tone> = {
   reloaded: "quiet",
 };
 
-export function eventMark(event: string): Html {
+function eventMark(event: string): Html {
   return isLedgerEvent(event) ? mark(EVENT_TONES[event], event, EVENTS[event]) : mark("quiet", event);
 }
 

@@ -19,7 +19,7 @@ export function ago(ms: number, now: number): Html {
   return html`<time datetime="${iso(ms)}" title="${exact(ms)}" data-at="ago">${agoText(ms, now)}</time>`;
 }
 
-export function agoText(ms: number, now: number): string {
+function agoText(ms: number, now: number): string {
   const past = now - ms;
   if (past < -MINUTE) return `in ${span(-past)}`;
   return past < MINUTE ? "just now" : `${span(past)} ago`;

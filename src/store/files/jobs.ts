@@ -5,8 +5,8 @@ import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
 import { readBase } from "../logged/checkpoint.ts";
 import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
 import { closeDatabase } from "../logged/connection.ts";
-import type { Jobs } from "../logged/side-thread.ts";
 import { parseJournal, resolveVoids } from "../logged/parse.ts";
+import type { Jobs } from "../logged/side-thread.ts";
 import { checkpointPath, journalName, journalPath } from "./paths.ts";
 
 export function filesJobs(folder: string): Jobs {

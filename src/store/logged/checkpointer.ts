@@ -5,9 +5,9 @@
  */
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import type { Base, Checkpoint } from "./checkpoint.ts";
-import type { Helper } from "./side-thread.ts";
 import type { Log } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
+import type { Helper } from "./side-thread.ts";
 
 /** How long a journal may get: what a start has to replay, and how much memory the overlays take. */
 export interface JournalBounds {

@@ -13,12 +13,12 @@ import type { TableName, Tables } from "../tables.ts";
 import { Checkpointer, JOURNAL_BOUNDS, type JournalBounds } from "./checkpointer.ts";
 import { Committer } from "./committer.ts";
 import { type Disk, errorCode, nodeDisk, writeAll } from "./disk.ts";
-import type { Helper } from "./side-thread.ts";
 import { countDocuments, listDocuments } from "./listing.ts";
 import type { Log } from "./log.ts";
 import { Mirror } from "./mirror.ts";
 import { Reserve } from "./reserve.ts";
 import { LedgerSearch, type Stretch } from "./search.ts";
+import type { Helper } from "./side-thread.ts";
 
 /** What a test may put in the place of the real thing. */
 export interface LoggedStoreOptions {
