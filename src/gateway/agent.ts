@@ -94,8 +94,8 @@ export class AgentPeer {
     const { gateway } = this;
     const run = context.run ?? this.run ?? gateway.runs.fresh(this.principal);
     const routes = await gateway.offered(run);
-    const own = AGENT_TOOLS.filter((tool) => tool.offered?.(gateway.services) ?? true);
-    return { tools: [...routes.map(({ definition }) => definition), ...own.map(definitionOf)] };
+
+    return { tools: [...routes.map(({ definition }) => definition), ...AGENT_TOOLS.map(definitionOf)] };
   }
 
   /** The short way of tool calls, from a transport straight to the decision. */
@@ -165,7 +165,7 @@ export class AgentPeer {
 
   private callOwn(name: string, args: JsonObject, context: RequestContext): Promise<JsonObject> {
     const { services } = this.gateway;
-    const tool = AGENT_TOOLS.find((own) => own.name === name && (own.offered?.(services) ?? true));
+    const tool = AGENT_TOOLS.find((own) => own.name === name);
     if (tool === undefined) throw unknownTool(name);
     const run = context.run ?? this.run;
     return callOwnTool(

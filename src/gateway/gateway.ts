@@ -22,7 +22,6 @@ import { Upstream } from "./upstream/upstream.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
 
 export interface GatewayOptions {
-  previewImpact?: ToolServices["previewImpact"];
   /** How long starting waits for upstreams that are slow to come; they may come later. */
   patience_ms?: number;
 }
@@ -60,7 +59,7 @@ export class Gateway implements Governing {
   private started = false;
   private level: LogLevel | null = null;
 
-  constructor(app: App, options: GatewayOptions = {}) {
+  constructor(app: App) {
     this.app = app;
     this.runs = new Runs(app);
     this.pins = new Pins(app.core);
@@ -73,12 +72,7 @@ export class Gateway implements Governing {
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
     this.passthrough = new Passthrough(this.upstreams);
     const routes = () => this.routes();
-    this.services = {
-      app,
-      compensator: upstreamCompensator(routes),
-      reader: upstreamReader(routes),
-      previewImpact: options.previewImpact ?? ((call, input) => impactOf(app, call.principal, input)),
-    };
+    this.services = { app, compensator: upstreamCompensator(routes), reader: upstreamReader(routes) };
   }
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */

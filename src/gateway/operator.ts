@@ -12,7 +12,7 @@ const INSTRUCTIONS =
 
 export function createOperatorPeer(services: ToolServices, principal: Principal, method?: string): Server {
   const { app } = services;
-  const tools = OPERATOR_TOOLS.filter((tool) => tool.offered?.(services) ?? true);
+
   return createPeer({
     version: app.version,
     capabilities: { tools: {} },
@@ -20,10 +20,10 @@ export function createOperatorPeer(services: ToolServices, principal: Principal,
     log: app.log,
     serves: method === undefined || method.startsWith("tools/"),
     async handle(method, params, { mcpReq }): Promise<JsonObject> {
-      if (method === "tools/list") return { tools: tools.map(definitionOf) };
+      if (method === "tools/list") return { tools: OPERATOR_TOOLS.map(definitionOf) };
       if (method !== "tools/call") throw methodNotFound(method);
       if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
-      const tool = tools.find(({ name }) => name === params.name);
+      const tool = OPERATOR_TOOLS.find(({ name }) => name === params.name);
       if (tool === undefined) throw invalidParams(`unknown tool ${JSON.stringify(params.name.slice(0, 80))}`);
       const args = params["arguments"] ?? {};
       if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");

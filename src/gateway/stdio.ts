@@ -21,7 +21,7 @@ export interface StdioGateway {
 }
 
 export async function startStdioGateway(service: Service, options: StdioOptions): Promise<StdioGateway> {
-  const gateway = new Gateway(service, options);
+  const gateway = new Gateway(service);
   try {
     const principal = stdioPrincipal(service);
     const run =

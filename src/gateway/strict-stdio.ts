@@ -48,18 +48,30 @@ export class StrictStdio implements Transport {
 
   private read(line: string): void {
     if (line.trim() === "") return;
+    const problem = this.deliver(line);
+    if (problem !== null) this.refuse(problem.id, problem.code, problem.message);
+  }
+
+  private deliver(line: string): { id: string | number | null; code: number; message: string } | null {
     let value: Json;
     try {
       value = parseJson(line);
     } catch (error) {
-      return this.refuse(idIn(line), PARSE_ERROR, messageOf(error));
+      return { id: idIn(line), code: PARSE_ERROR, message: messageOf(error) };
     }
-    if (Array.isArray(value))
-      return this.refuse(null, INVALID_REQUEST, "batches are not accepted here; send one message a line");
+    if (Array.isArray(value)) {
+      return {
+        id: null,
+        code: INVALID_REQUEST,
+        message: "batches are not accepted here; send one message a line",
+      };
+    }
     const message = readMessage(value);
-    if (message === undefined)
-      return this.refuse(idIn(line), INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
+    if (message === undefined) {
+      return { id: idIn(line), code: INVALID_REQUEST, message: "this is not a JSON-RPC 2.0 message" };
+    }
     this.onmessage?.(message);
+    return null;
   }
 
   private refuse(id: string | number | null, code: number, message: string): void {

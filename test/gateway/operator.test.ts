@@ -31,6 +31,7 @@ const TOOLS = [
   "svc.plan_rollback",
   "svc.execute_rollback",
   "svc.export_evidence",
+  "svc.preview_impact",
   "svc.halt",
   "svc.resume",
 ];
@@ -252,6 +253,29 @@ describe("svc.execute_rollback", () => {
     expect((await call(admin, "svc.list_runs", { attention: true })).structuredContent.runs).toMatchObject([
       { run_id: "unknown" },
     ]);
+  });
+});
+
+describe("svc.preview_impact", () => {
+  it("shows on both endpoints what a call would do, and does nothing", async () => {
+    const before = (await g.events()).length;
+    const agent = await g.connect("agent");
+    const seen = (await call(agent, "svc.preview_impact", { tool: "create", arguments: { n: 1 } }))
+      .structuredContent;
+    expect(seen).toMatchObject({
+      tool: "create",
+      actor: "agent",
+      decision: "allow",
+      rollback: { undo_tool: "delete", verified: true },
+    });
+    const auditor = await operator("auditor");
+    const unknown = (await call(auditor, "svc.preview_impact", { tool: "no.such" })).structuredContent;
+    expect(unknown).toMatchObject({
+      tool: "no.such",
+      actor: "auditor",
+      reasons: ["no manifest is registered for this tool"],
+    });
+    expect(await g.events()).toHaveLength(before);
   });
 });
 

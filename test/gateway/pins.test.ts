@@ -10,7 +10,7 @@ import { ask, call, FAKE_MANIFESTS, testGateway, toolNames, until } from "./supp
 const CHANGED = /the definition of this tool changed/;
 
 describe("a definition that changes", () => {
-  it(`is noted, hidden and blocked until its manifest is approved anew ${verifies("contract.gateway.tool-changed-blocked")}`, async () => {
+  it(`is noted, hidden and blocked until its manifest is approved anew ${verifies("contract.gateway.tool-changed-blocked", "contract.gateway.tool-changed")}`, async () => {
     const g = await testGateway();
     const client = await g.connect("agent");
     expect((await call(client, "echo")).isError).toBeUndefined();
@@ -31,6 +31,16 @@ describe("a definition that changes", () => {
       changed_ms: expect.any(Number),
       changed_hash: expect.stringMatching(/^sha256:/),
     });
+
+    await until(
+      async () => {
+        const answer = await fetch(`${g.url}/v1/alerts`, { headers: { authorization: "Bearer auditor" } });
+        const { alerts } = (await answer.json()) as { alerts: { kind: string; tool: string }[] };
+        return alerts.some(({ kind, tool }) => kind === "tool_changed" && tool === "echo");
+      },
+      "the alert",
+      30_000,
+    );
 
     // The same manifests loaded again approve nothing.
     await g.service.reload();

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { hideForeignRun, readRun } from "../../app/access.ts";
 import { awaitDecision } from "../../app/operations/approvals.ts";
+import { previewImpact as preview } from "../../app/operations/impact.ts";
 import { approvalParams, runId, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/json.ts";
@@ -38,13 +39,12 @@ export const previewImpact = ownTool({
   description: "Show what a call would be allowed to do and what it would touch, without making it.",
   role: "agent",
   read_only: true,
-  offered: ({ previewImpact }) => previewImpact !== undefined,
   input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
-  run: (call, input) =>
-    call.services.previewImpact!(call, {
-      tool: input.tool,
-      arguments: (input.arguments ?? {}) as JsonObject,
-    }),
+  async run({ services, principal }, input) {
+    const args = (input.arguments ?? {}) as JsonObject;
+    const call = { tool: input.tool, args, actor: principal.name, tenant: principal.tenant };
+    return (await preview(services.app, call)) as unknown as Json;
+  },
 });
 
 const NEXT: Partial<Record<ApprovalDoc["status"], string>> = {

@@ -20,10 +20,6 @@ export interface ToolServices {
   app: App;
   compensator: Compensator;
   reader: Reader;
-  /** What a call would do, where the impact preview is built in. */
-  previewImpact?:
-    | ((call: OwnCall, input: { tool: string; arguments: JsonObject }) => Promise<Json>)
-    | undefined;
 }
 
 export interface OwnCall {
@@ -40,8 +36,6 @@ export interface OwnTool<I extends z.ZodType = z.ZodType> {
   role: Role;
   input: I;
   read_only: boolean;
-  /** Whether it is offered here at all. */
-  offered?(services: ToolServices): boolean;
   /** A value to show, or a whole result. */
   run(call: OwnCall, input: z.output<I>): Promise<Json | OwnResult>;
 }

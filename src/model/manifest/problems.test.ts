@@ -81,7 +81,7 @@ describe("problems", () => {
     ["a NUL", { tool: '"a\\0b"' }, /must not hold spaces, control/],
     ["a zero-width space", { tool: '"a\\u200bb"' }, /invisible/],
     ["a name too long", { tool: "x".repeat(257) }, /at most 256 characters/],
-    ["an empty permission", { permission: '""' }, /permission: must have at least 1 characters/],
+    ["an empty permission", { permission: '""' }, /permission: must not be empty/],
     ["a permission glob", { permission: '"p.*"' }, /permission: must be one permission/],
     ["a number as permission", { permission: "5" }, /permission: must be text/],
     ["no effect", { effect: null }, /effect: is missing; write one of read, /],
