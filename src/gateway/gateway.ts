@@ -3,10 +3,8 @@
  * parts together and keeps what all sessions share.
  */
 import type { App, Connector } from "../app/app.ts";
-import { previewImpact } from "../app/operations/impact.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import type { Json, JsonObject } from "../kernel/json.ts";
-import type { Principal } from "../model/roles.ts";
+import type { JsonObject } from "../kernel/json.ts";
 import type { Governing } from "./call.ts";
 import { buildCatalog, type CatalogView, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
@@ -31,15 +29,6 @@ export type Broadcast = (method: string, params: JsonObject | undefined) => void
 
 const PATIENCE_MS = 15_000;
 const RULES_LOOK_MS = 1_000;
-
-async function impactOf(
-  app: App,
-  { name, tenant }: Principal,
-  input: { tool: string; arguments: JsonObject },
-): Promise<Json> {
-  const report = await previewImpact(app, { tool: input.tool, args: input.arguments, actor: name, tenant });
-  return report as unknown as Json;
-}
 
 export class Gateway implements Governing {
   readonly app: App;
@@ -145,7 +134,10 @@ export class Gateway implements Governing {
   }
 
   private heard(upstream: Upstream, method: string, params: JsonObject): void {
-    if (method === "notifications/message") return this.logged(upstream, params);
+    if (method === "notifications/message") {
+      this.logged(upstream, params);
+      return;
+    }
     if (method === "notifications/resources/updated") {
       if (!upstream.spec.passthrough.includes("resources")) return;
       this.subscriptions.updated(params);
@@ -160,9 +152,9 @@ export class Gateway implements Governing {
 
   private logged(upstream: Upstream, params: JsonObject): void {
     const flight = this.flights.only(upstream);
-    if (flight !== null) return flight.log(params);
+    if (flight !== null) flight.log(params);
     // A line that no call explains can only be for the one session there is.
-    if (this.listeners.size === 1)
+    else if (this.listeners.size === 1)
       for (const only of this.listeners) only.tell("notifications/message", params);
   }
 

@@ -64,7 +64,7 @@ async function connect({ io }: Context, client: string, flags: Record<string, un
   io.out(`wrote ${inert(path)}`);
   io.out(`what was there before is in ${inert(backup)}; svc connect ${client} --undo takes it back`);
   if ("url" in target) io.out(`put the agent's key into the environment variable ${KEY_VARIABLE}`);
-  io.out(`then: ${kind.then}`);
+  io.out(`then: ${kind.next}`);
 }
 
 function fileOf(io: Context["io"], client: ClientName, flags: Record<string, unknown>): string {

@@ -23,7 +23,7 @@ async function overview(ctx: Ctx): Promise<Answer> {
   const [day, open, alerts, attention, head] = await Promise.all([
     ctx.counts.lastDay(now),
     openApprovals(ctx),
-    ctx.call<{ alerts: Alert[] }>("GET /v1/alerts"),
+    recentAlerts(ctx),
     ctx.call<{ runs: FoundRun[] }>("GET /v1/search/runs", { query: { attention: "1", limit: String(FEW) } }),
     core.store.head(),
   ]);
@@ -31,15 +31,28 @@ async function overview(ctx: Ctx): Promise<Answer> {
   const totals = sum(day.hours);
   const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
 <div id="overview" data-live>
-<div class="tiles">${tiles(ctx, totals, open, alerts.alerts, head)}</div>
+<div class="tiles">${tiles(ctx, totals, open, alerts, head)}</div>
 ${
   head.records === 0
     ? firstSteps(ctx)
     : html`${card({ title: "Calls per hour", aside: legend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">A long ledger: older hours are still being counted and fill in as this page is read again.</p>`)}
-<div class="columns">${waitingCard(open, now)}${attentionCard(alerts.alerts, attention.runs, now)}</div>
+<div class="columns">${waitingCard(open, now)}${attentionCard(alerts, attention.runs, now)}</div>
 ${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trail(readTrail(newest), { runs: true }))}`
 }</div>`;
   return { page: { title: "Overview", nav: "overview", body, live: "/console" } };
+}
+
+const ALERTS_MS = 2_000;
+const evaluated = new WeakMap<object, { at: number; alerts: Promise<Alert[]> }>();
+
+/** Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading. */
+function recentAlerts(ctx: Ctx): Promise<Alert[]> {
+  const at = ctx.app.core.env.elapsed();
+  const known = evaluated.get(ctx.app);
+  if (known !== undefined && at - known.at < ALERTS_MS) return known.alerts;
+  const alerts = ctx.call<{ alerts: Alert[] }>("GET /v1/alerts").then((found) => found.alerts);
+  evaluated.set(ctx.app, { at, alerts });
+  return alerts;
 }
 
 /** Only what stands around every page, for pages of which nothing else is live. */

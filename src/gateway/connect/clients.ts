@@ -25,7 +25,7 @@ export interface ClientKind {
   /** Null where the client's file cannot say it. */
   entry(target: Target): Record<string, unknown> | null;
   /** What to do once the file is written. */
-  then: string;
+  next: string;
 }
 
 /** Keys stay out of files: each client has its own way of reading one from the environment. */
@@ -50,7 +50,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     format: "json",
     member: "mcpServers",
     entry: (target) => ("command" in target ? { ...target } : null),
-    then: "quit Claude Desktop and open it again",
+    next: "quit Claude Desktop and open it again",
   },
   "claude-code": {
     title: "Claude Code",
@@ -62,7 +62,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
       "command" in target
         ? { type: "stdio", ...target }
         : { type: "http", ...target, headers: bearer(`\${${KEY_VARIABLE}}`) },
-    then: "start claude in this folder and approve the server when it asks",
+    next: "start claude in this folder and approve the server when it asks",
   },
   cursor: {
     title: "Cursor",
@@ -72,7 +72,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     member: "mcpServers",
     entry: (target) =>
       "command" in target ? { ...target } : { ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) },
-    then: "enable the server under Cursor Settings, MCP",
+    next: "enable the server under Cursor Settings, MCP",
   },
   vscode: {
     title: "VS Code",
@@ -84,7 +84,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
       "command" in target
         ? { type: "stdio", ...target }
         : { type: "http", ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) },
-    then: "run MCP: List Servers and start it",
+    next: "run MCP: List Servers and start it",
   },
   codex: {
     title: "Codex",
@@ -94,6 +94,6 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     member: "mcp_servers",
     entry: (target) =>
       "command" in target ? { ...target } : { ...target, bearer_token_env_var: KEY_VARIABLE },
-    then: "start codex; codex mcp list shows it",
+    next: "start codex; codex mcp list shows it",
   },
 };

@@ -44,7 +44,7 @@ function indentOf(text: string): string | number {
 function inToml(text: string, { member, name, entry }: Edit): string {
   const lines = text.split("\n");
   const header = new RegExp(
-    `^\\s*\\[\\s*${member}\\s*\\.\\s*"?${escape(name)}"?\\s*(?:\\.[^\\]]*)?\\]\\s*(?:#.*)?$`,
+    `^\\s*\\[\\s*${member}\\s*\\.\\s*"?${literal(name)}"?\\s*(?:\\.[^\\]]*)?\\]\\s*(?:#.*)?$`,
   );
   const kept: string[] = [];
   let inside = false;
@@ -62,6 +62,6 @@ function table(member: string, name: string, entry: Record<string, unknown>): st
   return [`[${member}.${name}]`, ...lines].join("\n");
 }
 
-function escape(text: string): string {
+function literal(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

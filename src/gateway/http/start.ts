@@ -1,6 +1,6 @@
 /** The gateway as an HTTP server: the two MCP endpoints beside the API, health, readiness and metrics. */
 import type { Service } from "../../app/service.ts";
-import { mountConsole, mountConsole } from "../../console/mount.ts";
+import { mountConsole } from "../../console/mount.ts";
 import { type Listening, listen } from "../../http/lifecycle.ts";
 import type { Answered } from "../../http/parts.ts";
 import { createHttpServer } from "../../http/server.ts";
@@ -63,7 +63,6 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
       requestLog?.(request);
     },
   });
-  mountConsole(server, { app: service, auth });
   mountConsole(server, { app: service, auth });
   const sessions = [new Sessions(core.env), new Sessions(core.env)] as const;
   const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });

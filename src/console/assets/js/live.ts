@@ -10,6 +10,7 @@ export const LIVE = `
   let source = null;
   let timer = null;
   let busy = false;
+  let rest = 0;
 
   const isField = (element) => element.matches("input, textarea, select") && element.type !== "hidden";
   const isDirty = (field) => {
@@ -58,6 +59,7 @@ export const LIVE = `
   const refresh = async () => {
     if (busy) return later();
     busy = true;
+    const began = performance.now();
     try {
       const answer = await fetch(body.dataset.liveFrom, { headers: { "x-svc-live": "1" }, redirect: "manual", cache: "no-store" });
       if (answer.type === "opaqueredirect") return location.reload();
@@ -75,11 +77,13 @@ export const LIVE = `
       /* Away for a moment; the next word from the server tries again. */
     } finally {
       busy = false;
+      /* However busy the service is, looking on must not make it busier: the slower the answer, the longer the rest. */
+      rest = performance.now() + Math.max(1000, 4 * (performance.now() - began));
     }
   };
   const later = () => {
     clearTimeout(timer);
-    timer = setTimeout(refresh, 150);
+    timer = setTimeout(refresh, Math.max(150, rest - performance.now()));
   };
   const hear = (event) => {
     if (event.data === seen) return;
