@@ -19,6 +19,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   growth: () => import("./growth.ts"),
   verify: () => import("./verify.ts"),
   rollback: () => import("./rollback.ts"),
+  gateway: () => import("./gateway.ts"),
   simulate: () => import("./simulate.ts"),
 };
 

@@ -35,14 +35,12 @@ export class Pulse {
     const listener = { stream, alive };
     this.listeners.add(listener);
     stream.once("close", () => this.listeners.delete(listener));
-    stream.write("retry: 3000\n\n");
+    // A reader that vanishes in the middle of a word is none of our troubles.
+    stream.on("error", () => {});
+    say(stream, "retry: 3000\n\n");
     if (!this.watching) void this.watch();
     else void this.tellOne(listener);
     return stream;
-  }
-
-  get size(): number {
-    return this.listeners.size;
   }
 
   close(): void {
@@ -52,7 +50,7 @@ export class Pulse {
 
   private async tellOne({ stream }: Listener): Promise<void> {
     try {
-      stream.write(news((await glance(this.app)).pulse));
+      say(stream, news((await glance(this.app)).pulse));
     } catch {
       // The next beat comes by itself.
     }
@@ -61,10 +59,14 @@ export class Pulse {
   private async watch(): Promise<void> {
     this.watching = true;
     let told = "";
+    let beaten = performance.now();
     while (this.listeners.size > 0 && !this.stopped.signal.aborted) {
       const beat = new AbortController();
       // Watch first, then look: a change between the two must not be missed.
-      const changed = this.app.core.store.changed(AbortSignal.any([beat.signal, this.stopped.signal]));
+      const changed = this.app.core.store
+        .changed(AbortSignal.any([beat.signal, this.stopped.signal]))
+        // A store that cannot say so is looked at with the next beat.
+        .catch(() => pause(BEAT_MS, beat.signal));
       try {
         const { pulse } = await glance(this.app);
         if (pulse !== told) this.send(news(pulse));
@@ -72,9 +74,13 @@ export class Pulse {
       } catch {
         // A store that is away for a moment is looked at again.
       }
-      const woken = await Promise.race([changed.then(() => true), pause(BEAT_MS, beat.signal)]);
+      await Promise.race([changed, pause(BEAT_MS, beat.signal)]);
       beat.abort();
-      if (!woken) await this.beat(told);
+      // By the clock, since on a busy ledger there is always news and never a quiet moment.
+      if (performance.now() - beaten >= BEAT_MS) {
+        await this.beat(told);
+        beaten = performance.now();
+      }
       await pause(PACE_MS, this.stopped.signal);
     }
     this.watching = false;
@@ -84,19 +90,24 @@ export class Pulse {
   private async beat(pulse: string): Promise<void> {
     for (const listener of [...this.listeners]) {
       const alive = await listener.alive().catch(() => true);
-      if (alive) listener.stream.write(`event: beat\n${news(pulse)}`);
+      if (alive) say(listener.stream, `event: beat\n${news(pulse)}`);
       else listener.stream.end("event: end\ndata: over\n\n");
     }
   }
 
   private send(text: string): void {
-    for (const { stream } of this.listeners) if (!stream.writableNeedDrain) stream.write(text);
+    for (const { stream } of this.listeners) say(stream, text);
   }
+}
+
+/** Nothing is kept for a reader who does not read: the next word says the same. */
+function say(stream: PassThrough, text: string): void {
+  if (stream.writable && !stream.writableNeedDrain) stream.write(text);
 }
 
 const news = (pulse: string): string => `data: ${pulse}\n\n`;
 
-function pause(ms: number, signal: AbortSignal): Promise<false> {
+function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms);
     timer.unref();
@@ -104,7 +115,7 @@ function pause(ms: number, signal: AbortSignal): Promise<false> {
     function done(): void {
       clearTimeout(timer);
       signal.removeEventListener("abort", done);
-      resolve(false);
+      resolve();
     }
   });
 }

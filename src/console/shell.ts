@@ -43,7 +43,7 @@ export function shell(ctx: Ctx, seen: Glance, page: Page, said: Notice | null): 
 <div id="halted" data-live aria-live="assertive">${haltBanner(ctx, seen)}</div>
 <div class="frame">
 <aside class="side">${brand(ctx.app)}${navigation(page.nav, seen)}${foot(ctx, seen)}</aside>
-<main id="main" tabindex="-1">${said === null ? null : noticeBlock(said.kind, said.text)}${page.body}</main>
+<main id="main" tabindex="-1">${said === null ? null : html`<div class="said-now">${noticeBlock(said.kind, said.text)}</div>`}${page.body}</main>
 </div>
 ${quickBar(page.nav, seen)}
 </body></html>`;
@@ -74,6 +74,7 @@ function foot(ctx: Ctx, { head, records }: Glance): Html {
 <div id="chain" data-live class="chain" title="The head of the ledger">${hashText(head, "the head of the ledger", 8)}<span>${records.toLocaleString("en")} records</span></div>
 <div class="who"><span class="who-name">${ctx.principal.name}</span><span class="who-role">${role}${ctx.mode === "open" ? ", no login" : ""}</span></div>
 ${ctx.mode === "open" ? null : form(ctx, { action: "/console/logout", class: "logout" }, button("Log out"))}
+<span class="js-only keys-hint">? for the keyboard</span>
 </div>`;
 }
 

@@ -100,7 +100,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   });
   return {
     content_type: registry.contentType,
-    render: () => registry.metrics(),
+    // prom-client spells a figure that has no samples yet in a way that the format does not know.
+    render: async () => (await registry.metrics()).replace(/ Nan$/gm, " NaN"),
     decision: (decision, ms) => byDecision[decision].observe(ms / 1_000),
     ledgerAppend: (ms) => appends.observe(ms / 1_000),
     http: (method, route, status, ms) => requests.at(method, route, String(status)).observe(ms / 1_000),

@@ -110,7 +110,7 @@ describe("what the pages tell", () => {
   it("overview: calls, what waits, what needs attention, the ledger", async () => {
     const text = await textAt("");
     expect(text).toMatch(/Calls in 24 hours \d+/);
-    expect(text).toMatch(/Waiting for approval 4 the oldest for 48 min/);
+    expect(text).toMatch(/Waiting for approval 4 the oldest for 38 min/);
     expect(text).toContain("Outcome still unknown: deploy.rollout in release-2026-31");
     expect(text).toMatch(/records; not verified here yet/);
     const { page, open, context } = await browsing.as("tom.ops");

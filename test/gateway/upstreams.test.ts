@@ -199,8 +199,10 @@ describe("a broken upstream", () => {
     const calls = Array.from({ length: 40 }, (_, i) => call(client, "mute.echo", { big, i }));
     expect((await call(client, "echo")).isError).toBeUndefined();
     const results = await Promise.all(calls);
-    expect(results.every(({ isError }) => isError === true)).toBe(true);
-    const told = results.map(({ structuredContent }) => structuredContent.error as string);
+    // A fast machine has it begun anew before the last of them are sent: those are answered.
+    const told = results
+      .filter(({ isError }) => isError === true)
+      .map(({ structuredContent }) => structuredContent.error as string);
     expect(told.some((text) => text.includes("did not answer"))).toBe(true);
     expect(told.some((text) => text.includes("stopped reading"))).toBe(true);
     await until(

@@ -125,5 +125,5 @@ function reportForm(ctx: Ctx): Html | null {
       ["md", "Markdown"],
       ["json", "JSON"],
     ],
-  })}<button type="submit">Make it</button></div></form>`;
+  })}</div><button type="submit">Make it</button></form>`;
 }

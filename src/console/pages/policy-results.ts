@@ -3,6 +3,7 @@ import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts"
 import type { DiffLine } from "../diff.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, empty, notice, table } from "../parts/blocks.ts";
+import { disclosed } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark } from "../parts/marks.ts";
 import type { Checked } from "./policy-text.ts";
@@ -79,7 +80,12 @@ export function simulationCards(report: SimulationReport): Html {
         )
       : html`<ul class="counts"><li>${mark("info", summary.calls.toLocaleString("en"))} captured calls of ${plural(summary.runs, "run")}</li><li>${mark("quiet", summary.unchanged.toLocaleString("en"))} decided the same</li>${counts}</ul>
 ${report.changes.length === 0 ? null : table("Changes by cause", ["Change", "Because of", "Calls", "Runs", "Tools", "Reason"], report.changes.map(changeRow))}`;
-  return html`${card({ title: "Simulation of the last 7 days", id: "simulation" }, body, report.notes.length === 0 ? nothing : notice("info", bullets(report.notes)))}${GROUPS.map(([key, label]) => group(label, report[key]))}`;
+  return card(
+    { title: "Simulation of the last 7 days", id: "simulation" },
+    body,
+    report.notes.length === 0 ? nothing : notice("info", bullets(report.notes)),
+    GROUPS.map(([key, label]) => group(label, report[key])),
+  );
 }
 
 function changeRow({ change, by, calls, runs, tools, reason }: SimulationReport["changes"][number]): Part[] {
@@ -105,8 +111,8 @@ function group(label: string, calls: readonly SimulatedCall[]): Html {
       rulingMark(call.new.decision),
       bullets(call.new.reasons.length > 0 ? call.new.reasons : call.old.reasons),
     ]);
-  return card(
-    { title: label },
+  return disclosed(
+    `${label}, call by call`,
     table(label, ["Run", "Step", "Tool", "Was", "Would be", "Reasons"], rows),
     calls.length > MOST_LISTED
       ? html`<p class="soft">The first ${MOST_LISTED}; <code>svc simulate --json</code> lists all.</p>`

@@ -49,7 +49,8 @@ function retentionForms(ctx: Ctx): Html {
   const dry = form(
     ctx,
     { action: "/console/settings/retention" },
-    html`<div class="row">${days()}<button type="submit" name="do" value="dry" class="primary">Dry run</button></div>`,
+    html`<div class="row">${days()}</div>`,
+    button("Dry run", "primary", html` name="do" value="dry"`),
   );
   if (!ctx.may("POST /v1/retention/apply")) return html`${dry}<p class="soft">Applying it is for admins.</p>`;
   const real = form(

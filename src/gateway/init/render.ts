@@ -1,4 +1,6 @@
 /** The files that `svc init` writes, as text: draft manifests with every guess marked, a policy, a config. */
+import { ProblemsError } from "../../kernel/errors.ts";
+import { readManifests } from "../../model/manifest/load.ts";
 import type { Draft } from "./guess.ts";
 
 export interface UpstreamDraft {
@@ -26,7 +28,19 @@ export function manifestText(drafts: readonly Draft[], source: string): string {
     "# Every line with `guess:` was guessed from the tool's definition. Read it, correct it, and change",
     "# `lifecycle: draft` to `approved` (or delete the line): in enforce mode a draft does not count.",
   ];
-  return `${head.join("\n")}\n${drafts.map(entry).join("")}`;
+  return `${head.join("\n")}\n${drafts.map(declared).join("")}`;
+}
+
+/** A tool whose name no manifest may have is mentioned and left out; it stays blocked. */
+function declared(draft: Draft): string {
+  const text = entry(draft);
+  try {
+    readManifests([{ file: "draft", text }]);
+    return text;
+  } catch (error) {
+    if (!(error instanceof ProblemsError)) throw error;
+    return `\n# left out: ${oneLine(error.problems.map((problem) => problem.replace(/^draft:\d+: /, "")).join("; "))}\n`;
+  }
 }
 
 function entry(draft: Draft): string {

@@ -70,10 +70,19 @@ export function readName(name: string): ReadName {
   const at = [0, words.length - 1].find((i) => ACT_OF.has(words[i] ?? ""));
   const object = words
     .filter((_, i) => i !== at)
-    .map((word) => (word.length > 3 ? word.replace(/(?:es|s)$/, "") : word))
+    .map(singular)
     .join(" ");
   const verb = at === undefined ? null : words[at]!;
   return { verb, act: verb === null ? null : ACT_OF.get(verb)!, object };
+}
+
+/** Near enough to tell that `entities` and `entity` are the same thing. */
+function singular(word: string): string {
+  if (word.length <= 3 || word.endsWith("ss")) return word;
+  return word
+    .replace(/ies$/, "y")
+    .replace(/(ss|x|ch|sh)es$/, "$1")
+    .replace(/([^s])s$/, "$1");
 }
 
 /** Whether the second tool looks like the undo of the first. */

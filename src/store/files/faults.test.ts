@@ -98,3 +98,65 @@ describe("a disk call that fails", () => {
     });
   }
 });
+
+describe("a sync that fails", () => {
+  /** A disk whose next sync of a batch first lets something happen, and then fails. */
+  const failing = () => {
+    const disk = faultyDisk();
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const { datasync } = disk;
+    disk.datasync = async (fd) => {
+      const act = meanwhile;
+      meanwhile = undefined;
+      if (act === undefined) return datasync(fd);
+      await act();
+      throw Object.assign(new Error("EIO: made up"), { code: "EIO" });
+    };
+    return {
+      disk,
+      failAfter: (act: () => Promise<unknown>) => {
+        meanwhile = act;
+      },
+    };
+  };
+
+  it("takes its batch back, also from those who have seen it already", async () => {
+    const folder = join(tempDir(), "data");
+    const { disk, failAfter } = failing();
+    const store = await open(folder, disk);
+    const other = await open(folder);
+    await work(store, "a");
+    failAfter(async () => {
+      // Written, and therefore seen; not yet durable.
+      expect(await other.get("meta", "last/b")).toEqual([1]);
+    });
+    await expect(work(store, "b")).rejects.toMatchObject({ code: "unavailable" });
+    expect(await other.get("meta", "last/b")).toBeUndefined();
+    expect((await other.head()).records).toBe(1);
+    await work(other, "c");
+    await work(store, "d");
+    await store.scrub();
+    for (const handle of [store, other]) {
+      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "c", "d"]);
+      await handle.close();
+    }
+    const again = await open(folder);
+    expect([...(await expectConsistent(again)).keys()]).toEqual(["a", "c", "d"]);
+    await again.close();
+  });
+
+  it("leaves its batch where somebody else has built on it, and goes on", async () => {
+    const folder = join(tempDir(), "data");
+    const { disk, failAfter } = failing();
+    const store = await open(folder, disk);
+    const other = await open(folder);
+    await work(store, "a");
+    failAfter(() => work(other, "c"));
+    await expect(work(store, "b")).rejects.toMatchObject({ code: "unavailable" });
+    await work(store, "d");
+    for (const handle of [store, other]) {
+      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "b", "c", "d"]);
+      await handle.close();
+    }
+  });
+});

@@ -7,6 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import {
   closeDatabase,
   type Database,
+  isBusy,
   openDatabase,
   type Statement,
   sqliteFailure,
@@ -51,16 +52,18 @@ export class FileLock {
   }
 
   private attempt(): void {
-    if (this.db === undefined) this.connect();
-    try {
-      this.begin!.run();
-    } catch (error) {
-      if ((error as { errcode?: number }).errcode !== 5) this.close();
-      throw error;
+    for (let tries = 0; tries < 2; tries++) {
+      if (this.db === undefined) this.connect();
+      try {
+        this.begin!.run();
+      } catch (error) {
+        if (!isBusy(error)) this.close();
+        throw error;
+      }
+      // A lock on a file that was moved or deleted keeps nobody out; another may be in its place.
+      if (this.disk.factsAt(this.path)?.ino === this.ino) return;
+      this.close();
     }
-    // A lock on a file that was moved or deleted keeps nobody out.
-    if (this.disk.factsAt(this.path)?.ino === this.ino) return;
-    this.close();
     throw new SvcError("unavailable", `ledger unavailable: ${this.path} was moved or deleted`);
   }
 

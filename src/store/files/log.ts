@@ -320,7 +320,7 @@ export class FilesLog implements Log {
     if (!isLast) return;
     const item = {
       kind: "void",
-      from: before.journal_size,
+      since: before.journal_size,
       head: before.head,
       size: before.ledger_size,
     } as const;

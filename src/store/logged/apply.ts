@@ -12,6 +12,7 @@ import type { Database, Statement } from "./connection.ts";
 import { Overlay } from "./overlay.ts";
 import { tableOf } from "./schema.ts";
 import { writeSegments } from "./segments.ts";
+import { toText } from "./text.ts";
 
 /** A closed journal: its units, and where it left the ledger. */
 export interface ClosedJournal {
@@ -97,13 +98,15 @@ function writeDocuments(db: Database, table: TableName, docs: Doc[]): void {
   // In the order of the tree, so that neighbours are written together.
   docs.sort(([, a], [, b]) => (a < b ? -1 : a > b ? 1 : 0));
   for (const [, key, slot] of docs) {
-    if (slot === null) remove.run(key);
-    else writeDocument(update, upsert, key, slot);
+    if (slot === null) remove.run(toText(key));
+    else writeDocument(update, upsert, toText(key), slot);
   }
 }
 
 function writeDocument(update: Statement, upsert: Statement, key: string, slot: Slot): void {
   const text = textOf(slot);
-  const { changes } = update.run(text, key, slot.owner, slot.sort, slot.tag);
-  if (changes === 0) upsert.run(key, slot.owner, slot.sort, slot.tag, text);
+  const owner = toText(slot.owner);
+  const tag = toText(slot.tag);
+  const { changes } = update.run(text, key, owner, slot.sort, tag);
+  if (changes === 0) upsert.run(key, owner, slot.sort, tag, text);
 }

@@ -60,7 +60,7 @@ export type JournalItem =
   /** Closes a journal: what follows is in that one. */
   | { kind: "next"; generation: number }
   /** Takes back every block of this journal from that offset on. */
-  | { kind: "void"; from: number; head: Head; size: number };
+  | { kind: "void"; since: number; head: Head; size: number };
 
 export type Placed<T extends JournalItem = JournalItem> = T & { from: number; to: number; crc: number };
 
@@ -154,7 +154,7 @@ export function encodeItem(item: JournalItem, crc: number): { text: string; crc:
     case "next":
       return seal(`"next":${item.generation}`, crc);
     case "void":
-      return seal(`"void":${item.from},${standing(item)}`, crc);
+      return seal(`"void":${item.since},${standing(item)}`, crc);
   }
 }
 
@@ -168,8 +168,12 @@ function standing(at: { head: Head; size: number }): string {
   return `"records":${at.head.records},"head":"${at.head.hash}","size":${at.size}`;
 }
 
+export function hexCrc(crc: number): string {
+  return crc.toString(16).padStart(8, "0");
+}
+
 function seal(fields: string, seed: number): { text: string; crc: number } {
   const body = `${fields}}\n`;
   const crc = crc32(body, seed);
-  return { text: `${CRC_PREFIX}${crc.toString(16).padStart(8, "0")}",${body}`, crc };
+  return { text: `${CRC_PREFIX}${hexCrc(crc)}",${body}`, crc };
 }

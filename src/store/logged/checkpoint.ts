@@ -8,6 +8,7 @@ import type { TableName } from "../tables.ts";
 import { closeDatabase, type Database, openDatabase, type Statement, sqliteFailure } from "./connection.ts";
 import { LIST_INDEXES, migrateCheckpoint, tableOf } from "./schema.ts";
 import { SegmentReader } from "./segments.ts";
+import { fromText, toText } from "./text.ts";
 
 /** The ledger position that the checkpoint reflects, and the journal that ended there. */
 export interface Base {
@@ -105,7 +106,7 @@ export class Checkpoint {
       this.gets.set(table, statement);
     }
     const found = statement;
-    return this.run(() => found.get(key) as { doc: string } | undefined)?.doc;
+    return this.run(() => found.get(toText(key)) as { doc: string } | undefined)?.doc;
   }
 
   isEmpty(table: TableName): boolean {
@@ -120,33 +121,37 @@ export class Checkpoint {
       where.push(condition);
       values.push(...given);
     };
-    if (walk.owner !== undefined) add("owner = ?", walk.owner);
-    if (walk.tag !== undefined) add("tag = ?", walk.tag);
+    if (walk.owner !== undefined) add("owner = ?", toText(walk.owner));
+    if (walk.tag !== undefined) add("tag = ?", toText(walk.tag));
     if (walk.from !== undefined) add("sort >= ?", walk.from);
     if (walk.to !== undefined) add("sort <= ?", walk.to);
     const [sign, direction] = walk.order === "desc" ? ["<", "DESC"] : [">", "ASC"];
     // Tables that keep no order of their own have the same `sort` everywhere: the key is the order.
     const plain = LIST_INDEXES[table].length === 0;
-    if (after?.sort === 0 && plain) add(`key ${sign} ?`, after.key);
-    else if (after !== undefined) add(`(sort, key) ${sign} (?, ?)`, after.sort, after.key);
+    if (after?.sort === 0 && plain) add(`key ${sign} ?`, toText(after.key));
+    else if (after !== undefined) add(`(sort, key) ${sign} (?, ?)`, after.sort, toText(after.key));
     const condition = where.length === 0 ? "" : `WHERE ${where.join(" AND ")}`;
     const order = plain ? `key ${direction}` : `sort ${direction}, key ${direction}`;
     const sql = `SELECT key, sort, doc AS text FROM ${tableOf(table)} ${condition} ORDER BY ${order} LIMIT ?`;
-    return this.run(() => this.statement(sql).all(...values, limit) as BaseDocument[]);
+    const rows = this.run(() => this.statement(sql).all(...values, limit) as BaseDocument[]);
+    for (const row of rows) row.key = fromText(row.key);
+    return rows;
   }
 
   count(table: TableName, owner: string | undefined, tag: string | undefined): number {
     const where = [...(owner === undefined ? [] : ["owner = ?"]), ...(tag === undefined ? [] : ["tag = ?"])];
     const condition = where.length === 0 ? "" : `WHERE ${where.join(" AND ")}`;
     const statement = this.statement(`SELECT count(*) AS n FROM ${tableOf(table)} ${condition}`);
-    const values = [owner, tag].filter((value) => value !== undefined);
+    const values = [owner, tag].filter((value) => value !== undefined).map(toText);
     return this.run(() => (statement.get(...values) as { n: number }).n);
   }
 
   /** Owner and tag of those of the keys that the table has. */
   entries(table: TableName, keys: readonly string[]): { owner: string; tag: string }[] {
     const sql = `SELECT owner, tag FROM ${tableOf(table)} WHERE key IN (SELECT value FROM json_each(?))`;
-    return this.run(() => this.statement(sql).all(JSON.stringify(keys)) as { owner: string; tag: string }[]);
+    const spelled = JSON.stringify(keys.map(toText));
+    const rows = this.run(() => this.statement(sql).all(spelled) as { owner: string; tag: string }[]);
+    return rows.map(({ owner, tag }) => ({ owner: fromText(owner), tag: fromText(tag) }));
   }
 
   /** Several reads of one moment. */

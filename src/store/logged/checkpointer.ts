@@ -29,6 +29,8 @@ export interface CheckpointerParts {
   mirror: Mirror;
   helper: Helper;
   checkpoint: () => Checkpoint;
+  /** Makes everything that this process has written or seen durable. */
+  makeDurable(): Promise<void>;
   bounds: JournalBounds;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
@@ -38,6 +40,9 @@ export class Checkpointer {
   private working: Promise<void> | undefined;
   private notBefore = 0;
   private noticedAt = 0;
+  /** The last journal that this process has closed itself. */
+  private own = 0;
+  private foreign: { generation: number; since: number } | undefined;
 
   constructor(parts: CheckpointerParts) {
     this.parts = parts;
@@ -72,15 +77,16 @@ export class Checkpointer {
 
   /** Under the lock: closes the journal now. */
   async rotate(): Promise<void> {
-    await this.parts.log.rotate();
-    this.parts.mirror.rotate();
+    const { log, mirror } = this.parts;
+    await log.rotate();
+    this.own = mirror.overlays.active.generation;
+    mirror.rotate();
     this.notBefore = 0;
   }
 
-  /** Not under the lock: lets the thread take in what is closed and durable. */
+  /** Not under the lock: lets the thread take in what is closed. */
   poke(): void {
-    if (this.working !== undefined || performance.now() < this.notBefore) return;
-    if (this.parts.mirror.overlays.frozen.length === 0) return;
+    if (this.working !== undefined || performance.now() < this.notBefore || !this.isOurs()) return;
     this.working = this.applyClosed()
       .catch((error) =>
         this.failed("the checkpoint could not be moved; the journal is kept until it can", error),
@@ -100,22 +106,33 @@ export class Checkpointer {
     await this.working;
   }
 
-  /** Another process closed a journal and may have taken it in; it is given the first chance to. */
+  /** Lets go of what another process has taken in. */
   notice(): void {
     const { mirror, checkpoint } = this.parts;
     const now = performance.now();
     if (mirror.overlays.frozen.length === 0 || this.isWorking || now - this.noticedAt < NOTICE_MS) return;
-    if (this.notBefore === 0) this.notBefore = now + GRACE_MS;
     this.noticedAt = now;
     const base = checkpoint().base();
-    if (base !== undefined && base.generation > mirror.base.generation) {
-      mirror.release(base);
-      this.notBefore = 0;
-    }
+    if (base !== undefined) mirror.release(base);
+  }
+
+  /** Whether there is a closed journal, and nobody else is likely to be at it. */
+  private isOurs(): boolean {
+    const [first] = this.parts.mirror.overlays.frozen;
+    if (first === undefined) return false;
+    if (first.generation <= this.own) return true;
+    this.notice();
+    const now = performance.now();
+    if (this.foreign?.generation !== first.generation)
+      this.foreign = { generation: first.generation, since: now };
+    return now - this.foreign.since >= GRACE_MS;
   }
 
   private async applyClosed(): Promise<void> {
-    const { log, mirror, helper, checkpoint } = this.parts;
+    const { log, mirror, helper, checkpoint, makeDurable } = this.parts;
+    if (mirror.overlays.frozen.length === 0) return;
+    // The checkpoint must never know of anything that a power cut could still take from the log.
+    await makeDurable();
     for (const { generation } of mirror.overlays.frozen) {
       const base = await helper.ask<Base>("apply", generation);
       // The first look behind a commit writes to shared memory, which a frozen disk would not let it do;

@@ -14,6 +14,8 @@ import type { Mirror } from "./mirror.ts";
 import type { Reserve } from "./reserve.ts";
 import { Turns } from "./turns.ts";
 
+const LOCK_MARGIN_MS = 100;
+
 export interface CommitterParts {
   log: Log;
   mirror: Mirror;
@@ -91,6 +93,11 @@ export class Committer {
     });
   }
 
+  /** Makes everything that this process has written or seen durable, between batches. */
+  settle(): Promise<void> {
+    return this.turns.take(() => this.makeDurable());
+  }
+
   /** For readers whose view can no longer be carried on with. */
   reload(): Promise<void> {
     const until = performance.now() + LIMITS.store_deadline_ms;
@@ -106,7 +113,8 @@ export class Committer {
 
   private async locked<T>(until: number, work: () => Promise<T>): Promise<T> {
     const { log } = this.parts;
-    await log.lock(until);
+    // A little earlier than callers are told that nothing happens: this one knows why.
+    await log.lock(until - LOCK_MARGIN_MS);
     this.holding = true;
     try {
       return await work();

@@ -41,7 +41,7 @@ class Chance {
 
 const SEEDS = Array.from({ length: Number(process.env.SVC_TEST_SEEDS ?? 3) }, (_, i) => i + 1);
 
-const RUNS = ["r1", "r2", "r3", "r\u{1f600}", "r\uffee"];
+const RUNS = ["r1", "r2", "r\0x", "r\u0001", "r\u{1f600}", "r\uffee"];
 const STATUSES = ["intended", "succeeded", "failed"] as const;
 
 /** One random unit, the same for every store: what it does depends on the seed and on what it reads. */

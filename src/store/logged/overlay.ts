@@ -59,10 +59,6 @@ export class Overlays {
     return this.stack.slice(0, -1);
   }
 
-  get isEmpty(): boolean {
-    return this.stack.length === 0;
-  }
-
   open(generation: number): void {
     this.stack.push(new Overlay(generation));
   }

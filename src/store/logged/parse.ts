@@ -1,7 +1,15 @@
 /** Reading the journal's text back, as far as it is sound. */
 import { crc32 } from "node:zlib";
 import { INDEX, type TableName } from "../tables.ts";
-import { CRC_PREFIX, type JournalItem, type Placed, type Put, SEALED_FROM, type UnitBlock } from "./block.ts";
+import {
+  CRC_PREFIX,
+  hexCrc,
+  type JournalItem,
+  type Placed,
+  type Put,
+  SEALED_FROM,
+  type UnitBlock,
+} from "./block.ts";
 
 export interface ParsedJournal {
   items: Placed[];
@@ -20,7 +28,6 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
   const items: Placed[] = [];
   let start = 0;
   let seed = crc;
-  let puts: Put[] = [];
   let at = 0;
   const stop = (rest: ParsedJournal["rest"]): ParsedJournal => ({
     items,
@@ -31,33 +38,37 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
   while (at < bytes.length) {
     const to = bytes.indexOf(0x0a, at);
     if (to < 0) return stop("torn");
-    if (bytes[at] === 0x5b) {
-      const put = parsePut(bytes.toString("utf8", at, to));
-      if (put === undefined) return stop(unreadable(bytes, start, base));
-      puts.push(put);
+    // Lines of documents mean nothing until the seal behind them has been checked.
+    if (bytes[at] === OPENING_BRACKET) {
       at = to + 1;
       continue;
     }
-    const sealedFrom = at + SEALED_FROM;
-    const sum =
-      sealedFrom < to
-        ? crc32(bytes.subarray(sealedFrom, to + 1), crc32(bytes.subarray(start, at), seed))
-        : -1;
-    const text = bytes.toString("utf8", at, to);
-    if (
-      !text.startsWith(CRC_PREFIX) ||
-      Number.parseInt(text.slice(CRC_PREFIX.length, CRC_PREFIX.length + 8), 16) !== sum
-    ) {
+    const seal = bytes.toString("utf8", at, to);
+    const sum = crc32(bytes.subarray(at + SEALED_FROM, to + 1), crc32(bytes.subarray(start, at), seed));
+    if (seal.slice(0, SEALED_FROM) !== `${CRC_PREFIX}${hexCrc(sum)}",`)
       return stop(unreadable(bytes, start, base));
-    }
-    const item = parseSeal(text, puts);
+    const puts = parsePuts(bytes, start, at);
+    const item = puts === undefined ? undefined : parseSeal(seal, puts);
     if (item === undefined) return stop("broken");
     items.push(Object.assign(item, { from: base + start, to: base + to + 1, crc: sum }));
     seed = sum;
     start = at = to + 1;
-    puts = [];
   }
   return stop(at > start ? "torn" : "none");
+}
+
+const OPENING_BRACKET = 0x5b;
+
+function parsePuts(bytes: Buffer, from: number, until: number): Put[] | undefined {
+  const puts: Put[] = [];
+  for (let at = from; at < until; ) {
+    const to = bytes.indexOf(0x0a, at);
+    const put = parsePut(bytes.toString("utf8", at, to));
+    if (put === undefined) return undefined;
+    puts.push(put);
+    at = to + 1;
+  }
+  return puts;
 }
 
 const SECTOR = 512;
@@ -133,7 +144,7 @@ function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
   if (fields.records === undefined || fields.head === undefined || fields.size === undefined)
     return undefined;
   const at = { head: { records: fields.records, hash: fields.head }, size: fields.size };
-  if (fields.void !== undefined) return { kind: "void", from: fields.void, ...at };
+  if (fields.void !== undefined) return { kind: "void", since: fields.void, ...at };
   if (fields.journal !== undefined) {
     return fields.journal === 1 ? { kind: "header", generation: fields.generation ?? 0, ...at } : undefined;
   }
@@ -156,7 +167,7 @@ export function resolveVoids(items: readonly Placed[]): Placed<UnitBlock>[] {
   for (const item of items) {
     if (item.kind === "unit") units.push(item);
     if (item.kind === "void")
-      while (units.length > 0 && units[units.length - 1]!.from >= item.from) units.pop();
+      while (units.length > 0 && units[units.length - 1]!.from >= item.since) units.pop();
   }
   return units;
 }

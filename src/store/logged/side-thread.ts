@@ -45,7 +45,7 @@ export function serveJobs<S>(make: (setting: S) => Jobs): void {
 /** A thread that has had nothing to do for this long ends, and gives its memory back. */
 const IDLE_MS = 5_000;
 /** How long a thread may take to finish what it is doing when it is to end. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 3_000;
 /** Its work is short bursts over strings: a small nursery costs it little and saves what it holds. */
 const YOUNG_MB = 8;
 

@@ -63,6 +63,7 @@ export class LoggedStore implements Store {
   private poll: NodeJS.Timeout | undefined;
   private probing: Promise<void> | undefined;
   private closed = false;
+  private closing: Promise<void> | undefined;
 
   private constructor(parts: LoggedStoreParts) {
     const { disk, folder, warn, helper, checkpoint_path, bounds } = parts;
@@ -74,7 +75,16 @@ export class LoggedStore implements Store {
     const checkpoint = () => this.committer.checkpoint;
     this.search = new LedgerSearch(mirror, checkpoint, this.log);
     this.committer = new Committer({ log: this.log, mirror, reserve: this.reserve, checkpoint_path, warn });
-    this.checkpointer = new Checkpointer({ log: this.log, mirror, helper, checkpoint, bounds, warn });
+    const makeDurable = () => this.committer.settle();
+    this.checkpointer = new Checkpointer({
+      log: this.log,
+      mirror,
+      helper,
+      checkpoint,
+      makeDurable,
+      bounds,
+      warn,
+    });
     this.commits = new GroupCommit((batch, until) => this.commit(batch, until));
   }
 
@@ -141,27 +151,36 @@ export class LoggedStore implements Store {
 
   async scrub(): Promise<void> {
     this.assertOpen();
-    await this.committer.exclusively(() => this.checkpointer.rotate());
-    await this.checkpointer.finish();
-    await this.parts.helper.ask("shrink", undefined);
+    try {
+      await this.committer.exclusively(() => this.checkpointer.rotate());
+      await this.checkpointer.finish();
+      await this.parts.helper.ask("shrink", undefined);
+    } catch (error) {
+      throw error instanceof SvcError ? error : unavailable(error);
+    }
   }
 
-  async close(): Promise<void> {
-    if (this.closed) return;
+  close(): Promise<void> {
+    this.closing ??= this.shutDown();
+    return this.closing;
+  }
+
+  private async shutDown(): Promise<void> {
     await this.commits.close();
-    await this.checkpointer.settle();
-    const isWorthIt =
-      !this.committer.isStill &&
-      !this.mirror.overlays.isEmpty &&
-      this.mirror.overlays.active.changes >= CLOSE_CHANGES;
     this.closed = true;
-    // Only the next start would be slower without it.
-    if (isWorthIt) await this.committer.exclusively(() => this.checkpointer.rotate()).catch(() => {});
-    if (this.mirror.overlays.frozen.length > 0 && !this.committer.isStill)
-      await this.checkpointer.finish().catch(() => {});
     clearInterval(this.poll);
     this.signal.notify();
+    // Only the next start would be slower without it, so a disk that hangs does not hold this up.
+    await inTime(this.lastCheckpoint()).catch(() => {});
     await this.letGo();
+  }
+
+  private async lastCheckpoint(): Promise<void> {
+    await this.checkpointer.settle();
+    if (this.committer.isStill) return;
+    const { active } = this.mirror.overlays;
+    if (active.changes >= CLOSE_CHANGES) await this.committer.exclusively(() => this.checkpointer.rotate());
+    await this.checkpointer.finish();
   }
 
   private async letGo(): Promise<void> {

@@ -9,8 +9,8 @@ import type { UnitBlock } from "../logged/block.ts";
 import { readBase } from "../logged/checkpoint.ts";
 import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
 import { closeDatabase, type Database, openDatabase } from "../logged/connection.ts";
-import type { Jobs } from "../logged/side-thread.ts";
 import { parseJournal } from "../logged/parse.ts";
+import type { Jobs } from "../logged/side-thread.ts";
 import type { JournalRow } from "./connections.ts";
 import { checkpointPath, databasePath } from "./paths.ts";
 

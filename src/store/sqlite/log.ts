@@ -11,9 +11,9 @@ import { encodeBatch, type LineInfo, type UnitBlock } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
 import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
-import type { Helper } from "../logged/side-thread.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
+import type { Helper } from "../logged/side-thread.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { verifyTail } from "./verify-tail.ts";
 

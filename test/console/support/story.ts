@@ -115,7 +115,10 @@ export interface Story extends ConsoleServer {
   main_run: string;
 }
 
-const AGENTS = ["support-bot", "crm-sync", "release-agent"].map((name) => ({ name, role: "agent" }));
+const AGENTS = ["support-bot", "crm-sync", "release-agent", "trial-agent"].map((name) => ({
+  name,
+  role: "agent",
+}));
 const PEOPLE = [
   { name: "maria.finance", role: "approver", groups: ["finance"] },
   { name: "tom.ops", role: "operator", groups: ["platform"] },
@@ -172,7 +175,7 @@ class Teller {
     this.now = now;
   }
 
-  private async open(key: string, reason: string, id?: string): Promise<string> {
+  private async open(key: string, reason: string, id?: string, mode = "enforce"): Promise<string> {
     const run_id = id ?? `${key}-${String(++this.runs).padStart(4, "0")}`;
     const permissions = [
       "orders.read",
@@ -183,7 +186,12 @@ class Teller {
       "mail.send",
       "deploy.run",
     ];
-    const { status, body } = await this.server.api(key, "POST", "/v1/runs", { run_id, permissions, reason });
+    const { status, body } = await this.server.api(key, "POST", "/v1/runs", {
+      run_id,
+      permissions,
+      reason,
+      mode,
+    });
     if (status !== 201) throw new Error(JSON.stringify(body));
     return run_id;
   }
@@ -244,6 +252,7 @@ class Teller {
   }
 
   private async smallWork(i: number): Promise<void> {
+    if (this.random() < 0.06) return this.trial();
     const order = `A-${10_000 + Math.floor(this.random() * 9_000)}`;
     const crm = i % 3 === 0;
     const key = crm ? "crm-sync" : "support-bot";
@@ -271,6 +280,15 @@ class Teller {
       await this.ask(key, run, "legacy.export", { table: "orders" }, "the report wants it");
   }
 
+  /** A new agent that is only watched so far: what would have been stopped goes through, and is told. */
+  private async trial(): Promise<void> {
+    const run = await this.open("trial-agent", "answer a customer", undefined, "observe");
+    await this.done("trial-agent", run, "orders.lookup", { id: "A-1" }, "find the order", { found: true });
+    await this.done("trial-agent", run, "mail.send", { to: "kim@customer.example" }, "send the invoice", {
+      id: "m",
+    });
+  }
+
   /** A call of this morning of which nobody knows how it ended. */
   async oldTrouble(): Promise<void> {
     this.env.setNow(this.now - 2.4 * HOUR);
@@ -288,7 +306,7 @@ class Teller {
   }
 
   async mainRun(): Promise<string> {
-    this.env.setNow(this.now - 0.8 * HOUR);
+    this.env.setNow(this.now - 0.55 * HOUR);
     const key = "support-bot";
     const run = await this.open(
       key,

@@ -8,6 +8,7 @@ export const BLOCKS = `
 .columns { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 18px; align-items: start; }
 .columns > div, .run-columns > div { display: grid; gap: 18px; min-width: 0; }
 .columns.lean { grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); }
+#halts:empty { display: none; }
 #overview, #waiting, #results { display: grid; gap: 18px; min-width: 0; }
 
 .facts { display: grid; gap: 7px; }

@@ -35,7 +35,6 @@ input[type="checkbox"] { width: 16px; height: 16px; min-height: 0; margin: 0; ac
 .inline button { min-height: 28px; padding: 2px 11px; }
 .card > .inline { justify-self: start; }
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; align-items: start; }
-.row > button { align-self: start; margin-top: 23px; justify-self: start; }
 .actions { display: flex; flex-wrap: wrap; gap: 8px; }
 .boxes { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 0; padding: 0; border: 0; }
 .boxes legend { padding: 0; margin-bottom: 4px; }
@@ -46,7 +45,8 @@ input[type="checkbox"] { width: 16px; height: 16px; min-height: 0; margin: 0; ac
 .disclosed > summary::before { content: "+"; display: inline-block; width: 15px; font-weight: 640; }
 .disclosed[open] > summary::before { content: "\\2212"; }
 .disclosed > summary::-webkit-details-marker { display: none; }
-.disclosed > form, .disclosed > div { margin-top: 10px; padding: 14px; border: 1px solid var(--line); border-radius: var(--radius); background: var(--sunk); }
+.disclosed > .table { margin: 10px 0 0; padding: 0; }
+.disclosed > form, .disclosed > div:not(.table) { margin-top: 10px; padding: 14px; border: 1px solid var(--line); border-radius: var(--radius); background: var(--sunk); }
 
 .dialog { width: min(440px, calc(100vw - 32px)); padding: 22px; border: 1px solid var(--edge); border-radius: 14px; background: var(--card); color: var(--ink); box-shadow: 0 20px 60px rgb(0 0 0 / 25%); }
 .dialog::backdrop { background: rgb(10 18 14 / 45%); }

@@ -22,6 +22,7 @@ export const FRAME = `
 .who { display: grid; }
 .who-name { font-weight: 590; overflow-wrap: anywhere; }
 .who-role { color: var(--side-soft); }
+.keys-hint { color: var(--side-soft); font-size: 12px; }
 .logout button { width: 100%; min-height: 0; padding: 5px 10px; background: none; border-color: var(--side-line); color: var(--side-soft); }
 .logout button:hover { color: var(--side-ink); background: var(--side-on); }
 
@@ -30,9 +31,16 @@ main { width: 100%; max-width: 1220px; padding: 30px 36px 64px; display: grid; g
 .page-head > div:first-child { min-width: 0; flex: 1 1 320px; }
 .lead { margin-top: 5px; color: var(--soft); max-width: 74ch; overflow-wrap: anywhere; }
 .page-head .aside, .links { display: flex; gap: 8px; flex-wrap: wrap; }
+/* Where a form led to a place further down, its message comes along. */
+:root:has(:target) .said-now { position: sticky; top: 10px; z-index: 6; box-shadow: 0 6px 20px rgb(26 36 32 / 14%); border-radius: var(--radius); }
+body:has(.halted):has(:target) .said-now { top: 54px; }
 .run-title { font-family: var(--mono); font-size: 0.86em; letter-spacing: -0.03em; }
 .page-head .copy { margin-left: 8px; }
 
+/* In sight wherever one scrolls to; what else sticks to the top makes room for one line of it. */
+#halted { position: sticky; top: 0; z-index: 30; }
+body:has(.halted) .side { top: 44px; height: calc(100vh - 44px); }
+html:has(.halted) { scroll-padding-top: 70px; }
 .halted { display: flex; align-items: flex-start; gap: 6px 20px; flex-wrap: wrap; padding: 11px 24px; background: var(--alarm); color: var(--alarm-ink); }
 .halted-title { font-weight: 680; }
 .halted ul { flex: 1 1 300px; min-width: 0; overflow-wrap: anywhere; }

@@ -25,6 +25,7 @@ export const PAGES = `
 .run-columns { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 18px; align-items: start; }
 .arcs-frame { overflow-x: auto; padding: 2px 0; }
 .arcs { display: block; overflow: visible; }
+.arcs a { text-decoration: none; }
 .arc { fill: none; stroke: var(--edge); stroke-width: 1.5; }
 .node { fill: var(--quiet-wash); stroke: var(--quiet); stroke-width: 1.2; }
 .node.good { fill: var(--good-wash); stroke: var(--good); }

@@ -1,0 +1,165 @@
+/**
+ * The gateway beside two proxies that do nothing but pass calls on: every one of ours is decided, recorded
+ * and durable before it is answered. All three stand before the same tool server, in the same run.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { sha256Hex } from "../src/kernel/hash.ts";
+import { type Contestant, intoPipe, latency, overHttp, throughput } from "./gateway-load.ts";
+import type { BenchOptions } from "./main.ts";
+import { alternate, median, type Row, ratio } from "./report.ts";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+const ROOT = join(HERE, "..");
+const UPSTREAM = join(HERE, "gateway-upstream.mjs");
+const KEY = "bench-key";
+const SESSIONS = 32;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+interface Running {
+  contestant: Contestant;
+  child: ChildProcess;
+}
+
+async function start(args: (port: number) => string[], key: string | null): Promise<Running> {
+  const port = await freePort();
+  const stderr = process.env["SVC_BENCH_LOG"] ? "inherit" : "ignore";
+  const child = spawn(process.execPath, args(port), {
+    stdio: ["ignore", "ignore", stderr],
+    env: { ...process.env, SVC_LOG_LEVEL: "error" },
+  });
+  for (let tries = 0; ; tries++) {
+    if (child.exitCode !== null) throw new Error(`${args(port)[0]} ended with code ${child.exitCode}`);
+    try {
+      return { child, contestant: await overHttp(`http://127.0.0.1:${port}/mcp`, SESSIONS, key) };
+    } catch (error) {
+      if (tries > 600) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+function svc(folder: string, store: string): Promise<Running> {
+  const config = join(folder, `${store}.yaml`);
+  writeFileSync(join(folder, "manifests.yaml"), "- {tool: echo, effect: read, permission: bench.read}\n");
+  const keys = [{ name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex(KEY) }];
+  writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
+  const upstreams = [{ name: "bench", command: process.execPath, args: [UPSTREAM] }];
+  return start((port) => {
+    const listen = { host: "127.0.0.1", port };
+    const text = {
+      manifests: "manifests.yaml",
+      auth: { keys: "keys.json" },
+      data: store,
+      store,
+      listen,
+      upstreams,
+    };
+    writeFileSync(config, JSON.stringify(text));
+    return [join(ROOT, "bin", "svc.js"), "gateway", "--config", config];
+  }, KEY);
+}
+
+const modules = (...parts: string[]) => join(ROOT, "node_modules", ...parts);
+
+function mcpProxy(): Promise<Running> {
+  const bin = modules("mcp-proxy", "dist", "bin", "mcp-proxy.mjs");
+  return start(
+    (port) => [bin, "--port", String(port), "--server", "stream", "--", process.execPath, UPSTREAM],
+    null,
+  );
+}
+
+function supergateway(): Promise<Running> {
+  const bin = modules("supergateway", "dist", "index.js");
+  const stdio = `${process.execPath} ${UPSTREAM}`;
+  const fixed = [
+    "--stdio",
+    stdio,
+    "--outputTransport",
+    "streamableHttp",
+    "--stateful",
+    "--streamableHttpPath",
+    "/mcp",
+    "--logLevel",
+    "none",
+  ];
+  return start((port) => [bin, ...fixed, "--port", String(port)], null);
+}
+
+export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), "svc-bench-gateway-"));
+  const running: Record<string, Running> = {};
+  const direct = await intoPipe(process.execPath, [UPSTREAM]);
+  try {
+    running["files"] = await svc(folder, "files");
+    running["sqlite"] = await svc(folder, "sqlite");
+    running["mcp-proxy"] = await mcpProxy();
+    running["supergateway"] = await supergateway();
+    const contestants = Object.entries(running).map(([name, { contestant }]) => [name, contestant] as const);
+    // A first round warms everything up and is not counted.
+    for (const [, contestant] of contestants) await throughput(contestant, SESSIONS, seconds);
+    const speeds = await alternate(rounds, {
+      direct: () => throughput(direct, SESSIONS, seconds / 3),
+      ...Object.fromEntries(
+        contestants.map(([name, contestant]) => [name, () => throughput(contestant, SESSIONS, seconds)]),
+      ),
+    });
+    const waits = await alternate(rounds, {
+      direct: () => latency(direct, seconds / 6),
+      ...Object.fromEntries(
+        contestants.map(([name, contestant]) => [name, () => latency(contestant, seconds / 3)]),
+      ),
+    });
+    return report(speeds, waits);
+  } finally {
+    direct.stop();
+    for (const { child, contestant } of Object.values(running)) {
+      contestant.stop();
+      child.kill("SIGTERM");
+    }
+    await Promise.all(
+      Object.values(running).map(
+        ({ child }) =>
+          new Promise((resolve) => (child.exitCode === null ? child.once("exit", resolve) : resolve(0))),
+      ),
+    );
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function report(speeds: Record<string, number[]>, waits: Record<string, number[]>): Row[] {
+  const rows: Row[] = [];
+  const suite = "gateway";
+  for (const store of ["files", "sqlite"]) {
+    for (const peer of ["mcp-proxy", "supergateway"]) {
+      const what = `calls/s, governed and durable (${store}), against ${peer} ungoverned`;
+      rows.push({
+        suite,
+        what,
+        value: ratio(speeds[store]!, speeds[peer]!),
+        unit: "x",
+        goal: { at_least: 1 },
+      });
+    }
+  }
+  for (const [name, values] of Object.entries(speeds))
+    rows.push({ suite, what: `calls/s: ${name}`, value: median(values), goal: null });
+  for (const [name, values] of Object.entries(waits)) {
+    if (name === "direct") continue;
+    const added = median(values.map((value, i) => value - waits["direct"]![i]!));
+    rows.push({ suite, what: `added latency of one call: ${name}`, value: added, unit: " ms", goal: null });
+  }
+  return rows;
+}

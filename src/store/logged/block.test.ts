@@ -1,0 +1,131 @@
+/** Journal text: what is written is read back, and nothing else is. */
+import { describe, expect, it } from "vitest";
+import { EMPTY_HEAD } from "../../ledger/record.ts";
+import { Batch, type CommittedUnit, type Pending } from "../batch.ts";
+import type { Tx } from "../port.ts";
+import { INDEX, TABLE_NAMES } from "../tables.ts";
+import { docOf, encodeBatch, encodeItem, type Slot, type UnitBlock } from "./block.ts";
+import { hasLostSector, parseJournal, resolveVoids } from "./parse.ts";
+import { LIST_INDEXES } from "./schema.ts";
+
+function committed(...units: ((tx: Tx) => void)[]): CommittedUnit[] {
+  const batch = new Batch(EMPTY_HEAD, () => undefined);
+  for (const run of units) batch.run({ unit: { run }, outcome: undefined } satisfies Pending);
+  return batch.units;
+}
+
+const UNITS = committed(
+  (tx) => {
+    tx.append({ ts_ms: 1, event: "intended", actor: "ü", run_id: "r", tool: 'a"b', reason: "x" });
+    tx.put("meta", 'key "quoted"\n\\', { text: "two\nlines, ü, \u2028, \\" });
+    tx.put("idempotency", "i", { run_id: "r\\", step: 7 });
+  },
+  (tx) => tx.delete("meta", "gone"),
+  (tx) => {
+    tx.append({ ts_ms: 2, event: "halted", actor: "b" });
+    tx.append({ ts_ms: 3, event: "resumed", actor: "b" });
+  },
+);
+const SEED = 0x1234;
+const encoded = encodeBatch(UNITS, { size: 0, crc: SEED }, { ledger: 3, journal: 4 });
+const bytes = Buffer.from(encoded.text);
+
+/** What a unit says, without where it stands. */
+function meaning(unit: UnitBlock): unknown {
+  const puts = unit.puts.map(({ table, key, slot }) => [table, key, slot === null ? null : plain(slot)]);
+  return { ...unit, puts, from: undefined, to: undefined, crc: undefined };
+}
+const plain = (slot: Slot): unknown => ({
+  owner: slot.owner,
+  sort: slot.sort,
+  tag: slot.tag,
+  doc: docOf(slot),
+});
+
+const units = (parsed: ReturnType<typeof parseJournal>): unknown[] => resolveVoids(parsed.items).map(meaning);
+const all = encoded.units.map(meaning);
+
+describe("a journal", () => {
+  it("is read back as it was written", () => {
+    const parsed = parseJournal(bytes, 0, SEED);
+    expect(parsed.rest).toBe("none");
+    expect(parsed.crc).toBe(encoded.tip.crc);
+    expect(units(parsed)).toEqual(all);
+    expect(parsed.items.map(({ to }) => to).at(-1)).toBe(bytes.length);
+    for (const line of encoded.text.trimEnd().split("\n")) JSON.parse(line);
+  });
+
+  it("cut at any byte gives the units before the cut", () => {
+    const ends = parseJournal(bytes, 0, SEED).items.map(({ to }) => to);
+    for (let cut = 0; cut < bytes.length; cut++) {
+      const parsed = parseJournal(bytes.subarray(0, cut), 0, SEED);
+      const whole = ends.filter((end) => end <= cut).length;
+      expect(parsed.rest, `cut at ${cut}`).toBe(ends.includes(cut) || cut === 0 ? "none" : "torn");
+      expect(units(parsed)).toEqual(all.slice(0, whole));
+    }
+  });
+
+  it("with any bit flipped never gives a unit that was not written", () => {
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const damaged = Buffer.from(bytes);
+      damaged[bit >> 3]! ^= 1 << (bit & 7);
+      const parsed = parseJournal(damaged, 0, SEED);
+      const found = units(parsed);
+      expect(found.length, `bit ${bit}`).toBeLessThan(all.length);
+      expect(found).toEqual(all.slice(0, found.length));
+      expect(parsed.rest).not.toBe("none");
+    }
+  });
+
+  it("does not follow another one", () => {
+    expect(parseJournal(bytes, 0, SEED + 1).items).toEqual([]);
+    const doubled = Buffer.concat([bytes, bytes]);
+    expect(parseJournal(doubled, 0, SEED).items).toHaveLength(all.length);
+  });
+
+  it("takes back what a later item says is void", () => {
+    const first = parseJournal(bytes, 0, SEED).items[0]!;
+    const item = { kind: "void", since: first.to, head: UNITS[0]!.head, size: 1 } as const;
+    const more = Buffer.concat([bytes, Buffer.from(encodeItem(item, encoded.tip.crc).text)]);
+    expect(units(parseJournal(more, 0, SEED))).toEqual(all.slice(0, 1));
+  });
+
+  it("tells a lost sector from damage, and damage from both where a later block knew better", () => {
+    const padded = encodeBatch(
+      committed((tx) => tx.put("meta", "a", "x".repeat(2_000))),
+      { size: 0, crc: SEED },
+    );
+    const lost = Buffer.from(padded.text);
+    lost.fill(0, 512, 1_024);
+    expect(parseJournal(lost, 0, SEED).rest).toBe("torn");
+    const flipped = Buffer.from(padded.text);
+    flipped[700]! ^= 1;
+    expect(parseJournal(flipped, 0, SEED).rest).toBe("broken");
+    const synced = { ledger: 0, journal: lost.length };
+    const after = encodeBatch(
+      committed((tx) => tx.put("meta", "b", 1)),
+      padded.tip,
+      synced,
+    );
+    expect(parseJournal(Buffer.concat([lost, Buffer.from(after.text)]), 0, SEED).rest).toBe("broken");
+  });
+});
+
+describe("a lost sector", () => {
+  it("is zeros up to its end or the file's", () => {
+    const text = Buffer.alloc(2_000, 0x61);
+    const zeroed = (from: number, to: number): Buffer => Buffer.from(text).fill(0, from, to);
+    expect(hasLostSector(text, 0, 0)).toBe(false);
+    expect(hasLostSector(zeroed(300, 512), 0, 0)).toBe(true);
+    expect(hasLostSector(zeroed(300, 511), 0, 0)).toBe(false);
+    expect(hasLostSector(zeroed(1_990, 2_000), 0, 0)).toBe(true);
+    expect(hasLostSector(zeroed(300, 512), 600, 0)).toBe(false);
+    expect(hasLostSector(zeroed(300, 412), 0, 100)).toBe(true);
+  });
+});
+
+it("a table without an index of its own has no order of its own either", () => {
+  for (const table of TABLE_NAMES) {
+    if (LIST_INDEXES[table].length === 0) expect(INDEX[table], table).toBe(INDEX.meta);
+  }
+});

@@ -1,0 +1,142 @@
+/** The sqlite store when its database is locked, gone, newer, damaged, or its disk fails. */
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { describe, expect, it } from "vitest";
+import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faulty-disk.ts";
+import { expectConsistent, work } from "../../../test/support/store-work.ts";
+import { tempDir } from "../../../test/support/tmp.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import type { Store } from "../port.ts";
+import { sqliteJobs } from "./jobs.ts";
+import { openSqliteStore } from "./store.ts";
+
+const bounds = { changes: 12, records: 100, bytes: 1_000_000 };
+
+function open(folder: string, disk = faultyDisk()): Promise<Store> {
+  return openSqliteStore(folder, () => {}, { disk, bounds, helper: inlineHelper(() => sqliteJobs(folder)) });
+}
+
+async function workload(store: Store): Promise<{ acked: string[]; refused: string[] }> {
+  const acked: string[] = [];
+  const refused: string[] = [];
+  const attempt = async (name: string, count: number): Promise<void> => {
+    try {
+      await work(store, name, count);
+      acked.push(name);
+    } catch (error) {
+      expect(error).toBeInstanceOf(SvcError);
+      expect((error as SvcError).code).toBe("unavailable");
+      refused.push(name);
+    }
+  };
+  await attempt("a", 1);
+  await Promise.all([attempt("b", 2), attempt("c", 1), attempt("d", 3)]);
+  await attempt("e", 1);
+  await store.scrub().catch(() => {});
+  for (const name of ["f", "g", "h"]) await attempt(name, 1);
+  return { acked, refused };
+}
+
+describe("a disk call that fails", () => {
+  const ways: Omit<Fault, "call">[] = [{ code: "EIO" }, { code: "EIO", lasting: true }, { code: "EROFS" }];
+  for (const way of ways) {
+    const words = `${way.code}${way.lasting ? " from then on" : ""}`;
+    it(`with ${words}, for every call of a workload`, { timeout: 120_000 }, async () => {
+      const counting = faultyDisk();
+      const plain = await open(join(tempDir(), "data"), counting);
+      const first = counting.calls + 1;
+      await workload(plain);
+      const last = counting.calls;
+      await plain.close();
+      expect(last - first).toBeGreaterThan(5);
+      for (let call = first; call <= last; call++) {
+        const folder = join(tempDir(), "data");
+        const disk = faultyDisk();
+        const store = await open(folder, disk);
+        disk.fail({ ...way, call });
+        const { acked } = await workload(store);
+        disk.fail(undefined);
+        await work(store, "after");
+        await store.ready();
+        const units = await expectConsistent(store);
+        for (const name of [...acked, "after"]) expect(units.has(name), `${name} at ${call}`).toBe(true);
+        await store.close();
+        const again = await open(folder);
+        expect(await expectConsistent(again)).toEqual(units);
+        await again.close();
+      }
+    });
+  }
+});
+
+describe("a database that cannot be used", () => {
+  it("because somebody holds its lock: refused in time, readable meanwhile, fine afterwards", async () => {
+    const folder = join(tempDir(), "data");
+    const store = await open(folder);
+    await work(store, "a");
+    const other = new DatabaseSync(join(folder, "svc.db"));
+    other.exec("BEGIN EXCLUSIVE");
+    await expect(work(store, "b")).rejects.toMatchObject({ code: "unavailable" });
+    expect(await store.get("meta", "total")).toBe(1);
+    expect((await store.head()).records).toBe(1);
+    other.exec("ROLLBACK");
+    other.close();
+    await work(store, "c");
+    expect([...(await expectConsistent(store)).keys()]).toEqual(["a", "c"]);
+    await store.close();
+  });
+
+  it("because it was moved away: refused until it is back", async () => {
+    const folder = join(tempDir(), "data");
+    const aside = `${folder}-aside`;
+    const store = await open(folder);
+    await work(store, "a");
+    renameSync(folder, aside);
+    await expect(work(store, "b")).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.ready()).rejects.toMatchObject({ code: "unavailable" });
+    mkdirSync(folder);
+    await expect(work(store, "b")).rejects.toMatchObject({ code: "unavailable" });
+    expect(readdirSync(folder).filter((name) => name.startsWith("svc.db"))).toEqual([]);
+    for (const name of readdirSync(folder)) renameSync(join(folder, name), join(aside, `spare-${name}`));
+    renameSync(aside, folder);
+    await work(store, "c");
+    expect([...(await expectConsistent(store)).keys()]).toEqual(["a", "c"]);
+    await store.close();
+  });
+
+  it("because a newer program wrote it: refused with a reason", async () => {
+    const folder = join(tempDir(), "data");
+    await (await open(folder)).close();
+    for (const name of ["svc.db", "svc.checkpoint"]) {
+      const db = new DatabaseSync(join(folder, name));
+      const { user_version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
+      db.exec("PRAGMA user_version = 99");
+      await expect(open(folder)).rejects.toThrow(/newer svc/);
+      db.exec(`PRAGMA user_version = ${user_version}`);
+      db.close();
+    }
+    await (await open(folder)).close();
+  });
+
+  it("because it is no database at all: corrupt, and left alone", async () => {
+    const folder = join(tempDir(), "data");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "svc.db"), "not a database, but long enough to look at".repeat(40));
+    await expect(open(folder)).rejects.toMatchObject({ code: "corrupt" });
+  });
+
+  it("because its checkpoint is gone: the ledger is shown, and refused new records", async () => {
+    const folder = join(tempDir(), "data");
+    const store = await open(folder);
+    await work(store, "a", 3);
+    await store.close();
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith("svc.checkpoint")) renameSync(join(folder, name), join(tempDir(), name));
+    }
+    const orphan = await open(folder);
+    await expect(work(orphan, "b")).rejects.toThrow(/svc.checkpoint.* is missing/);
+    expect(await orphan.records({ run_id: "a", limit: 9 })).toHaveLength(3);
+    await orphan.close();
+  });
+});
