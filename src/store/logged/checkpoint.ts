@@ -39,8 +39,13 @@ export function readBase(db: Database): Base | undefined {
   return { generation, head: { records, hash }, size, crc, events: JSON.parse(events) };
 }
 
-export function writeBase(db: Database, store: string, base: Base): void {
-  db.prepare("INSERT OR REPLACE INTO checkpoint VALUES (0, ?, ?, ?, ?, ?, ?, ?)").run(
+export function writeBase(
+  db: Database,
+  store: string,
+  base: Base,
+  when: "REPLACE" | "IGNORE" = "REPLACE",
+): void {
+  db.prepare(`INSERT OR ${when} INTO checkpoint VALUES (0, ?, ?, ?, ?, ?, ?, ?)`).run(
     store,
     base.generation,
     base.head.records,
@@ -94,9 +99,12 @@ export class Checkpoint {
     return this.run(() => readBase(this.db));
   }
 
-  /** The very first checkpoint: of nothing. */
+  /**
+   * The very first checkpoint: of nothing. Where another process has made it meanwhile, and perhaps moved on,
+   * that one stays. Errors are SQLite's own, for whoever tries again.
+   */
   begin(store: string): void {
-    this.run(() => writeBase(this.db, store, EMPTY_BASE));
+    writeBase(this.db, store, EMPTY_BASE, "IGNORE");
   }
 
   get(table: TableName, key: string): string | undefined {

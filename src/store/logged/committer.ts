@@ -56,7 +56,7 @@ export class Committer {
       const { log } = this.parts;
       if (this.checkpoint.base() !== undefined) return this.read();
       const created = await log.create();
-      if (created.problem === undefined) this.checkpoint.begin(log.kind);
+      if (created.problem === undefined) await this.begin(until);
       this.adopt(created);
     });
   }
@@ -232,6 +232,16 @@ export class Committer {
       if (this.problem === undefined) await this.parts.log.resync();
     });
     this.broken = false;
+  }
+
+  /** Processes that find nothing at the same time all begin; whoever is first does, and the others wait for it. */
+  private async begin(until: number): Promise<void> {
+    const path = this.parts.checkpoint_path;
+    try {
+      await whenFree(() => this.checkpoint.begin(this.parts.log.kind), until, path);
+    } catch (error) {
+      throw sqliteFailure(error, path);
+    }
   }
 
   private async connect(until: number): Promise<void> {

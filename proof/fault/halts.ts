@@ -1,0 +1,76 @@
+/**
+ * Halts under load. While four processes ask for calls as fast as they can, one of them is told to halt. After
+ * the halt's record there is no allow in any process until it is lifted.
+ */
+import { audit } from "./audit.ts";
+import { type Bench, pause, WRITERS } from "./bench.ts";
+import type { Ack } from "./protocol.ts";
+import { addFindings, newRow, type Row } from "./row.ts";
+import type { Writer } from "./writer.ts";
+
+const HALTS_A_PLACE = 50;
+const WIDTH = 4;
+
+interface Halted {
+  from: number;
+  to: number;
+  answered: number;
+}
+
+export async function halts(bench: Bench): Promise<Row> {
+  const row = newRow(bench.store, "halts under load");
+  while (row.trials < bench.count) {
+    const place = await bench.places.make(bench.store);
+    const writers = await bench.crew.hireAll(WRITERS, place);
+    for (const writer of writers) await writer.ask("load", { label: `${writer.pid}`, width: WIDTH });
+    const spans: Halted[] = [];
+    for (let i = 0; i < HALTS_A_PLACE && row.trials + spans.length < bench.count; i++)
+      spans.push(await haltOnce(bench, writers, i));
+    for (const writer of writers) await writer.ask("rest");
+    const acks = writers.flatMap((writer) => writer.acks);
+    await bench.crew.dismiss(...writers);
+    judge(row, spans, acks);
+    row.answers += acks.length;
+    addFindings(row, (await audit(place, acks)).findings);
+    await place.dispose();
+  }
+  return row;
+}
+
+async function haltOnce(bench: Bench, writers: Writer[], number: number): Promise<Halted> {
+  // Every process is being answered allow just before.
+  const all = (kind: Ack["kind"]): Promise<unknown> =>
+    Promise.all(
+      writers.map((writer) => {
+        const from = writer.acks.length;
+        return writer.until(() => writer.acks.slice(from).some((ack) => ack.kind === kind));
+      }),
+    );
+  await all("allow");
+  await pause(bench.random() * 5);
+  const pick = (): Writer => writers[Math.floor(bench.random() * WRITERS)]!;
+  const { id, seq, answered } = await pick().ask("halt", `drill ${number}`);
+  await all("blocked");
+  const { seq: to } = await pick().ask("resume", id);
+  return { from: seq, to, answered };
+}
+
+/** By the order of the ledger, and by the clock: nobody who asked after the halt was answered got an allow. */
+function judge(row: Row, spans: readonly Halted[], acks: readonly Ack[]): void {
+  const inOrder = [...acks].sort((a, b) => a.seq - b.seq);
+  let at = 0;
+  for (const { from, to, answered } of spans) {
+    while (at < inOrder.length && inOrder[at]!.seq < from) at++;
+    const wasAllowing = inOrder[at - 1]?.kind !== "blocked";
+    let blocked = 0;
+    for (; at < inOrder.length && inOrder[at]!.seq < to; at++) {
+      const { kind, seq } = inOrder[at]!;
+      if (kind === "allow") row.problems.push(`record ${seq} allows after the halt ${from}`);
+      if (kind === "blocked") blocked++;
+    }
+    if (wasAllowing && blocked >= WRITERS) row.trials++;
+    const late = acks.find(({ kind, seq, asked }) => kind === "allow" && asked > answered && seq < to);
+    if (late !== undefined)
+      row.problems.push(`record ${late.seq} was asked for after the halt ${from} was answered, and allowed`);
+  }
+}

@@ -1,0 +1,28 @@
+/** One line of the table that the fault run prints: a fault, a store, and what came of it. */
+import type { StoreKind } from "../../src/store/open.ts";
+import { type Findings, nothingWrong } from "./audit.ts";
+
+export interface Row extends Findings {
+  store: StoreKind;
+  fault: string;
+  /** Trials in which the fault hit something that was under way. */
+  trials: number;
+  /** Answers that were given and then looked for. */
+  answers: number;
+  /** What else must hold and did not, in words. */
+  problems: string[];
+}
+
+export function newRow(store: StoreKind, fault: string): Row {
+  return { store, fault, trials: 0, answers: 0, problems: [], ...nothingWrong() };
+}
+
+export function addFindings(row: Row, findings: Findings): void {
+  for (const name of Object.keys(findings) as (keyof Findings)[]) row[name] += findings[name];
+}
+
+/** A fault that hit nothing has proved nothing. */
+export function isClean(row: Row): boolean {
+  const wrong = row.lost + row.forks + row.broken_chains + row.bare_allows + row.half_units;
+  return wrong === 0 && row.problems.length === 0 && row.trials > 0;
+}

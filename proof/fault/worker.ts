@@ -1,0 +1,171 @@
+/**
+ * One process of the fault run: the real engine on a real store, asked over standard input, answering and
+ * telling of every decision it was given on standard output. It is made to be killed.
+ */
+import { createInterface } from "node:readline";
+import { ageUnit, decideUnit } from "../../src/engine/approvals/decide-request.ts";
+import type { Core } from "../../src/engine/core.ts";
+import { haltUnit, resumeUnit } from "../../src/engine/halts.ts";
+import { intentUnit } from "../../src/engine/intent.ts";
+import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import { outcomeUnit } from "../../src/engine/outcome.ts";
+import { SvcError } from "../../src/kernel/errors.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { openStore } from "../../src/store/open.ts";
+import { AGENT, engineOn, GUARDED, PLAIN, person, TTL_MS } from "./engine.ts";
+import type { Ack, Attempt, AttemptResult, Place, Seeded, WorkerOps } from "./protocol.ts";
+
+let core: Core;
+let ahead_ms = 0;
+let isLoading = false;
+let lanes: Promise<void>[] = [];
+let refused = 0;
+
+// Standard output is a pipe, and written to at once: what was said before a SIGKILL is heard after it.
+const say = (message: unknown): boolean => process.stdout.write(`${JSON.stringify(message)}\n`);
+/** The same clock in every process of the machine. */
+const clock = (): number => Number(process.hrtime.bigint()) / 1e6;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<WorkerOps[Op]>> } = {
+  async open(place: Place) {
+    core = engineOn(await openStore({ ...place, warn: () => {} }), () => ahead_ms);
+  },
+
+  async load({ label, width }: { label: string; width: number }) {
+    isLoading = true;
+    lanes = Array.from({ length: width }, (_, lane) => work(`${label}-${lane}`));
+  },
+
+  async rest() {
+    isLoading = false;
+    await Promise.all(lanes);
+    return refused;
+  },
+
+  async clock(ms: number) {
+    ahead_ms = ms;
+  },
+
+  async seed({ label, count }: { label: string; count: number }) {
+    return Promise.all(Array.from({ length: count }, (_, i) => seed(`${label}-${i}`)));
+  },
+
+  async attempt(attempts: Attempt[]) {
+    return Promise.all(attempts.map(attempt));
+  },
+
+  async halt(reason: string) {
+    const { halt, records } = await core.store.transact(haltUnit(core, "admin", { reason, tool: "crm.*" }));
+    return { id: halt.id, seq: records[0]!.seq, answered: clock() };
+  },
+
+  async resume(id: string) {
+    const { records } = await core.store.transact(resumeUnit(core, "admin", id));
+    return { seq: records[0]!.seq };
+  },
+
+  async close() {
+    await core.store.close();
+    process.stdin.destroy();
+  },
+};
+
+/** An agent that asks, acts and reports until it is told to rest, or dies. */
+async function work(run_id: string): Promise<void> {
+  await insist(() => core.store.transact(openRunUnit(newRun(core, AGENT, { run_id, permissions: ["p"] }))));
+  const input = { tool: PLAIN, args: { run_id }, reason: "load", depends_on: [] };
+  for (let i = 0; isLoading; i++) {
+    const asked = clock();
+    const result = await once(() => core.store.transact(intentUnit(core, AGENT, run_id, input)));
+    if (result === undefined) continue;
+    const { decision, records } = result;
+    if (decision.decision !== "allow") {
+      tell("blocked", records.at(-1)!, asked);
+      await pause(1);
+      continue;
+    }
+    tell("allow", records.at(-1)!, asked);
+    if (i % 2 === 0) continue;
+    const unit = outcomeUnit(core, AGENT, run_id, decision.step, { status: "succeeded" });
+    const done = await once(() => core.store.transact(unit));
+    if (done !== undefined) tell("outcome", done.records.at(-1)!, asked);
+  }
+}
+
+function tell(kind: Ack["kind"], { seq, hash, run_id, step }: LedgerRecord, asked: number): void {
+  say({ ack: { kind, seq, hash, run_id: run_id!, step: step ?? -1, asked } satisfies Ack });
+}
+
+/** What a store refuses because it cannot write now is refused to the agent too, and asked again. */
+async function once<T>(act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof SvcError && error.code === "unavailable")) throw error;
+    refused++;
+    await pause(5);
+    return undefined;
+  }
+}
+
+async function insist<T>(act: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const value = await once(act);
+    if (value !== undefined) return value;
+  }
+}
+
+/** A run with one call that waits for a person. */
+async function seed(run_id: string): Promise<Seeded> {
+  await core.store.transact(openRunUnit(newRun(core, AGENT, { run_id, permissions: ["p"] })));
+  const { opened } = await core.store.transact(intentUnit(core, AGENT, run_id, guarded(run_id)));
+  return { run_id, id: opened!.id };
+}
+
+const guarded = (run_id: string) => ({ tool: GUARDED, args: { run_id }, reason: "contest", depends_on: [] });
+
+async function attempt({ act, by, run_id, id }: Attempt): Promise<AttemptResult> {
+  const asked = clock();
+  const value = await DOES[act](run_id, id, by).catch((error: unknown) => {
+    if (error instanceof SvcError && error.code === "conflict") return "lost";
+    throw error;
+  });
+  return { act, run_id, won: value === "won", asked, answered: clock() };
+}
+
+const DOES: Record<Attempt["act"], (run_id: string, id: string, by: string) => Promise<"won" | "lost">> = {
+  approve: (_, id, by) => decide("approve", id, by),
+  deny: (_, id, by) => decide("deny", id, by),
+  async expire(_, id) {
+    const later = { ...core, env: { ...core.env, now: () => core.env.now() + TTL_MS } };
+    return (await core.store.transact(ageUnit(later, id))) === null ? "lost" : "won";
+  },
+  async use(run_id) {
+    const { decision } = await core.store.transact(intentUnit(core, AGENT, run_id, guarded(run_id)));
+    return decision.decision === "allow" ? "won" : "lost";
+  },
+};
+
+async function decide(decision: "approve" | "deny", id: string, by: string): Promise<"won"> {
+  const unit = decideUnit(core, person(by, "approver"), id, { decision, note: null }, []);
+  const { refused } = await core.store.transact(unit);
+  if (refused !== null) throw refused;
+  return "won";
+}
+
+createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, op, input } = JSON.parse(line) as { id: number; op: keyof WorkerOps; input: never };
+  try {
+    say({ id, value: (await ops[op](input)) ?? null });
+  } catch (error) {
+    say({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+});
+// Nobody is left to ask anything.
+process.stdin.on("end", () => process.exit(0));
+process.on("unhandledRejection", (error) => {
+  say({ error: String(error) });
+  process.exit(70);
+});
+say({ up: true });

@@ -1,0 +1,3 @@
+export async function main(_: string[]): Promise<number> {
+  return 1;
+}
