@@ -171,17 +171,17 @@ describe("sinks", () => {
     const results = await publishAnchor(
       anchor,
       [
-        { type: "webhook", url: `${base}/secret-path`, secret: "s3cret" },
-        { type: "webhook", url: `${base}/plain`, secret: null },
+        { type: "webhook", url: `${base}/anchors`, secret: "s3cret" },
+        { type: "webhook", url: `${base}/plain?key=k3y`, secret: null },
         { type: "webhook", url: `${base}/bad`, secret: null },
       ],
       egress,
     );
     server.close();
     expect(results).toEqual([
-      { type: "webhook", target: `${base}/********`, ok: true, error: null },
-      { type: "webhook", target: `${base}/********`, ok: true, error: null },
-      { type: "webhook", target: `${base}/********`, ok: false, error: "the webhook answered 500" },
+      { type: "webhook", target: `${base}/anchors`, ok: true, error: null },
+      { type: "webhook", target: `${base}/plain?********`, ok: true, error: null },
+      { type: "webhook", target: `${base}/bad`, ok: false, error: "the webhook answered 500" },
     ]);
     const signatures = got.map(({ headers }) => headers["x-svc-signature"]);
     expect(signatures).toContain(`sha256=${hmacHex("s3cret", anchorLine(anchor))}`);

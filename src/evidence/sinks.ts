@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileError, unreadable } from "../config/files.ts";
-import { maskUrl } from "../config/mask.ts";
+import { maskSecretParts } from "../config/mask.ts";
 import type { AnchorSink } from "../config/sections/operations.ts";
 import type { Egress } from "../egress/egress.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
@@ -30,7 +30,10 @@ export function publishAnchor(
   const line = anchorLine(anchor);
   return Promise.all(
     sinks.map(async (sink): Promise<SinkResult> => {
-      const result = { type: sink.type, target: sink.type === "file" ? sink.path : maskUrl(sink.url) };
+      const result = {
+        type: sink.type,
+        target: sink.type === "file" ? sink.path : maskSecretParts(sink.url),
+      };
       try {
         if (sink.type === "file") await appendLine(sink.path, line);
         else await post(sink, line, egress);

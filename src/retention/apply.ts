@@ -43,8 +43,8 @@ export async function applyRetention(core: Core, options: ApplyOptions): Promise
 }
 
 function reasonToKeep({ decision, hold, age_days, keep_days }: PlannedRun): string | null {
-  if (decision === "keep") return `${age_days} of ${keep_days} days old`;
   if (hold !== null) return `legal hold ${hold.id}: ${hold.reason}`;
+  if (decision === "keep") return `${age_days} of ${keep_days} days old`;
   if (decision === "due") return null;
   return "its manifest requires evidence: an archive directory and signing key are needed";
 }

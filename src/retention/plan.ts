@@ -55,8 +55,9 @@ async function planRun(
   return { run, age_days, keep_days, hold, tools, decision: decisionOf() };
 
   function decisionOf(): PlannedRun["decision"] {
-    if (age_days < keep_days) return "keep";
+    // A hold is told whatever the age: whoever placed it wants to see that it took.
     if (hold !== null) return `HELD (${hold.reason})`;
+    if (age_days < keep_days) return "keep";
     return needsEvidence(tools, manifests) && !settings.can_archive
       ? "due; needs an evidence bundle first"
       : "due";

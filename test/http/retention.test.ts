@@ -188,6 +188,15 @@ describe("retention", () => {
       status: 201,
       body: { id: expect.stringMatching(/^hold_/), by: "admin", released_ms: null },
     });
+    // Shown from the start, though the run is not yet due.
+    expect(await plan()).toMatchObject([
+      { decision: "HELD (lawsuit 7)", hold_id: hold.body.id },
+      { decision: "keep", hold_id: null },
+    ]);
+    expect((await apply()).kept[0]).toEqual({
+      run_id: "a",
+      reason: `legal hold ${hold.body.id}: lawsuit 7`,
+    });
     await s.env.advance(100 * DAY);
     expect((await plan()).map((one: { decision: string }) => one.decision)).toEqual([
       "HELD (lawsuit 7)",

@@ -37,22 +37,18 @@ def strict_base64(text: str) -> Optional[bytes]:
 
 
 def parse_public_key(text: str) -> PublicKey:
-    """A PEM public key as `svc keygen` writes it, or the bare 32 bytes in base64. Raises ValueError."""
+    """A PEM public key as `svc keygen` writes it. Raises ValueError."""
     if "PRIVATE KEY" in text:
         raise ValueError("is a private key; give the .pub file, and keep the private one private")
     match = _PEM.fullmatch(text)
-    if match is not None:
-        der = strict_base64(re.sub(r"[\r\n]", "", match.group(1)))
-        if der is None or len(der) < 16:
-            raise ValueError("is a damaged PEM file")
-        if len(der) != 44 or not der.startswith(_SPKI_PREFIX):
-            raise ValueError("is not an Ed25519 public key")
-        raw = der[len(_SPKI_PREFIX) :]
-    else:
-        bare = strict_base64(text.strip())
-        if bare is None or len(bare) != 32:
-            raise ValueError("is not a PEM public key")
-        raw = bare
+    if match is None:
+        raise ValueError("is not a PEM public key")
+    der = strict_base64(re.sub(r"[\r\n]", "", match.group(1)))
+    if der is None or len(der) < 16:
+        raise ValueError("is a damaged PEM file")
+    if len(der) != 44 or not der.startswith(_SPKI_PREFIX):
+        raise ValueError("is not an Ed25519 public key")
+    raw = der[len(_SPKI_PREFIX) :]
     if ed25519.usable_key(raw) is None:
         raise ValueError("is not a usable Ed25519 key")
     return PublicKey(raw, hashlib.sha256(raw).hexdigest()[:16])
@@ -77,11 +73,10 @@ def is_key_id(value: Any) -> bool:
 
 
 def parse_signature(value: Any) -> bytes:
-    """64 bytes, in base64 or in hex."""
-    if isinstance(value, str):
-        data = bytes.fromhex(value) if re.fullmatch(r"[0-9a-f]{128}", value) else strict_base64(value)
-        if data is not None and len(data) == 64:
-            return data
+    """64 bytes in base64: the one spelling that every verifier takes."""
+    data = strict_base64(value) if isinstance(value, str) else None
+    if data is not None and len(data) == 64:
+        return data
     raise Invalid("its signature is not 64 bytes of base64")
 
 

@@ -74,9 +74,10 @@ class GoodBundles(Case):
         self.refuse({**made, "last_seq": 21}, "last_seq")
         self.refuse({**made, "first_seq": False}, "first_seq")
 
-    def test_hex_signature(self) -> None:
+    def test_signature_and_key_have_one_spelling(self) -> None:
         made = bundle(RECORDS, SIGNER)
-        check({**made, "signature": base64.b64decode(made["signature"]).hex()})
+        self.refuse({**made, "signature": base64.b64decode(made["signature"]).hex()}, "64 bytes of base64")
+        self.refuse({**made, "public_key": base64.b64encode(SIGNER.raw).decode()}, "not a PEM public key")
 
 
 class Tampered(Case):

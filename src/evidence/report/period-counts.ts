@@ -30,6 +30,8 @@ export interface IrreversibleAction {
 export const LATEST_IRREVERSIBLE = 100;
 const NO_MANIFEST = "no manifest";
 const ENGINE = "engine";
+/** The reason of a call that waits for approval holds a semicolon of its own. */
+const BETWEEN_REASONS = /; (?!retry after it is approved)/;
 
 export class PeriodCounts {
   readonly events: Partial<Record<LedgerEvent, number>> = {};
@@ -100,7 +102,7 @@ export class PeriodCounts {
     const detail = record.detail ?? "";
     const request = /\brequest (apr_[0-9a-f-]{36}) is pending/.exec(detail)?.[1];
     if (request !== undefined) this.requests.add(request);
-    for (const reason of detail.split("; "))
+    for (const reason of detail.split(BETWEEN_REASONS))
       this.reasons.add(reason.replace(/ ?\bapr_[0-9a-f-]{36}/g, ""), "count");
   }
 

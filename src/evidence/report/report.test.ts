@@ -248,6 +248,12 @@ describe("a period report", async () => {
       reason: "no manifest is registered for this tool",
       count: 2,
     });
+    expect(report.blocked_reasons.filter(({ reason }) => reason.includes("approved"))).toEqual([
+      {
+        reason: "approval required: request is pending an operator decision; retry after it is approved",
+        count: 1,
+      },
+    ]);
   });
 
   it(`breaks them down ${verifies("ops.period.by-dimension", "ops.period.unmanifested")}`, () => {

@@ -65,6 +65,15 @@ export const BUNDLE_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) 
       const name = pick(dice, Object.keys(record));
       record[name] = otherValue(dice, record[name]!);
     }),
+  "the signature in hex": (text) =>
+    change(text, (bundle) => {
+      bundle["signature"] = Buffer.from(String(bundle["signature"]), "base64").toString("hex");
+    }),
+  "the public key without its wrapping": (text) =>
+    change(text, (bundle) => {
+      const der = Buffer.from(String(bundle["public_key"]).split("\n")[1]!, "base64");
+      bundle["public_key"] = der.subarray(-32).toString("base64");
+    }),
   "a record changed and hashed again": (text, dice) =>
     change(text, (bundle) => {
       const i = upTo(dice, bundle.records.length);

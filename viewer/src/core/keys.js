@@ -4,7 +4,7 @@
 import { keyPoint, verifyEd25519 } from "./ed25519.js";
 import { Finding } from "./finding.js";
 import { brief } from "./json.js";
-import { fromHex, sha256, toHex } from "./sha256.js";
+import { sha256, toHex } from "./sha256.js";
 
 // An Ed25519 SubjectPublicKeyInfo is these twelve bytes and then the key (RFC 8410).
 const SPKI_PREFIX = "302a300506032b6570032100";
@@ -22,32 +22,25 @@ function strictBase64(text) {
   return btoa(binary) === text ? Uint8Array.from(binary, (character) => character.charCodeAt(0)) : null;
 }
 
-/** `{raw, keyId}` of a PEM public key as `svc keygen` writes it, or of the bare 32 bytes in base64. */
+/** `{raw, keyId}` of a PEM public key as `svc keygen` writes it. */
 export function parsePublicKey(text) {
   if (typeof text !== "string") throw new Finding("is not a PEM public key");
   if (text.includes("PRIVATE KEY"))
     throw new Finding("is a private key: keep it private, and give the .pub file");
   const pem = PEM.exec(text);
-  let raw;
-  if (pem !== null) {
-    const der = strictBase64(pem[1].replace(/[\r\n]/g, ""));
-    if (der === null) throw new Finding("is a damaged PEM file");
-    if (der.length !== 44 || !toHex(der).startsWith(SPKI_PREFIX))
-      throw new Finding("is not an Ed25519 public key");
-    raw = der.slice(12);
-  } else {
-    raw = strictBase64(text.trim());
-    if (raw === null || raw.length !== 32) throw new Finding("is not a PEM public key");
-  }
+  if (pem === null) throw new Finding("is not a PEM public key");
+  const der = strictBase64(pem[1].replace(/[\r\n]/g, ""));
+  if (der === null) throw new Finding("is a damaged PEM file");
+  if (der.length !== 44 || !toHex(der).startsWith(SPKI_PREFIX))
+    throw new Finding("is not an Ed25519 public key");
+  const raw = der.slice(12);
   if (keyPoint(raw) === null) throw new Finding("is not a usable Ed25519 key");
   return { raw, keyId: toHex(sha256(raw)).slice(0, 16) };
 }
 
 function parseSignature(value) {
-  if (typeof value === "string") {
-    const bytes = /^[0-9a-f]{128}$/.test(value) ? fromHex(value) : strictBase64(value);
-    if (bytes !== null && bytes.length === 64) return bytes;
-  }
+  const bytes = typeof value === "string" ? strictBase64(value) : null;
+  if (bytes !== null && bytes.length === 64) return bytes;
   throw new Finding("its signature is not 64 bytes of base64");
 }
 
