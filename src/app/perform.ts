@@ -8,6 +8,7 @@ import { hasRole, ROLE_MESSAGES } from "../model/roles.ts";
 import { hideForeignRun } from "./access.ts";
 import { describeIssues } from "./issues.ts";
 import type { Call, Operation } from "./operation.ts";
+import { runId } from "./schemas.ts";
 
 export interface RawInput {
   params: Record<string, unknown>;
@@ -16,13 +17,13 @@ export interface RawInput {
 }
 
 export async function perform(op: Operation, call: Call, raw: RawInput): Promise<unknown> {
-  const params = read(op.params, raw.params, "");
-  const run_id = op.path.startsWith("/v1/runs/{id}") ? (params as { id: string }).id : undefined;
+  const run_id = op.path.startsWith("/v1/runs/{id}") ? runId.safeParse(raw.params["id"]).data : undefined;
   if (run_id !== undefined) await hideForeignRun(call.app, call.principal, run_id);
   const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(call.principal, op.role);
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
   const why = op.feature?.(call.app) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
+  const params = read(op.params, raw.params, "");
   const query = read(op.query, raw.query, "");
   const body = read(op.body, raw.body === undefined ? {} : raw.body, "body");
   return op.run(call, { params, query, body });

@@ -22,9 +22,10 @@ const stepNumber = z
   .transform(Number);
 export const stepParams = z.strictObject({ id: runId, n: stepNumber });
 
-export const approvalParams = z.strictObject({
-  id: z.string().regex(/^apr_[0-9a-f-]{36}$/, "must be an approval id such as apr_<uuid>"),
-});
+/** An id that the service gave out: a well-formed text that is none of them is unknown rather than invalid. */
+export const givenId = (form: string) =>
+  z.string().regex(/^[\w.:-]{1,128}$/, `must be an id such as ${form}`);
+export const approvalParams = z.strictObject({ id: givenId("apr_<uuid>") });
 
 export const pageLimit = z
   .string()

@@ -107,8 +107,9 @@ class FieldReader {
     const roles = this.get("roles");
     if (role !== undefined && roles !== undefined)
       return this.fail("roles", "cannot stand beside role; keep one of the two", []);
-    const given = role === undefined ? roles : [role];
-    if (!Array.isArray(given) || given.length === 0) {
+    // Either name takes one role or a list of them.
+    const given = [role ?? roles ?? []].flat();
+    if (given.length === 0) {
       return this.fail("roles", `is missing; write one or more of ${ROLES.join(", ")}`, []);
     }
     const held = new Set<Role>();

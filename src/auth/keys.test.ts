@@ -21,6 +21,14 @@ const problems = (text: string): readonly string[] => {
 };
 
 describe("reading the file", () => {
+  test.each(["role", "roles"])("%s takes one role or a list", (field) => {
+    const { role: _, ...rest } = good;
+    for (const value of ["auditor", ["auditor"]]) {
+      expect(parse({ ...rest, [field]: value })[0]).toMatchObject({ roles: ["auditor"] });
+    }
+    for (const value of [[], 7, {}]) expect(() => parse({ ...rest, [field]: value })).toThrow(/roles: /);
+  });
+
   test("role or roles, defaults, and every field", () => {
     verifies(
       "core.key.role-string",

@@ -26,21 +26,45 @@ export type Flags = Record<string, unknown>;
 export type Register = (program: Command, context: Context) => void;
 
 const GLOBAL_FLAGS = ["manifests", "data", "store", "config"];
+const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
+  ["-m, --manifests <path>", "tool manifests: a file, a folder or a URL"],
+  ["-d, --data <dir>", "data folder"],
+  ["--store <kind>", "files, sqlite or postgres"],
+  ["--config <file>", "configuration file (default: svc.config.yaml here)"],
+];
 /** The channels' own schemas live with the channels. */
 const CHANNEL_SCHEMAS = { "notifications.channels": channelsSchema };
 
 export function globalOptions(command: Command): Command {
-  return command
-    .addOption(new Option("-m, --manifests <path>", "tool manifests: a file, a folder or a URL"))
-    .addOption(new Option("-d, --data <dir>", "data folder"))
-    .addOption(new Option("--store <kind>", "files, sqlite or postgres"))
-    .addOption(new Option("--config <file>", "configuration file (default: svc.config.yaml here)"));
+  for (const [flags, about] of GLOBAL_OPTIONS) command.addOption(new Option(flags, about));
+  return command;
 }
 
-export function createContext(io: Io): Omit<Context, "done"> {
+/** A command that has no use for a global option takes it all the same; scripts give them to every command. */
+export function tolerateGlobalOptions(command: Command): void {
+  for (const [flags, about] of GLOBAL_OPTIONS) {
+    const option = new Option(flags, about).hideHelp();
+    if (!command.options.some(({ long }) => long === option.long)) command.addOption(option);
+  }
+}
+
+/** The first word that is a command: global options, each with its value, may stand before it. */
+export function calledCommand(argv: readonly string[]): number {
+  const valued = new Set(GLOBAL_OPTIONS.flatMap(([flags]) => flags.replace(/ <.*/, "").split(", ")));
+  let at = 0;
+  while (at < argv.length && argv[at]!.startsWith("-")) at += valued.has(argv[at]!) ? 2 : 1;
+  return at;
+}
+
+/** `before`: the global options that stood before the command; one given behind it is the closer word. */
+export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Context, "done"> {
   const settings = (flags: Flags = {}, own: readonly string[] = []) => {
+    const given = before();
     // An option of one command may share its name with a setting and mean something else.
-    const chosen = Object.fromEntries([...GLOBAL_FLAGS, ...own].map((name) => [name, flags[name]]));
+    const chosen = Object.fromEntries([
+      ...GLOBAL_FLAGS.map((name) => [name, flags[name] ?? given[name]]),
+      ...own.map((name) => [name, flags[name]]),
+    ]);
     return loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS });
   };
   return {

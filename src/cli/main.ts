@@ -3,11 +3,19 @@ import { Command, CommanderError } from "commander";
 import { VERSION } from "../app/version.ts";
 import { ProblemsError, SvcError } from "../kernel/errors.ts";
 import { COMMANDS } from "./commands/index.ts";
-import { type Context, createContext, type Exit } from "./context.ts";
+import {
+  type Context,
+  calledCommand,
+  createContext,
+  type Exit,
+  globalOptions,
+  tolerateGlobalOptions,
+} from "./context.ts";
 import { type Io, inert } from "./io.ts";
 
 export async function main(argv: readonly string[], io: Io): Promise<Exit> {
-  const program = new Command("svc")
+  const program = globalOptions(new Command("svc"))
+    .enablePositionalOptions()
     .description("Action governance for AI agents: decide every call, record it, take it back.")
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
@@ -22,7 +30,7 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
   const done = (code: Exit) => {
     exit = code;
   };
-  const context = { ...createContext(io), done };
+  const context = { ...createContext(io, () => program.opts()), done };
   try {
     await addCommands(program, context, argv);
     applyToAll(program);
@@ -35,7 +43,8 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
 
 /** The command that is called comes with its code; the others only with their line of the help. */
 async function addCommands(program: Command, context: Context, argv: readonly string[]): Promise<void> {
-  const called = argv[0] === "help" ? argv[1] : argv[0];
+  const at = calledCommand(argv);
+  const called = argv[at] === "help" ? argv[at + 1] : argv[at];
   // A completion script is made from all of them.
   const all = called === "completion";
   for (const { name, summary, load } of COMMANDS) {
@@ -49,6 +58,7 @@ function applyToAll(command: Command): void {
   for (const child of command.commands) {
     child.copyInheritedSettings(command);
     child.exitOverride();
+    if (child.commands.length === 0) tolerateGlobalOptions(child);
     applyToAll(child);
   }
 }

@@ -3,7 +3,12 @@
  * operations; nothing here decides anything.
  */
 import { randomBytes } from "node:crypto";
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify, {
+  type FastifyBodyParser,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
 import type { App } from "../app/app.ts";
 import { ERRORS, invalid, messageOf, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
@@ -13,12 +18,16 @@ import { chatRoutes } from "./chat.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
+import { discardUnread } from "./unread-body.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
   }
 }
+
+const UNMEANT_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const CONSOLE_OFF = "the console is off on this server: set SVC_CONSOLE to open or login";
 
 export function createHttpServer(parts: HttpParts): FastifyInstance {
   const { app, authenticate, answered } = parts;
@@ -46,6 +55,9 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     reply.header("x-request-id", request.id);
     done(ambiguousHeaders(request));
   });
+  server.addHook("onSend", async (request) => {
+    await discardUnread(request.raw);
+  });
   if (answered !== undefined) {
     server.addHook("onResponse", (request, reply, done) => {
       answered({
@@ -65,7 +77,9 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     // Nobody without a credential learns which routes exist.
     if (request.url.startsWith("/v1/") || request.url === "/v1")
       await authenticate(request.headers.authorization);
-    throw new SvcError("not_found", `no route ${request.method} ${request.url.split("?", 1)[0]}`);
+    const path = request.url.split("?", 1)[0]!;
+    if (/^\/console(?:\/|$)/.test(path)) throw new SvcError("not_enabled", CONSOLE_OFF);
+    throw new SvcError("not_found", `no route ${request.method} ${path}`);
   });
   openRoutes(server, parts);
   operationRoutes(server, parts);
@@ -75,13 +89,19 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
 
 function readBodiesStrictly(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => {
+  const parse: FastifyBodyParser<Buffer> = (_request, bytes, done) => {
     try {
-      const bytes = body as Buffer;
       done(null, bytes.length === 0 ? undefined : parseJsonBytes(bytes));
     } catch (error) {
       done(error as Error);
     }
+  };
+  server.addContentTypeParser("application/json", { parseAs: "buffer" }, parse);
+  // The type that a client fills in by itself, or none, says nothing of what its user meant to send.
+  server.addContentTypeParser("*", { parseAs: "buffer" }, (request, bytes: Buffer, done) => {
+    const type = request.headers["content-type"];
+    if (bytes.length === 0 || type === undefined || UNMEANT_TYPE.test(type)) parse(request, bytes, done);
+    else done(new SvcError("unsupported_media", "send the body as application/json"));
   });
 }
 

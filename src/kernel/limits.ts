@@ -1,6 +1,9 @@
 /** Every number of the interface and every bound the service puts on what it is given. */
 export const LIMITS = {
   body_bytes: 1_048_576,
+  /** How much of a refused body is read and thrown away, so that its sender gets to read the answer. */
+  discard_bytes: 33_554_432,
+  discard_ms: 5_000,
   json_depth: 64,
   run_id_chars: 128,
   tool_chars: 256,

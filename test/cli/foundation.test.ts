@@ -82,6 +82,21 @@ describe("the command line", () => {
     expect(text).toContain("Usage: svc");
   });
 
+  it("takes the global options before the command, and on every command", async () => {
+    verifies("core.cli.option-manifests", "core.cli.option-data", "core.cli.option-store");
+    const data = join(tempDir("global"), "runs");
+    const before = ["-m", manifests, "--store=sqlite", "-d", data];
+    const added = await svc([...before, "halt", "add", "--reason", "drill"]);
+    expect(added).toMatchObject({ code: 0, err: "" });
+    // The nearer word wins, and a value may look like a command.
+    const listed = await svc(["-d", "halt", "halt", "list", "--store", "sqlite", "-d", data]);
+    expect(listed.out).toContain("drill");
+    expect((await svc([...before, "keygen", join(data, "first")])).code).toBe(0);
+    expect((await svc(["keygen", join(data, "second"), ...before])).code).toBe(0);
+    expect((await svc(["policy", "check", file("empty.yaml", "version: 1\n"), ...before])).code).toBe(0);
+    expect((await svc(["-d", data, "nope"])).err).toContain("unknown command");
+  });
+
   it("turns the kill switch on and off", async () => {
     verifies("core.cli.kill-switch");
     const kill = join(folder, "kill");

@@ -115,7 +115,7 @@ describe("a request", () => {
         ).status,
       ).toBe(404);
     }
-    expect((await s.call("auditor", "GET", "/v1/approvals/nonsense")).status).toBe(400);
+    expect((await s.call("auditor", "GET", "/v1/approvals/nonsense")).status).toBe(404);
   });
 
   it("leaves a step whose risk score is told", async () => {

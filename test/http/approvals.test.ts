@@ -47,6 +47,7 @@ describe("approval routes", () => {
     );
     const { id, run } = await pending();
     const { body } = await s.call("auditor", "GET", "/v1/approvals?status=pending");
+    expect(Object.keys(body)).toEqual(["approvals"]);
     const found = body.approvals.find((one: { id: string }) => one.id === id);
     expect(found).toEqual({
       id,

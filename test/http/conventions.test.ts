@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { listen } from "../../src/http/lifecycle.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import { filesJobs } from "../../src/store/files/jobs.ts";
 import { openFilesStore } from "../../src/store/files/store.ts";
@@ -68,6 +69,57 @@ describe("every answer", () => {
     const text = { "content-type": "text/plain" };
     expect((await s.call("agent", "POST", "/v1/runs", '{"permissions":[]}', text)).status).toBe(415);
     expect((await s.call("agent", "GET", "/runs")).status).toBe(404);
+  });
+
+  it.each([
+    ["none", {}],
+    ["what curl fills in", { "content-type": "application/x-www-form-urlencoded" }],
+  ])("to a JSON body whose declared type is %s is as to any", async (_name, headers) => {
+    verifies("core.http.json-bodies");
+    const asked = { method: "POST" as const, url: "/v1/runs", payload: Buffer.from('{"permissions":[]}') };
+    const authorization = "Bearer agent";
+    const answer = await s.http.inject({ ...asked, headers: { authorization, ...headers } });
+    expect(answer.statusCode).toBe(201);
+    const form = { ...asked, payload: Buffer.from("permissions=all") };
+    expect((await s.http.inject({ ...form, headers: { authorization, ...headers } })).statusCode).toBe(400);
+  });
+
+  it("to a body that is far too big reaches a client that still writes", async () => {
+    verifies("core.error.413");
+    const own = await testServer();
+    const { url } = await listen(own.http, "127.0.0.1", 0);
+    const send = async (key: string) => {
+      const body = `"${"x".repeat(12 * LIMITS.body_bytes)}"`;
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const answer = await fetch(`${url}/v1/runs`, { method: "POST", headers, body });
+      return [answer.status, await answer.json()];
+    };
+    expect(await send("agent")).toEqual([413, { error: "the request body is over 1 MB" }]);
+    expect(await send("nobody")).toEqual([401, { error: "invalid credential" }]);
+  });
+
+  it("judges the role and the feature before the rest of the path, and an odd id is an unknown one", async () => {
+    verifies("core.error.404-approval", "contract.readings.role-before-feature");
+    const status = async (key: string, method: string, path: string, body?: unknown) =>
+      (await s.call(key, method, path, body)).status;
+    expect(await status("auditor", "POST", "/v1/approvals/apr_x/approve")).toBe(403);
+    expect(await status("approver", "POST", "/v1/approvals/apr_x/approve")).toBe(404);
+    expect(await status("approver", "POST", "/v1/approvals/%00/approve")).toBe(400);
+    expect(await status("approver", "POST", "/v1/runs/r/steps/x/resolve", {})).toBe(403);
+    expect(await status("operator", "POST", "/v1/runs/r/steps/x/resolve", {})).toBe(400);
+    expect(await status("agent2", "POST", "/v1/runs/r/steps/x/resolve", {})).toBe(404);
+    expect(await status("auditor", "DELETE", "/v1/holds/x")).toBe(403);
+    expect((await s.call("admin", "DELETE", "/v1/holds/x")).body).toEqual({ error: "no retention settings" });
+    expect(await status("approver", "DELETE", "/v1/delegations/x")).toBe(404);
+    expect(await status("operator", "PATCH", "/v1/keys/x", {})).toBe(403);
+  });
+
+  it("for a console that is off says so", async () => {
+    verifies("core.http.not-enabled-404");
+    for (const path of ["/console", "/console/login"]) {
+      const { status, body } = await s.call(null, "GET", path);
+      expect([status, body.error]).toEqual([404, expect.stringContaining("the console is off")]);
+    }
   });
 
   it("to a mistake is an object with one key, error, whose value is a message", async () => {
@@ -224,10 +276,11 @@ describe("lists that grow", () => {
       cursor = body.next_cursor ? `&cursor=${encodeURIComponent(body.next_cursor)}` : "";
     } while (cursor !== "");
     expect(seen).toEqual(["p0", "p1", "p2", "p3", "p4", "p5", "p6"]);
+    await s.call("approver", "POST", "/v1/runs/p0/approvals", { tool: "crm.get", args: {} });
     for (const path of ["/v1/search/runs", "/v1/search/records", "/v1/approvals"]) {
       const first = await s.call("auditor", "GET", `${path}?limit=1`);
       expect(first.status).toBe(200);
-      expect(first.body).toHaveProperty("next_cursor");
+      expect(first.body.next_cursor).toEqual(expect.any(String));
       for (const limit of ["0", "501", "x", "1e2"]) {
         expect((await s.call("auditor", "GET", `${path}?limit=${limit}`)).status).toBe(400);
       }

@@ -29,6 +29,11 @@ describe("the registry", () => {
       body: { error: "no manifest registry folder is configured on this server" },
     });
     expect((await off.call("auditor", "GET", "/v1/registry")).status).toBe(403);
+    for (const path of ["/v1/registry/manifests", "/v1/registry/policy"]) {
+      expect((await off.call("operator", "POST", path, { yaml: "x" })).body).toEqual({
+        error: "no manifest registry folder is configured on this server",
+      });
+    }
   });
 
   it("takes a manifest from draft to approved to deprecated", async () => {

@@ -168,6 +168,7 @@ describe("a halt", () => {
     ["tool in braces", { tool: "{crm,mail}.?et" }, { agent: "block" }, "allow"],
     ["actor", { actor: "acme-*" }, { agent: "allow", "acme-bot": "block", "lone-bot": "allow" }, null],
     ["tenant", { tenant: "ac?e" }, { agent: "allow", "acme-bot": "block" }, null],
+    ["any tenant, or none", { tenant: "*" }, { agent: "block", "acme-bot": "block" }, null],
     ["environment", { environment: "pr*" }, { agent: "block", "acme-bot": "block" }, null],
     ["another environment", { environment: "staging" }, { agent: "allow" }, null],
     [

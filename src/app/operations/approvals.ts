@@ -45,7 +45,7 @@ export const listApprovals = operation({
   }),
   output: z.strictObject({
     approvals: z.array(approvalViewShape),
-    next_cursor: z.union([z.string(), z.null()]),
+    next_cursor: z.string().optional(),
   }),
   status: 200,
   async run({ app }, { query }) {
@@ -58,8 +58,9 @@ export const listApprovals = operation({
       after: query.cursor === undefined ? undefined : decodeCursor(query.cursor),
     });
     const last = rows[rows.length - 1];
-    const next_cursor = rows.length === limit && last !== undefined ? encodeCursor(last) : null;
-    return { approvals: rows.map((row) => approvalView(row.doc)), next_cursor };
+    const approvals = rows.map((row) => approvalView(row.doc));
+    const more = rows.length === limit && last !== undefined;
+    return more ? { approvals, next_cursor: encodeCursor(last) } : { approvals };
   },
 });
 

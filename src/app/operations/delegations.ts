@@ -6,7 +6,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { delegationView } from "../../model/approval.ts";
 import { announce } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, noParams, text } from "../schemas.ts";
+import { emptyQuery, givenId, noParams, text } from "../schemas.ts";
 
 const delegationShape = z.strictObject({
   id: z.string(),
@@ -72,9 +72,7 @@ export const revokeDelegation = operation({
   method: "DELETE",
   path: "/v1/delegations/{id}",
   role: "approver",
-  params: z.strictObject({
-    id: z.string().regex(/^dlg_[0-9a-f-]{36}$/, "must be a delegation id such as dlg_<uuid>"),
-  }),
+  params: z.strictObject({ id: givenId("dlg_<uuid>") }),
   query: emptyQuery,
   output: delegationShape,
   status: 200,

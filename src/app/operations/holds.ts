@@ -4,7 +4,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { placeHoldUnit, listHolds as readHolds, releaseHoldUnit } from "../../retention/holds.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, noParams, text } from "../schemas.ts";
+import { emptyQuery, givenId, noParams, text } from "../schemas.ts";
 
 /** Nothing is ever deleted without a `retention` section, so there is nothing to hold either. */
 export const retentionFeature = (app: App) =>
@@ -71,9 +71,7 @@ export const releaseHold = operation({
   method: "DELETE",
   path: "/v1/holds/{id}",
   role: "admin",
-  params: z.strictObject({
-    id: z.string().regex(/^hold_[0-9a-f-]{36}$/, "must be a hold id such as hold_<uuid>"),
-  }),
+  params: z.strictObject({ id: givenId("hold_<uuid>") }),
   query: emptyQuery,
   output: holdShape,
   status: 200,

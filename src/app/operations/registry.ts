@@ -15,7 +15,9 @@ import { emptyQuery, noParams, note, text, tool } from "../schemas.ts";
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
 const NO_POLICIES = "no policy registry folder is configured on this server";
 const manifestsFeature = ({ settings }: App) => (settings.registry.manifests === null ? NO_MANIFESTS : null);
-const policiesFeature = ({ settings }: App) => (settings.registry.policies === null ? NO_POLICIES : null);
+/** A server with no registry at all says the same on every one of its routes. */
+const policiesFeature = (app: App) =>
+  app.settings.registry.policies === null ? (manifestsFeature(app) ?? NO_POLICIES) : null;
 
 const manifests = ({ settings, core }: App) => new ManifestRegistry(settings.registry.manifests!, core.env);
 const policies = ({ settings, core }: App) => new PolicyRegistry(settings.registry.policies!, core.env);

@@ -56,7 +56,7 @@ export const listRuns = operation({
   query: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
   output: z.strictObject({
     runs: z.array(z.string()),
-    next_cursor: z.union([z.string(), z.null()]).optional(),
+    next_cursor: z.string().optional(),
   }),
   status: 200,
   async run({ app, principal }, { query }) {

@@ -7,7 +7,7 @@ import { operation } from "../operation.ts";
 import { reportBody, simulateHistory } from "../sandbox/jobs.ts";
 import { emptyQuery, noParams, runId, text } from "../schemas.ts";
 
-const CAPTURE_OFF = "capture is off: turn it on with capture.enabled in svc.config.yaml, or SVC_CAPTURE=1";
+const CAPTURE_OFF = "capture is off";
 export const captureFeature = ({ settings }: App): string | null =>
   settings.capture.enabled ? null : CAPTURE_OFF;
 

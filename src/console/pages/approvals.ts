@@ -59,7 +59,7 @@ async function decided(ctx: Ctx): Promise<Answer> {
   };
   const { approvals, next_cursor } = await ctx.call<{
     approvals: ApprovalView[];
-    next_cursor: string | null;
+    next_cursor?: string;
   }>("GET /v1/approvals", { query });
   const rows = approvals
     .filter(({ status }) => wanted !== undefined || !OPEN_APPROVAL.has(status))
@@ -80,7 +80,7 @@ async function decided(ctx: Ctx): Promise<Answer> {
         )
       : table("Decided requests", ["Status", "Tool", "Actor", "Run", "Decided by", "Note", "When"], rows);
   const body = html`${pageHead("Approvals", "What was decided, by whom, and what they noted.")}${tabs("decided")}
-${card({ title: "Decided", id: "decided", live: true }, list, pager(`${PATH}/decided`, ctx.query, next_cursor))}`;
+${card({ title: "Decided", id: "decided", live: true }, list, pager(`${PATH}/decided`, ctx.query, next_cursor ?? null))}`;
   return { page: { title: "Decided approvals", nav: "approvals", body, live: `${PATH}/decided` } };
 }
 

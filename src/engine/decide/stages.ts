@@ -91,6 +91,6 @@ function haltCovers(halt: Halt, { tool, run }: Facts): boolean {
   return HALT_FIELDS.every((field) => {
     const pattern = halt.scope[field];
     const value = values[field];
-    return pattern === null || (value !== null && globMatches(pattern, value));
+    return pattern === null || pattern === "*" || (value !== null && globMatches(pattern, value));
   });
 }
