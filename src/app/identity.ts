@@ -37,8 +37,6 @@ export async function openIdentity({ settings, env, egress, log, failed }: Ident
           { issuer, audience, role_map, groups_claim, max_permissions },
           { egress, env, warn },
         );
-  if (keys === null && oidc === null)
-    log.warn("no keys and no OIDC issuer are configured: every request will be refused");
   return {
     auth: new Authenticator({ env, keys, oidc, failed }),
     manager: keys === null ? null : new KeyManager(keys.path, { env, live: keys }),

@@ -260,12 +260,12 @@ export class AgentPeer {
   }
 }
 
-function waitsForApproval({ structuredContent }: JsonObject): boolean {
-  return (
-    isJsonObject(structuredContent) &&
-    structuredContent["decision"] === "block" &&
-    structuredContent["approval_id"] !== null
-  );
+function waitsForApproval({ structuredContent, _meta }: JsonObject): boolean {
+  if (!isJsonObject(_meta) || _meta["svc/decision"] !== "block") return false;
+  const approval = isJsonObject(structuredContent)
+    ? structuredContent["approval_id"]
+    : _meta["svc/approval_id"];
+  return typeof approval === "string";
 }
 
 function unknownTool(name: string): Error {

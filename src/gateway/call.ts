@@ -17,7 +17,7 @@ import type { OutcomeStatus } from "../model/run.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import type { Flights } from "./flights.ts";
-import { blockedResult, errorText, resultValue, textResult, withMeta } from "./result.ts";
+import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStructured } from "./result.ts";
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
 import type { Link } from "./upstream/link.ts";
@@ -60,13 +60,36 @@ export async function governedCall(gateway: Governing, call: ToolCall): Promise<
   if (call.route !== undefined) context.objections = await gateway.objections(call.route);
   const decision = await decide(gateway, call, context);
   const facts: JsonObject = { "svc/run_id": call.run.run_id, "svc/decision": decision.decision };
-  if (decision.decision === "block") return withMeta(blockedResult(decision.reasons), facts);
+  if (decision.decision === "block") return blocked(gateway, call, decision.reasons, facts);
   facts["svc/step"] = decision.step;
   if (decision.decision === "would_block") facts["svc/reasons"] = decision.reasons;
   const end = await execute(gateway, call);
   await report(gateway, context, call.run.run_id, decision.step, end);
   if (end.error !== undefined) throw end.error;
+  // Our own words on how it ended are no output of the tool, and must not be held against its schema.
+  if (end.own === true && declaresOutput(call))
+    return withMeta(withoutStructured(end.answer), { ...facts, "svc/status": end.status });
   return withMeta(end.answer, facts);
+}
+
+function blocked(
+  { app }: Governing,
+  call: ToolCall,
+  reasons: readonly string[],
+  facts: JsonObject,
+): JsonObject {
+  const result = blockedResult(reasons);
+  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, facts);
+  const { structuredContent } = result as { structuredContent: JsonObject };
+  return withMeta(withoutStructured(result), {
+    ...facts,
+    "svc/reasons": structuredContent["reasons"]!,
+    "svc/approval_id": structuredContent["approval_id"]!,
+  });
+}
+
+function declaresOutput({ route }: ToolCall): boolean {
+  return route?.definition["outputSchema"] !== undefined;
 }
 
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
@@ -108,6 +131,8 @@ interface End {
   result?: Json | undefined;
   text?: string | undefined;
   answer: JsonObject;
+  /** Whether the answer is the gateway's and not the upstream's. */
+  own?: true;
   /** The upstream's own error, handed on as it is. */
   error?: Error | undefined;
 }
@@ -159,12 +184,14 @@ function unanswered(error: unknown, call: ToolCall, timeout_ms: number): End {
 }
 
 function failed(text: string): End {
-  return { status: "failed", text, answer: textResult(text, { status: "failed", error: text }, true) };
+  const answer = textResult(text, { status: "failed", error: text }, true);
+  return { status: "failed", text, answer, own: true };
 }
 
 function uncertain(text: string): End {
   const told = `The outcome of this call is not known (${text}). It may or may not have taken effect; it is recorded as uncertain, for a person to resolve.`;
-  return { status: "uncertain", text, answer: textResult(told, { status: "uncertain", error: text }, true) };
+  const answer = textResult(told, { status: "uncertain", error: text }, true);
+  return { status: "uncertain", text, answer, own: true };
 }
 
 /** Tries more than once: what was done upstream cannot be asked again. */

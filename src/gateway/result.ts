@@ -60,3 +60,8 @@ export function withMeta(result: JsonObject, facts: JsonObject): JsonObject {
   const meta = result["_meta"];
   return { ...result, _meta: { ...(isJsonObject(meta) ? meta : {}), ...facts } };
 }
+
+export function withoutStructured(result: JsonObject): JsonObject {
+  const { structuredContent: _, ...rest } = result;
+  return rest;
+}

@@ -38,7 +38,7 @@ export class Runs {
   async named(principal: Principal, run_id: string): Promise<BoundRun> {
     if (!RUN_ID.test(run_id)) {
       throw invalid(
-        "Svc-Run-Id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit",
+        "run id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit",
       );
     }
     const known = this.known.get(run_id) ?? (await this.load(principal, run_id));

@@ -8,7 +8,9 @@ import type { Answered } from "./parts.ts";
 import { createHttpServer } from "./server.ts";
 
 export async function startServer(service: Service): Promise<Listening> {
-  const { settings, auth, metrics } = service;
+  const { settings, auth, metrics, log } = service;
+  if ((settings.auth.keys ?? settings.keys) === null && settings.oidc.issuer === null)
+    log.warn("no keys and no OIDC issuer are configured: every request will be refused");
   const requestLog = settings.log.requests ? createRequestLog({ redact: redactSecrets }) : null;
   const server = createHttpServer({
     app: service,

@@ -84,6 +84,7 @@ describe("npm start", () => {
         "contract.start.npm-start-policy",
         "contract.start.npm-start-prints-keys",
         "contract.start.npm-start-prints-curl",
+        "contract.start.npm-start-prints-console",
       );
       const { folder, npm, installs } = freshClone();
       const demo = await start(folder, "scripts/start.mjs", npm);
@@ -113,6 +114,12 @@ describe("npm start", () => {
       expect(status).toMatchObject({ store: "files", environment: "demo" });
       expect(status.manifests).toBeGreaterThan(3);
       expect(status.policy.rules).toBeGreaterThan(0);
+
+      const shown = /^console +(http:\S+)/m.exec(text)![1]!;
+      expect(shown).toBe(`${url}/console`);
+      const page = await fetch(shown);
+      expect([page.status, page.url.split("?")[0]]).toEqual([200, `${url}/console/login`]);
+      expect(await page.text()).toMatch(/<form[^>]*method="post"/i);
       expect(await demo.stop()).toBe(0);
 
       // A second one finds everything built, and makes keys of its own.

@@ -1,7 +1,10 @@
-/** `svc init` and `svc connect`: from a tool server to a governed client, and back. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+/** `svc init`: from a tool server to a gateway before it. */
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it, vi } from "vitest";
 import { draftManifests } from "../../src/gateway/init/guess.ts";
 import { suggestName } from "../../src/gateway/init/read-tools.ts";
@@ -16,6 +19,7 @@ import { httpUpstream } from "./support/http-upstream.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
+const BIN = fileURLToPath(new URL("../../bin/svc.js", import.meta.url));
 const MODULES = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol", import.meta.url));
 
 const drafts = (tools: JsonObject[]) =>
@@ -66,6 +70,8 @@ describe("names", () => {
     [["npx", "-y", "@modelcontextprotocol/server-filesystem@2026.1.1", "/tmp"], "filesystem"],
     [["uvx", "mcp-server-git", "--repository", "."], "git"],
     [["node", "/opt/tools/crm.mjs"], "crm"],
+    [["node", "node_modules/@modelcontextprotocol/server-memory/dist/index.js"], "memory"],
+    [["python", "-m", "./server.py"], "server"],
     [["node"], "tools"],
   ])("%j is called %s", (words, name) => {
     expect(suggestName({ words })).toBe(name);
@@ -123,6 +129,7 @@ describe("guesses", () => {
       args: [{ value: "$result.room_id", why: expect.stringContaining("check") }],
     });
     expect(undo("create_thing")).toBeNull();
+    expect(guessed.find(({ tool }) => tool === "create_thing")?.undo_without_arguments).toBe("delete_thing");
     expect(undo("move_file")).toMatchObject({
       kind: "inverse",
       args: [{ value: "$args.destination" }, { value: "$args.source" }],
@@ -144,6 +151,20 @@ describe("guesses", () => {
     expect(scalar("files.read")).toBe("files.read");
   });
 });
+
+/** Talks to the gateway of a config, started as a client would, from a folder that it knows nothing of. */
+async function started<T>(config: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ name: "t", version: "1" });
+  const args = [BIN, "gateway", "--config", config];
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args, cwd: tmpdir(), stderr: "ignore" }),
+  );
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
 
 describe("svc init", () => {
   it("drafts a gateway for the filesystem server that works as it stands", async () => {
@@ -168,22 +189,39 @@ describe("svc init", () => {
     expect([again.code, again.err]).toEqual([1, expect.stringContaining("already there: ")]);
     expect((await svc(["init", "--from", from, "--name", "files", "--force"], { cwd: folder })).code).toBe(0);
 
-    const { Client } = await import("@modelcontextprotocol/client");
-    const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
-    const bin = fileURLToPath(new URL("../../bin/svc.js", import.meta.url));
-    const client = new Client({ name: "t", version: "1" });
-    const args = [bin, "gateway", "--config", join(folder, "svc.config.yaml")];
-    await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }));
-    try {
-      const written = await client.callTool({
-        name: "write_file",
-        arguments: { path: join(work, "a.txt"), content: "hi" },
-      });
-      expect(written._meta).toMatchObject({ "svc/decision": expect.stringMatching(/allow|would_block/) });
-      expect(readFileSync(join(work, "a.txt"), "utf8")).toBe("hi");
-    } finally {
-      await client.close();
-    }
+    const written = await started(join(folder, "svc.config.yaml"), (client) =>
+      client.callTool({ name: "write_file", arguments: { path: join(work, "a.txt"), content: "hi" } }),
+    );
+    expect(written._meta).toMatchObject({ "svc/decision": "would_block" });
+    expect(readFileSync(join(work, "a.txt"), "utf8")).toBe("hi");
+  });
+
+  it.each([
+    ["memory", 9, "create_relations", "delete_relations"],
+    ["everything", 13, null, null],
+  ])("drafts one for the %s server, started from anywhere", async (name, tools, done, undo) => {
+    const folder = tempDir("init-more");
+    // As npm lays it out, and by a path that only means something here.
+    symlinkSync(MODULES, join(folder, "modules"));
+    const from = `node modules/server-${name}/dist/index.js`;
+    const made = await svc(["init", "--from", from, "--dir", "gate"], { cwd: folder });
+    expect([made.code, made.err]).toEqual([0, ""]);
+    expect(made.out).toContain("svc connect claude-code --config gate/svc.config.yaml");
+    const file = join(folder, "gate", "manifests", `${name}.yaml`);
+    const valid = await svc(["validate", file], { cwd: folder });
+    expect(valid.out.trim()).toBe(`ok: ${tools} tool manifests valid`);
+    const { all } = readManifests([{ file, text: readFileSync(file, "utf8") }]);
+    if (done !== null)
+      expect(all.find(({ tool }) => tool === done)).toMatchObject({ compensation: { tool: undo } });
+    if (name === "memory")
+      expect(readFileSync(file, "utf8")).toMatch(
+        /- tool: create_entities\n[^-]*# guess: delete_entities may undo/,
+      );
+    const offered = await started(join(folder, "gate", "svc.config.yaml"), async (client) => {
+      const listed = await client.listTools();
+      return listed.tools.map((tool) => tool.name).filter((tool) => !tool.startsWith("svc."));
+    });
+    expect(offered.sort()).toEqual(all.map(({ tool }) => tool).sort());
   });
 
   it("reads an address too, and keeps secrets out of the file", async () => {
@@ -224,98 +262,5 @@ describe("svc init", () => {
     }
     expect(existsSync(join(folder, "svc.config.yaml"))).toBe(false);
     expect(FAKE).toContain("fake-upstream");
-  });
-});
-
-describe("svc connect", () => {
-  const home = () => {
-    const folder = tempDir("connect");
-    return { folder, options: { cwd: folder, env: { HOME: folder } } };
-  };
-  const places: [string, string][] = [
-    ["claude-desktop", ".config/Claude/claude_desktop_config.json"],
-    ["claude-code", ".mcp.json"],
-    ["cursor", ".cursor/mcp.json"],
-    ["vscode", ".vscode/mcp.json"],
-    ["codex", ".codex/config.toml"],
-  ];
-
-  it.each(places)("%s: writes, backs up, undoes", async (client, path) => {
-    const { folder, options } = home();
-    const file = join(folder, path);
-    const made = await svc(["connect", client], options);
-    expect([made.code, made.err]).toEqual([0, ""]);
-    const text = readFileSync(file, "utf8");
-    expect(text).toContain(join(folder, "svc.config.yaml"));
-    if (path.endsWith("json")) {
-      const config = JSON.parse(text);
-      const { command, args } = (config.mcpServers ?? config.servers).svc;
-      expect([command, args.slice(1, 3)]).toEqual([process.execPath, ["gateway", "--config"]]);
-    } else expect(text).toMatch(/^\[mcp_servers\.svc\]\ncommand = "/);
-    const undone = await svc(["connect", client, "--undo"], options);
-    expect([undone.code, existsSync(file), existsSync(`${file}.svc-backup`)]).toEqual([0, false, false]);
-  });
-
-  it("leaves the rest of a file alone, and restores it to the byte", async () => {
-    const { folder, options } = home();
-    const file = join(folder, ".mcp.json");
-    const before = '{\n    "mcpServers": {"other": {"command": "x"}},\n    "more": [1,  2]\n}';
-    writeFileSync(file, before);
-    await svc(["connect", "claude-code", "--name", "gate"], options);
-    await svc(["connect", "claude-code", "--name", "gate", "--url", "http://127.0.0.1:8787/mcp"], options);
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
-      mcpServers: {
-        other: { command: "x" },
-        gate: {
-          type: "http",
-          url: "http://127.0.0.1:8787/mcp",
-          headers: { Authorization: `Bearer \${SVC_KEY}` },
-        },
-      },
-      more: [1, 2],
-    });
-    expect((await svc(["connect", "claude-code", "--undo"], options)).code).toBe(0);
-    expect(readFileSync(file, "utf8")).toBe(before);
-  });
-
-  it("replaces only its own table in a TOML file", async () => {
-    const { folder, options } = home();
-    const file = join(folder, ".codex", "config.toml");
-    mkdirSync(join(folder, ".codex"));
-    writeFileSync(
-      file,
-      'model = "o"\n\n[mcp_servers.svc]\ncommand = "old"\n\n[mcp_servers.svc.env]\nA = "1"\n\n[mcp_servers.other]\ncommand = "x"\n',
-    );
-    expect((await svc(["connect", "codex", "--url", "http://127.0.0.1:1/mcp"], options)).code).toBe(0);
-    const text = readFileSync(file, "utf8");
-    expect(text).toBe(
-      'model = "o"\n\n[mcp_servers.other]\ncommand = "x"\n\n[mcp_servers.svc]\nurl = "http://127.0.0.1:1/mcp"\nbearer_token_env_var = "SVC_KEY"\n',
-    );
-  });
-
-  it("does not undo over somebody else's change, nor write what it cannot read", async () => {
-    const { folder, options } = home();
-    const file = join(folder, ".vscode", "mcp.json");
-    await svc(["connect", "vscode"], options);
-    writeFileSync(file, "{}");
-    const undone = await svc(["connect", "vscode", "--undo"], options);
-    expect([undone.code, undone.err]).toEqual([1, expect.stringContaining("was changed since")]);
-    writeFileSync(file, "// comments\n{}");
-    const refused = await svc(["connect", "vscode"], options);
-    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("--print")]);
-    expect(readFileSync(file, "utf8")).toBe("// comments\n{}");
-    expect((await svc(["connect", "cursor", "--undo"], options)).err).toContain("nothing to undo");
-  });
-
-  it("prints instead, and refuses what it does not know", async () => {
-    const { folder, options } = home();
-    const printed = await svc(["connect", "cursor", "--print"], options);
-    expect(JSON.parse(printed.out)).toMatchObject({ mcpServers: { svc: { command: process.execPath } } });
-    expect(existsSync(join(folder, ".cursor"))).toBe(false);
-    expect((await svc(["connect", "notepad"], options)).err).toContain("known are claude-desktop");
-    expect((await svc(["connect", "claude-desktop", "--url", "http://x/mcp"], options)).err).toContain(
-      "leave out --url",
-    );
-    expect((await svc(["connect", "cursor", "--url", "ftp://x"], options)).err).toContain("--url");
   });
 });

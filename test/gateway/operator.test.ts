@@ -96,7 +96,6 @@ describe("the endpoint", () => {
     expect((await call(auditor, "svc.list_runs", { limit: 0 })).isError).toBe(true);
     expect((await call(auditor, "svc.list_approvals", { status: "pending" })).structuredContent).toEqual({
       approvals: [],
-      next_cursor: null,
     });
     expect(JSON.stringify(runs)).not.toContain("canary-value");
   });
@@ -202,7 +201,7 @@ describe("svc.execute_rollback", () => {
     expect((await h.events("gives-up")).slice(2)).toEqual(["compensating", "compensation_failed"]);
   });
 
-  it(`waits for approvals unless all are given at once ${verifies("core.compensation-approval.gateway-all")}`, async () => {
+  it(`waits for approvals unless an operator gives all at once ${verifies("core.compensation-approval.gateway-all", "core.compensation-approval.operator-decision")}`, async () => {
     const h = await testGateway({
       manifests: `
 - tool: create
@@ -221,11 +220,19 @@ describe("svc.execute_rollback", () => {
       compensated: [],
       complete: false,
     });
-    const done = await call(admin, "svc.execute_rollback", {
-      run_id: "asks",
-      confirm: true,
-      approve_compensations: true,
+    // Who may approve one request may still not approve all of a rollback, here or over the API.
+    const all = { confirm: true, approve_compensations: true };
+    const approver = await h.connect("approver", { path: "/operator/mcp" });
+    const refused = await call(approver, "svc.execute_rollback", { run_id: "asks", ...all });
+    expect([refused.isError, refused.content[0].text]).toEqual([true, "operator role required"]);
+    const job = await fetch(`${h.url}/v1/runs/asks/rollback`, {
+      method: "POST",
+      headers: { authorization: "Bearer approver", "content-type": "application/json" },
+      body: JSON.stringify(all),
     });
+    expect([job.status, await job.json()]).toEqual([403, { error: "operator role required" }]);
+    expect((await h.trail("asks")).map(({ event }) => event)).toEqual(["intended", "succeeded"]);
+    const done = await call(admin, "svc.execute_rollback", { run_id: "asks", ...all });
     expect(done.structuredContent).toMatchObject({ awaiting_approval: [], compensated: [0], complete: true });
   });
 

@@ -213,14 +213,20 @@ describe("sessions", () => {
 
   it(`keep to the revisions there are ${verifies("contract.gateway.http-400")}`, async () => {
     const id = await session();
-    const odd = await send({
-      headers: { "mcp-session-id": id, "mcp-protocol-version": "1999-01-01" },
-      body: toolCall(1, "echo"),
-    });
-    expect([odd.status, odd.json()]).toEqual([
-      400,
-      { error: expect.stringContaining("unsupported protocol version") },
-    ]);
+    // Earlier than all, later than all, and no date at all; inside a session and at its beginning.
+    for (const version of ["1999-01-01", "2030-01-01", "latest"]) {
+      for (const odd of [
+        { headers: { "mcp-session-id": id, "mcp-protocol-version": version }, body: toolCall(1, "echo") },
+        { headers: { "mcp-protocol-version": version }, body: initialize() },
+      ]) {
+        const refused = await send(odd);
+        expect([version, refused.status, refused.json()]).toEqual([
+          version,
+          400,
+          { error: expect.stringMatching(/^unsupported protocol version; supported are 2026-07-28, /) },
+        ]);
+      }
+    }
     const newer = { "mcp-protocol-version": "2030-01-01", "mcp-method": "tools/list" };
     const meta = {
       "io.modelcontextprotocol/protocolVersion": "2030-01-01",

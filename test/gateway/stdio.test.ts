@@ -124,7 +124,7 @@ describe("a stdio session", () => {
     });
     expect(await finished(start(file, "--run-id", "no good"))).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("Svc-Run-Id"),
+      stderr: expect.stringMatching(/^error: run id: up to 128 letters, .*\n$/),
     });
   });
 
@@ -190,6 +190,18 @@ describe("lines", () => {
     await finished(child);
     for (const line of lines.join("").trim().split("\n"))
       expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
+  });
+});
+
+describe("a gateway on stdin", () => {
+  it("does not warn of keys that it does not need", async () => {
+    const { file } = setup();
+    const child = start(file);
+    const ended = finished(child);
+    await handshake(child);
+    child.stdin.end();
+    const { code, stderr } = await ended;
+    expect([code, stderr.match(/"level":"(?:warn|error)".*/g)]).toEqual([0, null]);
   });
 });
 

@@ -1,7 +1,8 @@
 /** `svc connect <client>`: points an MCP client at the gateway, with a way back. */
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
+import { listenGiven, type Settings } from "../../config/settings.ts";
 import { readIfThere, undoWrite, writeWithBackup } from "../../gateway/connect/backup.ts";
 import {
   CLIENT_KINDS,
@@ -37,7 +38,8 @@ export const registerConnect: Register = (program, context) => {
     .action((client: string, flags: Record<string, unknown>) => connect(context, client, flags));
 };
 
-async function connect({ io }: Context, client: string, flags: Record<string, unknown>): Promise<void> {
+async function connect(context: Context, client: string, flags: Record<string, unknown>): Promise<void> {
+  const { io } = context;
   if (!(CLIENTS as readonly string[]).includes(client)) {
     throw invalid(`unknown client ${inert(client)}; known are ${CLIENTS.join(", ")}`);
   }
@@ -49,7 +51,7 @@ async function connect({ io }: Context, client: string, flags: Record<string, un
       what === "restored" ? `restored ${inert(path)}` : `removed ${inert(path)}, which was not there before`,
     );
   }
-  const target = targetOf(io, flags);
+  const target = targetOf(context, flags);
   const entry = kind.entry(target);
   if (entry === null)
     throw invalid(`${kind.title} starts its servers itself: leave out --url, and give --config`);
@@ -63,6 +65,8 @@ async function connect({ io }: Context, client: string, flags: Record<string, un
   const backup = await writeWithBackup(path, withServer((await readIfThere(path)) ?? "", edit));
   io.out(`wrote ${inert(path)}`);
   io.out(`what was there before is in ${inert(backup)}; svc connect ${client} --undo takes it back`);
+  if ("command" in target && !existsSync(target.args.at(-1)!))
+    io.out(`${inert(target.args.at(-1)!)} is not there yet; svc init --from <tool server> writes one`);
   if ("url" in target) io.out(`put the agent's key into the environment variable ${KEY_VARIABLE}`);
   io.out(`then: ${kind.next}`);
 }
@@ -81,17 +85,33 @@ function fileOf(io: Context["io"], client: ClientName, flags: Record<string, unk
   return kind.project === null || flags["user"] === true ? kind.user(places) : resolve(cwd, kind.project);
 }
 
-function targetOf(io: Context["io"], flags: Record<string, unknown>): Target {
+function targetOf(context: Context, flags: Record<string, unknown>): Target {
   const url = flags["url"] as string | undefined;
   if (url === undefined) {
     // Absolute, because a client starts it from wherever it happens to be.
     const script = realpathSync(process.argv[1]!);
-    return {
-      command: process.execPath,
-      args: [script, "gateway", "--config", resolve(io.cwd, flags["config"] as string)],
-    };
+    const config = resolve(context.io.cwd, flags["config"] as string);
+    refuseListening(context, config);
+    return { command: process.execPath, args: [script, "gateway", "--config", config] };
   }
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw invalid("--url: is not an http(s) address");
   return { url };
+}
+
+/** A gateway that listens has nothing to say on its stdin; the client has to call it instead. */
+function refuseListening(context: Context, config: string): void {
+  const settings = readable(context, config);
+  if (settings === null || !listenGiven(settings)) return;
+  const { host, port } = settings.listen;
+  throw invalid(`this gateway listens: start it, and connect with --url http://${host}:${port}/mcp`);
+}
+
+/** Null where it does not load: it may name variables that only the client will have. */
+function readable(context: Context, config: string): Settings | null {
+  try {
+    return existsSync(config) ? context.settings({ config }) : null;
+  } catch {
+    return null;
+  }
 }

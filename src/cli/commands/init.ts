@@ -1,6 +1,6 @@
 /** `svc init --from <command or url>`: a gateway for a tool server that exists, with everything drafted. */
 import { access, mkdir, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../app/version.ts";
 import type { Upstream } from "../../config/sections/gateway.ts";
 import { createEgress } from "../../egress/egress.ts";
@@ -37,12 +37,15 @@ async function init(context: Context, flags: Record<string, unknown>): Promise<v
   try {
     const tools = await readTools(spec, egress, VERSION);
     const drafts = draftManifests(tools, spec.name);
-    const folder = join(context.io.cwd, flags["dir"] as string);
+    const folder = resolve(context.io.cwd, flags["dir"] as string);
     const manifests = join("manifests", `${spec.name}.yaml`);
     const files = {
       [manifests]: manifestText(drafts, flags["from"] as string),
       "policy.yaml": policyText(),
-      "svc.config.yaml": configText(draft, { manifests: "manifests", policy: "policy.yaml" }),
+      "svc.config.yaml": configText(
+        { ...draft, cwd: relative(folder, context.io.cwd) || "." },
+        { manifests: "manifests", policy: "policy.yaml" },
+      ),
     };
     // What is written must load, whatever the upstream called its tools.
     readManifests([{ file: manifests, text: files[manifests]! }]);
@@ -124,7 +127,10 @@ function report(
   );
   io.out("");
   io.out("Next:");
-  io.out("  1. read the manifests, correct the guesses, and set lifecycle: approved");
-  io.out(`  2. svc gateway --config ${inert(join(shown, "svc.config.yaml"))}`);
-  io.out("  3. svc connect claude-code   (or claude-desktop, cursor, vscode, codex)");
+  const config = shown === "." ? "" : ` --config ${inert(join(shown, "svc.config.yaml"))}`;
+  io.out(`  1. svc connect claude-code${config}   (or claude-desktop, cursor, vscode, codex)`);
+  io.out("     The client then starts the gateway itself. In observe mode nothing is blocked; svc runs and");
+  io.out("     svc export show what was called and what would have been blocked.");
+  io.out("  2. read the manifests, correct the guesses, and set lifecycle: approved");
+  io.out("  3. set mode: enforce in svc.config.yaml, and restart the client");
 }

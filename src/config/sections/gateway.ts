@@ -135,6 +135,10 @@ export const GATEWAY_ROWS = {
     about: "The actor of a stdio session, which has no key.",
   }),
   tenant: textRow({ about: "The tenant of a stdio session." }),
+  blocked_results: choiceRow(["structured", "text"], "structured", {
+    about:
+      "How a blocked call of a tool that declares an output schema is answered: with structured content, or, for clients that hold even errors against that schema, with text and `_meta` alone.",
+  }),
   permissions: row<string[] | null>({
     type: "list of permissions",
     schema: z.array(textSchema.max(LIMITS.permission_chars)).max(LIMITS.permissions),

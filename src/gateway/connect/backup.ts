@@ -2,9 +2,9 @@
  * Writing somebody else's file with a way back: what was there is kept beside it, and undoing restores it
  * to the byte, but only while nobody else has changed the file since.
  */
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { conflict, notFound } from "../../kernel/errors.ts";
+import { conflict, invalid, notFound } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 
 interface Note {
@@ -18,7 +18,11 @@ const backupOf = (path: string) => `${path}.svc-backup`;
 
 export async function readIfThere(path: string): Promise<string | null> {
   try {
-    return await readFile(path, "utf8");
+    const bytes = await readFile(path);
+    const text = bytes.toString("utf8");
+    // What cannot be written back to the byte is not touched.
+    if (!Buffer.from(text).equals(bytes)) throw invalid(`${path} is not UTF-8 text`);
+    return text;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
@@ -60,9 +64,11 @@ async function readNote(path: string): Promise<Note | null> {
   }
 }
 
-/** Whole or not at all: a client that reads it meanwhile sees one of the two. */
+/** Whole or not at all: a client that reads it meanwhile sees one of the two. Links and modes stay. */
 async function replace(path: string, text: string): Promise<void> {
-  const fresh = `${path}.${process.pid}.new`;
-  await writeFile(fresh, text, { mode: 0o600 });
-  await rename(fresh, path);
+  const target = await realpath(path).catch(() => path);
+  const found = await stat(target).catch(() => null);
+  const fresh = `${target}.${process.pid}.new`;
+  await writeFile(fresh, text, { mode: found === null ? 0o600 : found.mode & 0o777 });
+  await rename(fresh, target);
 }

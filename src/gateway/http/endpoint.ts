@@ -80,6 +80,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
       request.credential = credential;
     },
     async handler(request, reply) {
+      refuseUnknownVersion(request);
       const run = await runOf(parts, request);
       const auth = authOf(request, run);
       if (!isLegacy(request)) {
@@ -107,6 +108,16 @@ function authOf({ principal: found, body }: FastifyRequest, run: BoundRun | unde
   const named = isJsonObject(body) ? body["method"] : undefined;
   const extra: Extra = { principal, run, method: typeof named === "string" ? named : undefined };
   return { token: "", clientId: principal.name, scopes: [], extra };
+}
+
+/** The newer era has a way of its own to say so, for those who speak it; everybody else gets our error body. */
+function refuseUnknownVersion({ headers, body }: FastifyRequest): void {
+  const version = headers["mcp-protocol-version"];
+  if (version === undefined || version === NEWER_ERA || claims(body)) return;
+  if (!SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) {
+    const known = [NEWER_ERA, ...SUPPORTED_PROTOCOL_VERSIONS].join(", ");
+    throw invalid(`unsupported protocol version; supported are ${known}`);
+  }
 }
 
 /** The SDK decides; it is asked only where a request claims anything of the newer era. */
@@ -150,14 +161,13 @@ async function serveOlder(
   run: BoundRun | undefined,
 ): Promise<unknown> {
   const { headers } = request;
-  const version = headers["mcp-protocol-version"];
   const id = headers["mcp-session-id"];
   if (request.method === "POST") {
     acceptsBoth(headers.accept);
     const { messages, batch } = messagesOf(request.body as Json | undefined);
     const session = messages.some(isInitialize)
       ? await begin(parts, request, messages.length, id, run)
-      : continued(parts, request.principal!, id, version);
+      : continued(parts, request.principal!, id);
     if (batch && session.version() !== BATCHES)
       throw invalid("batches belong to protocol revision 2025-03-26 alone");
     takeOver(reply);
@@ -171,7 +181,7 @@ async function serveOlder(
   }
   if (id === undefined)
     return reply.code(405).header("allow", "POST").send({ error: "only POST is served without a session" });
-  const session = continued(parts, request.principal!, id, version);
+  const session = continued(parts, request.principal!, id);
   if (request.method === "DELETE") {
     await session.server.close();
     return reply.code(200).send();
@@ -216,18 +226,9 @@ async function begin(
   );
 }
 
-function continued(
-  parts: EndpointParts,
-  principal: Principal,
-  id: string | string[] | undefined,
-  version: string | string[] | undefined,
-): Session {
+function continued(parts: EndpointParts, principal: Principal, id: string | string[] | undefined): Session {
   if (id === undefined) throw invalid("Mcp-Session-Id header is required; initialize first");
-  const session = parts.sessions.find(String(id), principal);
-  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) {
-    throw invalid(`unsupported protocol version; supported are ${SUPPORTED_PROTOCOL_VERSIONS.join(", ")}`);
-  }
-  return session;
+  return parts.sessions.find(String(id), principal);
 }
 
 /** A cancelled request gets no answer, so its exchange has to be let go. */

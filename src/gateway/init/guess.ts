@@ -19,6 +19,8 @@ export interface Draft {
   permission: string;
   external: boolean;
   compensation: { tool: string; why: string; kind: "inverse" | "compensation"; args: DraftArgument[] } | null;
+  /** A tool that looks like the undo, but needs what neither the call nor its result is known to hold. */
+  undo_without_arguments: string | null;
 }
 
 interface Tool {
@@ -49,6 +51,8 @@ function draft(tool: Tool, all: readonly Tool[], prefix: string): Draft {
     permission: `${prefix}.${level}`,
     external: hint(tool, "openWorldHint") === true,
     compensation: effect === "compensable" || effect === "reversible" ? compensation : null,
+    undo_without_arguments:
+      effect === "irreversible" && compensation === null ? (undoTool(tool, all)?.tool ?? null) : null,
   };
 }
 
@@ -78,7 +82,7 @@ function isRead(tool: Tool): boolean {
 function undoOf(tool: Tool, all: readonly Tool[]): Draft["compensation"] {
   const back = wayBack(tool);
   if (back !== null) return back;
-  const undo = all.find((other) => other !== tool && undoes(tool.read, other.read));
+  const undo = undoTool(tool, all);
   if (undo === undefined) return null;
   const args = argumentsFor(undo, tool);
   if (args === null) return null;
@@ -88,6 +92,10 @@ function undoOf(tool: Tool, all: readonly Tool[]): Draft["compensation"] {
     why: `${undo.tool} looks like the undo of ${tool.tool}`,
     args,
   };
+}
+
+function undoTool(tool: Tool, all: readonly Tool[]): Tool | undefined {
+  return all.find((other) => other !== tool && undoes(tool.read, other.read));
 }
 
 /** What moves from one place to another moves back with the two exchanged. */

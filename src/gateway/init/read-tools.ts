@@ -42,9 +42,14 @@ export function suggestName(target: { url?: string; words: readonly string[] }):
 
 const RUNNERS = /^(?:npx|node|bunx|bun|deno|uvx|uv|python3?|pipx|run|docker|tsx)$/;
 
+/** What every package has says nothing about this one. */
+const EVERYWHERE =
+  /^(?:\.{0,2}|dist|build|out|lib|src|bin|esm|cjs|(?:index|main|server|cli|app|run)(?:\.\w+)?)$/;
+
 /** The first word that is neither a program that runs others nor an option. */
 function commandName(words: readonly string[]): string | undefined {
   const found = words.find((word) => !word.startsWith("-") && !RUNNERS.test(word.split("/").at(-1)!));
   if (found === undefined || found.startsWith("@")) return found;
-  return found.includes("/") ? found.split("/").at(-1) : found;
+  const parts = found.split("/");
+  return parts.findLast((part) => !EVERYWHERE.test(part)) ?? parts.at(-1);
 }

@@ -9,6 +9,8 @@ export interface UpstreamDraft {
   command?: string;
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
+  /** Where the command was tried, from the config's folder: whoever starts the gateway, it starts there. */
+  cwd?: string;
   url?: string;
   /** Names only: a value would be a secret in a file. */
   headers?: readonly string[];
@@ -53,7 +55,13 @@ function entry(draft: Draft): string {
   ];
   if (draft.external)
     lines.push("  risk: {blast_radius: external}   # guess: it says it reaches the outside world");
-  const { compensation } = draft;
+  const { compensation, undo_without_arguments: maybe } = draft;
+  if (maybe !== null) {
+    lines.push(
+      `  # guess: ${oneLine(maybe)} may undo it, but neither the call nor its declared result has what that`,
+      "  # needs. If you know where it is, add a compensation and make the effect compensable.",
+    );
+  }
   if (compensation !== null) {
     lines.push(
       "  compensation:",
@@ -90,7 +98,8 @@ tests:
 
 export function configText(upstream: UpstreamDraft, files: { manifests: string; policy: string }): string {
   const lines = [
-    "# A gateway before one tool server, written by svc init. Start it with: svc gateway --config <this file>",
+    "# A gateway before one tool server, written by svc init. A client starts it (svc connect), or you do:",
+    "# svc gateway --config <this file>",
     `manifests: ${scalar(files.manifests)}`,
     `policy: ${scalar(files.policy)}`,
     "data: data",
@@ -99,6 +108,8 @@ export function configText(upstream: UpstreamDraft, files: { manifests: string; 
     "# approved, change it to enforce.",
     "mode: observe",
     "actor: gateway-agent",
+    "# Many clients hold even a blocked call against the tool's output schema; text is what they can show.",
+    "blocked_results: text",
     "",
     "# Without listen the gateway is one session on stdin and stdout. To serve several agents over HTTP:",
     "# listen: {host: 127.0.0.1, port: 8787}",
@@ -112,7 +123,7 @@ export function configText(upstream: UpstreamDraft, files: { manifests: string; 
   return `${lines.join("\n")}\n`;
 }
 
-function where({ command, args = [], env = {}, url, headers = [] }: UpstreamDraft): string[] {
+function where({ command, args = [], env = {}, cwd = ".", url, headers = [] }: UpstreamDraft): string[] {
   if (url !== undefined) {
     if (headers.length === 0) return [`    url: ${JSON.stringify(url)}`];
     const named = headers.map(
@@ -122,6 +133,7 @@ function where({ command, args = [], env = {}, url, headers = [] }: UpstreamDraf
   }
   const lines = [`    command: ${scalar(command ?? "")}`];
   if (args.length > 0) lines.push(`    args: [${args.map((arg) => JSON.stringify(arg)).join(", ")}]`);
+  lines.push(`    cwd: ${scalar(cwd)}`);
   const names = Object.keys(env);
   if (names.length > 0) lines.push("    env:", ...names.map((name) => `      ${scalar(name)}: \${${name}}`));
   return lines;

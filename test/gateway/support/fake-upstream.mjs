@@ -1,11 +1,12 @@
 /**
  * A tool server without any SDK, for tests: it records what reaches it and misbehaves on request. What a
- * tool does is its name. `FAKE_LOG` names a file that gets every message; `FAKE_TOOLS` extra tools.
+ * tool does is its name. `FAKE_LOG` names a file that gets every message; `FAKE_TOOLS` extra tools,
+ * `FAKE_OUTPUT` the output schema that most of them declare.
  */
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const { FAKE_LOG, FAKE_NAME = "fake", FAKE_TOOLS = "[]", FAKE_START = "" } = process.env;
+const { FAKE_LOG, FAKE_NAME = "fake", FAKE_TOOLS = "[]", FAKE_OUTPUT, FAKE_START = "" } = process.env;
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const rows = new Map();
 let next = 1;
@@ -42,7 +43,11 @@ const tools = () => [
     "ask",
     "env",
     "garbage",
-  ].map((name) => ({ name, inputSchema: schema })),
+  ].map((name) => ({
+    name,
+    inputSchema: schema,
+    ...(FAKE_OUTPUT === undefined ? {} : { outputSchema: JSON.parse(FAKE_OUTPUT) }),
+  })),
   ...["structured", "text_json", "plain", "image", "redefine", "flood", "wrong_id", "twice", "counted"].map(
     (name) => ({
       name,
