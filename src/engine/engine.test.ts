@@ -145,6 +145,24 @@ describe("an intent", () => {
     expect((await e.trail()).map((record) => record.event)).toContain("resumed");
   });
 
+  it("is refused while any step stands for it, also once repeats that observe mode let pass have failed", async () => {
+    verifies("core.manifest.idempotency", "core.manifest.idempotency-frees");
+    const e = testEngine({
+      manifests: "- {tool: crm.add, effect: idempotent, permission: crm.write, idempotency: $args.email}",
+    });
+    await e.open(bot, { run_id: "strict", permissions });
+    await e.open(bot, { run_id: "watch", permissions, mode: "observe" });
+    const ask = (run_id: string) => e.intent(bot, run_id, "crm.add", { email: "a@x" });
+    expect(await ask("strict")).toMatchObject({ decision: "allow" });
+    expect(await ask("watch")).toMatchObject({ decision: "would_block", step: 0 });
+    expect(await ask("watch")).toMatchObject({ decision: "would_block", step: 1 });
+    await e.outcome(bot, "watch", 0, { status: "failed" });
+    await e.outcome(bot, "watch", 1, { status: "failed" });
+    expect(await ask("strict")).toMatchObject({ decision: "block" });
+    await e.outcome(bot, "strict", 0, { status: "failed" });
+    expect(await ask("strict")).toMatchObject({ decision: "allow" });
+  });
+
   it("is refused while the same logical call stands, across runs, and free again after it failed", async () => {
     verifies("core.manifest.idempotency", "core.manifest.idempotency-frees");
     const e = engine();

@@ -150,6 +150,7 @@ function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: Step
     succeeded_seq: null,
     compensated_seq: null,
     idempotency: gathered.idempotency,
+    ...(facts.repeat_of === null ? {} : { repeat_of: facts.repeat_of }),
   };
 }
 

@@ -151,9 +151,18 @@ export function changeStanding(tx: Tx, step: StepDoc, by: 1 | -1): void {
   tx.put("run_tools", key, { ...tool, standing: Math.max(0, tool.standing + by) });
 }
 
-/** The logical call may be made again, once no step stands for it. */
+/** The logical call may be made again, once no step stands for it: an earlier one that still does takes over. */
 export function releaseLogicalCall(tx: Tx, step: StepDoc): void {
   if (step.idempotency === null) return;
   const holder = tx.get("idempotency", step.idempotency);
-  if (holder?.run_id === step.run_id && holder.step === step.step) tx.delete("idempotency", step.idempotency);
+  if (holder?.run_id !== step.run_id || holder.step !== step.step) return;
+  for (let at = step.repeat_of; at !== undefined; ) {
+    const earlier = tx.get("steps", stepKey(at.run_id, at.step));
+    if (earlier !== undefined && earlier.status !== "failed" && earlier.status !== "compensated") {
+      tx.put("idempotency", step.idempotency, at);
+      return;
+    }
+    at = earlier?.repeat_of;
+  }
+  tx.delete("idempotency", step.idempotency);
 }

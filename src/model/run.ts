@@ -119,6 +119,8 @@ export interface StepDoc {
   compensated_seq: number | null;
   /** The store-wide key of the logical call, where the manifest declares one. */
   idempotency: string | null;
+  /** The step that stood for the same logical call when this one was accepted all the same (observe, advise). */
+  repeat_of?: { run_id: string; step: number };
   /** The latest request for approval of this step's undo. */
   undo_request?: string;
   /** The step is undone, and its declared read-back could not be run. */

@@ -1,5 +1,7 @@
 /** Somebody at the medium: the database refuses what it can, and the rest is found out. */
 import { describe, expect, it } from "vitest";
+import type { StoreKind } from "../../src/store/open.ts";
+import { countTrials } from "../support/trials.ts";
 import { expectWhole, firstBad } from "./chain.ts";
 import { append, put } from "./samples.ts";
 import type { Bench } from "./store.ts";
@@ -53,6 +55,7 @@ export function damageTests(bench: Bench, sql: boolean): void {
       const lines = await store.records({ limit: 9 });
       expect(lines).toHaveLength(5);
       expect(firstBad(lines)).toBe(4);
+      countTrials(store.kind as StoreKind, "rot in the last record", 1);
     });
 
     it("to a record in the middle is located by reading the records", async () => {
@@ -63,6 +66,7 @@ export function damageTests(bench: Bench, sql: boolean): void {
       await place.tamper(3, forge);
       const store = await place.open();
       expect(firstBad(await store.records({ limit: 99 }))).toBe(3);
+      countTrials(store.kind as StoreKind, "rot in the middle", 1);
     });
   });
 }

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { type FreshDatabase, freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
+import { countTrials } from "../support/trials.ts";
 import { expectWhole } from "./chain.ts";
 import { PgProxy } from "./pg-proxy.ts";
 import { append, draft, put } from "./samples.ts";
@@ -56,6 +57,7 @@ describe("a PostgreSQL that fails", () => {
     await store.ready();
     await eventually(() => store.head());
     expect(await expectWhole(store)).toHaveLength(2);
+    countTrials("postgres", "server down, then up", 1);
   });
 
   it("may be restarted while nobody is asking, without anybody noticing", async () => {
@@ -123,6 +125,7 @@ describe("a PostgreSQL that fails", () => {
     // The pool has its places back.
     await Promise.all(Array.from({ length: 20 }, () => store.head()));
     await expectWhole(store);
+    countTrials("postgres", "server frozen", 1);
   });
 
   it("wakes whoever waits once the store can listen again", async () => {
@@ -169,6 +172,7 @@ describe("a PostgreSQL that fails", () => {
     await stopped!.kill();
     const records = await expectWhole(store);
     for (const { seq, hash } of stopped!.acks) expect(records[seq]?.hash).toBe(hash);
+    countTrials("postgres", "writer frozen with the head locked", 1);
   });
 
   it("is written to although its sessions begin read-only", async () => {
@@ -221,6 +225,7 @@ describe("a COMMIT that is not answered", () => {
     expect(await store.get("meta", `docs-${loss}`)).toBe(true);
     expect((await attempt(`after-${loss}`)).seq).toBe(records + 1);
     expect(await expectWhole(store)).toHaveLength(records + 2);
+    countTrials("postgres", "COMMIT's answer lost", 2);
   });
 
   it.each(["question", "half-open"] as const)(
@@ -237,6 +242,7 @@ describe("a COMMIT that is not answered", () => {
       expect(await store.get("meta", `docs-${loss}`)).toBeUndefined();
       expect((await eventually(() => attempt(`after-${loss}`))).seq).toBe(records);
       expect(await expectWhole(store)).toHaveLength(records + 1);
+      countTrials("postgres", "COMMIT itself lost", 2);
     },
   );
 });

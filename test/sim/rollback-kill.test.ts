@@ -18,6 +18,7 @@ import { openStore } from "../../src/store/open.ts";
 import type { Store } from "../../src/store/port.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { tempDir } from "../support/tmp.ts";
+import { countTrials } from "../support/trials.ts";
 import { verifies } from "../support/verifies.ts";
 import { TOOLS } from "./rollback-fixture.ts";
 import type { ChildOrders } from "./rollback-kill-child.ts";
@@ -95,6 +96,7 @@ describe.each(["files", "sqlite"] as const)("a rollback on %s", (kind) => {
       readFileSync(world, "utf8"),
     );
     await store.close();
+    countTrials(kind, "SIGKILL at every point of a rollback", points.length);
   });
 });
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { countTrials } from "../../../test/support/trials.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Store } from "../port.ts";
 import { filesJobs } from "./jobs.ts";
@@ -89,12 +90,15 @@ describe("a disk call that fails", () => {
     }, async () => {
       const { first, last, log } = await calls();
       expect(last - first).toBeGreaterThan(40);
+      let trials = 0;
       for (let call = first; call <= last; call++) {
         if (way.half && log[call - 1] !== "write") continue;
         await trial({ ...way, call }).catch((error) => {
           throw new Error(`call ${call} (${log[call - 1]}): ${(error as Error).message}`, { cause: error });
         });
+        trials++;
       }
+      countTrials("files", `disk calls that fail (${words.filter(Boolean).join(" ")})`, trials);
     });
   }
 });

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { countTrials } from "../../../test/support/trials.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
 
@@ -55,6 +56,7 @@ describe("the data folder", () => {
     await work(store, "c");
     expect([...(await expectConsistent(store)).keys()]).toEqual(["a", "c"]);
     await store.close();
+    countTrials("files", "data folder deleted", 1);
   });
 
   it("put back from a copy that is too old: refused for good, because records are missing", async () => {
@@ -70,6 +72,7 @@ describe("the data folder", () => {
     await expect(work(store, "c")).rejects.toMatchObject(refused);
     await expect(work(store, "c")).rejects.toMatchObject({ code: "corrupt" });
     await store.close();
+    countTrials("files", "data folder replaced by an old copy", 1);
   });
 
   it("locked by somebody else: refused in time, readable meanwhile, fine afterwards", async () => {

@@ -7,6 +7,7 @@ import { inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { PowerDisk } from "../../../test/support/power-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { countTrials } from "../../../test/support/trials.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
 
@@ -77,5 +78,6 @@ describe("a power cut", () => {
     }
     // A cut before the first answer proves nothing.
     expect(counted).toBeGreaterThan(CUTS * 0.8);
+    countTrials("files", "power cut, sectors lost in any order", counted);
   });
 });

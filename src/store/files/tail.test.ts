@@ -13,6 +13,7 @@ import { describe, expect, it } from "vitest";
 import { inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { allRecords, expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { countTrials } from "../../../test/support/trials.ts";
 import type { Store } from "../port.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
@@ -89,6 +90,7 @@ describe("a ledger cut at any byte of its last two lines", () => {
       await expectConsistent(store);
       await store.close();
     }
+    countTrials("files", "torn tail, at every byte", ledger.length - starts[2]!);
   });
 
   it("keeps the whole lines of a unit that lost its last ones, without its documents", async () => {

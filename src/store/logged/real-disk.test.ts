@@ -5,6 +5,7 @@ import { seeded } from "../../../test/support/env.ts";
 import { Hammer } from "../../../test/support/hammer.ts";
 import { LoopDisk } from "../../../test/support/loop-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
+import { countTrials } from "../../../test/support/trials.ts";
 import { openFilesStore } from "../files/store.ts";
 import type { Store } from "../port.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
@@ -65,6 +66,7 @@ describe.runIf(LoopDisk.isPossible).each([
       await new Promise((resolve) => setTimeout(resolve, 20));
     expect([...(await expectConsistent(store)).keys()]).toEqual(["a", "c"]);
     await store.ready();
+    countTrials(kind, "disk frozen", 1);
   });
 
   it("that is full: refused, but a halt is recorded; fine when there is room again", async () => {
@@ -87,6 +89,7 @@ describe.runIf(LoopDisk.isPossible).each([
     await big(store, "again");
     await store.ready();
     expect((await store.head()).records).toBe(2);
+    countTrials(kind, "disk full", 1);
   });
 
   it("that has become read-only: refused, and still read", async () => {
@@ -97,6 +100,7 @@ describe.runIf(LoopDisk.isPossible).each([
     for (let i = 0; i < 3; i++) await expect(work(store, "b")).rejects.toMatchObject(refused);
     await expect(store.ready()).rejects.toMatchObject(refused);
     expect([...(await expectConsistent(store)).keys()]).toEqual(["a"]);
+    countTrials(kind, "disk read-only", 1);
   });
 
   it(`that loses its power ${ROUNDS} times: nothing that was answered for is lost`, {
@@ -124,5 +128,6 @@ describe.runIf(LoopDisk.isPossible).each([
       await store.ready();
       await store.close();
     }
+    countTrials(kind, "power lost on a real file system", ROUNDS);
   });
 });

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { countTrials } from "../../../test/support/trials.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Store } from "../port.ts";
 import { sqliteJobs } from "./jobs.ts";
@@ -66,6 +67,7 @@ describe("a disk call that fails", () => {
         expect(await expectConsistent(again)).toEqual(units);
         await again.close();
       }
+      countTrials("sqlite", `disk calls that fail (${words})`, last - first + 1);
     });
   }
 });
@@ -85,6 +87,7 @@ describe("a database that cannot be used", () => {
     await work(store, "c");
     expect([...(await expectConsistent(store)).keys()]).toEqual(["a", "c"]);
     await store.close();
+    countTrials("sqlite", "database locked by somebody else", 1);
   });
 
   it("because it was moved away: refused until it is back", async () => {
@@ -103,6 +106,7 @@ describe("a database that cannot be used", () => {
     await work(store, "c");
     expect([...(await expectConsistent(store)).keys()]).toEqual(["a", "c"]);
     await store.close();
+    countTrials("sqlite", "data folder moved away", 1);
   });
 
   it("because a newer program wrote it: refused with a reason", async () => {

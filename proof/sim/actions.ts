@@ -1,0 +1,94 @@
+/**
+ * What can happen in a history: agents ask and report, people decide, halt and roll back, clocks jump, processes
+ * crash. An action names what it is about by number, counted around, so that any part of a history is one too.
+ */
+import { seeded } from "../../test/support/env.ts";
+
+export const MODES = ["enforce", "observe", "advise"] as const;
+export const TOOLS = ["look", "make", "fill", "send", "pay", "once", "far", "ghost"] as const;
+export type ToolName = (typeof TOOLS)[number];
+export const STATUSES = ["succeeded", "failed", "uncertain"] as const;
+
+export type Action =
+  | { do: "open"; agent: number; mode: (typeof MODES)[number]; wide: boolean }
+  | { do: "ask"; run: number; tool: ToolName; arg: number; dep: number | null }
+  | { do: "report"; run: number; step: number; status: (typeof STATUSES)[number]; with_id: boolean }
+  | { do: "resolve"; run: number; step: number; status: "succeeded" | "failed"; with_id: boolean }
+  | { do: "decide"; request: number; decision: "approve" | "deny" }
+  | { do: "age"; request: number }
+  | { do: "halt"; agent: number; tool: ToolName | null }
+  | { do: "lift"; halt: number }
+  | { do: "time"; ms: number }
+  /** The undo of the steps whose bit is set fails. */
+  | { do: "rollback"; run: number; fails: number }
+  | { do: "crash" };
+
+/** What a side says to an action: the answer, and the ledger events that it wrote. */
+export interface Said {
+  answer: string;
+  events: string[];
+}
+
+const MINUTE_MS = 60_000;
+
+export function makeHistory(seed: number): Action[] {
+  const random = seeded(seed);
+  const below = (n: number): number => Math.floor(random() * n);
+  const chance = (percent: number): boolean => random() * 100 < percent;
+  const pick = <T>(items: readonly T[]): T => items[below(items.length)]!;
+  const open = (): Action => ({
+    do: "open",
+    agent: below(2),
+    mode: chance(60) ? "enforce" : pick(MODES),
+    wide: chance(50),
+  });
+  const ask = (): Action => ({
+    do: "ask",
+    run: below(8),
+    tool: pick(TOOLS),
+    arg: below(3),
+    dep: chance(20) ? below(8) : null,
+  });
+  /** How likely each is, and how it comes about. */
+  const kinds: [weight: number, make: () => Action][] = [
+    [5, open],
+    [40, ask],
+    [
+      25,
+      () => ({
+        do: "report",
+        run: below(8),
+        step: below(8),
+        status: chance(70) ? "succeeded" : pick(STATUSES),
+        with_id: chance(90),
+      }),
+    ],
+    [
+      4,
+      () => ({
+        do: "resolve",
+        run: below(8),
+        step: below(8),
+        status: pick(["succeeded", "failed"] as const),
+        with_id: chance(80),
+      }),
+    ],
+    [10, () => ({ do: "decide", request: below(8), decision: chance(75) ? "approve" : "deny" })],
+    [2, () => ({ do: "age", request: below(8) })],
+    [2, () => ({ do: "halt", agent: below(2), tool: chance(70) ? pick(TOOLS) : null })],
+    [2, () => ({ do: "lift", halt: below(4) })],
+    [6, () => ({ do: "time", ms: chance(70) ? below(40) * MINUTE_MS : (below(240) - 120) * MINUTE_MS })],
+    [5, () => ({ do: "rollback", run: below(8), fails: chance(60) ? 0 : below(256) })],
+    [1, () => ({ do: "crash" })],
+  ];
+  const whole = kinds.reduce((sum, [weight]) => sum + weight, 0);
+  const next = (): Action => {
+    let at = below(whole);
+    for (const [weight, make] of kinds) {
+      if (at < weight) return make();
+      at -= weight;
+    }
+    return ask();
+  };
+  return [open(), ...Array.from({ length: 8 + below(40) }, next)];
+}
