@@ -18,21 +18,31 @@ export class AuthFailureCounter {
     if (this.pending === 0) return;
     const n = this.pending;
     this.pending = 0;
-    await core.store.transact({
-      needs: [["counters", KEY]],
-      run(tx) {
-        const now = core.env.now();
-        const bucket = now - (now % BUCKET_MS);
-        const kept = (tx.get("counters", KEY)?.buckets ?? []).filter(
-          ([start]) => start > now - LIMITS.alert_window_ms,
-        );
-        const last = kept[kept.length - 1];
-        const buckets: [number, number][] =
-          last?.[0] === bucket ? [...kept.slice(0, -1), [bucket, last[1] + n]] : [...kept, [bucket, n]];
-        tx.put("counters", KEY, { buckets });
-      },
-    });
+    try {
+      await addToWindow(core, n);
+    } catch (error) {
+      // Told again with the next ones, once the store takes writes.
+      this.pending += n;
+      throw error;
+    }
   }
+}
+
+function addToWindow(core: Core, n: number): Promise<void> {
+  return core.store.transact({
+    needs: [["counters", KEY]],
+    run(tx) {
+      const now = core.env.now();
+      const bucket = now - (now % BUCKET_MS);
+      const kept = (tx.get("counters", KEY)?.buckets ?? []).filter(
+        ([start]) => start > now - LIMITS.alert_window_ms,
+      );
+      const last = kept[kept.length - 1];
+      const buckets: [number, number][] =
+        last?.[0] === bucket ? [...kept.slice(0, -1), [bucket, last[1] + n]] : [...kept, [bucket, n]];
+      tx.put("counters", KEY, { buckets });
+    },
+  });
 }
 
 export async function recentAuthFailures(core: Core): Promise<{ count: number; since_ms: number }> {

@@ -1,4 +1,5 @@
 /** The running service as the operations see it: the engine's core, and the features around it. */
+import type { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { KeyManager } from "../auth/manage.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Egress } from "../egress/egress.ts";
@@ -34,6 +35,8 @@ export interface App {
   jobTools: JobTools | null;
   /** Reads manifests, policy and keys again; throws and keeps the old ones when they do not load. */
   reload(): Promise<{ manifests: number; policy: string; keys: number }>;
+  /** What this process counted of refused credentials and the shared window does not hold yet. */
+  refusedCredentials?: AuthFailureCounter;
   /** The tool servers behind this process; only a gateway has any. */
   connectors?(): Connector[];
   close(): Promise<void>;

@@ -72,6 +72,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   if (tracer !== null) channels.add({ recorded: (records) => tracer.record(records) });
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
   if (capture !== null) channels.add(capture);
+  app.refusedCredentials = failures;
   app.jobTools = jobTools(settings, background.signal);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));

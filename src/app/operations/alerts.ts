@@ -1,6 +1,6 @@
 /** Alerts, evaluated live. */
 import { z } from "zod";
-import { evaluateAlerts } from "../../alerts/evaluate.ts";
+import { standingAlerts } from "../alerting.ts";
 import { operation } from "../operation.ts";
 import { emptyQuery, noParams } from "../schemas.ts";
 
@@ -31,6 +31,6 @@ export const listAlerts = operation({
   }),
   status: 200,
   async run({ app }) {
-    return { alerts: await evaluateAlerts(app.core, app.settings.alerts) };
+    return { alerts: await standingAlerts(app) };
   },
 });
