@@ -6,7 +6,7 @@ import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Path } from "../kernel/paths.ts";
 import type { Policy, PolicyCall } from "../model/policy/compile.ts";
-import { CONTENT_KINDS } from "../model/policy/schema.ts";
+import { CONTENT_KINDS } from "../model/policy/content-kinds.ts";
 
 /** What capture puts in the place of a value: `[REDACTED]`, `[REDACTED:github_token]`, `[PII:email]`, `[CUT]`. */
 const MARK = /\[(?:REDACTED(?::[a-z0-9_]+)?|PII:[a-z0-9_]+|CUT)\]/;

@@ -2,8 +2,17 @@
  * Phone numbers. Cheap patterns propose, libphonenumber disposes; it costs some forty microseconds a
  * candidate, so past a bound the patterns alone decide and a hostile text cannot stall the process.
  */
-import { parsePhoneNumberFromString } from "libphonenumber-js/min";
+import { createRequire } from "node:module";
 import { atEnd, collect, type Hit } from "./hit.ts";
+
+type Library = typeof import("libphonenumber-js/min");
+let library: Library | undefined;
+
+/** Its tables take a tenth of a second to read in: paid by the first text that needs them, not by every start. */
+function parsePhone(text: string): ReturnType<Library["parsePhoneNumberFromString"]> {
+  library ??= createRequire(import.meta.url)("libphonenumber-js/min") as Library;
+  return library.parsePhoneNumberFromString(text);
+}
 
 const INTERNATIONAL = /(?<![A-Za-z0-9_.+/=-])(?:\+|00)[1-9][\d ().\u00a0-]{6,20}\d(?![A-Za-z0-9_])/g;
 const NORTH_AMERICAN =
@@ -49,7 +58,7 @@ function validLength(candidate: string, budget: { left: number }): number {
   for (let tries = 0; tries < 3; tries++) {
     if (!plausible(value.replace(/^00/, "+"))) return 0;
     if (budget.left-- <= 0) return value.length;
-    const number = parsePhoneNumberFromString(value.replace(/^00/, "+"));
+    const number = parsePhone(value.replace(/^00/, "+"));
     if (number?.isValid()) return value.length;
     const cut = value.search(/[ ().\u00a0-]+\d+$/);
     if (cut <= 0) return 0;

@@ -10,8 +10,8 @@ import { findPii } from "../detect/pii.ts";
 import { findSecrets } from "../detect/secrets.ts";
 import type { PolicyCall } from "./call.ts";
 import type { Policy } from "./compile.ts";
+import { CONTENT_KINDS, type ContentKind } from "./content-kinds.ts";
 import type { Finding } from "./finding.ts";
-import { CONTENT_KINDS, type ContentKind } from "./schema.ts";
 
 const FINDERS: Record<ContentKind, Finder> = { secrets: findSecrets, pii: findPii, injection: findInjection };
 

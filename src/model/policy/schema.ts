@@ -14,8 +14,6 @@ export type Per = (typeof PER)[number];
 export const MATCH_FIELDS = ["tool", "actor", "tenant", "environment", "effect", "data_class"] as const;
 export type MatchField = (typeof MATCH_FIELDS)[number];
 export const CONTENT_ACTIONS = ["off", "warn", "require_approval", "deny"] as const;
-export const CONTENT_KINDS = ["secrets", "pii", "injection"] as const;
-export type ContentKind = (typeof CONTENT_KINDS)[number];
 
 const match = z.strictObject({
   tool: glob.optional(),
