@@ -59,7 +59,10 @@ export class Authenticator {
   async authenticateToken(token: string): Promise<Authenticated> {
     const { env, keys, oidc } = this.options;
     const found = keys?.ring.find(token, env.now()) ?? "unknown";
-    if (typeof found !== "string") return { ...found, kind: "key" };
+    if (typeof found !== "string") {
+      const { principal, expires_ms, key_sha256 } = found;
+      return { principal, kind: "key", expires_ms, key_sha256 };
+    }
     if (found !== "unknown" || oidc === null || !looksLikeToken(token)) throw this.refuse(found);
     try {
       const { principal, expires_ms } = await oidc.verify(token);

@@ -168,8 +168,13 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
   // Kept whole only until the outcome: an error that echoes a value can then be cleaned of it.
   tx.put("payloads", key, { args: facts.args, refs: {} });
   const used = runToolKey(run.run_id, step.tool);
-  const tool = tx.get("run_tools", used) ?? { run_id: run.run_id, tool: step.tool, calls: 0, standing: 0 };
-  tx.put("run_tools", used, { ...tool, calls: tool.calls + 1 });
+  const tool = tx.get("run_tools", used);
+  tx.put("run_tools", used, {
+    run_id: run.run_id,
+    tool: step.tool,
+    calls: (tool?.calls ?? 0) + 1,
+    standing: tool?.standing ?? 0,
+  });
   if (step.idempotency !== null)
     tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
 }

@@ -21,10 +21,20 @@ export interface RunRecord {
 /** Appends a record of the run and moves the run's own count; the caller stores the run afterwards. */
 export function appendRunRecord(tx: Tx, run: RunDoc, record: RunRecord): LedgerRecord {
   return tx.append({
-    ...record,
+    ts_ms: record.ts_ms,
+    event: record.event,
+    actor: record.actor,
     run_id: run.run_id,
     run_seq: run.next_run_seq++,
+    step: record.step,
+    tool: record.tool,
     tenant: run.tenant ?? undefined,
+    reason: record.reason,
+    detail: record.detail,
+    effect: record.effect,
+    args_hash: record.args_hash,
+    result_hash: record.result_hash,
+    manifest_version: record.manifest_version,
     scope_seal: run.scope.seal,
   });
 }

@@ -1,11 +1,14 @@
 /** SHA-256 in the spellings that the interface uses. */
+import * as crypto from "node:crypto";
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { canonical } from "./canonical.ts";
 import type { Json } from "./json.ts";
 
-export function sha256Hex(data: string | Uint8Array): string {
-  return createHash("sha256").update(data).digest("hex");
-}
+/** The one-shot function takes half the time, but the first releases of Node 20 do not have it. */
+export const sha256Hex: (data: string | Uint8Array) => string =
+  typeof crypto.hash === "function"
+    ? (data) => crypto.hash("sha256", data, "hex")
+    : (data) => createHash("sha256").update(data).digest("hex");
 
 export function sha256(data: string | Uint8Array): Buffer {
   return createHash("sha256").update(data).digest();

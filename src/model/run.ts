@@ -52,18 +52,28 @@ export function scopeSeal(facts: SealedFacts): string {
   });
 }
 
-const intact = new WeakMap<Scope, string>();
+type Sealed = Omit<SealedFacts, "permissions"> & { scope: Scope };
+
+const intact = new WeakMap<Scope, Omit<Sealed, "scope"> & { seal: string }>();
 
 /**
  * Whether the run's scope is as it was sealed. A scope read from the store is checked once: as long as the very
  * same object is handed around, with the same facts beside it, it is known to be intact.
  */
-export function isSealed(run: Omit<SealedFacts, "permissions"> & { scope: Scope }): boolean {
+export function isSealed(run: Sealed): boolean {
   const { run_id, actor, mode, tenant, scope } = run;
-  const beside = JSON.stringify([run_id, actor, mode, tenant, scope.seal]);
-  if (intact.get(scope) === beside) return true;
+  const known = intact.get(scope);
+  if (
+    known !== undefined &&
+    known.seal === scope.seal &&
+    known.run_id === run_id &&
+    known.actor === actor &&
+    known.mode === mode &&
+    known.tenant === tenant
+  )
+    return true;
   if (scopeSeal({ run_id, actor, mode, tenant, permissions: scope.permissions }) !== scope.seal) return false;
-  intact.set(scope, beside);
+  intact.set(scope, { run_id, actor, mode, tenant, seal: scope.seal });
   return true;
 }
 

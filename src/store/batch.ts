@@ -36,8 +36,6 @@ export interface Pending {
   outcome: { ok: true; value: unknown } | { ok: false; error: unknown } | undefined;
 }
 
-const address = (table: TableName, key: string): string => `${table}\u0000${key}`;
-
 /** What one unit that went through left behind, for stores that write units apart. */
 export interface CommittedUnit {
   /** Where the chain stands behind it. */
@@ -48,85 +46,85 @@ export interface CommittedUnit {
   readonly changes: readonly Change[];
 }
 
+/** Changes by table and key, each key once. Two levels, so that no lookup has to build a string. */
+class Changes {
+  private readonly tables = new Map<TableName, Map<string, Change>>();
+
+  get(table: TableName, key: string): Change | undefined {
+    return this.tables.get(table)?.get(key);
+  }
+
+  set(change: Change): void {
+    const docs = this.tables.get(change.table);
+    if (docs === undefined) this.tables.set(change.table, new Map([[change.key, change]]));
+    else docs.set(change.key, change);
+  }
+
+  delete(table: TableName, key: string): void {
+    this.tables.get(table)?.delete(key);
+  }
+
+  *[Symbol.iterator](): IterableIterator<Change> {
+    for (const docs of this.tables.values()) yield* docs.values();
+  }
+}
+
 export class Batch {
   head: Head;
   readonly lines: string[] = [];
   readonly records: LedgerRecord[] = [];
+  /** Every document the batch changed, each once, in its final form. */
+  readonly changes = new Changes();
   /** The units that left something, in order. */
   readonly units: CommittedUnit[] = [];
-  private readonly staged = new Map<string, Change>();
   private readonly view: View;
+  /** What the unit that runs now has changed, and what it wrote over, at the same places. */
+  private written: Change[] = [];
+  private overwritten: (Change | undefined)[] = [];
 
   constructor(head: Head, view: View) {
     this.head = head;
     this.view = view;
   }
 
-  /** Every document the batch changed, each once, in its final form. */
-  get changes(): Iterable<Change> {
-    return this.staged.values();
-  }
-
   get isEmpty(): boolean {
-    return this.lines.length === 0 && this.staged.size === 0;
+    return this.units.length === 0;
   }
 
   /** Runs one unit and keeps its outcome. Only MissingFact passes through; the unit then has not run. */
   run(pending: Pending): void {
-    const tx = new UnitTx(this.head, (table, key) => this.read(table, key));
+    const { head } = this;
+    const count = this.lines.length;
+    this.written = [];
+    this.overwritten = [];
     try {
-      const value = pending.unit.run(tx);
-      this.keep(tx);
+      const value = pending.unit.run(this.tx);
+      this.keep(count);
       pending.outcome = { ok: true, value };
     } catch (error) {
+      this.takeBack(head, count);
       if (error instanceof MissingFact) throw error;
       pending.outcome = { ok: false, error };
     }
   }
 
-  private keep(tx: UnitTx): void {
-    if (tx.writes.size === 0 && tx.lines.length === 0) return;
-    this.head = tx.head;
-    for (const [at, change] of tx.writes) this.staged.set(at, change);
-    this.lines.push(...tx.lines);
-    this.records.push(...tx.records);
-    this.units.push({
-      head: tx.head,
-      lines: tx.lines,
-      records: tx.records,
-      changes: [...tx.writes.values()],
-    });
-  }
+  private readonly tx: Tx = new UnitTx(this);
 
-  private read(table: TableName, key: string): AnyDoc | undefined {
-    const change = this.staged.get(address(table, key));
+  read(table: TableName, key: string): AnyDoc | undefined {
+    const change = this.changes.get(table, key);
     return change === undefined ? this.view(table, key) : change.doc;
   }
-}
 
-class UnitTx implements Tx {
-  head: Head;
-  readonly writes = new Map<string, Change>();
-  readonly lines: string[] = [];
-  readonly records: LedgerRecord[] = [];
-  private readonly view: View;
-
-  constructor(head: Head, view: View) {
-    this.head = head;
-    this.view = view;
-  }
-
-  get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
-    const change = this.writes.get(address(table, key));
-    return (change === undefined ? this.view(table, key) : change.doc) as Tables[N] | undefined;
-  }
-
-  put<N extends TableName>(table: N, key: string, doc: Tables[N]): void {
-    this.writes.set(address(table, key), { table, key, doc });
-  }
-
-  delete(table: TableName, key: string): void {
-    this.writes.set(address(table, key), { table, key, doc: undefined });
+  write(table: TableName, key: string, doc: AnyDoc | undefined): void {
+    const before = this.changes.get(table, key);
+    if (before !== undefined && this.written.includes(before)) {
+      before.doc = doc;
+      return;
+    }
+    const change = { table, key, doc };
+    this.changes.set(change);
+    this.written.push(change);
+    this.overwritten.push(before);
   }
 
   append(draft: RecordDraft): LedgerRecord {
@@ -135,6 +133,55 @@ class UnitTx implements Tx {
     this.lines.push(line);
     this.records.push(record);
     return record;
+  }
+
+  private keep(count: number): void {
+    if (this.written.length === 0 && this.lines.length === count) return;
+    this.units.push({
+      head: this.head,
+      lines: this.lines.slice(count),
+      records: this.records.slice(count),
+      changes: this.written,
+    });
+  }
+
+  private takeBack(head: Head, count: number): void {
+    this.head = head;
+    this.lines.length = this.records.length = count;
+    this.written.forEach(({ table, key }, i) => {
+      const before = this.overwritten[i];
+      if (before === undefined) this.changes.delete(table, key);
+      else this.changes.set(before);
+    });
+  }
+}
+
+/** What a unit sees of its batch. */
+class UnitTx implements Tx {
+  private readonly batch: Batch;
+
+  constructor(batch: Batch) {
+    this.batch = batch;
+  }
+
+  get head(): Head {
+    return this.batch.head;
+  }
+
+  get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
+    return this.batch.read(table, key) as Tables[N] | undefined;
+  }
+
+  put<N extends TableName>(table: N, key: string, doc: Tables[N]): void {
+    this.batch.write(table, key, doc);
+  }
+
+  delete(table: TableName, key: string): void {
+    this.batch.write(table, key, undefined);
+  }
+
+  append(draft: RecordDraft): LedgerRecord {
+    return this.batch.append(draft);
   }
 }
 
@@ -146,7 +193,7 @@ export function needsOf({ needs }: Unit<unknown>): readonly Key[] {
 export function declaredNeeds(batch: readonly Pending[]): Key[] {
   const seen = new Map<string, Key>();
   for (const pending of batch) {
-    for (const need of needsOf(pending.unit)) seen.set(address(need[0], need[1]), need);
+    for (const need of needsOf(pending.unit)) seen.set(`${need[0]}\u0000${need[1]}`, need);
   }
   return [...seen.values()];
 }

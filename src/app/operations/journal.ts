@@ -51,8 +51,13 @@ export const intent = operation({
   },
   async run(call, { params, body }) {
     const run = await ownRun(call.app, call.principal, params.id);
-    const { objections } = call;
-    const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [], objections };
+    const input = {
+      tool: body.tool,
+      args: body.args as Json,
+      reason: body.reason,
+      depends_on: body.depends_on ?? [],
+      objections: call.objections,
+    };
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
     return answered(
@@ -102,7 +107,7 @@ export const outcome = operation({
   async run(call, { params, body }) {
     const run = await ownRun(call.app, call.principal, params.id);
     const input = {
-      ...body,
+      status: body.status,
       result: body.result as Json | undefined,
       error: body.error?.slice(0, LIMITS.error_chars),
     };

@@ -5,11 +5,12 @@
 import { evaluatePolicy } from "../../model/policy/evaluate.ts";
 import { approvalStage } from "./approval-stage.ts";
 import type { Facts } from "./facts.ts";
-import { STAGES } from "./stages.ts";
+import { type Refusal, STAGES } from "./stages.ts";
 import type { RecordPart, Verdict } from "./verdict.ts";
 
 export function decide(facts: Facts): Verdict {
-  const refusals = STAGES.flatMap((stage) => stage(facts));
+  const refusals: Refusal[] = [];
+  for (const stage of STAGES) for (const refusal of stage(facts)) refusals.push(refusal);
   const policy = evaluatePolicy(facts.policy, facts.call, facts.now, facts.counters);
 
   const stageReasons = refusals.map((refusal) => refusal.reason);

@@ -21,6 +21,8 @@ const LIFTED_BY_ALLOW: ReadonlySet<StageName> = new Set(["risk", "window"]);
 
 /** `findings` in pipeline order: times, content, rules, limits and budgets, risk. */
 export function combine(policy: Pick<Policy, "approvals">, findings: readonly Finding[]): Combined {
+  // Most calls: nothing was found, and nothing has to be weighed.
+  if (findings.length === 0) return { action: "allow", reasons: [], rules: [], approval: null, warnings: [] };
   const allowed = findings.some((finding) => finding.stage === "rule" && finding.action === "allow");
   const standing = findings.filter((finding) => !(allowed && LIFTED_BY_ALLOW.has(finding.stage)));
   const by = (action: Finding["action"]) => standing.filter((finding) => finding.action === action);

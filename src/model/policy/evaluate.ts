@@ -26,12 +26,11 @@ export function evaluatePolicy(
 ): Evaluation {
   const limits = checkLimits(policy, call, counters, now_ms ?? 0);
   const risk = checkRisk(policy, call);
-  const findings = [
-    ...(now_ms === null ? [] : checkTimes(policy, call, now_ms)),
-    ...checkContent(policy, call),
-    ...checkRules(policy, call),
-    ...limits.findings,
-    ...(risk.finding === null ? [] : [risk.finding]),
-  ];
-  return { ...combine(policy, findings), findings, risk, charges: limits.charges };
+  const findings = now_ms === null ? [] : checkTimes(policy, call, now_ms);
+  for (const more of [checkContent(policy, call), checkRules(policy, call), limits.findings]) {
+    for (const finding of more) findings.push(finding);
+  }
+  if (risk.finding !== null) findings.push(risk.finding);
+  const { action, reasons, rules, approval, warnings } = combine(policy, findings);
+  return { action, reasons, rules, approval, warnings, findings, risk, charges: limits.charges };
 }
