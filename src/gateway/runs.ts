@@ -35,10 +35,10 @@ export class Runs {
   }
 
   /** Continues the run, or opens it under this id. */
-  async named(principal: Principal, run_id: string): Promise<BoundRun> {
+  async named(principal: Principal, run_id: string, given_as = "Svc-Run-Id"): Promise<BoundRun> {
     if (!RUN_ID.test(run_id)) {
       throw invalid(
-        "run id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit",
+        `${given_as}: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit`,
       );
     }
     const known = this.known.get(run_id) ?? (await this.load(principal, run_id));

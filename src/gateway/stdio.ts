@@ -27,7 +27,7 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
     const run =
       options.run_id === undefined
         ? gateway.runs.fresh(principal)
-        : await gateway.runs.named(principal, options.run_id);
+        : await gateway.runs.named(principal, options.run_id, "--run-id");
     await gateway.start(options.patience_ms);
     const wire = new StrictStdio(options.input, options.output);
     let left: () => void = () => {};

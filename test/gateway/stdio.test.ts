@@ -124,7 +124,7 @@ describe("a stdio session", () => {
     });
     expect(await finished(start(file, "--run-id", "no good"))).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^error: run id: up to 128 letters, .*\n$/),
+      stderr: expect.stringMatching(/^error: --run-id: up to 128 letters, .*\n$/),
     });
   });
 
