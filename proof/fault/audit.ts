@@ -78,7 +78,8 @@ async function halves(store: Store, records: readonly Linked[]): Promise<number>
     counts.records++;
     if (event === "intended") counts.steps++;
     next.set(run_id, counts);
-    if (event === "intended" || event === "succeeded") expected.set(`${run_id}/${record["step"]}`, event);
+    if (event === "intended" || event === "succeeded" || event === "failed")
+      expected.set(`${run_id}/${record["step"]}`, event);
   }
   let wrong = 0;
   const limit = Number.MAX_SAFE_INTEGER;

@@ -41,7 +41,7 @@ export async function clocks(bench: Bench): Promise<Row> {
 /** A request runs out by one clock; then everybody tries to bring it back by theirs. */
 async function revive(writers: readonly Writer[], number: number): Promise<string[]> {
   const [asks, ends, ...others] = writers;
-  const [request] = await asks!.ask("seed", { label: `jump${number}`, count: 1 });
+  const [request] = await asks!.ask("seed", { label: `jump${number}`, count: 1, call: "waiting" });
   await ends!.ask("clock", 800 * 24 * HOUR_MS);
   const expire = { ...request!, act: "expire", by: "clock" } as const;
   const [ended] = await ends!.ask("attempt", [expire]);

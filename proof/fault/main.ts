@@ -1,5 +1,5 @@
 /**
- * `npm run fault [-- --kills n --approvals n --halts n --clocks n --outages n --power-cuts n --power-losses n
+ * `npm run fault [-- --kills n --approvals n --outcomes n --halts n --clocks n --outages n --power-cuts n --power-losses n
  * --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks things for real and counts
  * what came of it. Exits 1 when anything but zeros is found, or a fault hit nothing.
  */
@@ -13,6 +13,7 @@ import { clocks } from "./clocks.ts";
 import { halts } from "./halts.ts";
 import { kills } from "./kills.ts";
 import { outages } from "./outages.ts";
+import { outcomes } from "./outcomes.ts";
 import { Places } from "./places.ts";
 import { isClean, newRow, type Row } from "./row.ts";
 import { table } from "./table.ts";
@@ -22,6 +23,7 @@ import { Crew } from "./writer.ts";
 const FAULTS: Record<string, { run: Fault; count: number; stores: readonly StoreKind[] }> = {
   kills: { run: kills, count: 60, stores: STORE_KINDS },
   approvals: { run: approvals, count: 300, stores: STORE_KINDS },
+  outcomes: { run: outcomes, count: 200, stores: STORE_KINDS },
   halts: { run: halts, count: 30, stores: STORE_KINDS },
   clocks: { run: clocks, count: 20, stores: STORE_KINDS },
   outages: { run: outages, count: 8, stores: ["postgres"] },

@@ -17,13 +17,14 @@ export interface Ack {
   asked: number;
 }
 
+/** A run with one call: either waiting for a person, with the request's id, or accepted and not yet reported. */
 export interface Seeded {
   run_id: string;
   id: string;
 }
 
 export interface Attempt extends Seeded {
-  act: "approve" | "deny" | "expire" | "use";
+  act: "approve" | "deny" | "expire" | "use" | "report" | "resolve";
   by: string;
 }
 
@@ -44,7 +45,7 @@ export interface WorkerOps {
   rest(): number;
   /** Sets how far this process's clock is ahead. */
   clock(ms: number): void;
-  seed(input: { label: string; count: number }): Seeded[];
+  seed(input: { label: string; count: number; call: "waiting" | "accepted" }): Seeded[];
   attempt(attempts: Attempt[]): AttemptResult[];
   halt(reason: string): { id: string; seq: number; answered: number };
   resume(id: string): { seq: number };

@@ -8,7 +8,7 @@ import type { Core } from "../../src/engine/core.ts";
 import { haltUnit, resumeUnit } from "../../src/engine/halts.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import { outcomeUnit } from "../../src/engine/outcome.ts";
+import { outcomeUnit, resolveUnit } from "../../src/engine/outcome.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -47,8 +47,9 @@ const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<Worke
     ahead_ms = ms;
   },
 
-  async seed({ label, count }: { label: string; count: number }) {
-    return Promise.all(Array.from({ length: count }, (_, i) => seed(`${label}-${i}`)));
+  async seed({ label, count, call }: Parameters<WorkerOps["seed"]>[0]) {
+    const tool = call === "waiting" ? GUARDED : PLAIN;
+    return Promise.all(Array.from({ length: count }, (_, i) => seed(`${label}-${i}`, tool)));
   },
 
   async attempt(attempts: Attempt[]) {
@@ -116,14 +117,18 @@ async function insist<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A run with one call that waits for a person. */
-async function seed(run_id: string): Promise<Seeded> {
+async function seed(run_id: string, tool: string): Promise<Seeded> {
   await core.store.transact(openRunUnit(newRun(core, AGENT, { run_id, permissions: ["p"] })));
-  const { opened } = await core.store.transact(intentUnit(core, AGENT, run_id, guarded(run_id)));
-  return { run_id, id: opened!.id };
+  const { opened } = await core.store.transact(intentUnit(core, AGENT, run_id, callOf(run_id, tool)));
+  return { run_id, id: opened?.id ?? "" };
 }
 
-const guarded = (run_id: string) => ({ tool: GUARDED, args: { run_id }, reason: "contest", depends_on: [] });
+const callOf = (run_id: string, tool = GUARDED) => ({
+  tool,
+  args: { run_id },
+  reason: "contest",
+  depends_on: [],
+});
 
 async function attempt({ act, by, run_id, id }: Attempt): Promise<AttemptResult> {
   const asked = clock();
@@ -142,8 +147,16 @@ const DOES: Record<Attempt["act"], (run_id: string, id: string, by: string) => P
     return (await core.store.transact(ageUnit(later, id))) === null ? "lost" : "won";
   },
   async use(run_id) {
-    const { decision } = await core.store.transact(intentUnit(core, AGENT, run_id, guarded(run_id)));
+    const { decision } = await core.store.transact(intentUnit(core, AGENT, run_id, callOf(run_id)));
     return decision.decision === "allow" ? "won" : "lost";
+  },
+  async report(run_id) {
+    await core.store.transact(outcomeUnit(core, AGENT, run_id, 0, { status: "succeeded" }));
+    return "won";
+  },
+  async resolve(run_id, _, by) {
+    await core.store.transact(resolveUnit(core, by, run_id, 0, { status: "failed", note: "looked" }));
+    return "won";
   },
 };
 

@@ -3,6 +3,13 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { auditStore } from "../../proof/fault/audit.ts";
+import { AGENT, engineOn, PLAIN } from "../../proof/fault/engine.ts";
+import type { Ack } from "../../proof/fault/protocol.ts";
+import { intentUnit } from "../../src/engine/intent.ts";
+import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import { MemoryStore } from "../../src/store/memory/store.ts";
+import type { Store } from "../../src/store/port.ts";
 import { ROOT } from "../support/files.ts";
 
 const run = promisify(execFile);
@@ -18,7 +25,7 @@ async function fault(...args: string[]): Promise<{ code: number; out: string; er
   }
 }
 
-const SIZES = { kills: 6, approvals: 50, halts: 3, clocks: 4, outages: 4 };
+const SIZES = { kills: 4, approvals: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
 
 describe("npm run fault", () => {
   it("kills, contests, halts, turns clocks and takes databases away, and finds nothing wrong", {
@@ -32,9 +39,9 @@ describe("npm run fault", () => {
     for (const row of rows) expect(row["trials"], JSON.stringify(row)).toBeGreaterThan(0);
     for (const row of rows) expect(row["answers"], JSON.stringify(row)).toBeGreaterThan(0);
     expect(rows.map(({ store }) => store)).toEqual([
-      ...Array<string>(4).fill("files"),
-      ...Array<string>(4).fill("sqlite"),
-      ...Array<string>(5).fill("postgres"),
+      ...Array<string>(5).fill("files"),
+      ...Array<string>(5).fill("sqlite"),
+      ...Array<string>(6).fill("postgres"),
     ]);
     expect(code).toBe(0);
   });
@@ -42,5 +49,49 @@ describe("npm run fault", () => {
   it("says what is wrong with its options", async () => {
     expect(await fault("--kills", "many")).toMatchObject({ code: 1, err: "--kills: a whole number\n" });
     expect((await fault("--store", "paper")).err).toContain("--store: one of files, sqlite, postgres");
+  });
+});
+
+describe("the audit after a fault", () => {
+  /** Three calls that were answered, on a store whose ledger is shown through `distort`. */
+  async function audited(distort: (lines: string[]) => string[]) {
+    const store = new MemoryStore();
+    const core = engineOn(store);
+    await store.transact(openRunUnit(newRun(core, AGENT, { run_id: "r", permissions: ["p"] })));
+    const acks: Ack[] = [];
+    for (let i = 0; i < 3; i++) {
+      const input = { tool: PLAIN, args: {}, reason: "audit", depends_on: [] };
+      const { records } = await store.transact(intentUnit(core, AGENT, "r", input));
+      const { seq, hash, step } = records[0]!;
+      acks.push({ kind: "allow", seq, hash, run_id: "r", step: step!, asked: 0 });
+    }
+    const shown: Pick<Store, "records" | "list"> = {
+      records: async (query) => distort(await store.records(query)),
+      list: (table, query) => store.list(table, query),
+    };
+    return (await auditStore(shown as Store, acks)).findings;
+  }
+
+  const whole = { lost: 0, forks: 0, broken_chains: 0, bare_allows: 0, half_units: 0 };
+
+  it("finds nothing where nothing is wrong", async () => {
+    expect(await audited((lines) => lines)).toEqual(whole);
+  });
+
+  it("finds a record that is gone: lost, an allow without it, and a step that nobody recorded", async () => {
+    const found = await audited((lines) => lines.slice(0, 2));
+    expect(found).toMatchObject({ ...whole, lost: 1, bare_allows: 1, half_units: 2 });
+  });
+
+  it("finds two records at one place", async () => {
+    const found = await audited(([first, second, third]) => [first!, second!, second!, third!]);
+    expect(found).toMatchObject({ forks: 1, broken_chains: 1 });
+  });
+
+  it("finds a record that was changed", async () => {
+    const found = await audited((lines) =>
+      lines.map((line) => line.replace('"reason":"audit"', '"reason":"x"')),
+    );
+    expect(found).toMatchObject({ ...whole, broken_chains: 1 });
   });
 });

@@ -151,11 +151,15 @@ export class PgServer {
     });
     this.#process = child;
     let output = "";
+    let tail = "";
     await new Promise<void>((resolve, reject) => {
       child.stderr?.setEncoding("utf8").on("data", (text: string) => {
         this.#log = (this.#log + text).slice(-65_536);
         if (output.length < 65_536) output += text;
-        if (READY.test(output)) resolve();
+        // Clients that knock meanwhile are logged too, and may be many: all but the last of it is let go.
+        tail += text;
+        if (READY.test(tail)) resolve();
+        tail = tail.slice(-100);
       });
       child.once("error", reject);
       child.once("exit", (code, signal) => {
