@@ -1,6 +1,7 @@
 /** The running service as the operations see it: the engine's core, and the features around it. */
 import type { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { KeyManager } from "../auth/manage.ts";
+import type { CaptureRecorder } from "../capture/recorder.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Core, Listeners } from "../engine/core.ts";
@@ -37,6 +38,8 @@ export interface App {
   reload(): Promise<{ manifests: number; policy: string; keys: number }>;
   /** What this process counted of refused credentials and the shared window does not hold yet. */
   refusedCredentials?: AuthFailureCounter;
+  /** Writes captured calls; absent or null where this process captures none. */
+  capture?: CaptureRecorder | null;
   /** The tool servers behind this process; only a gateway has any. */
   connectors?(): Connector[];
   close(): Promise<void>;

@@ -83,11 +83,17 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
     return { queued: this.queue.length + this.early.length, ...this.counts };
   }
 
-  /** Writes all that was told so far, as far as that goes within the time. */
-  async drain(ms: number): Promise<void> {
+  /** Resolves once all that was told so far is written, as far as that goes within the time. */
+  async settle(ms: number): Promise<void> {
     this.retryEarly();
+    if (this.working === undefined) return;
     const late = sleep(ms, "late" as const, { ref: false });
-    while (this.working !== undefined) if ((await Promise.race([this.working, late])) === "late") break;
+    while (this.working !== undefined) if ((await Promise.race([this.working, late])) === "late") return;
+  }
+
+  /** The last chance to write, before the service stops. */
+  async drain(ms: number): Promise<void> {
+    await this.settle(ms);
     if (this.queue.length > 0) this.warn("the service stops", this.queue.length);
     this.tell();
   }

@@ -1,4 +1,5 @@
 /** The routes: who may call them, what they take, and the thread that does the work. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -52,6 +53,23 @@ describe("POST /v1/simulate", () => {
     expect(body.changes[0]).toMatchObject({ by: ["rule no-reads"], calls: 3, runs: 2, run_ids: ["a", "b"] });
     const active = await on.call("operator", "POST", "/v1/simulate", {});
     expect(active.body.summary).toMatchObject({ calls: 5, unchanged: 5 });
+  });
+
+  it("sees a call as soon as it was answered, however slowly it is written", async () => {
+    verifies("ops.capture-state.stored");
+    const s = await testServer({ manifests: MANIFESTS, config: "capture: {enabled: true}\n" });
+    await s.call("agent", "POST", "/v1/runs", { run_id: "fresh", permissions: ["crm.read"] });
+    const { store } = s.app.core;
+    const write = store.transact.bind(store);
+    store.transact = (async (unit: Parameters<typeof write>[0]) => {
+      await sleep(50);
+      return write(unit);
+    }) as typeof store.transact;
+    const body = { tool: "crm.get", args: {}, reason: "because" };
+    await s.call("agent", "POST", "/v1/runs/fresh/intents", body);
+    expect((await s.call("operator", "POST", "/v1/simulate", {})).body.summary.calls).toBe(1);
+    await s.call("agent", "POST", "/v1/runs/fresh/intents", body);
+    expect((await s.call("operator", "POST", "/v1/runs/fresh/replay", {})).body.baseline).toHaveLength(2);
   });
 
   it("is limited to a run and to a period, which is 7d unless given", async () => {

@@ -13,6 +13,8 @@ import type { Job, PolicyText, Task } from "./job.ts";
 
 /** How far back a simulation looks unless it is told. */
 export const SIMULATION_PERIOD = "7d";
+/** How long a look at the history waits for the calls that were just answered to be written. */
+const SETTLE_MS = 1_000;
 
 export interface SimulateInput {
   policy: PolicyText | null;
@@ -33,7 +35,8 @@ export interface SpeculateInput {
 }
 
 /** Each answers the report as JSON text. */
-export function simulateHistory(app: App, input: SimulateInput, signal?: AbortSignal): Promise<string> {
+export async function simulateHistory(app: App, input: SimulateInput, signal?: AbortSignal): Promise<string> {
+  await app.capture?.settle(SETTLE_MS);
   const now = app.core.env.now();
   const since_ms =
     input.since === undefined ? now - parseDuration(SIMULATION_PERIOD) : parseSince(input.since, now);
@@ -44,6 +47,7 @@ export function simulateHistory(app: App, input: SimulateInput, signal?: AbortSi
 export async function replayRun(app: App, input: ReplayInput, signal?: AbortSignal): Promise<string> {
   const { run_id, changes } = input;
   for (const { path } of changes) parsePath(path);
+  await app.capture?.settle(SETTLE_MS);
   const now = app.core.env.now();
   const history = capturedPages(app.core.store, { run_id, until_ms: now }, now);
   const first = await history.next();
