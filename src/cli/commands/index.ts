@@ -44,6 +44,11 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row("validate", "check tool manifests", async () => (await import("./validate.ts")).registerValidate),
   row("policy", "check a policy and run its tests", async () => (await import("./policy.ts")).registerPolicy),
+  row(
+    "registry",
+    "publish, approve and activate manifests and policies",
+    async () => (await import("./registry.ts")).registerRegistry,
+  ),
   row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),
   row("runs", "list runs", async () => (await import("./runs.ts")).registerRuns),
   row(

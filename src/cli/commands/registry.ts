@@ -1,0 +1,139 @@
+/** `svc registry ...`: drafts of manifests and policies, and what people decide about them. */
+
+import { resolve } from "node:path";
+import type { Operation } from "../../app/operation.ts";
+import {
+  activatePolicy,
+  approveManifest,
+  deprecateManifest,
+  publishManifest,
+  publishPolicy,
+  readRegistry,
+} from "../../app/operations/registry.ts";
+import type { RawInput } from "../../app/perform.ts";
+import { readTextFileSync } from "../../config/files.ts";
+import { type Context, globalOptions, type Register } from "../context.ts";
+import { inert, table } from "../io.ts";
+import { performLocally } from "../perform.ts";
+
+interface ManifestEntry {
+  tool: string;
+  version: string;
+  lifecycle: string;
+  created_by: string | null;
+  approved_by: string | null;
+}
+
+interface PolicyEntry {
+  version: string;
+  status: string;
+  hash: string;
+  created_by: string | null;
+  note: string | null;
+}
+
+type Flags = Record<string, string | undefined>;
+
+export const registerRegistry: Register = (program, context) => {
+  const { io } = context;
+  const group = program
+    .command("registry")
+    .description("publish, approve and activate manifests and policies in the registry folders");
+  const command = (usage: string, about: string) =>
+    globalOptions(group.command(usage).description(about)).option("--as <name>", "who does it", "cli");
+
+  globalOptions(group.command("list").description("what the registry holds"))
+    .option("--json", "print JSON")
+    .action(async (flags: Flags) => {
+      const found = await ask<{ manifests: ManifestEntry[]; policies: PolicyEntry[] }>(
+        context,
+        flags,
+        readRegistry,
+        {},
+      );
+      if (flags["json"]) return io.out(JSON.stringify(found));
+      if (found.manifests.length + found.policies.length === 0) return io.err("the registry is empty");
+      const rows = [
+        ...found.manifests.map((entry) => ["manifest", ...manifestColumns(entry)]),
+        ...found.policies.map((entry) => ["policy", ...policyColumns(entry)]),
+      ];
+      for (const line of table(rows)) io.out(line);
+    });
+
+  command("publish <manifest.yaml>", "publish one manifest as a draft").action(
+    async (file: string, flags: Flags) => {
+      const body = { yaml: readTextFileSync(resolve(io.cwd, file)) };
+      const entry = await ask<ManifestEntry>(context, flags, publishManifest, { body });
+      io.out(
+        `published ${said(entry)} as a draft; approve it with: svc registry approve ${inert(entry.tool)}`,
+      );
+    },
+  );
+
+  command("approve <tool>", "approve a draft, the newest unless a version is named")
+    .option("--version <version>", "this version")
+    .action(async (tool: string, flags: Flags) => {
+      const entry = await ask<ManifestEntry>(context, flags, approveManifest, move(tool, flags));
+      io.out(`approved ${said(entry)}`);
+    });
+
+  command("deprecate <tool>", "deprecate an approved manifest")
+    .option("--version <version>", "this version")
+    .action(async (tool: string, flags: Flags) => {
+      const entry = await ask<ManifestEntry>(context, flags, deprecateManifest, move(tool, flags));
+      io.out(`deprecated ${said(entry)}`);
+    });
+
+  command("publish-policy <policy.yaml>", "publish a policy version as a draft; its own tests must pass")
+    .option("--note <text>", "what is new in it")
+    .action(async (file: string, flags: Flags) => {
+      const note = flags["note"];
+      const body = { yaml: readTextFileSync(resolve(io.cwd, file)), ...(note === undefined ? {} : { note }) };
+      const { version, tests } = await ask<{ version: string; tests: { passed: number } }>(
+        context,
+        flags,
+        publishPolicy,
+        { body },
+      );
+      io.out(
+        `published policy version ${version} as a draft (${tests.passed} of its tests passed); ` +
+          `activate it with: svc registry activate ${version}`,
+      );
+    });
+
+  command("activate <version>", "put a policy version in force").action(
+    async (version: string, flags: Flags) => {
+      const entry = await ask<PolicyEntry>(context, flags, activatePolicy, { params: { version } });
+      io.out(`policy version ${entry.version} is in force (${entry.hash})`);
+    },
+  );
+};
+
+async function ask<T>(context: Context, flags: Flags, op: Operation, input: Partial<RawInput>): Promise<T> {
+  return context.withApp(flags, async (app) => (await performLocally(app, op, input, flags["as"])) as T);
+}
+
+function move(tool: string, flags: Flags): Partial<RawInput> {
+  const version = flags["version"];
+  return { params: { tool }, body: version === undefined ? {} : { version } };
+}
+
+const said = ({ tool, version }: ManifestEntry): string => `${inert(tool)} ${inert(version)}`;
+
+const manifestColumns = (entry: ManifestEntry): string[] => [
+  inert(entry.tool),
+  inert(entry.version),
+  entry.lifecycle,
+  by("published by", entry.created_by),
+  by("approved by", entry.approved_by),
+];
+
+const policyColumns = (entry: PolicyEntry): string[] => [
+  entry.hash.slice(0, 19),
+  entry.version,
+  entry.status,
+  by("published by", entry.created_by),
+  entry.note === null ? "" : inert(entry.note),
+];
+
+const by = (what: string, name: string | null): string => (name === null ? "" : `${what} ${inert(name)}`);
