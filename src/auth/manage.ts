@@ -32,8 +32,8 @@ export interface KeyView {
 
 /** What a person may set; null takes an optional field away. */
 export interface KeyFields {
-  role?: string | null;
-  roles?: string[] | null;
+  role?: string | string[] | null;
+  roles?: string | string[] | null;
   groups?: string[] | null;
   tenant?: string | null;
   max_permissions?: string[] | null;

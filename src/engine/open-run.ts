@@ -23,7 +23,7 @@ export function newRun(core: Core, principal: Principal, input: OpenRunInput): R
   if (mode !== "enforce" && !principal.allow_observe) {
     throw forbidden(`mode ${mode} needs a key with allow_observe`);
   }
-  const permissions = [...new Set(input.permissions)].sort();
+  const permissions = [...new Set(input.permissions)];
   const caps = principal.max_permissions ?? core.rules().manifests.permissions;
   const beyond = permissions.filter((permission) => !caps.some((cap) => globMatches(cap, permission)));
   if (beyond.length > 0) {

@@ -102,7 +102,7 @@ describe("a run", () => {
         mode,
         tenant: "acme",
         reason: "nightly sync",
-        scope: { permissions: ["crm.read", "mail.send"], seal: scope_seal },
+        scope: { permissions: ["mail.send", "crm.read"], seal: scope_seal },
         created_ms: s.env.now(),
       });
     }

@@ -39,6 +39,24 @@ describe("managing keys", () => {
     expect(await keys()).toHaveLength(6);
   });
 
+  it("takes one role or a list under either name", async () => {
+    const own = await testServer();
+    for (const roles of [
+      { role: "auditor" },
+      { role: ["auditor"] },
+      { roles: "auditor" },
+      { roles: ["auditor"] },
+    ]) {
+      const made = await own.call("admin", "POST", "/v1/keys", { name: "eve", ...roles });
+      expect(made).toMatchObject({ status: 201, body: { roles: ["auditor"] } });
+      expect((await own.call(made.body.key, "GET", "/v1/status")).status).toBe(200);
+    }
+    for (const roles of [{ role: "king" }, { roles: [] }, { role: 7 }, {}]) {
+      const refused = await own.call("admin", "POST", "/v1/keys", { name: "eve", ...roles });
+      expect([refused.status, refused.body.error]).toEqual([400, expect.stringMatching(/^roles?: /)]);
+    }
+  });
+
   it("makes a key that works at once and is shown once", async () => {
     verifies(
       "core.route.keys-create",

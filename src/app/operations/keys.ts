@@ -12,9 +12,13 @@ const feature = (app: App) => (app.keys === null ? "no key file is configured on
 const manager = (app: App): KeyManager => app.keys!;
 
 const names = z.array(text(256)).max(1_000);
+/** As in the key file: one role, or a list. */
+const roles = z.union([z.enum(ROLES), z.array(z.enum(ROLES)).min(1)], {
+  error: `must be one of ${ROLES.join(", ")}, or a list of them`,
+});
 const fields = {
-  role: z.enum(ROLES).optional(),
-  roles: z.array(z.enum(ROLES)).min(1, "at least one role").optional(),
+  role: roles.optional(),
+  roles: roles.optional(),
   groups: names.optional(),
   tenant: z.union([text(256), z.null()]).optional(),
   max_permissions: names.optional(),

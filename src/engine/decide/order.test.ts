@@ -35,7 +35,8 @@ it("are run state, manifest, lifecycle, scope, halts, prerequisites and dependen
     decision: "block",
     reasons: [
       expect.stringMatching(/^scope seal mismatch/),
-      expect.stringMatching(/^no manifest is registered for this tool: its only manifest is a draft/),
+      "no manifest is registered for this tool",
+      "the only manifest of this tool is a draft",
       "permission q is not in the run's scope",
       "kill switch: stop",
       "prerequisite base has not succeeded in this run",

@@ -15,6 +15,8 @@ export interface Refusal {
   reason: string;
 }
 
+const NO_MANIFEST = "no manifest is registered for this tool";
+
 type Stage = (facts: Facts) => Refusal[];
 
 const runState: Stage = ({ run }) => {
@@ -26,12 +28,15 @@ const manifest: Stage = ({ manifest, run }) => {
   if (manifest !== null) return [];
   // Advise mode helps with governed tools; only observe mode lets ungoverned ones through.
   const force = run.mode === "observe" ? "mode" : "always";
-  return [{ force, reason: "no manifest is registered for this tool" }];
+  return [{ force, reason: NO_MANIFEST }];
 };
 
 const lifecycle: Stage = ({ manifest, run }) => {
   if (manifest?.lifecycle !== "draft" || run.mode !== "enforce") return [];
-  return [{ force: "mode", reason: "no manifest is registered for this tool: its only manifest is a draft" }];
+  return [
+    { force: "mode", reason: NO_MANIFEST },
+    { force: "mode", reason: "the only manifest of this tool is a draft" },
+  ];
 };
 
 const objections: Stage = ({ objections = [] }) =>
