@@ -10,7 +10,9 @@ import { type Alert, alert } from "./kinds.ts";
 
 /** More than this of one kind in the window is told as a round number. */
 const MOST = 10_000;
-const MOST_RUNS = 500;
+/** Runs are read in pages; beyond this many with something amiss, one more makes no difference to a person. */
+const RUN_PAGE = 500;
+const MOST_STEPS = 500;
 
 export interface AlertSettings {
   denial_spike: number;
@@ -115,20 +117,38 @@ async function authFailures(core: Core): Promise<Alert[]> {
 
 /** Steps that somebody has to look at, found through the runs that are marked for it. */
 async function troubledSteps(core: Core): Promise<Alert[]> {
-  const runs = await core.store.list("runs", { tag: ["attention", "open"], limit: MOST_RUNS });
+  const now = core.env.now();
   const alerts: Alert[] = [];
-  for (const { key } of runs) {
+  for await (const run_id of troubledRuns(core, now)) {
     const steps = await core.store.list("steps", {
-      owner: key,
+      owner: run_id,
       tag: ["intended", "uncertain", "compensation_failed"],
-      limit: MOST_RUNS,
+      limit: MOST_STEPS,
     });
     for (const { doc } of steps) {
-      const found = stepAlert(doc, core.env.now());
+      const found = stepAlert(doc, now);
       if (found !== null) alerts.push(found);
     }
+    if (alerts.length >= MOST) break;
   }
   return alerts;
+}
+
+/** What is known to be amiss first; then runs old enough to have a step that nobody reported for too long. */
+async function* troubledRuns(core: Core, now: number): AsyncGenerator<string> {
+  yield* pagesOf(core, { tag: "attention" });
+  yield* pagesOf(core, { tag: "open", to: now - LIMITS.unresolved_after_ms });
+}
+
+async function* pagesOf(core: Core, query: { tag: string; to?: number }): AsyncGenerator<string> {
+  let after: { sort: number; key: string } | undefined;
+  for (let seen = 0; seen < MOST; seen += RUN_PAGE) {
+    const rows = await core.store.list("runs", { ...query, after, limit: RUN_PAGE });
+    for (const { key } of rows) yield key;
+    if (rows.length < RUN_PAGE) return;
+    const { sort, key } = rows[rows.length - 1]!;
+    after = { sort, key };
+  }
 }
 
 function stepAlert(step: StepDoc, now: number): Alert | null {
