@@ -9,11 +9,12 @@ import { withEditLock } from "../auth/edit-lock.ts";
 import type { Env } from "../kernel/env.ts";
 import { conflict, forbidden, invalid, notFound, ProblemsError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { readManifests } from "../model/manifest/load.ts";
 import type { Lifecycle, Manifest } from "../model/manifest/types.ts";
 import { compareVersions } from "../model/manifest/version.ts";
 import type { Principal } from "../model/roles.ts";
+import { parseYaml } from "../model/yaml.ts";
 import { numberOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
 
 export interface RegistryEntry {
@@ -46,7 +47,7 @@ export class ManifestRegistry {
 
   /** Takes a draft. What it says of its own lifecycle does not count: nobody approves by publishing. */
   async publish(given: { manifest: JsonObject } | { yaml: string }, by: Principal): Promise<RegistryEntry> {
-    const text = "yaml" in given ? given.yaml : stringify([given.manifest]);
+    const text = "yaml" in given ? asList(given.yaml) : stringify([given.manifest]);
     const manifest = onlyEntry(text);
     return this.locked(async () => {
       const known = (await this.stored()).find(
@@ -143,6 +144,17 @@ function view(manifest: Pick<Manifest, "tool" | "version" | "lifecycle">, meta: 
     created_ms: numberOf(meta, "created_ms"),
     approved_by: textOf(meta, "approved_by"),
   };
+}
+
+/** One entry may come without its dash; what cannot be read stays as it is, and is refused by its reader. */
+function asList(text: string): string {
+  try {
+    const { value } = parseYaml(text, "manifest");
+    return isJsonObject(value) ? stringify([value]) : text;
+  } catch (error) {
+    if (error instanceof ProblemsError) return text;
+    throw error;
+  }
 }
 
 function onlyEntry(text: string): Manifest {

@@ -94,10 +94,25 @@ describe("the registry", () => {
     ).toHaveLength(1);
   });
 
+  it("takes one entry as YAML with or without its dash", async () => {
+    for (const [i, yaml] of [
+      "- {tool: TOOL, effect: read, permission: p}",
+      "tool: TOOL\neffect: read\npermission: p\n",
+    ].entries()) {
+      const tool = `dash.${i}`;
+      const made = await s.call("operator", "POST", "/v1/registry/manifests", {
+        yaml: yaml.replace("TOOL", tool),
+      });
+      expect(made).toMatchObject({ status: 201, body: { tool, lifecycle: "draft", created_by: "operator" } });
+    }
+  });
+
   it.each([
     [{ manifest: { tool: "x" } }, "effect"],
     [{ yaml: "- {tool: x, effect: odd, permission: p}" }, "effect"],
     [{ yaml: "[" }, "manifest"],
+    [{ yaml: "{tool: x, effect: odd, permission: p}" }, "effect"],
+    [{ yaml: "{a: ".repeat(50_000) }, "manifest"],
     [
       { yaml: "- {tool: a, effect: read, permission: p}\n- {tool: b, effect: read, permission: p}" },
       "one entry",
