@@ -82,7 +82,7 @@ function sum(told: readonly Trials[], stores: readonly StoreKind[]): Row[] {
   for (const { store, fault, trials } of told) {
     if (!stores.includes(store)) continue;
     const key = `${store} ${fault}`;
-    const row = rows.get(key) ?? newRow(store, fault);
+    const row: Row = rows.get(key) ?? { ...newRow(store, fault), is_test: true };
     row.trials += trials;
     rows.set(key, row);
   }

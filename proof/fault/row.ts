@@ -9,6 +9,8 @@ export interface Row extends Findings {
   trials: number;
   /** Answers that were given and then looked for. */
   answers: number;
+  /** The trials are those of a test, which checks what it finds itself; nothing is counted here. */
+  is_test?: true;
   /** What else must hold and did not, in words. */
   problems: string[];
 }

@@ -1,17 +1,27 @@
 /** Prints rows as one table. */
+import type { Findings } from "./audit.ts";
 import { isClean, type Row } from "./row.ts";
+
+/** What a test has checked by itself is not shown as counted. */
+const counted =
+  (name: "answers" | keyof Findings) =>
+  (row: Row): string | number =>
+    row.is_test ? "-" : row[name];
 
 const COLUMNS: readonly [head: string, cell: (row: Row) => string | number][] = [
   ["store", (row) => row.store],
   ["fault", (row) => row.fault],
   ["trials", (row) => row.trials],
-  ["answers", (row) => row.answers],
-  ["lost", (row) => row.lost],
-  ["forks", (row) => row.forks],
-  ["broken chains", (row) => row.broken_chains],
-  ["bare allows", (row) => row.bare_allows],
-  ["half units", (row) => row.half_units],
-  ["", (row) => (isClean(row) ? "ok" : row.trials === 0 ? "NOTHING HIT" : "FAILED")],
+  ["answers", counted("answers")],
+  ["lost", counted("lost")],
+  ["forks", counted("forks")],
+  ["broken chains", counted("broken_chains")],
+  ["bare allows", counted("bare_allows")],
+  ["half units", counted("half_units")],
+  [
+    "",
+    (row) => (isClean(row) ? (row.is_test ? "passed" : "ok") : row.trials === 0 ? "NOTHING HIT" : "FAILED"),
+  ],
 ];
 
 export function table(rows: readonly Row[]): string {
