@@ -20,6 +20,7 @@ export interface LocalOptions {
   listeners?: Listeners;
   log?: Logger;
   store?: OpenCoreOptions["store"];
+  watch?: OpenCoreOptions["watch"];
 }
 
 export async function openLocalApp(settings: Settings, env: Env, options: LocalOptions = {}): Promise<App> {
@@ -32,6 +33,7 @@ export async function openLocalApp(settings: Settings, env: Env, options: LocalO
     log,
     listeners: options.listeners ?? { ...silentListeners },
     ...(options.store === undefined ? {} : { store: options.store }),
+    ...(options.watch === undefined ? {} : { watch: options.watch }),
   });
   const background = new Background(log);
   return {

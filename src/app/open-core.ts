@@ -7,6 +7,7 @@ import { redactSecrets } from "../model/detect/secrets.ts";
 import { registryRules } from "../registry/rules.ts";
 import { openStore, type StoreKind } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
+import { type StoreWatch, watched } from "../store/watched.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { killSwitch } from "./kill-switch.ts";
 import { openRules, type RulesSource } from "./rules-source.ts";
@@ -25,6 +26,8 @@ export interface OpenCoreOptions {
   listeners?: Listeners;
   /** A store of the caller's own, instead of the one that the settings name. */
   store?: Store;
+  /** Told of the store's commits and failures. */
+  watch?: StoreWatch;
 }
 
 const STORE_KEY = "store_key";
@@ -32,7 +35,7 @@ const STORE_KEY = "store_key";
 export async function openCore({ settings, env, log, ...options }: OpenCoreOptions): Promise<OpenedCore> {
   const egress = createEgress(settings.egress, { log });
   const rules = await openRules({ settings, egress, log, registry: registryRules(settings.registry) });
-  const store =
+  const opened =
     options.store ??
     (await openStore({
       store: settings.store as StoreKind,
@@ -40,6 +43,7 @@ export async function openCore({ settings, env, log, ...options }: OpenCoreOptio
       database_url: settings.database_url,
       warn: (message, fields) => log.warn(message, fields),
     }));
+  const store = options.watch === undefined ? opened : watched(opened, options.watch);
   try {
     const core: Core = {
       store,

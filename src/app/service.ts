@@ -46,9 +46,13 @@ export async function openService(
 ): Promise<Service> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);
-  const app = await openLocalApp(settings, env, { ...options, log, listeners: channels });
+  const watch = { committed: (_ms: number) => {}, failed: (_operation: string) => {} };
+  const app = await openLocalApp(settings, env, { ...options, log, listeners: channels, watch });
   try {
-    return await complete(app, channels);
+    const service = await complete(app, channels);
+    watch.committed = service.metrics.ledgerAppend;
+    watch.failed = service.metrics.storeError;
+    return service;
   } catch (error) {
     await app.close();
     throw error;
@@ -86,11 +90,13 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 
+  const metrics = appMetrics(app, { notifier, tracer });
+  channels.add({ intentDecided: ({ decision, took_ms }) => metrics.decision(decision.decision, took_ms) });
   const { close } = app;
   return Object.assign(app, {
     auth: identity.auth,
     keys: identity.manager,
-    metrics: appMetrics(app, { notifier, tracer }),
+    metrics,
     notifier,
     capture,
     async reload() {

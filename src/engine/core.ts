@@ -48,6 +48,8 @@ export interface DecidedCall {
   manifest: Manifest | null;
   risk_score: number;
   depends_on: readonly number[];
+  /** From the call's arrival until its decision was durable. */
+  took_ms: number;
 }
 
 export interface FinishedCall {

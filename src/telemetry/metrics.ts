@@ -63,7 +63,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const decisions = new FastHistogram(
     {
       name: "svc_decision_duration_seconds",
-      help: "Time from an intent's arrival to its decision, by decision",
+      help: "Time from an intent's arrival until its decision was durable, by decision",
       labels: ["decision"],
       buckets: DECISION_BUCKETS,
     },
@@ -77,7 +77,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const appends = new FastHistogram(
     {
       name: "svc_ledger_append_duration_seconds",
-      help: "Time until a batch of ledger records was durable",
+      help: "Time until a unit of work and its ledger records were durable",
       labels: [],
       buckets: APPEND_BUCKETS,
     },

@@ -61,6 +61,8 @@ describe("GET /metrics", () => {
     expect(after).toContain('svc_approvals{status="pending"} 1\n');
     expect(after).toContain('svc_ledger_events_total{event="blocked"} 2\n');
     expect(after).toContain('svc_ledger_events_total{event="halted"} 1\n');
+    expect(after).toMatch(/^svc_decision_duration_seconds_count\{decision="block"\} 2$/m);
+    expect(Number(/^svc_ledger_append_duration_seconds_count (\d+)$/m.exec(after)?.[1])).toBeGreaterThan(3);
     expect(after).not.toContain("canary");
     await s.call("admin", "POST", "/v1/resume", {});
     expect(await scrape()).toMatch(/^svc_halted 0$/m);

@@ -290,6 +290,7 @@ describe("never in the way", () => {
         manifest: null,
         risk_score: 0,
         depends_on: [],
+        took_ms: 1,
       });
     }
     expect(recorder.stats().dropped).toBe(500);
@@ -323,7 +324,14 @@ describe("never in the way", () => {
       { event: "intended", run_id: "r", run_seq: 0, seq: step.intended_seq, ts_ms: NOON } as never,
     ]);
     const call = { run: { ...run, next_run_seq: 1 }, tool: "crm.get", args: { a: 1 }, decision };
-    second.intentDecided({ ...call, needs_approval: false, manifest: null, risk_score: 0, depends_on: [] });
+    second.intentDecided({
+      ...call,
+      needs_approval: false,
+      manifest: null,
+      risk_score: 0,
+      depends_on: [],
+      took_ms: 1,
+    });
     await second.drain(1_000);
     await second.drain(1_000);
     expect((await s.captured()).map(({ outcome, result }) => [outcome, result])).toEqual([["succeeded", 1]]);

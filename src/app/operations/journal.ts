@@ -60,6 +60,7 @@ export const intent = operation({
     };
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
+    const arrived = performance.now();
     return answered(
       call,
       run,
@@ -67,12 +68,12 @@ export const intent = operation({
       body as Json,
       unit,
       (result) => result.decision,
-      (result) => intentDone(call, input.args, result),
+      (result) => intentDone(call, input.args, result, performance.now() - arrived),
     );
   },
 });
 
-function intentDone({ app }: Call, args: Json, result: IntentResult): void {
+function intentDone({ app }: Call, args: Json, result: IntentResult, took_ms: number): void {
   const { listeners } = app.core;
   announce(listeners, result.records);
   if (result.opened !== null) listeners.approvalRequested(result.opened);
@@ -85,6 +86,7 @@ function intentDone({ app }: Call, args: Json, result: IntentResult): void {
     manifest: result.manifest,
     risk_score: result.verdict.risk_score,
     depends_on: result.depends_on,
+    took_ms,
   });
 }
 

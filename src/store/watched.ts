@@ -1,0 +1,37 @@
+/** A store under observation: how long its commits take, and which of its operations fail. */
+import { SvcError } from "../kernel/errors.ts";
+import type { Store } from "./port.ts";
+
+export interface StoreWatch {
+  /** A unit, and the records it may have left, are durable. */
+  committed(ms: number): void;
+  /** The medium failed; a unit that was refused for its own reasons is not told. */
+  failed(operation: string): void;
+}
+
+export function watched(store: Store, watch: StoreWatch): Store {
+  const seen = <T>(operation: string, promise: Promise<T>): Promise<T> =>
+    promise.catch((error: unknown) => {
+      if (!(error instanceof SvcError) || error.code === "unavailable" || error.code === "corrupt")
+        watch.failed(operation);
+      throw error;
+    });
+  return {
+    kind: store.kind,
+    async transact(unit) {
+      const start = performance.now();
+      const value = await seen("append", store.transact(unit));
+      watch.committed(performance.now() - start);
+      return value;
+    },
+    get: (table, key) => seen("read", store.get(table, key)),
+    list: (table, query) => seen("list", store.list(table, query)),
+    count: (table, query) => seen("count", store.count(table, query)),
+    records: (query) => seen("records", store.records(query)),
+    head: () => seen("head", store.head()),
+    changed: (signal) => store.changed(signal),
+    ready: () => seen("ready", store.ready()),
+    scrub: () => seen("scrub", store.scrub()),
+    close: () => store.close(),
+  };
+}
