@@ -21,3 +21,13 @@ export function decodeCursor(cursor: string): Position {
   }
   throw invalid("cursor: not a cursor of this listing; take it from next_cursor");
 }
+
+/** A listing that was asked for one row more than its page holds: the page, and a cursor if that row is there. */
+export function cutPage<T extends Position>(
+  rows: readonly T[],
+  limit: number,
+): { page: readonly T[]; next: string | null } {
+  if (rows.length <= limit) return { page: rows, next: null };
+  const page = rows.slice(0, limit);
+  return { page, next: encodeCursor(page[limit - 1]!) };
+}

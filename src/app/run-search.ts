@@ -43,19 +43,23 @@ export async function findRuns(
 ): Promise<{ runs: FoundRun[]; next: { sort: number; key: string } | null }> {
   const runs: FoundRun[] = [];
   let after = query.after;
+  let full: { sort: number; key: string } | undefined;
   for (let looks = 0; looks < LOOKS; ) {
     const rows = await core.store.list("runs", { ...storeQuery(query), after, order: "desc", limit: PAGE });
     for (const row of rows) {
       looks++;
       after = { sort: row.sort, key: row.key };
       const found = await examine(core, row, query);
-      if (found !== null) runs.push(found);
-      if (runs.length === query.limit) return { runs, next: after };
+      if (found === null) continue;
+      // Only another match tells that the page is not the last.
+      if (full !== undefined) return { runs, next: full };
+      runs.push(found);
+      if (runs.length === query.limit) full = after;
     }
     if (rows.length < PAGE) return { runs, next: null };
   }
   // Enough for one answer; the cursor goes on from here even if this page is short.
-  return { runs, next: after ?? null };
+  return { runs, next: full ?? after ?? null };
 }
 
 function storeQuery(query: RunQuery): Pick<ListQuery, "tag" | "from" | "to"> {

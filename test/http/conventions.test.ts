@@ -276,7 +276,8 @@ describe("lists that grow", () => {
       cursor = body.next_cursor ? `&cursor=${encodeURIComponent(body.next_cursor)}` : "";
     } while (cursor !== "");
     expect(seen).toEqual(["p0", "p1", "p2", "p3", "p4", "p5", "p6"]);
-    await s.call("approver", "POST", "/v1/runs/p0/approvals", { tool: "crm.get", args: {} });
+    for (const n of [1, 2])
+      await s.call("approver", "POST", "/v1/runs/p0/approvals", { tool: "crm.get", args: { n } });
     for (const path of ["/v1/search/runs", "/v1/search/records", "/v1/approvals"]) {
       const first = await s.call("auditor", "GET", `${path}?limit=1`);
       expect(first.status).toBe(200);

@@ -219,3 +219,19 @@ describe("GET /v1/connectors", () => {
     expect((await s.call("auditor", "GET", "/v1/connectors")).body).toEqual({ connectors: [] });
   });
 });
+
+it("a page that ends with the last match has no cursor", async () => {
+  for (const [path, list] of [
+    ["/v1/search/runs", "runs"],
+    ["/v1/search/records", "records"],
+    ["/v1/runs", "runs"],
+    ["/v1/approvals", "approvals"],
+  ] as const) {
+    const all = (await s.call("auditor", "GET", `${path}?limit=200`)).body[list].length as number;
+    const exact = (await s.call("auditor", "GET", `${path}?limit=${Math.max(1, all)}`)).body;
+    expect([path, exact.next_cursor ?? null, exact[list].length]).toEqual([path, null, all]);
+    if (all < 2) continue;
+    const short = (await s.call("auditor", "GET", `${path}?limit=${all - 1}`)).body;
+    expect([path, typeof short.next_cursor]).toEqual([path, "string"]);
+  }
+});

@@ -9,7 +9,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES, approvalView, type Delegation, OPEN_APPROVAL } from "../../model/approval.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
-import { decodeCursor, encodeCursor } from "../cursor.ts";
+import { cutPage, decodeCursor } from "../cursor.ts";
 import { type Call, operation } from "../operation.ts";
 import {
   anyJson,
@@ -54,13 +54,12 @@ export const listApprovals = operation({
       owner: query.run_id,
       tag: query.status,
       order: "desc",
-      limit,
+      limit: limit + 1,
       after: query.cursor === undefined ? undefined : decodeCursor(query.cursor),
     });
-    const last = rows[rows.length - 1];
-    const approvals = rows.map((row) => approvalView(row.doc));
-    const more = rows.length === limit && last !== undefined;
-    return more ? { approvals, next_cursor: encodeCursor(last) } : { approvals };
+    const { page, next } = cutPage(rows, limit);
+    const approvals = page.map((row) => approvalView(row.doc));
+    return next === null ? { approvals } : { approvals, next_cursor: next };
   },
 });
 

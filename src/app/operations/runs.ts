@@ -7,7 +7,7 @@ import { hasRole } from "../../model/roles.ts";
 import { MODES } from "../../model/run.ts";
 import { readRun } from "../access.ts";
 import type { App } from "../app.ts";
-import { decodeCursor, encodeCursor } from "../cursor.ts";
+import { cutPage, decodeCursor } from "../cursor.ts";
 import { operation } from "../operation.ts";
 import { emptyQuery, noParams, pageLimit, runId, runParams, runView, text } from "../schemas.ts";
 import { allSteps, runBody } from "../views.ts";
@@ -64,13 +64,12 @@ export const listRuns = operation({
     const limit = query.limit ?? LIMITS.page_max;
     const rows = await app.core.store.list("runs", {
       owner: all ? undefined : principal.id,
-      limit,
+      limit: limit + 1,
       after: query.cursor === undefined ? undefined : decodeCursor(query.cursor),
     });
-    const last = rows[rows.length - 1];
-    const more = rows.length === limit && last !== undefined;
-    const runs = rows.map((row) => row.key);
-    return more ? { runs, next_cursor: encodeCursor(last) } : { runs };
+    const { page, next } = cutPage(rows, limit);
+    const runs = page.map((row) => row.key);
+    return next === null ? { runs } : { runs, next_cursor: next };
   },
 });
 

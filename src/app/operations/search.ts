@@ -5,7 +5,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { isLedgerEvent } from "../../ledger/events.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
-import { decodeCursor, encodeCursor } from "../cursor.ts";
+import { cutPage, decodeCursor, encodeCursor } from "../cursor.ts";
 import { operation } from "../operation.ts";
 import { findRuns } from "../run-search.ts";
 import { noParams, pageLimit, text } from "../schemas.ts";
@@ -106,12 +106,13 @@ export const searchRecords = operation({
       ...bounds(query, app.core.env.now()),
       to: before === undefined ? undefined : before - 1,
       order: "desc",
-      limit,
+      limit: limit + 1,
     });
-    const records = lines.map((line) => JSON.parse(line) as { seq: number });
-    const last = records[records.length - 1];
-    const next_cursor =
-      records.length === limit && last !== undefined ? encodeCursor({ sort: last.seq, key: "" }) : null;
-    return { records, next_cursor };
+    const found = lines.map((line) => JSON.parse(line) as { seq: number });
+    const { page, next } = cutPage(
+      found.map((record) => ({ record, sort: record.seq, key: "" })),
+      limit,
+    );
+    return { records: page.map(({ record }) => record), next_cursor: next };
   },
 });
