@@ -17,6 +17,14 @@ import { idlePause } from "./time-limit.ts";
 const CONNECTIONS = 4;
 const STATEMENT_MS = LIMITS.store_deadline_ms * 0.8;
 const IDLE_MS = 30_000;
+/**
+ * Every page is read along an index that has its order, and ends where the page is full. Without figures
+ * about a table that just grew, the planner would rather collect all matches and sort them.
+ */
+const SETTINGS = [
+  `SET statement_timeout = ${STATEMENT_MS}`,
+  ...["jit", "enable_bitmapscan", "enable_sort"].map((name) => `SET ${name} = off`),
+].join("; ");
 /** How many lines to look through at a time when SQL alone cannot tell. */
 const LOOK_AGAIN = 500;
 
@@ -38,7 +46,7 @@ export class Reader {
       connectionTimeoutMillis: STATEMENT_MS,
       // Ends a connection whose server does not answer, so that the pool gets its place back.
       query_timeout: LIMITS.store_deadline_ms,
-      onConnect: (client) => client.query(`SET statement_timeout = ${STATEMENT_MS}; SET jit = off`),
+      onConnect: (client) => client.query(SETTINGS),
     });
     // An idle connection that breaks is replaced by the pool; there is nobody to tell.
     this.pool.on("error", () => {});
