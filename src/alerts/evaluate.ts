@@ -2,6 +2,7 @@
 import type { Core } from "../engine/core.ts";
 import { HALTS_KEY } from "../engine/keys.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { plural } from "../kernel/plural.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { StepDoc } from "../model/run.ts";
@@ -22,8 +23,18 @@ export async function evaluateAlerts(core: Core, settings: AlertSettings): Promi
   const since = core.env.now() - LIMITS.alert_window_ms;
   const found = await Promise.all([
     denialSpike(core, since, settings.denial_spike),
-    eachEvent(core, since, "approval_expired", (n) => `${n} approval requests expired undecided or unused`),
-    eachEvent(core, since, "verification_failed", (n) => `${n} undos did not show the expected state`),
+    eachEvent(
+      core,
+      since,
+      "approval_expired",
+      (n) => `${plural(n, "approval request")} expired undecided or unused`,
+    ),
+    eachEvent(
+      core,
+      since,
+      "verification_failed",
+      (n) => `${plural(n, "undo")} did not show the expected state`,
+    ),
     breakGlass(core, since),
     unmanifested(core, since),
     toolsChanged(core, since),
@@ -92,7 +103,7 @@ async function unmanifested(core: Core, since: number): Promise<Alert[]> {
   return [
     alert(
       "unmanifested_call",
-      `${calls.length} calls without a manifest: ${tools.slice(0, 10).join(", ")}`,
+      `${plural(calls.length, "call")} without a manifest: ${tools.slice(0, 10).join(", ")}`,
       oldest(calls),
     ),
   ];

@@ -55,7 +55,12 @@ export function chatRoutes(server: FastifyInstance, app: App, auth: Pick<Authent
       const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
       const call = { app, principal, signal: new AbortController().signal, headers };
       const decided = await decideRequest(call, action!.value, verb, "from chat");
-      return { text: `request ${decided.id}: ${decided.status} by ${principal.name}` };
+      const isOpen = decided.status === "pending" || decided.status === "escalated";
+      // One vote of several: the request is not decided, and must not read as if it were.
+      const what = isOpen
+        ? `${decided.status}, with a vote of ${principal.name}`
+        : `${decided.status} by ${principal.name}`;
+      return { text: `request ${decided.id}: ${what}` };
     });
   });
 }

@@ -5,6 +5,8 @@ import type { StepStatus } from "../../model/run.ts";
 import type { PlanKind } from "../../rollback/plan.ts";
 import { type Html, html } from "../html.ts";
 
+export { plural } from "../../kernel/plural.ts";
+
 export type Tone = "good" | "bad" | "warn" | "info" | "quiet";
 
 export function mark(tone: Tone, text: string, title?: string): Html {
@@ -73,8 +75,4 @@ const RULING: Record<string, [Tone, string]> = {
 export function rulingMark(ruling: string): Html {
   const known = Object.hasOwn(RULING, ruling) ? RULING[ruling] : undefined;
   return mark(known?.[0] ?? "info", known?.[1] ?? ruling);
-}
-
-export function plural(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }

@@ -1,7 +1,8 @@
 /** The period report as headed tables of words and numbers, for every format that shows it. */
 import { showDuration } from "../../kernel/duration.ts";
+import { plural } from "../../kernel/plural.ts";
 import type { PeriodReport } from "./period.ts";
-import { plural, time } from "./text.ts";
+import { time } from "./text.ts";
 
 /** `text` is our own words; `name` came from elsewhere and must be shown as such. */
 export type Cell = { text: string } | { name: string } | { number: number };

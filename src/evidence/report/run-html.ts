@@ -1,10 +1,11 @@
 /** The run report as one HTML page. */
 import { html } from "hono/html";
+import { plural } from "../../kernel/plural.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { PlanAction } from "../../rollback/plan.ts";
 import { type Column, code, facts, type Markup, pageParts, tableParts, tag, text } from "./page.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
-import { plural, time } from "./text.ts";
+import { time } from "./text.ts";
 import { timeline } from "./timeline.ts";
 
 export function runReportHtml(report: RunReport): string {

@@ -1,9 +1,10 @@
 /** The run report as a plain A4 document of text, with its data region and the ledger's head. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import PDFDocument from "pdfkit";
+import { plural } from "../../kernel/plural.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
-import { forPlainFont, plural, time } from "./text.ts";
+import { forPlainFont, time } from "./text.ts";
 
 type Doc = InstanceType<typeof PDFDocument>;
 
