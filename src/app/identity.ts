@@ -3,7 +3,7 @@ import { Authenticator } from "../auth/authenticate.ts";
 import { KeyFile } from "../auth/key-file.ts";
 import { KeyManager } from "../auth/manage.ts";
 import { OidcVerifier } from "../auth/oidc.ts";
-import type { Settings } from "../config/settings.ts";
+import { keyFileOf, type Settings } from "../config/settings.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Env } from "../kernel/env.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -26,7 +26,7 @@ export interface IdentityDeps {
 
 export async function openIdentity({ settings, env, egress, log, failed }: IdentityDeps): Promise<Identity> {
   const warn = (message: string, fields?: Record<string, unknown>) => log.warn(message, fields);
-  const path = settings.auth.keys ?? settings.keys;
+  const path = keyFileOf(settings);
   const keys = path === null ? null : await KeyFile.open(path, { env, warn });
   keys?.watch();
   const { issuer, audience, role_map, groups_claim, max_permissions } = settings.oidc;

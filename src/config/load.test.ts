@@ -6,7 +6,7 @@ import { verifies } from "../../test/support/verifies.ts";
 import { ProblemsError } from "../kernel/errors.ts";
 import { describeSettings, renderSettings, showOrigin } from "./describe.ts";
 import { type LoadOptions, loadSettings } from "./load.ts";
-import { listenGiven } from "./settings.ts";
+import { keyFileOf, listenGiven } from "./settings.ts";
 
 function load(yaml: string | null, options: Partial<LoadOptions> = {}) {
   const cwd = tempDir("cfg");
@@ -321,4 +321,13 @@ describe("precedence", () => {
       environment: "prod",
     });
   });
+});
+
+test("a key file named by option or environment wins over the file's auth.keys", () => {
+  const yaml = "auth: {keys: gw.json}\nkeys: all.json\n";
+  const named = (options: Partial<LoadOptions>) => keyFileOf(load(yaml, options).settings);
+  expect(named({})).toMatch(/\/gw\.json$/);
+  expect(named({ flags: { keys: "mine.json" } })).toMatch(/\/mine\.json$/);
+  expect(named({ env: { SVC_KEYS: "theirs.json" } })).toMatch(/\/theirs\.json$/);
+  expect(keyFileOf(load("keys: all.json\n").settings)).toMatch(/\/all\.json$/);
 });

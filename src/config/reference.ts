@@ -61,6 +61,10 @@ function variables(): string {
   );
   const named = rows.flatMap(([key, row]) => (row.env === undefined ? [] : [[row.env, key] as const]));
   named.push(["SVC_CONFIG", "the config file itself"]);
+  named.push([
+    "SVC_COMMAND_ENV",
+    "no key: names of further variables, separated by commas, that rollback commands are given",
+  ]);
   named.sort(([a], [b]) => (a < b ? -1 : 1));
   const lines = named.map(([name, key]) => line([code(name), key.includes(" ") ? key : code(key)]));
   return `${line(["Variable", "Sets"])}${line(["-", "-"])}${lines.join("")}`;

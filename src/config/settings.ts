@@ -38,6 +38,12 @@ export interface Settings extends SettingValues {
   };
 }
 
+/** The key file in force: one named by option or environment wins over the file's `auth.keys`. */
+export function keyFileOf({ keys, auth, meta }: Settings): string | null {
+  const from = meta.origins.get("keys")?.from;
+  return from === "flag" || from === "env" ? keys : (auth.keys ?? keys);
+}
+
 /** The table as plain entries, for walking. */
 export const ENTRIES: readonly (readonly [name: string, entry: Row | Section])[] = Object.entries(SETTINGS);
 

@@ -1,5 +1,7 @@
 /** The standalone server: the HTTP surface over a service, listening. */
+
 import type { Service } from "../app/service.ts";
+import { keyFileOf } from "../config/settings.ts";
 import { mountConsole } from "../console/mount.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { createRequestLog } from "../telemetry/request-log.ts";
@@ -9,7 +11,7 @@ import { createHttpServer } from "./server.ts";
 
 export async function startServer(service: Service): Promise<Listening> {
   const { settings, auth, metrics, log } = service;
-  if ((settings.auth.keys ?? settings.keys) === null && settings.oidc.issuer === null)
+  if (keyFileOf(settings) === null && settings.oidc.issuer === null)
     log.warn("no keys and no OIDC issuer are configured: every request will be refused");
   const requestLog = settings.log.requests ? createRequestLog({ redact: redactSecrets }) : null;
   const server = createHttpServer({

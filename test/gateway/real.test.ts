@@ -40,7 +40,11 @@ beforeAll(async () => {
     { name: "me", role: "admin" },
   ].map((entry) => ({ ...entry, key_sha256: sha256Hex(entry.name) }));
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
-  const settings = loadSettings({ flags: { port: "0" }, env: { PWD: folder }, cwd: folder });
+  const settings = loadSettings({
+    flags: { port: "0" },
+    env: { WORKSPACE: join(folder, "workspace") },
+    cwd: folder,
+  });
   const log = createLogger({ level: "error" }, { sink: lineSink(() => {}) });
   running = await startHttpGateway(await openService(settings, systemEnv, { log }));
 });

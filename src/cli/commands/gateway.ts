@@ -1,6 +1,6 @@
 /** `svc gateway`: the MCP gateway, over HTTP when `listen` is set, else as one session on stdin and stdout. */
 import { openService, type Service } from "../../app/service.ts";
-import { listenGiven, type Settings } from "../../config/settings.ts";
+import { keyFileOf, listenGiven, type Settings } from "../../config/settings.ts";
 import { startHttpGateway } from "../../gateway/http/start.ts";
 import { startStdioGateway } from "../../gateway/stdio.ts";
 import { invalid, messageOf } from "../../kernel/errors.ts";
@@ -33,7 +33,7 @@ function checkSettings(settings: Settings, http: boolean, run_id: string | undef
   if (http && run_id !== undefined) {
     throw invalid("--run-id belongs to a stdio session; over HTTP send the header Svc-Run-Id");
   }
-  const keys = settings.auth.keys ?? settings.keys;
+  const keys = keyFileOf(settings);
   if (http && keys === null && settings.oidc.issuer === null) {
     throw invalid("a gateway that listens needs auth.keys (or an OIDC issuer): nobody could come in");
   }

@@ -1,8 +1,10 @@
 /** Who may come in: the key file, its mode and its entries, and the OIDC issuer. */
+
 import { stat } from "node:fs/promises";
 import { asksAndApproves, type KeyEntry } from "../../auth/key-entry.ts";
 import { KeyFile, modeWarning } from "../../auth/key-file.ts";
 import { OidcVerifier } from "../../auth/oidc.ts";
+import { keyFileOf } from "../../config/settings.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { counted, type Finding, fail, failures, listed, ok, type World, warn } from "./finding.ts";
 
@@ -10,7 +12,7 @@ const KEYS = "keys";
 const OIDC = "oidc";
 
 export async function checkKeys({ settings, env }: World): Promise<Finding[]> {
-  const path = settings.auth.keys ?? settings.keys;
+  const path = keyFileOf(settings);
   if (path === null) {
     if (settings.oidc.issuer !== null)
       return [ok(KEYS, "no key file: tokens of the OIDC issuer alone count")];

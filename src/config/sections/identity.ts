@@ -93,7 +93,10 @@ export const IDENTITY_ROWS = {
     }),
   }),
   auth: section("The credentials of the gateway's HTTP endpoints.", {
-    keys: pathRow({ about: "The gateway's API key file; `keys` where this is not given." }),
+    keys: pathRow({
+      about:
+        "The gateway's API key file; `keys` where this is not given. `--keys` and `SVC_KEYS` win over it.",
+    }),
   }),
   chat: section("Approving from a chat service; both keys are needed.", {
     signing_secret: textRow({
