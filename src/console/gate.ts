@@ -114,7 +114,7 @@ export class Gate {
 function refuse(request: FastifyRequest, reply: FastifyReply, source: Source): FastifyReply {
   const words =
     source === "foreign_host"
-      ? html`<p>This console answers only at <code>localhost</code> or <code>127.0.0.1</code>, with its own port.</p>`
+      ? html`<p>This console answers only at <code>localhost</code> or <code>127.0.0.1</code>.</p>`
       : isArrival(request)
         ? html`<p>You followed a link from another site. This console asks for no login, so it opens only from its own pages.</p><p><a class="button primary" href="${safeNext(request.url)}">Open the console</a></p>`
         : html`<p>This request did not come from one of the console's own pages, so it was not carried out.</p>`;

@@ -12,13 +12,13 @@ export type Source =
   /** Sent by a page of another origin. */
   | "foreign_origin";
 
-const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?$/i;
+/** Any port: one that a tunnel listens on is as local, and the origin has to be the same, port included. */
+const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 /** Is this request for an open console its own? */
 export function judgeOpen(request: FastifyRequest): Source {
   const host = request.headers.host ?? "";
-  const local = LOCAL_HOST.exec(host);
-  if (local === null || Number(local[1] ?? 80) !== request.raw.socket.localPort) return "foreign_host";
+  if (!LOCAL_HOST.test(host)) return "foreign_host";
   const { origin } = request.headers;
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`)
     return "foreign_origin";

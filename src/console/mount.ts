@@ -58,6 +58,7 @@ class Console {
     await scope.register(formBodies);
     await scope.register(cookies);
     scope.addHook("onRequest", (request, reply) => this.gate.admit(request, reply));
+    scope.addHook("onRequest", async (request, reply) => withoutSlash(request, reply));
     scope.addHook("preHandler", async (request) => this.gate.checkForm(request));
     scope.addHook("preClose", async () => this.pulse.close());
     scope.setErrorHandler((error, request, reply) => this.fail(error, request, reply));
@@ -194,6 +195,13 @@ class Console {
 }
 
 const TOLD_AT_LOGIN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden", "unavailable"]);
+
+/** A page is the same page with a slash behind it. */
+function withoutSlash(request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
+  const [, path, query] = /^(\/console\/[^?]*[^/?])\/+(\?.*)?$/.exec(request.url) ?? [];
+  if (path === undefined || request.method !== "GET") return undefined;
+  return reply.redirect(path + (query ?? ""), 303);
+}
 
 /** One value a name, and none for a field that was left empty. */
 function plainQuery(query: unknown): Record<string, string> {

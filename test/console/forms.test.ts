@@ -305,10 +305,10 @@ tests:
     await using("operator", async (page, { open }) => {
       await open("/policy");
       await page.getByLabel("Policy (YAML)").fill("version: 1\nrules:\n  - {id: x, action: maybe}\n");
-      await page.getByRole("button", { name: "Check, test and compare" }).click();
+      await page.getByRole("button", { name: "Validate and run its tests" }).click();
       expect(await said(page)).toMatch(/does not load; 1 problem:\s+policy:3/);
       await page.getByLabel("Policy (YAML)").fill(EDITED);
-      await page.getByRole("button", { name: "Check, test and compare" }).click();
+      await page.getByRole("button", { name: "Validate and run its tests" }).click();
       expect(await said(page)).toContain("1 test of 2 failed");
       expect(await page.locator(".tests").innerText()).toMatch(
         /FAIL fails on purpose expected deny, got allow/,
@@ -381,7 +381,21 @@ describe("evidence", () => {
       await page.getByRole("button", { name: "Block all new calls" }).click();
       await agree(page, "Block new calls");
       expect(await said(page)).toBe("All new calls are blocked from now on.");
-      for (const path of ["", "/runs", "/settings", "/policy"]) {
+      for (const path of [
+        "/runs",
+        "/runs/no-such-run",
+        "/approvals",
+        "/approvals/decided",
+        "/alerts",
+        "/tools",
+        "/tools/crm.get",
+        "/policy",
+        "/impact",
+        "/evidence",
+        "/settings",
+        "/nowhere",
+        "",
+      ]) {
         await open(path);
         const banner = page.getByRole("region", { name: "Halted" });
         expect(await banner.innerText()).toContain("an agent runs wild");
@@ -389,6 +403,9 @@ describe("evidence", () => {
           await page.evaluate('getComputedStyle(document.querySelector(".halted")).backgroundColor'),
         ).toBe("rgb(168, 30, 22)");
       }
+      expect(await page.locator("main .items").last().locator("li").first().innerText()).toContain(
+        "critical",
+      );
       expect((await ask("crm.get", {})).reasons).toEqual(["kill switch: an agent runs wild"]);
       await open("/evidence");
       await page.getByText("Block more").click();
@@ -430,7 +447,7 @@ describe("settings", () => {
     hook.bodies.length = 0;
     await using("admin", async (page, { open }) => {
       await open("/settings");
-      await page.getByRole("button", { name: "Send a test", exact: true }).click();
+      await page.getByRole("button", { name: "Send test", exact: true }).click();
       expect(await page.locator("#channels .notice").innerText()).toMatch(/delivered hook/);
     });
     expect(hook.bodies.some((body) => body.includes('"test"'))).toBe(true);

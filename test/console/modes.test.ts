@@ -95,7 +95,14 @@ describe("open", () => {
 
   it(`answers only what is addressed to localhost ${verifies("core.auth.console-open-localhost")}`, async () => {
     const client = new Client(server.url);
-    for (const host of ["localhost:PORT", "127.0.0.1:PORT", "[::1]:PORT", "LOCALHOST:PORT"])
+    for (const host of [
+      "localhost:PORT",
+      "127.0.0.1:PORT",
+      "[::1]:PORT",
+      "LOCALHOST:PORT",
+      "localhost",
+      "localhost:9000",
+    ])
       expect((await client.get("/console", at(host))).status, host).toBe(200);
     for (const host of [
       "evil.com",
@@ -103,8 +110,7 @@ describe("open", () => {
       "localhost.evil.com:PORT",
       "evil.com:PORT",
       "127.0.0.1.evil.com:PORT",
-      "localhost",
-      "localhost:1",
+      "localhost:1:2",
       "127.0.0.2:PORT",
       "localhost:PORT@evil.com",
       "192.0.2.1:PORT",
@@ -178,6 +184,17 @@ describe("login", () => {
     const [cookie] = answer.set_cookies;
     expect(cookie).toMatch(/; Path=\/console; HttpOnly; SameSite=Strict$/);
     expect((await client.get("/console")).text).toContain("operator");
+  });
+
+  it("knows a page with a slash behind it", async () => {
+    const client = await loggedIn(server.url, "auditor");
+    for (const [path, to] of [
+      ["/console/runs/?attention=1", "/console/runs?attention=1"],
+      ["/console/login/", "/console/login"],
+      ["/console/settings//", "/console/settings"],
+    ] as const)
+      expect((await client.get(path)).to).toBe(to);
+    expect((await client.get("/console/")).status).toBe(200);
   });
 
   it("never leads to another site after the login", async () => {

@@ -37,7 +37,7 @@ const READERS = [
   { name: "maria.finance", width: 768, dark: false, rules: [] },
   { name: "tom.ops", width: 1280, dark: true, rules: ["color-contrast"] },
   { name: "noor.admin", width: 1280, dark: false, rules: undefined },
-  { name: "noor.admin", width: 360, dark: false, rules: [] },
+  { name: "noor.admin", width: 390, dark: true, rules: ["color-contrast", "target-size"] },
 ];
 
 describe("every page", () => {
@@ -93,7 +93,7 @@ describe("every page", () => {
     expect(await buttons("noor.admin", "/evidence")).toContain("Block all new calls");
     expect(await buttons("lea.audit", "/settings")).toEqual(["Dry run"]);
     expect(await buttons("noor.admin", "/settings")).toEqual(
-      expect.arrayContaining(["Send a test", "Place a hold", "Dry run", "Apply", "Make a key", "Disable"]),
+      expect.arrayContaining(["Send test", "Place a hold", "Dry run", "Apply", "Make a key", "Disable"]),
     );
   });
 });
@@ -116,7 +116,7 @@ describe("what the pages tell", () => {
     const { page, open, context } = await browsing.as("tom.ops");
     await open("");
     expect(await page.locator("svg.chart").getAttribute("aria-label")).toMatch(
-      /\d+ allowed, \d+ would be blocked, 4 waited for approval, \d+ blocked/,
+      /\d+ allowed, \d+ would be blocked, \d+ waited for approval, \d+ blocked/,
     );
     await context.close();
   });
@@ -134,6 +134,7 @@ describe("what the pages tell", () => {
     await page.waitForURL(/q=parcel/);
     expect(await page.locator("tbody").innerText()).toContain("ticket-48213");
     expect(await page.locator("tbody").innerText()).toContain("waits for approval");
+    expect(await page.locator("tbody").innerText()).toContain("ticket 48213: parcel lost");
     await context.close();
   });
 
@@ -192,6 +193,14 @@ describe("what the pages tell", () => {
     expect(text).not.toContain("lin@customer.example");
   });
 
+  it("decided requests: who, and what they noted", async () => {
+    const text = await textAt("/approvals/decided", "lea.audit");
+    expect(text).toContain(
+      "consumed payments.refund support-bot ticket-48120 maria.finance checked against the carrier's report",
+    );
+    expect(text).toContain("denied mail.send support-bot ticket-48131 noor.admin we do not promise gifts");
+  });
+
   it(`impact: a preview ${verifies("ops.impact.console")}`, async () => {
     const text = await textAt("/impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D", "lea.audit");
     for (const part of [
@@ -239,7 +248,7 @@ describe("what the pages tell", () => {
   it("tools: what each does, who owns it, and what nobody described", async () => {
     const text = await textAt("/tools", "lea.audit");
     expect(text).toMatch(
-      /crm\.update_contact reversible crm\.restore_contact crm\.write sales-ops pii single approved 2\.1/,
+      /crm\.update_contact reversible crm\.restore_contact crm\.write sales-ops pii · single approved 2\.1/,
     );
     expect(text).toMatch(/Called without a manifest .*deploy\.migrate 1/);
     const one = await textAt("/tools/payments.refund", "lea.audit");

@@ -12,11 +12,13 @@ export const alertRoutes = [get("/alerts", alerts)];
 
 const ORDER = ["critical", "error", "warning", "info"];
 
+/** The worst first, then the oldest. */
+export const worstFirst = (alerts: readonly Alert[]): Alert[] =>
+  alerts.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity) || a.since_ms - b.since_ms);
+
 async function alerts(ctx: Ctx): Promise<Answer> {
   const found = await ctx.call<{ alerts: Alert[] }>("GET /v1/alerts");
-  const sorted = found.alerts.toSorted(
-    (a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity) || a.since_ms - b.since_ms,
-  );
+  const sorted = worstFirst(found.alerts);
   const body = html`${pageHead("Alerts", "Evaluated live: what is listed here stands now.")}
 <div id="alerts" data-live>${sorted.length === 0 ? quiet() : html`<ul class="alerts">${sorted.map((one) => alertItem(ctx, one))}</ul>`}</div>
 ${kindsCard(ctx)}`;

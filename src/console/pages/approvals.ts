@@ -5,7 +5,7 @@ import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { sentence } from "../errors.ts";
 import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
-import { runLink } from "../parts/ids.ts";
+import { nameText, runLink } from "../parts/ids.ts";
 import { approvalMark, plural } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
 import { approvalCard, bulkBar } from "./approval-card.ts";
@@ -66,7 +66,7 @@ async function decided(ctx: Ctx): Promise<Answer> {
     .map((one) => [
       approvalMark(one.status),
       html`<code>${one.tool}</code>`,
-      one.actor,
+      nameText(one.actor),
       runLink(one.run_id),
       one.decided_by === null ? "" : html`${one.decided_by}${one.break_glass ? " (break glass)" : ""}`,
       one.note ?? "",

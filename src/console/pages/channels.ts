@@ -15,7 +15,7 @@ export function channelsCard(ctx: Ctx, result: Html | null): Html {
     {
       title: "Channels",
       id: "channels",
-      aside: admin && channels.length > 0 ? testForm(ctx, null, "Send a test to all") : undefined,
+      aside: admin && channels.length > 0 ? testForm(ctx, null, "Send test notification") : undefined,
     },
     result,
     channels.length === 0
@@ -40,11 +40,11 @@ function channelRow(ctx: Ctx, channel: ChannelInfo, admin: boolean) {
     channel.type,
     html`<code>${channel.host}</code>`,
     channel.events === null ? "everything" : channel.events.join(", "),
-    html`${channel.ok}${channel.queued > 0 ? html` <span class="soft">${channel.queued} queued</span>` : null}`,
+    html`${channel.ok}${channel.queued > 0 ? html`<span class="soft">, ${channel.queued} queued</span>` : null}`,
     channel.failed + channel.dropped === 0
       ? html`<span class="soft">0</span>`
       : mark("bad", String(channel.failed + channel.dropped)),
-    ...(admin ? [testForm(ctx, channel.name, "Send a test")] : []),
+    ...(admin ? [testForm(ctx, channel.name, "Send test")] : []),
   ];
 }
 

@@ -49,7 +49,9 @@ function keyRow(ctx: Ctx, key: KeyView) {
     key.name,
     key.roles.join(", "),
     key.groups.join(", "),
-    html`${key.max_permissions.map((one) => html`<code class="chip">${one}</code> `)}${key.allow_observe ? mark("info", "may observe") : null}`,
+    !key.roles.includes("agent")
+      ? ""
+      : html`${key.max_permissions.map((one) => html`<code class="chip">${one}</code> `)}${key.allow_observe ? mark("info", "may observe") : null}`,
     key.disabled
       ? mark("bad", "disabled")
       : expired

@@ -1,5 +1,6 @@
 /** The first page: how much is decided and how, what waits for a person, what needs attention, is the ledger sound. */
 import type { Alert } from "../../alerts/kinds.ts";
+import { activeHalts } from "../../app/operations/halts.ts";
 import type { FoundRun } from "../../app/run-search.ts";
 import type { ApprovalView } from "../../model/approval.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
@@ -11,6 +12,7 @@ import { hashText, runLink } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
 import { readTrail, trail } from "../parts/records.ts";
 import { ago, span } from "../parts/time.ts";
+import { worstFirst } from "./alerts.ts";
 import { openApprovals } from "./approval-data.ts";
 
 const FEW = 6;
@@ -43,15 +45,16 @@ ${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger"
 }
 
 const ALERTS_MS = 2_000;
-const evaluated = new WeakMap<object, { at: number; alerts: Promise<Alert[]> }>();
+const evaluated = new WeakMap<object, { at: number; halts: string; alerts: Promise<Alert[]> }>();
 
-/** Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading. */
-function recentAlerts(ctx: Ctx): Promise<Alert[]> {
+/** Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but nobody waits to see a halt. */
+async function recentAlerts(ctx: Ctx): Promise<Alert[]> {
   const at = ctx.app.core.env.elapsed();
+  const halts = (await activeHalts(ctx.app)).map(({ id }) => id).join();
   const known = evaluated.get(ctx.app);
-  if (known !== undefined && at - known.at < ALERTS_MS) return known.alerts;
-  const alerts = ctx.call<{ alerts: Alert[] }>("GET /v1/alerts").then((found) => found.alerts);
-  evaluated.set(ctx.app, { at, alerts });
+  if (known !== undefined && known.halts === halts && at - known.at < ALERTS_MS) return known.alerts;
+  const alerts = ctx.call<{ alerts: Alert[] }>("GET /v1/alerts").then((found) => worstFirst(found.alerts));
+  evaluated.set(ctx.app, { at, halts, alerts });
   return alerts;
 }
 
@@ -104,9 +107,7 @@ function tiles(
     tile(
       "Alerts",
       String(alerts.length),
-      alerts.length === 0
-        ? "all quiet"
-        : (alerts.find(({ severity }) => severity === "critical") ?? alerts[0]!).title,
+      alerts.length === 0 ? "all quiet" : alerts[0]!.title,
       "/console/alerts",
       alerts.length > 0 ? "bad" : "",
     ),

@@ -34,7 +34,7 @@ function benchCard(ctx: Ctx, text: string): Html {
   const may_publish = ctx.may("POST /v1/registry/policy");
   return card(
     { title: "Try a policy", id: "bench" },
-    html`<p class="soft">Change the text and see what it would do. Nothing here puts it in force.</p>`,
+    html`<p class="soft">Change the text and see what it would do: what differs from the policy in force, whether its tests pass, and how the captured calls of the last 7 days would have been decided. Nothing here puts it in force.</p>`,
     form(
       ctx,
       { action: "/console/policy#results", class: "form bench" },
@@ -42,7 +42,7 @@ function benchCard(ctx: Ctx, text: string): Html {
       may_publish
         ? input({ label: "Note for the draft", name: "note", maxlength: 4_000, hint: "Only for publishing." })
         : nothing,
-      html`<div class="actions">${button("Check, test and compare", "primary", html` name="do" value="check"`)}${
+      html`<div class="actions">${button("Validate and run its tests", "primary", html` name="do" value="check"`)}${
         may_simulate
           ? button("Simulate the last 7 days", "plain", html` name="do" value="simulate"`)
           : nothing

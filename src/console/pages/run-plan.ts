@@ -14,7 +14,7 @@ import type { JobView, RunFacts } from "./run-data.ts";
 export function planCard(ctx: Ctx, { run_id, plan, job }: RunFacts): Html {
   if (plan === null) return nothing;
   return card(
-    { title: "Rollback", id: "rollback", live: true, aside: outlookMark(plan) },
+    { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },
     job === null ? nothing : jobBlock(ctx, job),
     plan.actions.length === 0
       ? html`<p class="calm">Nothing stands: there is nothing to undo.</p>`

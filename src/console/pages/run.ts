@@ -25,11 +25,10 @@ async function runPage(ctx: Ctx): Promise<Answer> {
   const body = html`${pageHead(html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`, run === null ? "Deleted by retention; the ledger keeps its trail." : run.reason, documents(ctx, run_id))}
 ${
   run === null
-    ? purged()
+    ? html`${purged()}${trailCard(found)}`
     : html`${summary(run)}
-<div class="run-columns"><div>${stepsCard(ctx, run)}</div><div>${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div></div>`
-}
-${trailCard(found)}`;
+<div class="run-columns"><div>${stepsCard(ctx, run)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
+}`;
   const here = new URLSearchParams(ctx.query);
   return {
     page: {

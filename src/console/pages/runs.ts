@@ -5,7 +5,7 @@ import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
 import { input, select } from "../parts/forms.ts";
-import { runLink } from "../parts/ids.ts";
+import { nameText, runLink } from "../parts/ids.ts";
 import { mark, plural } from "../parts/marks.ts";
 import { ago } from "../parts/time.ts";
 import { openApprovals } from "./approval-data.ts";
@@ -30,30 +30,51 @@ async function runs(ctx: Ctx): Promise<Answer> {
   });
   const filtered = Object.keys(query).length > 0;
   const now = ctx.app.core.env.now();
-  const waiting = new Set((await openApprovals(ctx)).map(({ run_id }) => run_id));
+  const more = await moreOf(ctx, found.runs);
   const body = html`${pageHead("Runs", "What agents did, one run at a time.", attentionToggle(query))}
 ${filters(query)}
 ${card(
-  { title: filtered ? "Found" : "Newest first", id: "runs", live: true },
-  found.runs.length === 0 ? noRuns(filtered) : runsTable(found.runs, now, waiting),
+  {
+    title: query["attention"] === "1" ? "Needing attention" : filtered ? "Found" : "Newest first",
+    id: "runs",
+    live: true,
+  },
+  found.runs.length === 0 ? noRuns(filtered) : runsTable(found.runs, now, more),
   pager("/console/runs", query, found.next_cursor),
 )}`;
   return { page: { title: "Runs", nav: "runs", body, live: `/console/runs?${new URLSearchParams(query)}` } };
 }
 
-/** `waiting`: the runs with a request that nobody has decided yet. */
-export function runsTable(runs: readonly FoundRun[], now: number, waiting: ReadonlySet<string>): Html {
+/** What a search does not answer, and a reader wants to see beside each run. */
+export interface MoreOfRuns {
+  /** Those with a request that nobody has decided yet. */
+  waiting: ReadonlySet<string>;
+  reasons: ReadonlyMap<string, string>;
+}
+
+export async function moreOf(ctx: Ctx, runs: readonly FoundRun[]): Promise<MoreOfRuns> {
+  const { store } = ctx.app.core;
+  const [open, docs] = await Promise.all([
+    openApprovals(ctx),
+    Promise.all(runs.map(({ run_id }) => store.get("runs", run_id))),
+  ]);
+  const reasons = docs.flatMap((doc) => (doc?.reason ? [[doc.run_id, doc.reason] as const] : []));
+  return { waiting: new Set(open.map(({ run_id }) => run_id)), reasons: new Map(reasons) };
+}
+
+export function runsTable(runs: readonly FoundRun[], now: number, more: MoreOfRuns): Html {
   return table(
     "Runs",
     ["Run", "Actor", "Mode", "Steps", "State", "Opened"],
     runs.map((run) => [
-      runLink(run.run_id),
-      html`${run.actor}${run.tenant === null ? "" : html` <span class="soft">${run.tenant}</span>`}`,
+      html`${runLink(run.run_id)}${more.reasons.has(run.run_id) ? html`<span class="part run-reason">${more.reasons.get(run.run_id)}</span>` : null}`,
+      html`${nameText(run.actor)}${run.tenant === null ? "" : html` <span class="soft">${run.tenant}</span>`}`,
       run.mode === "enforce" ? html`<span class="soft">enforce</span>` : mark("info", run.mode),
       String(run.steps),
-      runState(run, waiting.has(run.run_id)),
+      runState(run, more.waiting.has(run.run_id)),
       ago(run.created_ms, now),
     ]),
+    "runs",
   );
 }
 

@@ -8,9 +8,8 @@ import type { Answer, Ctx } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, pageHead, table } from "../parts/blocks.ts";
 import { effectMark, lifecycleMark, mark } from "../parts/marks.ts";
-import { openApprovals } from "./approval-data.ts";
 import { moveForms } from "./registry.ts";
-import { runsTable } from "./runs.ts";
+import { moreOf, runsTable } from "./runs.ts";
 
 export async function toolPage(ctx: Ctx): Promise<Answer> {
   const tool = ctx.params["tool"]!;
@@ -24,7 +23,7 @@ export async function toolPage(ctx: Ctx): Promise<Answer> {
     .sort((a, b) => compareVersions(b.version, a.version));
   const body = html`${pageHead(html`<code>${tool}</code>`, active === undefined ? "No manifest describes this tool." : describeEffect(active), html`<a class="button" href="/console/impact?tool=${encodeURIComponent(tool)}">Preview a call</a>`)}
 <div class="columns">${active === undefined ? unclassified() : manifestCard(active)}<div>${active === undefined ? nothing : undoCard(active)}${versions.length === 0 ? nothing : versionsCard(ctx, versions, active)}</div></div>
-${card({ title: "Runs that called it", id: "runs", live: true }, found.runs.length === 0 ? empty("No run called it yet") : runsTable(found.runs, ctx.app.core.env.now(), new Set((await openApprovals(ctx)).map(({ run_id }) => run_id))))}`;
+${card({ title: "Runs that called it", id: "runs", live: true }, found.runs.length === 0 ? empty("No run called it yet") : runsTable(found.runs, ctx.app.core.env.now(), await moreOf(ctx, found.runs)))}`;
   return { page: { title: tool, nav: "tools", body, live: `/console/tools/${encodeURIComponent(tool)}` } };
 }
 

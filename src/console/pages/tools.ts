@@ -76,7 +76,7 @@ function toolsTable(
 ): Html {
   return table(
     "Registered tools",
-    ["Tool", "Effect", "Undo", "Permission", "Owner", "Data", "Version", "Calls, 24 h"],
+    ["Tool", "Effect", "Undo", "Permission", "Owner", "Data, blast radius", "Version", "Calls, 24 h"],
     shown.map((manifest) => {
       const versions = all
         .filter(({ tool }) => tool === manifest.tool)
@@ -87,7 +87,7 @@ function toolsTable(
         undoWords(manifest),
         html`<code>${manifest.permission}</code>`,
         manifest.owner ?? html`<span class="soft">nobody</span>`,
-        html`${manifest.risk.data_class ?? ""}${manifest.risk.blast_radius === null ? "" : html` <span class="soft">${manifest.risk.blast_radius}</span>`}`,
+        html`${manifest.risk.data_class ?? ""}${manifest.risk.blast_radius === null ? "" : html` <span class="soft">· ${manifest.risk.blast_radius}</span>`}`,
         html`${lifecycleMark(manifest.lifecycle)} ${manifest.version}${versions.length > 1 ? html` <span class="soft">of ${versions.length}</span>` : null}`,
         (calls.get(manifest.tool) ?? 0).toLocaleString("en"),
       ];

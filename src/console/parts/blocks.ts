@@ -37,8 +37,14 @@ export function facts(rows: readonly (readonly [name: string, value: Part] | nul
 }
 
 /** A table that may be wider than the screen: it scrolls, the page does not. */
-export function table(caption: string, heads: readonly string[], rows: readonly (readonly Part[])[]): Html {
-  return html`<div class="table" tabindex="0" role="region" aria-label="${caption}"><table><caption class="unseen">${caption}</caption>
+/** `kind` is a class, for tables that a phone shows in a shape of their own. */
+export function table(
+  caption: string,
+  heads: readonly string[],
+  rows: readonly (readonly Part[])[],
+  kind = "",
+): Html {
+  return html`<div class="table ${kind}" tabindex="0" role="region" aria-label="${caption}"><table><caption class="unseen">${caption}</caption>
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map((cell, i) => html`<td data-label="${heads[i] ?? ""}"><div>${cell}</div></td>`)}</tr>`)}</tbody></table></div>`;
 }

@@ -1,6 +1,9 @@
 /** Ids and hashes: short enough to read, whole on hover and under the copy button, and drawn for comparing by eye. */
 import { type Html, html } from "../html.ts";
 
+/** As many characters are kept on one line. */
+const SHORT = 24;
+
 export function copyButton(text: string, what: string): Html {
   return html`<button type="button" class="copy js-only" data-copy="${text}" aria-label="Copy ${what}" title="Copy ${what}"></button>`;
 }
@@ -15,7 +18,12 @@ export function idText(id: string, what = "id"): Html {
 }
 
 export function runLink(run_id: string): Html {
-  return html`<a class="id" href="${runPath(run_id)}"><code>${run_id}</code></a>`;
+  return html`<a class="id${run_id.length <= SHORT ? " short" : ""}" href="${runPath(run_id)}"><code>${run_id}</code></a>`;
+}
+
+/** A name that is not broken at its hyphens; a long one has to be. */
+export function nameText(name: string): Html {
+  return name.length <= SHORT ? html`<span class="short">${name}</span>` : html`${name}`;
 }
 
 export const runPath = (run_id: string): string => `/console/runs/${encodeURIComponent(run_id)}`;

@@ -69,7 +69,7 @@ rules:
     when: [{path: $args.to, op: not_matches, value: "@shop\\\\.example$"}]
     action: require_approval
     reason: mail to customers is read by a person first
-  - id: no-friday-deploys
+  - id: interns-stay-on-staging
     match: {tool: "deploy.*", actor: intern-*}
     action: deny
     reason: interns deploy to staging
@@ -137,10 +137,14 @@ export async function tellStory(now: number): Promise<Story> {
     files: { "evidence.key": newKeyPair().private_pem, "compensate.mjs": COMPENSATOR },
   });
   const teller = new Teller(server, env, now);
-  await teller.day();
-  await teller.oldTrouble();
-  const main_run = await teller.mainRun();
-  await teller.waitingRequests();
+  const main_run = "ticket-48213";
+  await teller.tell([
+    ...teller.day(),
+    teller.decided(),
+    teller.oldTrouble(),
+    teller.mainRun(main_run),
+    ...teller.waitingRequests(),
+  ]);
   env.setNow(now);
   await server.app.capture?.drain(5_000);
   return { ...server, env, main_run, close: () => closing(server, env) };
@@ -160,6 +164,12 @@ interface Asked {
   decision: string;
   step?: number;
   reasons?: string[];
+}
+
+/** Something that happens at its time of the day. */
+interface Scene {
+  at: number;
+  play(): Promise<void>;
 }
 
 class Teller {
@@ -238,17 +248,61 @@ class Teller {
     return asked.step;
   }
 
+  /** In the order in which it happened, as a ledger has it. */
+  async tell(scenes: readonly Scene[]): Promise<void> {
+    for (const { at, play } of scenes.toSorted((a, b) => a.at - b.at)) {
+      this.env.setNow(Math.max(at, this.env.now()));
+      await play();
+    }
+  }
+
   /** A quiet night, a busy morning, and an agent that tried something it should not. */
-  async day(): Promise<void> {
+  day(): Scene[] {
+    const scenes: Scene[] = [];
     for (let hour = 0; hour < 24; hour++) {
       const start = this.now - (24 - hour) * HOUR;
       const local = new Date(start).getUTCHours();
       const load = 2 + Math.round(11 * Math.exp(-((local - 14) ** 2) / 26) + this.random() * 3);
       for (let i = 0; i < load; i++) {
-        this.env.setNow(start + Math.floor(((i + this.random()) / load) * 0.93 * HOUR));
-        await this.smallWork(i);
+        const at = start + Math.floor(((i + this.random()) / load) * 0.93 * HOUR);
+        scenes.push({ at, play: () => this.smallWork(i) });
       }
     }
+    return scenes;
+  }
+
+  /** What people decided this morning: one went through and was done, one was turned down. */
+  decided(): Scene {
+    return {
+      at: this.now - 5.2 * HOUR,
+      play: async () => {
+        const key = "support-bot";
+        const paid = await this.open(key, "ticket 48120: broken on arrival", "ticket-48120");
+        const refund = { order_id: "A-16804", amount: 920, currency: "EUR" };
+        await this.ask(key, paid, "payments.refund", refund, "the carrier confirmed the damage");
+        const mail = await this.open(key, "ticket 48131: late delivery", "ticket-48131");
+        const promise = { to: "sam@customer.example", body: "You get it for free." };
+        await this.ask(key, mail, "mail.send", promise, "the customer is angry; promise a gift");
+        this.env.setNow(this.env.now() + 11 * 60_000);
+        await this.decide(paid, "maria.finance", "approve", "checked against the carrier's report");
+        await this.decide(
+          mail,
+          "noor.admin",
+          "deny",
+          "we do not promise gifts; use the late delivery template",
+        );
+        await this.done(key, paid, "payments.refund", refund, "the carrier confirmed the damage", {
+          refund_id: "r-5488",
+        });
+      },
+    };
+  }
+
+  private async decide(run: string, by: string, decision: "approve" | "deny", note: string): Promise<void> {
+    const { body } = await this.server.api(by, "GET", "/v1/approvals");
+    const { id } = body.approvals.find((one: { run_id: string }) => one.run_id === run);
+    const { status } = await this.server.api(by, "POST", `/v1/approvals/${id}/${decision}`, { note });
+    if (status !== 200) throw new Error(`${run}: ${status}`);
   }
 
   private async smallWork(i: number): Promise<void> {
@@ -290,8 +344,11 @@ class Teller {
   }
 
   /** A call of this morning of which nobody knows how it ended. */
-  async oldTrouble(): Promise<void> {
-    this.env.setNow(this.now - 2.4 * HOUR);
+  oldTrouble(): Scene {
+    return { at: this.now - 2.4 * HOUR, play: () => this.unclearRollout() };
+  }
+
+  private async unclearRollout(): Promise<void> {
     const run = await this.open("release-agent", "roll out the search fix", "release-2026-31");
     const asked = await this.ask(
       "release-agent",
@@ -305,13 +362,16 @@ class Teller {
     });
   }
 
-  async mainRun(): Promise<string> {
-    this.env.setNow(this.now - 0.55 * HOUR);
+  mainRun(id: string): Scene {
+    return { at: this.now - 0.55 * HOUR, play: () => this.lostParcel(id) };
+  }
+
+  private async lostParcel(id: string): Promise<void> {
     const key = "support-bot";
     const run = await this.open(
       key,
       "ticket 48213: parcel lost, customer asks for a replacement and an apology",
-      "ticket-48213",
+      id,
     );
     await this.done(key, run, "orders.lookup", { id: "A-14410" }, "find the order", { found: true });
     await this.done(
@@ -370,11 +430,10 @@ class Teller {
       [3],
     );
     await this.ask(key, run, "deploy.migrate", { database: "orders" }, "the order table is slow");
-    return run;
   }
 
-  async waitingRequests(): Promise<void> {
-    const ask = async (
+  waitingRequests(): Scene[] {
+    const ask = (
       minutes: number,
       key: string,
       id: string,
@@ -382,37 +441,38 @@ class Teller {
       tool: string,
       args: object,
       reason: string,
-    ) => {
-      this.env.setNow(this.now - minutes * 60_000);
-      const run = await this.open(key, why, id);
-      await this.ask(key, run, tool, args, reason);
-    };
-    await ask(
-      38,
-      "support-bot",
-      "ticket-48199",
-      "ticket 48199: wrong invoice",
-      "payments.refund",
-      { order_id: "A-17310", amount: 1_840, currency: "EUR", to: "original card" },
-      "charged twice for order A-17310; the payment provider confirms the duplicate",
-    );
-    await ask(
-      21,
-      "support-bot",
-      "ticket-48207",
-      "ticket 48207: warranty",
-      "mail.send",
-      { to: "lin@customer.example", subject: "Your warranty claim", body: "Dear Lin, ..." },
-      "the claim was accepted; the customer waits for the return label",
-    );
-    await ask(
-      9,
-      "release-agent",
-      "release-2026-32",
-      "roll out checkout 2026.32",
-      "payments.refund",
-      { order_id: "A-18022", amount: 760, currency: "EUR" },
-      "refund the orders that the broken checkout double-booked",
-    );
+    ): Scene => ({
+      at: this.now - minutes * 60_000,
+      play: async () => void (await this.ask(key, await this.open(key, why, id), tool, args, reason)),
+    });
+    return [
+      ask(
+        38,
+        "support-bot",
+        "ticket-48199",
+        "ticket 48199: wrong invoice",
+        "payments.refund",
+        { order_id: "A-17310", amount: 1_840, currency: "EUR", to: "original card" },
+        "charged twice for order A-17310; the payment provider confirms the duplicate",
+      ),
+      ask(
+        21,
+        "support-bot",
+        "ticket-48207",
+        "ticket 48207: warranty",
+        "mail.send",
+        { to: "lin@customer.example", subject: "Your warranty claim", body: "Dear Lin, ..." },
+        "the claim was accepted; the customer waits for the return label",
+      ),
+      ask(
+        9,
+        "release-agent",
+        "release-2026-32",
+        "roll out checkout 2026.32",
+        "payments.refund",
+        { order_id: "A-18022", amount: 760, currency: "EUR" },
+        "refund the orders that the broken checkout double-booked",
+      ),
+    ];
   }
 }

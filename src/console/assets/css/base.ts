@@ -43,6 +43,7 @@ td code { overflow-wrap: normal; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr:hover td { background: linear-gradient(var(--sunk), var(--sunk)) no-repeat; }
 .part { display: block; }
+.short { white-space: nowrap; }
 .list li { position: relative; padding-left: 14px; }
 .list li::before { content: ""; position: absolute; left: 2px; top: 0.68em; width: 4px; height: 4px; border-radius: 50%; background: currentColor; opacity: 0.5; }
 .list.residue { color: var(--soft); }

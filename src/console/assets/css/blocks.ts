@@ -39,7 +39,7 @@ export const BLOCKS = `
 .tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 
 .tiles { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 14px; }
-.tile { display: grid; gap: 1px; padding: 14px 18px 15px; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius); box-shadow: var(--shadow); color: inherit; text-decoration: none; }
+.tile { display: grid; align-content: start; gap: 1px; padding: 14px 18px 15px; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius); box-shadow: var(--shadow); color: inherit; text-decoration: none; }
 .tile:hover { border-color: var(--edge); }
 .tile-label { font-size: 12.5px; color: var(--soft); }
 .tile-value { font-size: 27px; line-height: 1.25; font-weight: 600; letter-spacing: -0.025em; font-variant-numeric: tabular-nums; }

@@ -18,6 +18,7 @@ button.danger:hover { background: var(--bad-wash); }
 .copy.done::before { width: 11px; height: 6px; border-width: 0 0 2px 2px; border-radius: 0; box-shadow: none; transform: rotate(-45deg) translate(1px, -1px); }
 
 input, select, textarea { width: 100%; min-height: 34px; padding: 6px 10px; border: 1px solid var(--edge); border-radius: 8px; background: var(--card); }
+input:not([type="checkbox"]), select { height: 36px; }
 textarea { resize: vertical; line-height: 1.55; }
 textarea.mono { font-size: 12.5px; tab-size: 2; }
 ::placeholder { color: var(--soft); opacity: 0.75; }

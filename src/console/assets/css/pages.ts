@@ -12,7 +12,7 @@ export const PAGES = `
 .reason footer { font-size: 12px; color: var(--soft); }
 .approval-grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 14px 26px; }
 .approval-grid section { display: grid; gap: 4px; align-content: start; min-width: 0; overflow-wrap: anywhere; }
-.preview, .sample { padding: 9px 12px; max-height: 220px; border-radius: 8px; background: var(--sunk); border: 1px solid var(--line); font-size: 12.5px; }
+.preview, .sample { white-space: pre-wrap; overflow-wrap: anywhere; padding: 9px 12px; max-height: 220px; border-radius: 8px; background: var(--sunk); border: 1px solid var(--line); font-size: 12.5px; }
 .sample { max-width: 100%; color: var(--ink); }
 .decide { display: grid; grid-template-columns: minmax(120px, 1fr) auto auto; gap: 8px; align-items: center; }
 .decide button { min-width: 96px; }
@@ -22,7 +22,9 @@ export const PAGES = `
 .gone { opacity: 0.55; }
 .gone-note { font-weight: 620; }
 
-.run-columns { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 18px; align-items: start; }
+.run-columns { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); grid-template-rows: auto 1fr; gap: 18px; align-items: start; }
+.run-side { grid-column: 2; grid-row: 1 / span 2; }
+.run-reason { max-width: 46ch; color: var(--soft); font-size: 12.5px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .arcs-frame { overflow-x: auto; padding: 2px 0; }
 .arcs { display: block; overflow: visible; }
 .arcs a { text-decoration: none; }
@@ -49,7 +51,7 @@ export const PAGES = `
 .step-tool { font-weight: 640; font-size: 13.5px; }
 .step-time { margin-left: auto; color: var(--soft); font-size: 12.5px; }
 .step-error { color: var(--bad); font-family: var(--mono); font-size: 12.5px; white-space: pre-wrap; }
-.step-foot { display: flex; flex-wrap: wrap; gap: 2px 16px; color: var(--soft); font-size: 12.5px; }
+.step-foot { display: flex; align-items: center; flex-wrap: wrap; gap: 2px 16px; color: var(--soft); font-size: 12.5px; }
 .plan { display: grid; }
 .plan-step { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 3px 10px; align-items: center; padding: 10px 0; border-top: 1px solid var(--line); }
 .plan-how, .plan-call { grid-column: 2 / -1; color: var(--soft); font-size: 13px; }

@@ -2,6 +2,8 @@
 export const SMALL = `
 @media (max-width: 1080px) {
   .run-columns, .columns, .columns.lean { grid-template-columns: minmax(0, 1fr); }
+  .run-columns { grid-template-rows: none; }
+  .run-side { grid-column: auto; grid-row: auto; }
   .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); }
 }
 @media (max-width: 760px) {
@@ -18,9 +20,11 @@ export const SMALL = `
   .tile { padding: 11px 13px 12px; }
   .tile-value { font-size: 23px; }
   .filters { grid-template-columns: 1fr 1fr; }
-  .filters .wide, .filters .check, .filters button { grid-column: 1 / -1; }
+  .filters .wide, .filters .check { grid-column: 1 / -1; }
+  .filters .wide + button { grid-column: 1 / -1; }
   .filters button { justify-self: stretch; }
   input, select, textarea { font-size: 16px; min-height: 42px; }
+  input:not([type="checkbox"]), select { height: 42px; }
   textarea.mono { font-size: 14px; }
   button, .button { min-height: 42px; }
   .copy { min-height: 28px; width: 28px; }
@@ -45,6 +49,17 @@ export const SMALL = `
   td, td:last-child { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 10px; padding: 3px 0; border: 0; overflow-wrap: anywhere; }
   td::before { content: attr(data-label); color: var(--soft); font-size: 12.5px; }
   td > * { min-width: 0; }
+  .runs tbody tr { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 1px 12px; }
+  .runs td, .runs td:last-child { display: block; padding: 1px 0; }
+  .runs td::before { content: none; }
+  .runs td:nth-child(2) { grid-area: 2 / 1; color: var(--soft); }
+  .runs td:nth-child(3) { grid-area: 3 / 1; }
+  .runs td:nth-child(3):not(:has(.mark)), .runs td:nth-child(4) { display: none; }
+  .runs td:nth-child(5) { grid-area: 1 / 2; text-align: right; }
+  .runs td:nth-child(6) { grid-area: 2 / 2; text-align: right; color: var(--soft); }
+  .run-reason { max-width: 100%; white-space: normal; }
+  .chart .axis { font-size: 20px; }
+  .tile-note { white-space: normal; }
   td:has(> div:empty) { display: none; }
   td code { overflow-wrap: anywhere; }
   .hash { flex-wrap: wrap; white-space: normal; }
