@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { principal, testEngine } from "../../test/support/engine.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { ageUnit, breakGlassUnit, decideUnit } from "./approvals/decide-request.ts";
+import { delegateUnit, revokeUnit } from "./approvals/delegations.ts";
 import { preApproveUnit } from "./approvals/pre-approve.ts";
 import { haltUnit, resumeUnit } from "./halts.ts";
 import { resolveUnit } from "./outcome.ts";
@@ -399,6 +400,19 @@ describe("an approval", () => {
     await expect(decideAs(e, both as never, id, "approve")).rejects.toThrow(
       "you cannot decide your own request",
     );
+  });
+
+  it("is not decided by authority that was taken back while it was being used", async () => {
+    const { e, id } = await pending();
+    const lent = await e.store.transact(
+      delegateUnit(e.core, ann, { to: "dep", tools: "*", reason: "away", expires_ms: e.env.now() + 60_000 }),
+    );
+    await e.store.transact(revokeUnit(e.core, ann, lent.delegation.id));
+    // As it was read before: the unit itself has to look again.
+    const vote = decideUnit(e.core, principal("dep", "auditor"), id, { decision: "approve", note: null }, [
+      lent.delegation,
+    ]);
+    await expect(e.store.transact(vote)).rejects.toMatchObject({ code: "forbidden" });
   });
 
   it("can be forced by an admin, given ahead, and escalates in time", async () => {

@@ -19,6 +19,7 @@ import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
 import { discardUnread } from "./unread-body.ts";
+import { refuseUnreadable } from "./unreadable.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -47,6 +48,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
       string,
       unknown
     >,
+    clientErrorHandler: refuseUnreadable,
     frameworkErrors: (error, _request, reply) => sendError(app, error, reply as FastifyReply),
   });
   server.decorateRequest("principal", null);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { EMPTY_ROOT, leafHash, nodeHash, rootFromProof, TreeBuilder } from "./tree.ts";
 
@@ -14,6 +15,14 @@ const leaves = Array.from({ length: 70 }, (_, i) => leafHash(`leaf ${i}`));
 describe("the tree", () => {
   it("of nothing is the hash of nothing", () => {
     expect(new TreeBuilder().root()).toBe(EMPTY_ROOT);
+  });
+
+  it("keeps leaves and nodes apart by their first byte", () => {
+    const sha = (...parts: (string | Uint8Array)[]) =>
+      parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest();
+    expect(leafHash("a")).toEqual(sha(Buffer.from([0]), "a"));
+    const [a, b] = [leafHash("a"), leafHash("b")];
+    expect(nodeHash(a, b)).toEqual(sha(Buffer.from([1]), a, b));
   });
 
   it("has the root of RFC 6962 at every size, and proofs that lead to it", () => {

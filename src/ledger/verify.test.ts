@@ -131,6 +131,21 @@ describe("verifying a chain", () => {
     expect(bad?.problem).toContain(problem);
   });
 
+  it("finds a record of a run left out, although everything was numbered and linked anew", () => {
+    let prev = "0".repeat(64);
+    const forged = good.toSpliced(3, 1).map((line, seq) => {
+      const next = forge(line, (record) => {
+        record["seq"] = seq;
+        record["prev"] = prev;
+      });
+      prev = (JSON.parse(next) as { hash: string }).hash;
+      return next;
+    });
+    const { bad } = check(forged);
+    expect(bad?.seq).toBe(5);
+    expect(bad?.problem).toContain("missing or moved");
+  });
+
   it("joins stretches that were checked apart, and finds a break at the border", () => {
     const apart = (lines: string[], cut: number) => {
       const right = new ChainVerifier(cut, null);

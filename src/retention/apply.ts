@@ -8,6 +8,7 @@ import type { Core } from "../engine/core.ts";
 import { appendRunRecord } from "../engine/records.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import { leaseNeed } from "../rollback/lease.ts";
 import type { Store, Tx } from "../store/port.ts";
 import type { TableName } from "../store/tables.ts";
 import { ACTIVE_HOLDS, activeHolds, calledInTx, coveringHold } from "./holds.ts";
@@ -107,7 +108,7 @@ async function purgeRun(
       );
       deleteAll(tx, owned);
       tx.delete("runs", run.run_id);
-      tx.delete("leases", run.run_id);
+      tx.delete(...leaseNeed(run.run_id));
       tx.delete("jobs", run.run_id);
       return { record };
     },

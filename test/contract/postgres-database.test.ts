@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/port.ts";
+import { WRITER_SETUP } from "../../src/store/postgres/statements.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
 import { expectWhole } from "./chain.ts";
@@ -157,6 +158,23 @@ describe("what is said", () => {
 });
 
 describe("the database", () => {
+  it.each([
+    ["off", "on"],
+    ["local", "on"],
+    ["remote_apply", "remote_apply"],
+  ])("that is set to commit with %s is told to commit with %s", async (given, used) => {
+    const { url } = await freshDatabase(server);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      await client.query(`SET synchronous_commit = ${given}`);
+      await client.query(WRITER_SETUP);
+      expect((await client.query("SHOW synchronous_commit")).rows).toEqual([{ synchronous_commit: used }]);
+    } finally {
+      await client.end();
+    }
+  });
+
   it("must be UTF-8", async () => {
     await postgresSql(server.url()).run(
       "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'",

@@ -392,6 +392,11 @@ describe("bodies", () => {
       '{"jsonrpc":"1.0"}',
       '{"jsonrpc":"2.0","id":{},"method":"x"}',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}',
+      // These the SDK would drop without an answer.
+      '{"jsonrpc":"2.0","id":1,"method":"ping","extra":1}',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":5}}',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"progressToken":{}}}}',
+      '{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}',
     ]) {
       expect([body, (await send({ headers: { "mcp-session-id": id }, body })).status]).toEqual([body, 400]);
     }

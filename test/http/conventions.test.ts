@@ -1,5 +1,6 @@
 /** What holds on every route: credentials, bodies, errors, ids of requests, and the document that describes it all. */
 import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { listen } from "../../src/http/lifecycle.ts";
@@ -221,6 +222,29 @@ describe("a body", () => {
     });
     expect(twice.statusCode).toBeGreaterThanOrEqual(400);
     expect(twice.statusCode).toBeLessThan(402);
+  });
+
+  it.each([
+    [
+      "a second Authorization header",
+      "authorization: Bearer agent\r\nauthorization: Bearer agent\r\n",
+      400,
+      "more than one",
+    ],
+    ["a length and chunks", "content-length: 2\r\ntransfer-encoding: chunked\r\n", 400, "not valid HTTP"],
+    ["a space before a header's name", " content-length: 2\r\n", 400, "not valid HTTP"],
+    ["headers without end", `x: ${"y".repeat(20_000)}\r\n`, 431, "headers are too large"],
+  ])("with %s is refused in the same shape as any mistake", async (_name, headers, status, message) => {
+    const own = await testServer();
+    const { port } = await listen(own.http, "127.0.0.1", 0);
+    const socket = connect(port, "127.0.0.1").setEncoding("utf8");
+    socket.write(`POST /v1/runs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers}\r\n`);
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    const body = JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4)) as { error: string };
+    expect(Object.keys(body)).toEqual(["error"]);
+    expect(body.error).toContain(message);
   });
 });
 

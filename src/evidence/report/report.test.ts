@@ -407,6 +407,8 @@ describe("text of others", () => {
     );
     expect(visible("漢字 é 😀")).toBe("漢字 é 😀");
     expect(forPlainFont("漢 é € 😀 “x”")).toBe("\\u{6f22} é € \\u{1f600} “x”");
+    // A font has a shape for the soft hyphen, and readers do not see it.
+    expect(forPlainFont("a\u00adb\n")).toBe("a\\u{ad}b\\n");
   });
 
   it("fits a code span whatever it holds", () => {

@@ -4,13 +4,16 @@
  * Answers go to the exchange that asked and nowhere else.
  */
 import type { ServerResponse } from "node:http";
-import type {
-  JSONRPCMessage,
-  MessageExtraInfo,
-  ProtocolError,
-  RequestId,
-  Transport,
-  TransportSendOptions,
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  type ProtocolError,
+  type RequestId,
+  type Transport,
+  type TransportSendOptions,
 } from "@modelcontextprotocol/server";
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { Cancellation } from "../cancellation.ts";
@@ -217,16 +220,24 @@ function writeEvent(response: ServerResponse, message: JSONRPCMessage): void {
   if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
 }
 
-/** A JSON-RPC message, or undefined for anything else. */
+/**
+ * A JSON-RPC message, or undefined for anything else. The SDK drops what does not fit its own schema without a word,
+ * and whoever sent it would wait for ever; so all but the plainest messages are held to that schema here.
+ */
 export function readMessage(value: Json | undefined): JSONRPCMessage | undefined {
   if (!isJsonObject(value) || value["jsonrpc"] !== "2.0") return undefined;
   const { id, method, params, result, error } = value;
   const hasId = typeof id === "string" || (typeof id === "number" && Number.isInteger(id));
+  const message = value as unknown as JSONRPCMessage;
   if (typeof method === "string") {
     if (params !== undefined && !isJsonObject(params)) return undefined;
-    return id === undefined || hasId ? (value as unknown as JSONRPCMessage) : undefined;
+    if (id !== undefined && !hasId) return undefined;
+    const plain =
+      params?.["_meta"] === undefined && Object.keys(value).every((name) => REQUEST_MEMBERS.has(name));
+    return plain || isJSONRPCRequest(message) || isJSONRPCNotification(message) ? message : undefined;
   }
-  return hasId && (isJsonObject(result) || isJsonObject(error))
-    ? (value as unknown as JSONRPCMessage)
-    : undefined;
+  if (!hasId || !(isJsonObject(result) || isJsonObject(error))) return undefined;
+  return isJSONRPCResponse(message) ? message : undefined;
 }
+
+const REQUEST_MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
