@@ -497,7 +497,7 @@ describe("settings", () => {
     await using("admin", async (page, { open }) => {
       await open("/settings");
       await page.getByText("Make a key").click();
-      const form = page.locator('form[action="/console/settings/keys"]');
+      const form = page.locator('form[action="/console/settings/keys#keys"]');
       await form.getByLabel("Name").fill("new-bot");
       await form.getByLabel("agent", { exact: true }).check();
       await form.getByLabel("May request").fill("crm.read, crm.*");

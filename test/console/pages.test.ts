@@ -138,6 +138,21 @@ describe("what the pages tell", () => {
     await context.close();
   });
 
+  it("runs: an agent's endless id and reason leave room for the state", async () => {
+    const run_id = `${"x".repeat(100)}-run`;
+    const reason = "because ".repeat(60);
+    await story.api("support-bot", "POST", "/v1/runs", { run_id, permissions: [], reason });
+    for (const width of [1100, 390]) {
+      const { page, open, context } = await browsing.as("lea.audit", { width });
+      await open(`/runs?q=${run_id}`);
+      const state = await page.locator("tbody tr").getByText("settled").boundingBox();
+      expect(state!.x + state!.width, `at ${width}`).toBeLessThanOrEqual(width);
+      const row = await page.locator("tbody tr").boundingBox();
+      expect(row!.height).toBeLessThan(220);
+      await context.close();
+    }
+  });
+
   it(`a run: steps, dependencies, plan, residue, trail, documents ${verifies("core.console.run-steps", "core.console.run-plan", "core.console.run-trail", "core.console.run-links")}`, async () => {
     const text = await textAt("/runs/ticket-48213");
     for (const part of [

@@ -34,7 +34,7 @@ export async function keysCard(ctx: Ctx, result: Html | null): Promise<Html> {
       "Make a key",
       form(
         ctx,
-        { action: "/console/settings/keys" },
+        { action: "/console/settings/keys#keys" },
         html`<div class="row">${input({ label: "Name", name: "name", required: true, maxlength: 256, hint: "stands on the ledger" })}${roleBoxes([])}</div>`,
         keyFields(null),
         button("Make the key", "primary"),

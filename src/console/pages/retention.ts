@@ -48,7 +48,7 @@ function retentionForms(ctx: Ctx): Html {
     });
   const dry = form(
     ctx,
-    { action: "/console/settings/retention" },
+    { action: "/console/settings/retention#retention" },
     html`<div class="row">${days()}</div>`,
     button("Dry run", "primary", html` name="do" value="dry"`),
   );
@@ -56,7 +56,7 @@ function retentionForms(ctx: Ctx): Html {
   const real = form(
     ctx,
     {
-      action: "/console/settings/retention",
+      action: "/console/settings/retention#retention",
       confirm: "Delete the working data of every run that is due. It cannot be brought back.",
       verb: "Delete",
     },

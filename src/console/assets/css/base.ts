@@ -40,6 +40,8 @@ th { text-align: left; font-size: 12px; font-weight: 560; color: var(--soft); pa
 td { padding: 9px 14px 9px 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 tr:last-child td { border-bottom: 0; }
 td code { overflow-wrap: normal; }
+td .id:not(.short) { min-width: 24ch; max-width: 42ch; }
+td .id:not(.short) code { overflow-wrap: anywhere; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr:hover td { background: linear-gradient(var(--sunk), var(--sunk)) no-repeat; }
 .part { display: block; }

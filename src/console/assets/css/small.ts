@@ -57,7 +57,8 @@ export const SMALL = `
   .runs td:nth-child(3):not(:has(.mark)), .runs td:nth-child(4) { display: none; }
   .runs td:nth-child(5) { grid-area: 1 / 2; text-align: right; }
   .runs td:nth-child(6) { grid-area: 2 / 2; text-align: right; color: var(--soft); }
-  .run-reason { max-width: 100%; white-space: normal; }
+  td .id:not(.short) { min-width: 0; max-width: 100%; }
+  .run-reason { max-width: 100%; white-space: normal; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; }
   .chart .axis { font-size: 20px; }
   .tile-note { white-space: normal; }
   td:has(> div:empty) { display: none; }
