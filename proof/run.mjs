@@ -1,19 +1,20 @@
 /**
- * `node proof/run.mjs fault|sim [options]`: compiles the proof, and what it uses of the sources, to plain
+ * `node proof/run.mjs fault|sim|attack|plant [options]`: compiles the proof, and what it uses of the sources, to plain
  * JavaScript in a folder of its own, and runs it there. Processes that are killed by the thousand must start
  * fast, and a loader that reads TypeScript costs several times what they do.
  */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const PROOFS = ["fault", "sim"];
+/** The folder of each proof. */
+const PROOFS = { fault: "fault", sim: "sim", attack: "attack", plant: "planted" };
 
 const [proof, ...args] = process.argv.slice(2);
-if (!PROOFS.includes(proof)) {
-  console.error(`say which proof to run: ${PROOFS.join(" or ")}`);
+if (!Object.hasOwn(PROOFS, proof ?? "")) {
+  console.error(`say which proof to run: ${Object.keys(PROOFS).join(", ")}`);
   process.exit(1);
 }
 
@@ -29,7 +30,8 @@ const built = spawnSync(process.execPath, [tsc, "-p", join(ROOT, "proof"), "--ou
   stdio: "inherit",
 });
 if (built.status !== 0) process.exit(1);
-writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", version }));
 
-const { main } = await import(pathToFileURL(join(folder, "proof", proof, "main.js")).href);
+const { main } = await import(pathToFileURL(join(folder, "proof", PROOFS[proof], "main.js")).href);
 process.exit(await main(args));

@@ -1,0 +1,122 @@
+/**
+ * Inputs for a process, in batches over many connections. After each batch: the process lives, nothing was a 500
+ * or told of its insides, its event loop did not stand still. What was refused is then sent once more, with
+ * nothing else under way: not a byte of the ledger or of the working data may move.
+ */
+import fc from "fast-check";
+import { type AreaRow, newRow, STALL_MS } from "./row.ts";
+import type { Target } from "./target.ts";
+import type { Reply } from "./wire.ts";
+
+const LANES = 32;
+const BATCH = 512;
+const TRACE = /\n\s+at \S+ \(|node:internal|node_modules|\/src\/\w+\/|TypeError|ReferenceError|RangeError/;
+
+export interface BatchPlan {
+  area: string;
+  target: Target;
+  inputs: fc.Arbitrary<Buffer>;
+  count: number;
+  seed: number;
+  /** Whether the answer means that the input was taken. */
+  accepted?(reply: Reply): boolean;
+}
+
+export async function runBatches(plan: BatchPlan): Promise<AreaRow> {
+  const row = newRow(plan.area);
+  const began = performance.now();
+  await plan.target.stall();
+  for (let batch = 0; row.inputs < plan.count && row.problems.length < 5; batch++) {
+    const seed = plan.seed + batch;
+    const inputs = fc.sample(plan.inputs, { seed, numRuns: Math.min(BATCH, plan.count - row.inputs) });
+    await runBatch(plan, row, inputs, seed);
+  }
+  row.seconds = (performance.now() - began) / 1_000;
+  return row;
+}
+
+async function runBatch(plan: BatchPlan, row: AreaRow, inputs: Buffer[], seed: number): Promise<void> {
+  const { target } = plan;
+  const accepted = plan.accepted ?? (({ status }) => status >= 200 && status < 300);
+  const found = (problem: string, input?: Buffer) =>
+    row.problems.push(
+      `seed ${seed}: ${problem}${input === undefined ? "" : `; sent ${JSON.stringify(input.toString("latin1").slice(0, 600))}`}`,
+    );
+  const replies = await sendAll(target, inputs, found);
+  const refused: Buffer[] = [];
+  replies.forEach((reply, i) => {
+    const problem = replyProblem(reply);
+    if (problem !== undefined) found(problem, inputs[i]);
+    if (accepted(reply)) row.accepted++;
+    else refused.push(inputs[i]!);
+  });
+  row.inputs += inputs.length;
+  await checkUnmoved(plan, row, refused, accepted, found);
+  const { loop_ms, busy_ms } = await target.stall();
+  row.slowest_ms = Math.max(row.slowest_ms, busy_ms);
+  if (busy_ms > STALL_MS)
+    found(
+      `its event loop stood still for ${Math.round(loop_ms)} ms (${Math.round(busy_ms)} ms of its own work)`,
+    );
+  if (!target.isAlive) found("the process ended");
+}
+
+type Found = (problem: string, input?: Buffer) => void;
+
+/** A second time, and alone: what is refused leaves nothing. */
+async function checkUnmoved(
+  { target }: BatchPlan,
+  row: AreaRow,
+  refused: Buffer[],
+  accepted: (reply: Reply) => boolean,
+  found: Found,
+): Promise<void> {
+  await settled(target);
+  const before = target.state();
+  const replies = await sendAll(target, refused, found);
+  row.resent += refused.length;
+  // What another input of the batch made possible meanwhile may now be taken; then this batch says nothing.
+  if (replies.some(accepted)) return;
+  await settled(target);
+  const after = target.state();
+  // A checkpoint begins another journal; then the two cannot be compared.
+  const files = (state: string): string => state.replace(/:\d+/g, "");
+  if (after !== before && files(after) === files(before))
+    found(`${refused.length} refused inputs changed the state: ${before} -> ${after}`);
+}
+
+/** What was begun for an earlier answer, such as moving a journal on, has come to rest. */
+async function settled(target: Target): Promise<void> {
+  for (let last = target.state(), calm = 0; calm < 2; ) {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    const now = target.state();
+    calm = now === last ? calm + 1 : 0;
+    last = now;
+  }
+}
+
+async function sendAll(target: Target, inputs: readonly Buffer[], found: Found): Promise<Reply[]> {
+  const replies: Reply[] = new Array(inputs.length);
+  let next = 0;
+  const lane = async (n: number): Promise<void> => {
+    const wire = target.lane(n);
+    while (next < inputs.length) {
+      const i = next++;
+      replies[i] = await wire.send(inputs[i]!).catch((error: Error) => {
+        found(error.message, inputs[i]);
+        return { status: 0, headers: "", body: "" };
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, (_, n) => lane(n)));
+  return replies;
+}
+
+/** What must never be in an answer, whatever was asked. */
+export function replyProblem({ status, body }: Reply): string | undefined {
+  if (status === 0) return "the connection was closed without an answer";
+  if (status >= 500) return `status ${status}: ${body.slice(0, 200)}`;
+  if (status >= 400 && TRACE.test(body))
+    return `status ${status} tells of its insides: ${body.slice(0, 300)}`;
+  return undefined;
+}

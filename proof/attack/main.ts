@@ -1,0 +1,149 @@
+/**
+ * `npm run attack [-- --inputs n --seed s --area table|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
+ * every attack of the table against a real process, then mutated inputs by the hundred thousand against the
+ * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
+ */
+import { parseArgs } from "node:util";
+import fc from "fast-check";
+import { runBatches } from "./batches.ts";
+import { fuzzMcp } from "./mcp.ts";
+import { PARSERS, type Parser } from "./parsers.ts";
+import { asBytes, bodies, noise, paths } from "./requests.ts";
+import { type AreaRow, isClean, newRow, STALL_MS } from "./row.ts";
+import { PERMISSIONS } from "./samples.ts";
+import { runTable } from "./table.ts";
+import { Target } from "./target.ts";
+
+/** What each area gets of the inputs. */
+const SHARES: Readonly<Record<string, number>> = {
+  http: 0.12,
+  paths: 0.1,
+  mcp: 0.03,
+  json: 0.58,
+  manifests: 0.05,
+  policies: 0.03,
+  configs: 0.03,
+  bundles: 0.06,
+};
+const AREAS = ["table", ...Object.keys(SHARES)];
+
+export async function main(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      inputs: { type: "string", default: "20000" },
+      seed: { type: "string", default: "1" },
+      area: { type: "string", multiple: true, default: AREAS },
+      json: { type: "boolean", default: false },
+    },
+  });
+  if (![values.inputs, values.seed].every((text) => /^\d{1,9}$/.test(text)))
+    return refuse("--inputs and --seed: whole numbers");
+  if (values.area.some((name) => !AREAS.includes(name))) return refuse(`--area: one of ${AREAS.join(", ")}`);
+  const seed = Number(values.seed);
+  const rows: AreaRow[] = [];
+  for (const area of AREAS.filter((name) => values.area.includes(name))) {
+    const count = Math.ceil(Number(values.inputs) * (values.area.length === 1 ? 1 : (SHARES[area] ?? 0)));
+    console.error(
+      `${area}${area === "table" ? "" : `: ${count.toLocaleString("en-US")} inputs, seed ${seed}`}`,
+    );
+    rows.push(await runArea(area, count, seed));
+  }
+  console.log(values.json ? JSON.stringify(rows) : show(rows));
+  return rows.every(isClean) ? 0 : 1;
+}
+
+function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
+  if (area === "table") return runTable();
+  if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
+  if (area === "mcp") return fuzzMcp(count, seed);
+  return fuzzParser(area, count, seed);
+}
+
+async function fuzzHttp(area: "http" | "paths", count: number, seed: number): Promise<AreaRow> {
+  const target = await Target.start("server");
+  try {
+    const body = JSON.stringify({ run_id: "fuzzed", permissions: PERMISSIONS });
+    await target.send(asBytes({ key: "agent", method: "POST", path: "/v1/runs", body }));
+    const path = "/v1/runs/fuzzed/intents";
+    const garbage = noise.map((bytes) => asBytes({ key: "agent", method: "POST", path, body: bytes }));
+    const inputs =
+      area === "paths"
+        ? paths("fuzzed")
+        : fc.oneof({ weight: 9, arbitrary: bodies("fuzzed") }, { weight: 1, arbitrary: garbage });
+    return await runBatches({ area, target, inputs, count, seed });
+  } finally {
+    await target.stop();
+  }
+}
+
+const CHUNK = 1_000;
+
+/** On a finding fast-check looks for the shortest input that shows it. */
+async function fuzzParser(area: string, count: number, seed: number): Promise<AreaRow> {
+  const row = newRow(area);
+  const parser = await PARSERS[area]!();
+  const began = performance.now();
+  try {
+    for (let batch = 0; row.inputs < count && row.problems.length === 0; batch++) {
+      const numRuns = Math.min(CHUNK, count - row.inputs);
+      const found = await checkChunk(parser, row, { seed: seed + batch, numRuns });
+      if (found !== undefined) row.problems.push(`seed ${seed + batch}: ${found}`);
+    }
+  } finally {
+    parser.close?.();
+  }
+  row.seconds = (performance.now() - began) / 1_000;
+  return row;
+}
+
+async function checkChunk(
+  parser: Parser,
+  row: AreaRow,
+  options: { seed: number; numRuns: number },
+): Promise<string | undefined> {
+  const property = fc.asyncProperty(parser.inputs, async (input) => {
+    const start = performance.now();
+    const cpu = process.cpuUsage();
+    if (await parser.attempt(input)) row.accepted++;
+    const took = performance.now() - start;
+    if (took > row.slowest_ms) {
+      const { user, system } = process.cpuUsage(cpu);
+      row.slowest_ms = Math.max(row.slowest_ms, Math.min(took, (user + system) / 1_000));
+      if (row.slowest_ms > STALL_MS) throw new Error(`it took ${Math.round(took)} ms`);
+    }
+    row.inputs++;
+  });
+  const { failed, counterexample, errorInstance } = await fc.check(property, {
+    ...options,
+    endOnFailure: false,
+  });
+  if (!failed) return undefined;
+  return `${(errorInstance as Error)?.stack ?? errorInstance}; the shortest input: ${JSON.stringify(counterexample)}`;
+}
+
+const COLUMNS: readonly [string, (row: AreaRow) => string][] = [
+  ["area", ({ area }) => area],
+  ["inputs", ({ inputs }) => inputs.toLocaleString("en-US")],
+  ["accepted", ({ accepted }) => accepted.toLocaleString("en-US")],
+  ["sent again", ({ resent }) => resent.toLocaleString("en-US")],
+  ["a second", ({ inputs, seconds }) => Math.round(inputs / seconds).toLocaleString("en-US")],
+  ["slowest ms", ({ slowest_ms }) => slowest_ms.toFixed(0)],
+  ["", (row) => (isClean(row) ? "ok" : "FAILED")],
+];
+
+function show(rows: readonly AreaRow[]): string {
+  const cells = [COLUMNS.map(([head]) => head), ...rows.map((row) => COLUMNS.map(([, cell]) => cell(row)))];
+  const widths = COLUMNS.map((_, i) => Math.max(...cells.map((line) => line[i]!.length)));
+  const lines = cells.map((line) =>
+    line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join("  "),
+  );
+  const total = rows.reduce((sum, { inputs }) => sum + inputs, 0).toLocaleString("en-US");
+  const problems = rows.flatMap(({ area, problems }) => problems.map((problem) => `${area}: ${problem}`));
+  return [...lines, `${total} inputs`, ...problems].join("\n");
+}
+
+function refuse(message: string): number {
+  console.error(message);
+  return 1;
+}

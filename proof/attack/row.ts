@@ -1,0 +1,21 @@
+/** What came of one area of the run. */
+export interface AreaRow {
+  area: string;
+  inputs: number;
+  /** How many were accepted: a fuzzer whose inputs are all refused at the door has tried only the door. */
+  accepted: number;
+  /** Refused inputs that were sent a second time to see that nothing changes. */
+  resent: number;
+  seconds: number;
+  /** The longest time that one input, or one turn of the server's event loop, took. */
+  slowest_ms: number;
+  problems: string[];
+}
+
+export const STALL_MS = 250;
+
+export function newRow(area: string): AreaRow {
+  return { area, inputs: 0, accepted: 0, resent: 0, seconds: 0, slowest_ms: 0, problems: [] };
+}
+
+export const isClean = (row: AreaRow): boolean => row.problems.length === 0 && row.inputs > 0;

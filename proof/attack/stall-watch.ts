@@ -1,0 +1,37 @@
+/**
+ * Loaded into the server process before it starts: measures how long its event loop stood still and tells whoever
+ * started it over the process channel. The longest standstill, and how much of it was the process's own work:
+ * on a machine that others use too, a process may wait its turn through no fault of its own.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+export interface Stall {
+  /** The longest delay of the event loop. */
+  loop_ms: number;
+  /** Of the longest gap between two turns, the part in which the process was computing. */
+  busy_ms: number;
+}
+
+const TURN_MS = 20;
+const delay = monitorEventLoopDelay({ resolution: 10 });
+delay.enable();
+
+let busiest = 0;
+let last = performance.now();
+let used = process.cpuUsage();
+setInterval(() => {
+  const now = performance.now();
+  const { user, system } = process.cpuUsage(used);
+  busiest = Math.max(busiest, Math.min(now - last - TURN_MS, (user + system) / 1_000));
+  last = now;
+  used = process.cpuUsage();
+}, TURN_MS).unref();
+
+process.on("message", (message) => {
+  if (message !== "stall?") return;
+  const stall: Stall = { loop_ms: Math.max(0, delay.max / 1e6 - 10), busy_ms: Math.max(0, busiest) };
+  delay.reset();
+  busiest = 0;
+  process.send?.(stall);
+});
+process.channel?.unref();

@@ -1,0 +1,161 @@
+/** A real server or gateway process to attack: its own folder, its own data, one key for each role. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { DEMO_MANIFESTS, DEMO_POLICY } from "./samples.ts";
+import type { Stall } from "./stall-watch.ts";
+import { type Reply, Wire } from "./wire.ts";
+
+const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+// The program as it was compiled with this file; run by vitest it is TypeScript, which a child cannot load.
+const IS_COMPILED = import.meta.url.endsWith(".js");
+const ROLES = ["agent", "auditor", "approver", "operator", "admin"];
+
+export type Kind = "server" | "gateway";
+
+export class Target {
+  readonly url: string;
+  readonly folder: string;
+  private readonly child: ChildProcess;
+  private readonly said: { text: string };
+  private readonly lanes: Wire[] = [];
+
+  private constructor(folder: string, child: ChildProcess, said: { text: string }, url: string) {
+    this.folder = folder;
+    this.child = child;
+    this.said = said;
+    this.url = url;
+  }
+
+  static async start(kind: Kind): Promise<Target> {
+    if (!IS_COMPILED) throw new Error("targets are started by the compiled proof: node proof/run.mjs attack");
+    const folder = mkdtempSync(join(tmpdir(), "svc-attack-"));
+    writeSetup(folder, kind);
+    const child = spawn(
+      process.execPath,
+      ["--import", beside("./stall-watch.js"), beside("../../src/cli/bin.js"), kind, "--port", "0"],
+      {
+        cwd: folder,
+        env: { PATH: process.env["PATH"], HOME: folder, SVC_LOG: "json" },
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+      },
+    );
+    const said = { text: "" };
+    const url = await listening(child, said);
+    return new Target(folder, child, said, url);
+  }
+
+  /** One request on a connection of its own. */
+  async send(bytes: Buffer | string): Promise<Reply> {
+    const wire = new Wire(this.url);
+    try {
+      return await wire.send(bytes);
+    } finally {
+      wire.close();
+    }
+  }
+
+  /** The connection of that number, kept open. */
+  lane(n: number): Wire {
+    this.lanes[n] ??= new Wire(this.url);
+    return this.lanes[n];
+  }
+
+  get isAlive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Everything it has printed. */
+  get printed(): string {
+    return this.said.text;
+  }
+
+  get ledger(): string {
+    return readFileSync(join(this.folder, "data", "ledger.jsonl"), "utf8");
+  }
+
+  /**
+   * What a change of any kind would change: the ledger, and the documents in the journals. Refused credentials are
+   * counted, on purpose, and that count is left out.
+   */
+  state(): string {
+    const data = join(this.folder, "data");
+    return readdirSync(data)
+      .filter((name) => /^(?:ledger|journal-\d+)\.jsonl$/.test(name))
+      .map((name) => {
+        const lines = readFileSync(join(data, name), "utf8").split("\n");
+        const own = lines.filter(
+          (line) => line.startsWith('["') && !line.startsWith('["counters","auth_failures"'),
+        );
+        return `${name}:${name.startsWith("ledger") ? lines.length : own.length}`;
+      })
+      .join(" ");
+  }
+
+  /** How long its event loop stood still since this was last asked. */
+  async stall(): Promise<Stall> {
+    const answer = once(this.child, "message") as Promise<[Stall]>;
+    this.child.send("stall?");
+    return (await answer)[0];
+  }
+
+  async stop(): Promise<number | null> {
+    for (const lane of this.lanes) lane?.close();
+    const ended = once(this.child, "exit") as Promise<[number | null]>;
+    if (this.isAlive) {
+      this.child.kill("SIGTERM");
+      await ended;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+    return this.child.exitCode;
+  }
+}
+
+function listening(child: ChildProcess, said: { text: string }): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const hear = (text: string) => {
+      // Enough to look for leaks in; a run of an hour would otherwise fill the memory.
+      if (said.text.length < 50_000_000) said.text += text;
+      const url = /listening on (http:\/\/[^\s/]+)/.exec(said.text)?.[1];
+      if (url !== undefined) resolve(url);
+    };
+    child.stdout!.setEncoding("utf8").on("data", hear);
+    child.stderr!.setEncoding("utf8").on("data", hear);
+    child.once("exit", (code) => reject(new Error(`it ended with code ${code}: ${said.text}`)));
+  });
+}
+
+function writeSetup(folder: string, kind: Kind): void {
+  const keys = [...ROLES.map((role) => ({ name: role, role })), { name: "agent2", role: "agent" }].map(
+    (entry) => ({
+      ...entry,
+      key_sha256: sha256Hex(entry.name),
+      max_permissions: ["*"],
+      allow_observe: true,
+    }),
+  );
+  mkdirSync(join(folder, "archive"));
+  writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
+  writeFileSync(join(folder, "manifests.yaml"), DEMO_MANIFESTS);
+  writeFileSync(join(folder, "policy.yaml"), DEMO_POLICY);
+  const upstream = {
+    name: "fake",
+    command: process.execPath,
+    args: [join(process.cwd(), "test", "gateway", "support", "fake-upstream.mjs")],
+    timeout: "5s",
+  };
+  const config = {
+    manifests: "manifests.yaml",
+    policy: "policy.yaml",
+    data: "data",
+    archive_root: "archive",
+    console: { mode: "login" },
+    listen: { host: "127.0.0.1", port: 0 },
+    ...(kind === "gateway" ? { auth: { keys: "keys.json" }, upstreams: [upstream] } : { keys: "keys.json" }),
+  };
+  writeFileSync(join(folder, "svc.config.yaml"), JSON.stringify(config));
+}

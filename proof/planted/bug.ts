@@ -1,0 +1,13 @@
+/** One small mistake that somebody could make in the sources, and the tests that must not let it pass. */
+export interface Bug {
+  readonly name: string;
+  /** Relative to the repository. */
+  readonly file: string;
+  /** Stands in the file exactly once. */
+  readonly find: string;
+  readonly replace: string;
+  /** Test files of which at least one must fail. */
+  readonly tests: readonly string[];
+  /** Only the tests whose name matches this, where a file has many that have nothing to do with it. */
+  readonly only?: string;
+}

@@ -1,0 +1,116 @@
+/** Mistakes in what is kept: durability, one chain, recovery, retention. */
+import type { Bug } from "../bug.ts";
+
+export const STORAGE: readonly Bug[] = [
+  {
+    name: "files: the ledger is not synced before the answer",
+    file: "src/store/files/log.ts",
+    find: "if (ledger_size !== this.synced.ledger) work.push(disk.datasync(ledger_fd));",
+    replace: "",
+    tests: ["src/store/files/power.test.ts"],
+  },
+  {
+    name: "files: the journal is not synced before the answer",
+    file: "src/store/files/log.ts",
+    find: "if (journal_size !== this.synced.journal) work.push(disk.datasync(journal_fd));",
+    replace: "",
+    tests: ["src/store/files/power.test.ts"],
+  },
+  {
+    name: "files: a failed sync is taken for a good one",
+    file: "src/store/files/log.ts",
+    find: 'for (const result of results) if (result.status === "rejected") throw result.reason;',
+    replace: "void results;",
+    tests: ["src/store/files/faults.test.ts"],
+  },
+  {
+    name: "files: a failed write is not taken back",
+    file: "src/store/files/log.ts",
+    find: 'if (lines !== "") await writeAll(disk, before.ledger_fd, Buffer.from(lines), null);\n    } catch (error) {\n      await this.cutBack(before);',
+    replace:
+      'if (lines !== "") await writeAll(disk, before.ledger_fd, Buffer.from(lines), null);\n    } catch (error) {',
+    tests: ["src/store/files/faults.test.ts"],
+  },
+  {
+    name: "sqlite: the write-ahead log is not synced before the answer",
+    file: "src/store/sqlite/log.ts",
+    find: "await this.parts.disk.datasync(this.connected().wal_fd);\n    this.syncedAt = performance.now();",
+    replace: "this.syncedAt = performance.now();",
+    tests: ["src/store/sqlite/faults.test.ts"],
+  },
+  {
+    name: "sqlite: records can be deleted",
+    file: "src/store/sqlite/schema.ts",
+    find: "CREATE TRIGGER ledger_loses_no_record BEFORE DELETE ON ledger\n    BEGIN SELECT RAISE(ABORT, 'ledger is append-only'); END;",
+    replace: "",
+    tests: ["test/contract/sqlite.test.ts"],
+    only: "by SQL",
+  },
+  {
+    name: "sqlite: records can be replaced",
+    file: "src/store/sqlite/schema.ts",
+    find: "WHEN EXISTS (SELECT 1 FROM ledger WHERE seq >= NEW.seq)",
+    replace: "WHEN 0",
+    tests: ["test/contract/sqlite.test.ts"],
+    only: "by SQL",
+  },
+  {
+    name: "sqlite: a second record behind the same one is taken",
+    file: "src/store/sqlite/schema.ts",
+    find: "WHEN NEW.prev IS NOT CASE NEW.seq\n      WHEN 0",
+    replace: "WHEN 0 AND NEW.prev IS NOT CASE NEW.seq\n      WHEN 0",
+    tests: ["test/contract/sqlite.test.ts"],
+    only: "damage by",
+  },
+  {
+    name: "postgres: the ledger can be truncated",
+    file: "src/store/postgres/schema.ts",
+    find: "CREATE TRIGGER svc_ledger_truncate BEFORE TRUNCATE ON svc_ledger",
+    replace: "CREATE TRIGGER svc_ledger_truncate BEFORE UPDATE ON svc_ledger",
+    tests: ["test/contract/postgres.test.ts"],
+    only: "by SQL",
+  },
+  {
+    name: "postgres: a session that is set to lose commits stays so",
+    file: "src/store/postgres/statements.ts",
+    find: "WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false);",
+    replace:
+      "WHEN 'remote_apply' THEN 'remote_apply' ELSE current_setting('synchronous_commit') END, false);",
+    tests: ["test/contract/postgres-database.test.ts"],
+  },
+  {
+    name: "a unit that throws leaves its changes behind",
+    file: "src/store/batch.ts",
+    find: "if (before === undefined) this.changes.delete(table, key);",
+    replace: "if (before === undefined) void key;",
+    tests: ["test/contract/memory.test.ts"],
+  },
+  {
+    name: "retention deletes what is held",
+    file: "src/retention/plan.ts",
+    find: "const hold = coveringHold(holds, run, (tool) => tools.includes(tool)) ?? null;",
+    replace: "const hold = holds.length < 0 ? (coveringHold(holds, run, () => true) ?? null) : null;",
+    tests: ["test/http/retention.test.ts", "test/http/retention-rules.test.ts"],
+  },
+  {
+    name: "retention deletes what was held while it was at work",
+    file: "src/retention/apply.ts",
+    find: "if (hold !== undefined) return { kept: `legal hold",
+    replace: "if (hold === null) return { kept: `legal hold",
+    tests: ["src/retention/apply.test.ts"],
+  },
+  {
+    name: "an archive may lie among the service's own files",
+    file: "src/retention/archive.ts",
+    find: "if (inside(path, taken) || inside(taken, path))",
+    replace: "if (path === taken)",
+    tests: ["test/http/retention.test.ts", "test/http/retention-rules.test.ts"],
+  },
+  {
+    name: "an archive follows a link and writes over what is there",
+    file: "src/retention/archive.ts",
+    find: "const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;",
+    replace: "const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;",
+    tests: ["test/http/retention.test.ts", "test/http/retention-rules.test.ts"],
+  },
+];

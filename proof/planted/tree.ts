@@ -1,0 +1,49 @@
+/**
+ * A copy of the repository to plant bugs in. The working tree is never touched: what a run leaves behind after
+ * a kill is a folder of its own, and nothing in it is a repository.
+ */
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Bug } from "./bug.ts";
+
+const LEFT_OUT: ReadonlySet<string> = new Set(["node_modules", ".git", "coverage", ".demo"]);
+
+export class Tree {
+  readonly folder: string;
+
+  constructor(root: string) {
+    this.folder = mkdtempSync(join(tmpdir(), "svc-planted-"));
+    for (const name of readdirSync(root)) {
+      if (!LEFT_OUT.has(name)) cpSync(join(root, name), join(this.folder, name), { recursive: true });
+    }
+    symlinkSync(join(root, "node_modules"), join(this.folder, "node_modules"));
+  }
+
+  /** Does the work while the bug is in the sources. */
+  async with<T>(bug: Bug, work: () => Promise<T>): Promise<T> {
+    const path = join(this.folder, bug.file);
+    const sound = readFileSync(path, "utf8");
+    writeFileSync(path, planted(bug, sound));
+    try {
+      return await work();
+    } finally {
+      writeFileSync(path, sound);
+    }
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** How often the text that the bug replaces is in the source; a bug fits where it is once. */
+export function occurrences({ find }: Bug, source: string): number {
+  return find === "" ? 0 : source.split(find).length - 1;
+}
+
+export function planted(bug: Bug, source: string): string {
+  const count = occurrences(bug, source);
+  if (count !== 1) throw new Error(`${bug.name}: its text is ${count} times in ${bug.file}, not once`);
+  return source.replace(bug.find, () => bug.replace);
+}

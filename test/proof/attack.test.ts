@@ -1,0 +1,76 @@
+/** A small attack run, as anybody would start it: every row of the table, and a few thousand inputs for every area. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ATTACKS } from "../../proof/attack/attacks.ts";
+import { replyProblem } from "../../proof/attack/batches.ts";
+import { COVERED } from "../../proof/attack/covered.ts";
+import { PARSERS } from "../../proof/attack/parsers.ts";
+import { bodies } from "../../proof/attack/requests.ts";
+import { ROOT } from "../support/files.ts";
+
+const run = promisify(execFile);
+
+async function attack(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const script = join(ROOT, "proof", "run.mjs");
+  try {
+    const { stdout, stderr } = await run(process.execPath, [script, "attack", ...args], { cwd: ROOT });
+    return { code: 0, out: stdout, err: stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, out: stdout, err: stderr };
+  }
+}
+
+describe("npm run attack", () => {
+  it("finds nothing in the table nor with a few thousand inputs", { timeout: 300_000 }, async () => {
+    const { code, out, err } = await attack("--inputs", "2500", "--seed", "7", "--json");
+    const rows = JSON.parse(out) as { area: string; inputs: number; accepted: number; problems: string[] }[];
+    for (const row of rows) expect(row.problems, `${row.area}\n${err}`).toEqual([]);
+    expect(rows.map(({ area }) => area)).toEqual(["table", "http", "paths", "mcp", ...Object.keys(PARSERS)]);
+    for (const row of rows) expect(row.inputs, row.area).toBeGreaterThan(50);
+    // One whose inputs were all refused at the door would have tried only the door.
+    for (const { area, accepted } of rows.slice(1)) expect(accepted, area).toBeGreaterThan(0);
+    expect(code).toBe(0);
+  });
+
+  it("refuses areas and numbers that are none", async () => {
+    expect(await attack("--area", "moon")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("--area: one of"),
+    });
+    expect(await attack("--inputs", "many")).toMatchObject({ code: 1 });
+  });
+});
+
+describe("what an attack run relies on", () => {
+  it.each(COVERED.map((row) => [row.name, row] as const))(
+    "%s: the test it names is there",
+    (_name, { file, test }) => {
+      expect(readFileSync(join(ROOT, file), "utf8")).toContain(test);
+    },
+  );
+
+  it("every row of the table sends something and has a name of its own", () => {
+    for (const { name, send } of ATTACKS) expect([name, send.length > 0]).toEqual([name, true]);
+    const names = [...ATTACKS, ...COVERED].map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it("a seed gives the same inputs again", () => {
+    const once = () =>
+      fc.sample(bodies("r"), { seed: 3, numRuns: 50 }).map((bytes) => bytes.toString("latin1"));
+    expect(once()).toEqual(once());
+  });
+
+  it("a 500, a stack trace and a hung-up connection are findings, a refusal is none", () => {
+    const reply = (status: number, body: string) => replyProblem({ status, headers: "", body });
+    expect(reply(500, "{}")).toContain("status 500");
+    expect(reply(400, "x\n    at f (file.js:1:2)")).toContain("insides");
+    expect(reply(0, "")).toContain("closed without an answer");
+    expect(reply(400, '{"error":"no"}')).toBeUndefined();
+  });
+});

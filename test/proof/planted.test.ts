@@ -1,0 +1,27 @@
+/** The list of planted bugs fits the sources as they are; `npm run plant` plants them. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { BUGS } from "../../proof/planted/all.ts";
+import { occurrences, planted } from "../../proof/planted/tree.ts";
+import { ROOT } from "../support/files.ts";
+
+describe("planted bugs", () => {
+  it("are many, and each has a name of its own", () => {
+    expect(BUGS.length).toBeGreaterThanOrEqual(30);
+    expect(new Set(BUGS.map(({ name }) => name)).size).toBe(BUGS.length);
+  });
+
+  it.each(BUGS.map((bug) => [bug.name, bug] as const))("%s: fits", (_name, bug) => {
+    const source = readFileSync(join(ROOT, bug.file), "utf8");
+    expect(occurrences(bug, source), `adapt its text to ${bug.file}`).toBe(1);
+    expect(planted(bug, source)).not.toBe(source);
+    for (const file of bug.tests) expect(existsSync(join(ROOT, file)), file).toBe(true);
+  });
+
+  it("are refused where their text is gone or is there twice", () => {
+    const bug = BUGS[0]!;
+    expect(() => planted(bug, "")).toThrow(`${bug.name}: its text is 0 times`);
+    expect(() => planted(bug, bug.find + bug.find)).toThrow("2 times");
+  });
+});
