@@ -9,7 +9,7 @@ import { append } from "./samples.ts";
 import type { Bench } from "./store.ts";
 import { StoreProcess } from "./worker-client.ts";
 
-const TRIALS = Number(process.env.SVC_TEST_CRASHES ?? 5);
+const TRIALS = Number(process.env.SVC_TEST_CRASHES ?? 4);
 
 export function crashTests(bench: Bench): void {
   describe("after SIGKILL under load", () => {

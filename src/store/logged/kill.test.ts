@@ -8,7 +8,7 @@ import { tempDir } from "../../../test/support/tmp.ts";
 import { openFilesStore } from "../files/store.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 
-const ROUNDS = Number(process.env.SVC_TEST_KILLS ?? 4);
+const ROUNDS = Number(process.env.SVC_TEST_KILLS ?? 3);
 const running: Hammer[] = [];
 
 afterEach(async () => {

@@ -10,7 +10,7 @@ import { openFilesStore } from "../files/store.ts";
 import type { Store } from "../port.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 
-const ROUNDS = Number(process.env.SVC_TEST_POWER_LOSSES ?? 3);
+const ROUNDS = Number(process.env.SVC_TEST_POWER_LOSSES ?? 2);
 const disks: LoopDisk[] = [];
 const stores: Store[] = [];
 
