@@ -14,20 +14,24 @@ interface ToolHold {
   seq: number;
 }
 
+const NONE: readonly ToolHold[] = [];
+
 export class Dependents {
   private readonly byStep = new Map<number, Set<number>>();
   private readonly byTool = new Map<string, { holds: ToolHold[]; known: Set<number> }>();
 
   /** The steps that must go before this one can, oldest first. Every newer step has been visited. */
   blockersOf(step: StepDoc): number[] {
-    const found = new Set(this.byStep.get(step.step));
     const { succeeded_seq } = step;
-    if (succeeded_seq !== null) {
-      // Newest first, so the holds that were accepted after this step succeeded come at the front.
-      for (const { holder, seq } of this.byTool.get(step.tool)?.holds ?? []) {
-        if (seq < succeeded_seq || found.size >= MAX_BLOCKERS) break;
-        found.add(holder);
-      }
+    const direct = this.byStep.get(step.step);
+    const holds = succeeded_seq === null ? NONE : (this.byTool.get(step.tool)?.holds ?? NONE);
+    // Most steps hold nobody up; a long plan must not pay for sets that stay empty.
+    if (direct === undefined && holds.length === 0) return [];
+    const found = new Set(direct);
+    // Newest first, so the holds that were accepted after this step succeeded come at the front.
+    for (const { holder, seq } of holds) {
+      if (seq < succeeded_seq! || found.size >= MAX_BLOCKERS) break;
+      found.add(holder);
     }
     return [...found].sort((a, b) => a - b);
   }
