@@ -71,14 +71,12 @@ async function checkUnmoved(
   accepted: (reply: Reply) => boolean,
   found: Found,
 ): Promise<void> {
-  await settled(target);
-  const before = target.state();
+  const before = await settled(target);
   const replies = await sendAll(target, refused, found);
   row.resent += refused.length;
   // What another input of the batch made possible meanwhile may now be taken; then this batch says nothing.
   if (replies.some(accepted)) return;
-  await settled(target);
-  const after = target.state();
+  const after = await settled(target);
   // A checkpoint begins another journal; then the two cannot be compared.
   const files = (state: string): string => state.replace(/:\d+/g, "");
   if (after !== before && files(after) === files(before))
@@ -86,11 +84,11 @@ async function checkUnmoved(
 }
 
 /** What was begun for an earlier answer, such as moving a journal on, has come to rest. */
-async function settled(target: Target): Promise<void> {
-  for (let last = target.state(), calm = 0; calm < 2; ) {
-    await new Promise((resolve) => setTimeout(resolve, 2));
+async function settled(target: Target): Promise<string> {
+  for (let last = target.state(); ; ) {
+    await new Promise((resolve) => setTimeout(resolve, 3));
     const now = target.state();
-    calm = now === last ? calm + 1 : 0;
+    if (now === last) return now;
     last = now;
   }
 }

@@ -34,4 +34,6 @@ process.on("message", (message) => {
   busiest = 0;
   process.send?.(stall);
 });
+// Whoever started it is gone: nobody would end it.
+process.on("disconnect", () => process.exit(1));
 process.channel?.unref();

@@ -1,7 +1,7 @@
 /** A real server or gateway process to attack: its own folder, its own data, one key for each role. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,10 +21,10 @@ export class Target {
   readonly url: string;
   readonly folder: string;
   private readonly child: ChildProcess;
-  private readonly said: { text: string };
+  private readonly said: Said;
   private readonly lanes: Wire[] = [];
 
-  private constructor(folder: string, child: ChildProcess, said: { text: string }, url: string) {
+  private constructor(folder: string, child: ChildProcess, said: Said, url: string) {
     this.folder = folder;
     this.child = child;
     this.said = said;
@@ -44,7 +44,7 @@ export class Target {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
       },
     );
-    const said = { text: "" };
+    const said = new Said();
     const url = await listening(child, said);
     return new Target(folder, child, said, url);
   }
@@ -84,16 +84,15 @@ export class Target {
    */
   state(): string {
     const data = join(this.folder, "data");
-    return readdirSync(data)
-      .filter((name) => /^(?:ledger|journal-\d+)\.jsonl$/.test(name))
-      .map((name) => {
-        const lines = readFileSync(join(data, name), "utf8").split("\n");
-        const own = lines.filter(
-          (line) => line.startsWith('["') && !line.startsWith('["counters","auth_failures"'),
-        );
-        return `${name}:${name.startsWith("ledger") ? lines.length : own.length}`;
-      })
-      .join(" ");
+    const journals = readdirSync(data).filter((name) => /^journal-\d+\.jsonl$/.test(name));
+    const counts = journals.map((name) => {
+      const lines = readFileSync(join(data, name), "utf8").split("\n");
+      const own = lines.filter(
+        (line) => line.startsWith('["') && !line.startsWith('["counters","auth_failures"'),
+      );
+      return `${name}:${own.length}`;
+    });
+    return [`ledger:${statSync(join(data, "ledger.jsonl")).size}`, ...counts].join(" ");
   }
 
   /** How long its event loop stood still since this was last asked. */
@@ -115,18 +114,37 @@ export class Target {
   }
 }
 
-function listening(child: ChildProcess, said: { text: string }): Promise<string> {
+function listening(child: ChildProcess, said: Said): Promise<string> {
   return new Promise((resolve, reject) => {
+    let known = false;
     const hear = (text: string) => {
-      // Enough to look for leaks in; a run of an hour would otherwise fill the memory.
-      if (said.text.length < 50_000_000) said.text += text;
+      said.add(text);
+      if (known) return;
       const url = /listening on (http:\/\/[^\s/]+)/.exec(said.text)?.[1];
-      if (url !== undefined) resolve(url);
+      if (url === undefined) return;
+      known = true;
+      resolve(url);
     };
     child.stdout!.setEncoding("utf8").on("data", hear);
     child.stderr!.setEncoding("utf8").on("data", hear);
     child.once("exit", (code) => reject(new Error(`it ended with code ${code}: ${said.text}`)));
   });
+}
+
+/** What a process printed, up to what is enough to look for leaks in. */
+class Said {
+  private readonly parts: string[] = [];
+  private chars = 0;
+
+  add(text: string): void {
+    if (this.chars > 50_000_000) return;
+    this.chars += text.length;
+    this.parts.push(text);
+  }
+
+  get text(): string {
+    return this.parts.join("");
+  }
 }
 
 function writeSetup(folder: string, kind: Kind): void {
