@@ -46,20 +46,27 @@ function steps(n: number): StepDoc[] {
   });
 }
 
+const ROUNDS = 10;
+
 export async function run({ rounds }: BenchOptions): Promise<Row[]> {
   const manifests = new Map(set.all.map((manifest) => [set.hashOf(manifest), manifest]));
-  const measure = (all: StepDoc[]) => {
-    const payloads = new Map(all.map(({ step }) => [step, { refs: { "$result.id": step } }]));
+  /** Time of one plan, over `runs` different runs in turn: both sides then work on as many steps, none of them warm. */
+  const measure = (runs: number, length: number) => {
+    const all = Array.from({ length: runs }, () => {
+      const made = steps(length);
+      return { made, payloads: new Map(made.map(({ step }) => [step, { refs: { "$result.id": step } }])) };
+    });
     return () => {
-      const times = 100_000 / all.length;
       // Processor time: planning waits for nothing, and others on the machine are not its doing.
       const start = process.cpuUsage();
-      for (let i = 0; i < times; i++) planRollback({ run_id: "r" }, all, manifests, payloads);
-      return process.cpuUsage(start).user / times;
+      for (let i = 0; i < ROUNDS; i++) {
+        for (const { made, payloads } of all) planRollback({ run_id: "r" }, made, manifests, payloads);
+      }
+      return process.cpuUsage(start).user / (ROUNDS * runs);
     };
   };
-  const small = measure(steps(1_000));
-  const large = measure(steps(10_000));
+  const small = measure(10, 1_000);
+  const large = measure(1, 10_000);
   small();
   large();
   const times = await alternate(rounds, { small, large });

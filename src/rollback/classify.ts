@@ -21,7 +21,7 @@ export interface Undo {
   args: Json;
   idempotency_key: string;
   needs_approval: boolean;
-  residue: string[];
+  residue: readonly string[];
   kind: "inverse" | "compensation";
   read_back: ReadBackSpec | null;
 }
@@ -65,7 +65,7 @@ function undoOf(step: StepDoc, manifest: Manifest, refs: PayloadDoc["refs"]): Un
     args,
     idempotency_key: step.handle,
     needs_approval: compensation.requires_approval,
-    residue: [...compensation.residue],
+    residue: compensation.residue,
     kind: compensation.kind,
     read_back:
       verification === null

@@ -23,7 +23,7 @@ export interface CompensateAction {
   args: Json;
   idempotency_key: string;
   needs_approval: boolean;
-  residue: string[];
+  residue: readonly string[];
   compensation_kind: "inverse" | "compensation";
   /** Whether the undo will be read back. */
   verified: boolean;
@@ -70,7 +70,8 @@ export function planRollback(
 ): RollbackPlan {
   const dependents = new Dependents();
   const actions: PlanAction[] = [];
-  for (const step of steps.toReversed()) {
+  for (let i = steps.length - 1; i >= 0; i--) {
+    const step = steps[i]!;
     const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
     const standing = classify(step, manifest, payloads.get(step.step));
     if (standing === null) continue;
