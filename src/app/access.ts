@@ -14,10 +14,12 @@ export function requireRole(principal: Principal, role: Role): void {
   if (!hasRole(principal, role)) throw forbidden(ROLE_MESSAGES[role]);
 }
 
-/** The unchanging facts of a run, or undefined where there is none. */
-export async function runFacts(app: App, run_id: string): Promise<RunFacts | undefined> {
-  const known = app.runFacts.get(run_id);
-  if (known !== undefined) return known;
+/** The unchanging facts of a run, or undefined where there is none. At once for a run that is known. */
+export function runFacts(app: App, run_id: string): RunFacts | Promise<RunFacts | undefined> {
+  return app.runFacts.get(run_id) ?? lookUp(app, run_id);
+}
+
+async function lookUp(app: App, run_id: string): Promise<RunFacts | undefined> {
   const run = await app.core.store.get("runs", run_id);
   if (run === undefined) return undefined;
   const { principal, actor, tenant, environment, salt } = run;
@@ -26,11 +28,17 @@ export async function runFacts(app: App, run_id: string): Promise<RunFacts | und
   return facts;
 }
 
-/** Hides other agents' runs from a principal that may read only its own. Needs no I/O for a known run. */
-export async function hideForeignRun(app: App, principal: Principal, run_id: string): Promise<void> {
-  if (hasRole(principal, "auditor")) return;
-  const facts = await runFacts(app, run_id);
-  if (facts === undefined || facts.principal !== principal.id) throw unknownRun(run_id);
+/** Hides other agents' runs from a principal that may read only its own; at once for a run that is known. */
+export function hideForeignRun(app: App, principal: Principal, run_id: string): Promise<void> | undefined {
+  if (hasRole(principal, "auditor")) return undefined;
+  const known = runFacts(app, run_id);
+  if (known instanceof Promise) return known.then((facts) => assertOwn(facts, principal, run_id));
+  assertOwn(known, principal, run_id);
+  return undefined;
+}
+
+function assertOwn(facts: RunFacts | undefined, principal: Principal, run_id: string): void {
+  if (facts?.principal !== principal.id) throw unknownRun(run_id);
 }
 
 /** The run as it is stored now, for reading. */

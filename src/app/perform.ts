@@ -17,21 +17,29 @@ export interface RawInput {
 }
 
 export async function perform(op: Operation, call: Call, raw: RawInput): Promise<unknown> {
-  const run_id = op.path.startsWith("/v1/runs/{id}") ? runId.safeParse(raw.params["id"]).data : undefined;
-  if (run_id !== undefined) await hideForeignRun(call.app, call.principal, run_id);
+  const params = op.params?.safeParse(raw.params);
+  const run_id = op.path.startsWith("/v1/runs/{id}") ? runIdOf(params, raw) : undefined;
+  if (run_id !== undefined) {
+    const looking = hideForeignRun(call.app, call.principal, run_id);
+    if (looking !== undefined) await looking;
+  }
   const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(call.principal, op.role);
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
   const why = op.feature?.(call.app) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
-  const params = read(op.params, raw.params, "");
-  const query = read(op.query, raw.query, "");
-  const body = read(op.body, raw.body === undefined ? {} : raw.body, "body");
-  return op.run(call, { params, query, body });
+  return op.run(call, {
+    params: dataOf(params, ""),
+    query: dataOf(op.query?.safeParse(raw.query), ""),
+    body: dataOf(op.body?.safeParse(raw.body === undefined ? {} : raw.body), "body"),
+  });
 }
 
-function read(schema: z.ZodType | undefined, value: unknown, root: string): unknown {
-  if (schema === undefined) return undefined;
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+/** Another parameter may be wrong; whether there is such a run is said first. */
+function runIdOf(params: z.ZodSafeParseResult<unknown> | undefined, raw: RawInput): string | undefined {
+  return params?.success ? (params.data as { id: string }).id : runId.safeParse(raw.params["id"]).data;
+}
+
+function dataOf(parsed: z.ZodSafeParseResult<unknown> | undefined, root: string): unknown {
+  if (parsed === undefined || parsed.success) return parsed?.data;
   throw new SvcError("invalid", describeIssues(parsed.error, root));
 }

@@ -6,7 +6,7 @@ import type { Env } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import type { KeyFile } from "./key-file.ts";
-import type { KeyRefusal } from "./keys.ts";
+import type { FoundKey, KeyRefusal } from "./keys.ts";
 import { looksLikeToken, type OidcVerifier } from "./oidc.ts";
 
 /** Why somebody was not let in; `token` is any token that proves nothing. */
@@ -45,20 +45,27 @@ export class Authenticator {
     return (await this.identify(authorization)).principal;
   }
 
+  /** The holder of an API key, at once; undefined for whatever else is sent, which `authenticate` judges. */
+  keyHolder(authorization: string | undefined): Principal | undefined {
+    const token = tokenIn(authorization);
+    const found = token === undefined ? undefined : this.findKey(token);
+    return found === undefined || typeof found === "string" ? undefined : found.principal;
+  }
+
   /** The same, with what a long-lived connection needs to see whether its credential still counts. */
   async identify(authorization: string | undefined): Promise<Authenticated> {
     if (authorization === undefined || authorization === "") {
       throw this.refuse("missing", "missing credential: send Authorization: Bearer <API key or OIDC token>");
     }
-    const match = authorization.length <= MAX_CHARS ? BEARER.exec(authorization) : null;
-    if (match === null) throw this.refuse("malformed");
-    return this.authenticateToken(match[1]!);
+    const token = tokenIn(authorization);
+    if (token === undefined) throw this.refuse("malformed");
+    return this.authenticateToken(token);
   }
 
   /** The same for a bare credential, as it is pasted into the console's login form. */
   async authenticateToken(token: string): Promise<Authenticated> {
-    const { env, keys, oidc } = this.options;
-    const found = keys?.ring.find(token, env.now()) ?? "unknown";
+    const { oidc } = this.options;
+    const found = this.findKey(token);
     if (typeof found !== "string") {
       const { principal, expires_ms, key_sha256 } = found;
       return { principal, kind: "key", expires_ms, key_sha256 };
@@ -89,9 +96,18 @@ export class Authenticator {
     return (await this.options.keys?.reload()) ?? 0;
   }
 
+  private findKey(token: string): FoundKey | KeyRefusal {
+    return this.options.keys?.ring.find(token, this.options.env.now()) ?? "unknown";
+  }
+
   /** All reasons are told alike: an outsider does not learn whether a key exists. */
   private refuse(failure: AuthFailure, message = "invalid credential"): SvcError {
     this.options.failed?.(failure);
     return new SvcError("unauthenticated", message);
   }
+}
+
+function tokenIn(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || authorization.length > MAX_CHARS) return undefined;
+  return BEARER.exec(authorization)?.[1];
 }

@@ -5,6 +5,7 @@ import type { App } from "../app/app.ts";
 import { type Call, Content, type Operation } from "../app/operation.ts";
 import { OPERATIONS } from "../app/operations/index.ts";
 import { perform } from "../app/perform.ts";
+import type { Principal } from "../model/roles.ts";
 import type { HttpParts } from "./parts.ts";
 
 export function operationRoutes(server: FastifyInstance, { app, authenticate }: HttpParts): void {
@@ -14,12 +15,28 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
       url: op.path.replaceAll(/\{(\w+)\}/g, ":$1"),
       exposeHeadRoute: false,
       // Before the body is read: a stranger's megabyte is not parsed.
-      onRequest: async (request) => {
-        request.principal = await authenticate(request.headers.authorization);
+      onRequest(request, _reply, done) {
+        const found = authenticate(request.headers.authorization);
+        if (found instanceof Promise) void letIn(request, found, done);
+        else {
+          request.principal = found;
+          done();
+        }
       },
       handler: (request, reply) => answer(app, op, request, reply),
     });
   }
+}
+
+function letIn(
+  request: FastifyRequest,
+  found: Promise<Principal>,
+  done: (error?: Error) => void,
+): Promise<void> {
+  return found.then((principal) => {
+    request.principal = principal;
+    done();
+  }, done);
 }
 
 async function answer(

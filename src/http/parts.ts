@@ -15,8 +15,8 @@ export interface Answered {
   request_id: string;
 }
 
-/** Turns a credential into a principal, or throws `unauthenticated`. */
-export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
+/** Turns a credential into a principal, at once where it can, or rejects with `unauthenticated`. */
+export type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
 
 export interface HttpParts {
   app: App;

@@ -57,8 +57,10 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     reply.header("x-request-id", request.id);
     done(ambiguousHeaders(request));
   });
-  server.addHook("onSend", async (request) => {
-    await discardUnread(request.raw);
+  server.addHook("onSend", (request, _reply, payload, done) => {
+    const discarding = discardUnread(request.raw);
+    if (discarding === undefined) done(null, payload);
+    else void discarding.then(() => done(null, payload));
   });
   if (answered !== undefined) {
     server.addHook("onResponse", (request, reply, done) => {

@@ -16,7 +16,7 @@ export async function startServer(service: Service): Promise<Listening> {
   const requestLog = settings.log.requests ? createRequestLog({ redact: redactSecrets }) : null;
   const server = createHttpServer({
     app: service,
-    authenticate: (header) => auth.authenticate(header),
+    authenticate: (header) => auth.keyHolder(header) ?? auth.authenticate(header),
     named: (name) => auth.named(name),
     metrics,
     answered(request: Answered) {

@@ -1,31 +1,41 @@
-/** A map that forgets what was used longest ago. */
+/**
+ * A map that forgets what was not used for long. It keeps two generations: what is looked up moves to the young
+ * one, and when that is full the old one is dropped and the young one takes its place. Looking up what is young,
+ * the common case, changes nothing.
+ */
 export class Lru<K, V> {
-  private readonly entries = new Map<K, V>();
-  private readonly capacity: number;
+  private young = new Map<K, V>();
+  private old = new Map<K, V>();
+  private readonly half: number;
 
+  /** Holds `capacity` entries at most, and at least half as many of those used last. */
   constructor(capacity: number) {
-    this.capacity = capacity;
+    this.half = Math.max(1, Math.floor(capacity / 2));
   }
 
   get(key: K): V | undefined {
-    const value = this.entries.get(key);
-    if (value === undefined) return undefined;
-    this.entries.delete(key);
-    this.entries.set(key, value);
-    return value;
+    const value = this.young.get(key);
+    if (value !== undefined) return value;
+    const aging = this.old.get(key);
+    if (aging !== undefined) this.set(key, aging);
+    return aging;
   }
 
   set(key: K, value: V): void {
-    this.entries.delete(key);
-    this.entries.set(key, value);
-    if (this.entries.size > this.capacity) this.entries.delete(this.entries.keys().next().value as K);
+    if (this.young.size >= this.half && !this.young.has(key)) {
+      this.old = this.young;
+      this.young = new Map();
+    }
+    this.young.set(key, value);
   }
 
   delete(key: K): void {
-    this.entries.delete(key);
+    this.young.delete(key);
+    this.old.delete(key);
   }
 
   clear(): void {
-    this.entries.clear();
+    this.young.clear();
+    this.old.clear();
   }
 }

@@ -54,7 +54,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
   const requestLog = settings.log.requests ? createRequestLog({ redact: redactSecrets }) : null;
   const server = createHttpServer({
     app: service,
-    authenticate: (header) => auth.authenticate(header),
+    authenticate: (header) => auth.keyHolder(header) ?? auth.authenticate(header),
     named: (name) => auth.named(name),
     metrics,
     readiness: async () => gateway.readiness(),

@@ -13,22 +13,31 @@ const CLOSING = new Set([" ", "\t", '"', "'", "`", "]", "\\"]);
 const ACCOUNT = /:\d{12}:$/;
 
 /** Walks from separator to separator and looks at the name before each, which costs less than to look for names. */
-export function findAssignments(text: string): Hit[] {
-  const hits: Hit[] = [];
-  const known = new Map<string, SecretName | undefined>();
-  const nameOf = (source: string): SecretName | undefined => {
-    if (!known.has(source)) known.set(source, secretName(source));
-    return known.get(source);
-  };
-  for (let at = 0; at < text.length && hits.length < MOST_HITS; at++) {
+export function findAssignments(text: string, hits: Hit[]): void {
+  const names = new Names();
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
     const length = separatorAt(text, at);
     if (length === 0) continue;
-    const hit = assignedAt(text, at, at + length, nameOf);
-    if (hit !== undefined) hits.push(hit);
+    const hit = assignedAt(text, at, at + length, names);
     at = Math.max(at + length, hit?.end ?? 0) - 1;
+    if (hit === undefined) continue;
+    hits.push(hit);
+    if (++count < MOST_HITS) continue;
+    hits.push({ kind: hit.kind, start: 0, end: text.length });
+    return;
   }
-  if (hits.length === MOST_HITS) hits.push({ kind: hits[0]!.kind, start: 0, end: text.length });
-  return hits;
+}
+
+/** What a text's names mean, each looked up once: generated text repeats a few of them thousands of times. */
+class Names {
+  private known: Map<string, SecretName | undefined> | undefined;
+
+  meaning(source: string): SecretName | undefined {
+    this.known ??= new Map();
+    if (!this.known.has(source)) this.known.set(source, secretName(source));
+    return this.known.get(source);
+  }
 }
 
 /** How long the separator at this place is: `=`, `:`, `:=`, `=>`, ` is `, ` is: `; 0 when there is none. */
@@ -44,16 +53,11 @@ function separatorAt(text: string, at: number): number {
   return next === 0x20 ? 4 : next === 0x3a && text.charCodeAt(at + 4) === 0x20 ? 5 : 0;
 }
 
-function assignedAt(
-  text: string,
-  separator: number,
-  after: number,
-  nameOf: (source: string) => SecretName | undefined,
-): Hit | undefined {
+function assignedAt(text: string, separator: number, after: number, names: Names): Hit | undefined {
   const [from, to] = nameBefore(text, separator);
   if (to - from < 3) return undefined;
   const source = text.slice(from, to);
-  const name = nameOf(source);
+  const name = names.meaning(source);
   // `arn:aws:secretsmanager:<region>:<account>:secret:<name>` says where a secret is kept.
   if (name === undefined || ACCOUNT.test(text.slice(Math.max(0, from - 14), from))) return undefined;
   VALUE.lastIndex = after;

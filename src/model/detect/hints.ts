@@ -30,14 +30,19 @@ export class HintTable {
     }
   }
 
-  present(text: string): ReadonlySet<string> {
-    const found = new Set<string>();
-    for (const hint of this.single) if (text.includes(hint)) found.add(hint);
+  /** Undefined when there is none of them, as in most texts. */
+  present(text: string): ReadonlySet<string> | undefined {
+    let found: Set<string> | undefined;
+    const add = (hint: string) => {
+      found ??= new Set();
+      found.add(hint);
+    };
+    for (const hint of this.single) if (text.includes(hint)) add(hint);
     for (let i = 0; i + 1 < text.length; i++) {
       if (this.pairs[pairAt(text, i)] === 0) continue;
       let node: Node | undefined = this.root;
       for (let j = i; node !== undefined; j++) {
-        if (node.hint !== null) found.add(node.hint);
+        if (node.hint !== null) add(node.hint);
         node = node.next.get(text.charCodeAt(j));
       }
     }

@@ -15,9 +15,11 @@ export function findSecrets(text: string, key?: string): Hit[] {
   const hits: Hit[] = [];
   if (text.length >= SHORTEST) {
     const present = HINTS.present(text);
-    for (const [hints, find] of FINDERS) if (hints.some((hint) => present.has(hint))) find(text, hits);
-    if (hits.some((hit) => hit.kind === "aws_access_key_id")) findAwsSecrets(text, hits);
-    hits.push(...findAssignments(text));
+    if (present !== undefined) {
+      for (const [hints, find] of FINDERS) if (hints.some((hint) => present.has(hint))) find(text, hits);
+      if (hits.some((hit) => hit.kind === "aws_access_key_id")) findAwsSecrets(text, hits);
+    }
+    findAssignments(text, hits);
   }
   if (key !== undefined && !hits.some((hit) => hit.start === 0 && hit.end === text.length)) {
     hits.push(...findKeyed(text, key));
