@@ -1,7 +1,8 @@
 /**
- * Group commit: units that arrive while a batch is being made durable form the next batch. There is no
- * timer and no added wait when idle. A batch that does not finish in time is answered `unavailable`,
- * and until it does finish nothing new is let in, so that a hung disk never holds callers.
+ * Group commit: units that arrive while a batch is under way form the next batch. There is no timer and no added
+ * wait when idle. The next batch is run and written while the one before it is being synced, and nobody is answered
+ * before both are durable. A batch that does not finish in time is answered `unavailable`, and until it does finish
+ * nothing new is let in, so that a hung disk never holds callers.
  */
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -10,11 +11,17 @@ import type { Unit } from "./port.ts";
 
 const MAX_BATCH = 512;
 
+/** A batch that others see and that is not yet known to be durable. */
+export interface Written {
+  /** Rejects if the batch, or one before it, was lost. */
+  readonly durable: Promise<void>;
+}
+
 /**
- * Runs every unit of the batch and makes the result durable, or throws and leaves nothing. At `until`
- * (a time of performance.now) nobody waits for it any more.
+ * Runs every unit of the batch and writes the result, or throws and leaves nothing. What is still to be synced is
+ * answered; what is durable already is not. At `until` (a time of performance.now) nobody waits for it any more.
  */
-export type CommitBatch = (batch: readonly Pending[], until: number) => Promise<void>;
+export type CommitBatch = (batch: readonly Pending[], until: number) => Promise<Written | undefined>;
 
 interface Waiting extends Pending {
   readonly since: number;
@@ -25,7 +32,10 @@ interface Waiting extends Pending {
 export class GroupCommit {
   private queue: Waiting[] = [];
   private running: Promise<void> | undefined;
-  private overdue = false;
+  /** Ends when the batch that was written last is durable or lost; it never rejects. */
+  private finishing: Promise<void> = Promise.resolve();
+  /** Batches that callers were told not to wait for. */
+  private overdue = 0;
   private closed = false;
   private readonly commit: CommitBatch;
   private readonly deadline_ms: number;
@@ -37,7 +47,7 @@ export class GroupCommit {
 
   submit<T>(unit: Unit<T>): Promise<T> {
     if (this.closed) return Promise.reject(new SvcError("unavailable", "the store is closed"));
-    if (this.overdue) return Promise.reject(slow());
+    if (this.overdue > 0) return Promise.reject(slow());
     return new Promise<T>((resolve, reject) => {
       this.queue.push({
         unit,
@@ -57,40 +67,71 @@ export class GroupCommit {
 
   async close(): Promise<void> {
     this.closed = true;
-    if (!this.overdue) await this.running;
+    if (this.overdue > 0) return;
+    await this.running;
+    await this.finishing;
   }
 
   private async drain(): Promise<void> {
     // Everything that is read in this turn of the event loop joins the first batch; nothing is waited for.
     await new Promise(setImmediate);
     while (this.queue.length > 0) {
-      const batch = this.queue.splice(0, MAX_BATCH);
-      await this.runBatch(batch);
+      const earlier = this.finishing;
+      const { finished } = await this.begin(this.queue.splice(0, MAX_BATCH));
+      this.finishing = finished;
+      // One batch is synced while one is written; more would only make them smaller.
+      await earlier;
     }
     this.running = undefined;
   }
 
-  private async runBatch(batch: Waiting[]): Promise<void> {
+  /** Resolves once the batch is written, or has failed; `finished` ends when its units were answered. */
+  private async begin(batch: Waiting[]): Promise<{ finished: Promise<void> }> {
+    const { until, end } = this.watch(batch);
+    try {
+      const written = await this.commit(batch, until);
+      return { finished: this.finish(batch, written, end) };
+    } catch (error) {
+      refuse(batch, error);
+      end();
+      return { finished: Promise.resolve() };
+    }
+  }
+
+  private async finish(batch: Waiting[], written: Written | undefined, end: () => void): Promise<void> {
+    try {
+      if (written !== undefined) await written.durable;
+      for (const waiting of batch) settle(waiting);
+    } catch (error) {
+      refuse(batch, error);
+    } finally {
+      end();
+    }
+  }
+
+  private watch(batch: readonly Waiting[]): { until: number; end: () => void } {
     // Counted from when the oldest unit came: time spent behind a slow batch is time waited, too.
     const until = batch[0]!.since + this.deadline_ms;
+    let is_late = false;
     const timer = setTimeout(
       () => {
-        this.overdue = true;
+        is_late = true;
+        this.overdue++;
         for (const waiting of batch.concat(this.queue.splice(0))) waiting.reject(slow());
       },
       Math.max(0, until - performance.now()),
     );
-    try {
-      await this.commit(batch, until);
-      for (const waiting of batch) settle(waiting);
-    } catch (error) {
-      const failure = error instanceof SvcError ? error : unavailable(error);
-      for (const waiting of batch) waiting.reject(failure);
-    } finally {
+    const end = () => {
       clearTimeout(timer);
-      this.overdue = false;
-    }
+      if (is_late) this.overdue--;
+    };
+    return { until, end };
   }
+}
+
+function refuse(batch: readonly Waiting[], error: unknown): void {
+  const failure = error instanceof SvcError ? error : unavailable(error);
+  for (const waiting of batch) waiting.reject(failure);
 }
 
 function settle(waiting: Waiting): void {

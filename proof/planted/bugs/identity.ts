@@ -19,8 +19,8 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "an agent sees another's run",
     file: "src/app/access.ts",
-    find: "if (facts === undefined || facts.principal !== principal.id) throw unknownRun(run_id);",
-    replace: "if (facts === undefined) throw unknownRun(run_id);",
+    find: "if (facts?.principal !== principal.id) throw unknownRun(run_id);",
+    replace: "if (facts === undefined) throw unknownRun(principal.id + run_id);",
     tests: ["test/http/role-matrix.test.ts"],
   },
   {

@@ -1,6 +1,6 @@
 /** Every call to the disk fails once, in every way: nothing is acknowledged that is not there, and it heals. */
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
@@ -15,6 +15,13 @@ const bounds = { changes: 12, records: 100, bytes: 1_000_000 };
 function open(folder: string, disk = faultyDisk()): Promise<Store> {
   return openFilesStore(folder, () => {}, { disk, bounds, helper: inlineHelper(() => filesJobs(folder)) });
 }
+
+/** What became of it: `acked`, or the code of its refusal. */
+const told = (doing: Promise<unknown>): Promise<string> =>
+  doing.then(
+    () => "acked",
+    (error: SvcError) => error.code,
+  );
 
 interface Outcome {
   acked: string[];
@@ -160,6 +167,82 @@ describe("a sync that fails", () => {
     await work(store, "d");
     for (const handle of [store, other]) {
       expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "b", "c", "d"]);
+      await handle.close();
+    }
+  });
+
+  it("takes back what was run and written behind it meanwhile, and answers neither", async () => {
+    const folder = join(tempDir(), "data");
+    const { disk, failAfter } = failing();
+    const store = await open(folder, disk);
+    const other = await open(folder);
+    await work(store, "a");
+    let behind: Promise<unknown> | undefined;
+    failAfter(async () => {
+      behind = told(work(store, "c"));
+      await vi.waitFor(async () => expect(await other.get("meta", "last/c")).toEqual([2]));
+    });
+    expect(await told(work(store, "b"))).toBe("unavailable");
+    expect(await behind).toBe("unavailable");
+    expect((await other.head()).records).toBe(1);
+    await work(store, "d");
+    for (const handle of [store, other]) {
+      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "d"]);
+      await handle.close();
+    }
+  });
+
+  it("takes back what was written behind somebody else's batch, and leaves that one", async () => {
+    const folder = join(tempDir(), "data");
+    const { disk, failAfter } = failing();
+    const store = await open(folder, disk);
+    const other = await open(folder);
+    await work(store, "a");
+    let behind: Promise<unknown> | undefined;
+    failAfter(async () => {
+      await work(other, "others");
+      behind = told(work(store, "c"));
+      await vi.waitFor(async () => expect(await other.get("meta", "last/c")).toEqual([3]));
+    });
+    expect(await told(work(store, "b"))).toBe("unavailable");
+    expect(await behind).toBe("unavailable");
+    await work(store, "d");
+    for (const handle of [store, other]) {
+      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "b", "others", "d"]);
+      await handle.close();
+    }
+  });
+});
+
+describe("a sync that takes long", () => {
+  it("lets the next batch be written, and answers both in their order", async () => {
+    const folder = join(tempDir(), "data");
+    const disk = faultyDisk();
+    const { datasync } = disk;
+    let hold: Promise<void> | undefined;
+    disk.datasync = async (fd) => {
+      await hold;
+      return datasync(fd);
+    };
+    const store = await open(folder, disk);
+    const other = await open(folder);
+    await work(store, "a");
+    let release: (() => void) | undefined;
+    hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    const answered: string[] = [];
+    const first = work(store, "b").then(() => answered.push("b"));
+    await vi.waitFor(async () => expect(await other.get("meta", "last/b")).toEqual([1]));
+    const second = work(store, "c").then(() => answered.push("c"));
+    await vi.waitFor(async () => expect(await other.get("meta", "last/c")).toEqual([2]));
+    expect(answered).toEqual([]);
+    hold = undefined;
+    release!();
+    await Promise.all([first, second]);
+    expect(answered).toEqual(["b", "c"]);
+    for (const handle of [store, other]) {
+      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "b", "c"]);
       await handle.close();
     }
   });

@@ -48,7 +48,8 @@ export class FilesLog implements Log {
   private cursor: Cursor | undefined;
   /** How far this process has made each file durable. */
   private synced = { ledger: 0, journal: 0 };
-  private unsynced: Unsynced | undefined;
+  /** Oldest first. */
+  private unsynced: Unsynced[] = [];
   private base: Base = EMPTY_BASE;
   isDamaged = false;
 
@@ -130,7 +131,7 @@ export class FilesLog implements Log {
     this.cursor = cursor;
     this.base = base;
     this.synced = { ledger: 0, journal: 0 };
-    this.unsynced = undefined;
+    this.unsynced = [];
     this.isDamaged = false;
     if (loaded.problem === undefined) await this.removeStrays(base.generation, cursor.generation);
     return loaded;
@@ -162,7 +163,7 @@ export class FilesLog implements Log {
       crc: batch.tip.crc,
     };
     this.cursor = after;
-    this.unsynced = { before, after };
+    this.unsynced.push({ before, after });
     return { generation: before.generation, units: batch.units };
   }
 
@@ -173,6 +174,9 @@ export class FilesLog implements Log {
   private async syncNow(): Promise<void> {
     const { disk } = this.parts;
     const { ledger_fd, ledger_size, journal_fd, journal_size } = this.cursor!;
+    // The next batch may be written meanwhile; it is not among these.
+    const { unsynced } = this;
+    const count = unsynced.length;
     const work: Promise<void>[] = [];
     // Also what others wrote before: a later answer must not outlive what it builds on.
     if (ledger_size !== this.synced.ledger) work.push(disk.datasync(ledger_fd));
@@ -180,7 +184,7 @@ export class FilesLog implements Log {
     const results = await Promise.allSettled(work);
     for (const result of results) if (result.status === "rejected") throw result.reason;
     if (this.cursor?.journal_fd === journal_fd) this.synced = { ledger: ledger_size, journal: journal_size };
-    this.unsynced = undefined;
+    unsynced.splice(0, count);
   }
 
   async rotate(): Promise<void> {
@@ -210,10 +214,11 @@ export class FilesLog implements Log {
   }
 
   async recover(): Promise<void> {
-    const { cursor, unsynced } = this;
-    if (cursor === undefined || unsynced === undefined || this.placeOf(cursor) === undefined) return;
+    const { cursor } = this;
+    const lost = lastInOnePiece(this.unsynced);
+    if (cursor === undefined || lost === undefined || this.placeOf(cursor) === undefined) return;
     // Only through the descriptors it was written with; otherwise others have gone on since.
-    if (cursor.journal_fd === unsynced.after.journal_fd) await this.takeBack(unsynced);
+    if (cursor.journal_fd === lost.after.journal_fd) await this.takeBack(lost);
   }
 
   async resync(): Promise<void> {
@@ -308,7 +313,7 @@ export class FilesLog implements Log {
   }
 
   /**
-   * Under the lock, after a failed sync: if nobody has added anything behind the batch, it is taken
+   * Under the lock, after a failed sync: if nobody has added anything behind what was written, it is taken
    * back. Others may have seen it, so the journal says so instead of being cut.
    */
   private async takeBack({ before, after }: Unsynced): Promise<void> {
@@ -327,7 +332,7 @@ export class FilesLog implements Log {
     const { text } = encodeItem(item, after.crc);
     await writeAll(disk, after.journal_fd, Buffer.from(text), null);
     await disk.truncate(after.ledger_fd, before.ledger_size);
-    this.unsynced = undefined;
+    this.unsynced = [];
   }
 
   private async removeStrays(taken: number, active: number): Promise<void> {
@@ -345,4 +350,20 @@ export class FilesLog implements Log {
         this.parts.warn("an old file could not be removed", { error: errorCode(error) });
     });
   }
+}
+
+/** Batches behind which nobody else wrote anything, as one; batches of others before them are not ours to judge. */
+function lastInOnePiece(batches: readonly Unsynced[]): Unsynced | undefined {
+  const last = batches.at(-1);
+  let first = last;
+  for (let i = batches.length - 2; i >= 0 && meet(batches[i]!.after, first!.before); i--) first = batches[i];
+  return last && { before: first!.before, after: last.after };
+}
+
+function meet(end: Cursor, start: Cursor): boolean {
+  return (
+    end.journal_fd === start.journal_fd &&
+    end.journal_size === start.journal_size &&
+    end.ledger_size === start.ledger_size
+  );
 }

@@ -31,6 +31,8 @@ export interface CheckpointerParts {
   checkpoint: () => Checkpoint;
   /** Makes everything that this process has written or seen durable. */
   makeDurable(): Promise<void>;
+  /** When no sync is under way; rejects if one failed meanwhile. */
+  whenSynced(): Promise<void>;
   bounds: JournalBounds;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
@@ -77,7 +79,8 @@ export class Checkpointer {
 
   /** Under the lock: closes the journal now. */
   async rotate(): Promise<void> {
-    const { log, mirror } = this.parts;
+    const { log, mirror, whenSynced } = this.parts;
+    await whenSynced();
     await log.rotate();
     this.own = mirror.overlays.active.generation;
     mirror.rotate();

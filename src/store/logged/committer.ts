@@ -1,11 +1,12 @@
 /**
- * The way of a batch: lock, catch up, run, write, unlock, sync; and what happens when a step fails.
- * After a failure that may have left something, nothing is added before the log was opened anew, read
- * back and verified.
+ * The way of a batch: lock, catch up, run, write, unlock, sync; and what happens when a step fails. The next batch is
+ * run and written while one is synced; if that sync fails, both are lost. After a failure that may have left
+ * something, nothing is added before the log was opened anew, read back and verified.
  */
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { Batch, type Pending } from "../batch.ts";
+import type { Written } from "../group-commit.ts";
 import { type Base, Checkpoint } from "./checkpoint.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { isDiskFull, sqliteFailure, whenFree } from "./connection.ts";
@@ -26,7 +27,13 @@ export interface CommitterParts {
 
 export class Committer {
   private readonly parts: CommitterParts;
+  /** Whoever adds to the log. */
   private readonly turns = new Turns();
+  /** Whoever makes it durable. A sync never waits for a turn at the log; a turn at the log may wait for a sync. */
+  private readonly syncs = new Turns();
+  /** How many syncs have failed, and why the last one did. */
+  private failures = 0;
+  private failure: unknown;
   private current: Checkpoint | undefined;
   private broken = false;
   private holding = false;
@@ -66,36 +73,48 @@ export class Committer {
     this.current = undefined;
   }
 
-  commit(batch: readonly Pending[], until: number, checkpointer: Checkpointer): Promise<boolean> {
+  /** Resolves when the batch is written; undefined where there was nothing to write. */
+  commit(batch: readonly Pending[], until: number, checkpointer: Checkpointer): Promise<Written | undefined> {
     return this.turns.take(async () => {
-      await this.usable(until);
+      const failures = await this.usable(until);
       const isWritten = await this.locked(until, async () => {
         await this.catchUp();
         // Closing a journal may have let others in between.
         if (await checkpointer.rotateIfDue()) await this.catchUp();
+        this.assertSound(failures);
         return this.write(batch, until);
       });
-      if (isWritten) await this.makeDurable();
-      return isWritten;
+      return isWritten ? { durable: this.makeDurable(failures) } : undefined;
     });
   }
 
   /** Work under the lock with an up-to-date view, made durable before it is answered. */
-  exclusively(work: () => Promise<void>): Promise<void> {
+  async exclusively(work: () => Promise<void>): Promise<void> {
     const until = performance.now() + LIMITS.store_deadline_ms;
-    return this.turns.take(async () => {
-      await this.usable(until);
+    const { durable } = await this.turns.take(async () => {
+      const failures = await this.usable(until);
       await this.locked(until, async () => {
         await this.catchUp();
         await work();
       });
-      await this.makeDurable();
+      return { durable: this.makeDurable(failures) };
     });
+    await durable;
   }
 
-  /** Makes everything that this process has written or seen durable, between batches. */
+  /** Makes everything that this process has written or seen durable. */
   settle(): Promise<void> {
-    return this.turns.take(() => this.makeDurable());
+    return this.makeDurable(this.failures);
+  }
+
+  /**
+   * For whoever syncs by itself: the kernel tells of a failed write once, and two syncs at a time would not know
+   * whose it was.
+   */
+  async whenSynced(): Promise<void> {
+    const { failures } = this;
+    await this.syncs.idle();
+    this.assertSound(failures);
   }
 
   /** For readers whose view can no longer be carried on with. */
@@ -106,9 +125,16 @@ export class Committer {
     );
   }
 
-  private async usable(until: number): Promise<void> {
+  /** Mends what has to be; answers how many syncs had failed when all was well. */
+  private async usable(until: number): Promise<number> {
     if (this.broken || this.parts.log.isDamaged) await this.recover(until);
     if (this.problem !== undefined) throw this.problem;
+    return this.failures;
+  }
+
+  /** Nothing is built on what could not be made durable. */
+  private assertSound(failures: number): void {
+    if (this.failures !== failures) throw this.failure;
   }
 
   private async locked<T>(until: number, work: () => Promise<T>): Promise<T> {
@@ -206,25 +232,47 @@ export class Committer {
     return new Batch(mirror.head, (table, key) => mirror.get(table, key));
   }
 
-  private async makeDurable(): Promise<void> {
+  /**
+   * What was written while so many syncs had failed, and all before it. If this one fails, it rejects after what was
+   * written has been taken back, so that nobody who is told so finds it there.
+   */
+  private makeDurable(failures: number): Promise<void> {
+    return this.syncs
+      .take(() => this.sync(failures))
+      .catch(async (error) => {
+        await this.turns.take(() => this.mend());
+        throw error;
+      });
+  }
+
+  private async sync(failures: number): Promise<void> {
+    this.assertSound(failures);
     const { records } = this.parts.mirror.head;
     try {
       await this.parts.log.sync();
-      this.told = Math.max(this.told, records);
     } catch (error) {
+      this.failures++;
+      this.failure = error;
       this.broken = true;
-      try {
-        await this.recover(performance.now() + LIMITS.store_deadline_ms);
-      } catch (again) {
-        this.parts.warn("the ledger is not usable yet after a failed sync", { error: messageOf(again) });
-      }
       throw error;
+    }
+    this.told = Math.max(this.told, records);
+  }
+
+  private async mend(): Promise<void> {
+    if (!this.broken) return;
+    try {
+      await this.recover(performance.now() + LIMITS.store_deadline_ms);
+    } catch (again) {
+      this.parts.warn("the ledger is not usable yet after a failed sync", { error: messageOf(again) });
     }
   }
 
   /** Opens everything anew, takes back what failed, reads back and verifies what is there. */
   private async recover(until: number): Promise<void> {
     this.broken = true;
+    // What is being synced may yet turn out to be durable; only then is it known what to take back.
+    await this.syncs.idle();
     await this.locked(until, async () => {
       await this.parts.log.recover();
       await this.connect(until);

@@ -7,7 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
-import { GroupCommit } from "../group-commit.ts";
+import { GroupCommit, type Written } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
 import { Checkpointer, JOURNAL_BOUNDS, type JournalBounds } from "./checkpointer.ts";
@@ -76,12 +76,14 @@ export class LoggedStore implements Store {
     this.search = new LedgerSearch(mirror, checkpoint, this.log);
     this.committer = new Committer({ log: this.log, mirror, reserve: this.reserve, checkpoint_path, warn });
     const makeDurable = () => this.committer.settle();
+    const whenSynced = () => this.committer.whenSynced();
     this.checkpointer = new Checkpointer({
       log: this.log,
       mirror,
       helper,
       checkpoint,
       makeDurable,
+      whenSynced,
       bounds,
       warn,
     });
@@ -189,10 +191,10 @@ export class LoggedStore implements Store {
     await this.committer.close();
   }
 
-  private async commit(batch: readonly Pending[], until: number): Promise<void> {
-    const isWritten = await this.committer.commit(batch, until, this.checkpointer);
+  private async commit(batch: readonly Pending[], until: number): Promise<Written | undefined> {
+    const written = await this.committer.commit(batch, until, this.checkpointer);
     this.checkpointer.poke();
-    if (isWritten) this.signal.notify();
+    return written && { durable: written.durable.then(() => this.signal.notify()) };
   }
 
   /** Takes in what other processes have committed. Undefined when that is done already, the usual case. */

@@ -7,4 +7,9 @@ export class Turns {
     this.last = turn.catch(() => {});
     return turn;
   }
+
+  /** When everything that was asked for so far has ended, well or not. */
+  async idle(): Promise<void> {
+    await this.last;
+  }
 }

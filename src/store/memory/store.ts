@@ -97,7 +97,7 @@ export class MemoryStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[]): Promise<void> {
+  private async commit(batch: readonly Pending[]): Promise<undefined> {
     this.apply(batch);
   }
 

@@ -151,7 +151,7 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[]): Promise<void> {
+  private async commit(batch: readonly Pending[]): Promise<undefined> {
     await this.writer.commit(batch);
     this.signal.notify();
   }
