@@ -150,7 +150,9 @@ function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: Step
     succeeded_seq: null,
     compensated_seq: null,
     idempotency: gathered.idempotency,
-    ...(facts.repeat_of === null ? {} : { repeat_of: facts.repeat_of }),
+    repeat_of: facts.repeat_of ?? undefined,
+    undo_request: undefined,
+    unverified: undefined,
   };
 }
 

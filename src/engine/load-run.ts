@@ -1,6 +1,6 @@
 /** Reading a run inside a unit of work: it exists, its scope is as sealed, and the caller may journal on it. */
 import { conflict, notFound, type SvcError } from "../kernel/errors.ts";
-import { isSealed, type RunDoc, type StepDoc } from "../model/run.ts";
+import { copyOfRun, copyOfStep, isSealed, type RunDoc, type StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
 import { stepKey } from "./keys.ts";
 
@@ -12,7 +12,7 @@ export function unknownRun(run_id: string): SvcError {
 export function loadRun(tx: Tx, run_id: string): RunDoc {
   const run = tx.get("runs", run_id);
   if (run === undefined) throw unknownRun(run_id);
-  return { ...run };
+  return copyOfRun(run);
 }
 
 /** For everything but a decision, which lists the broken seal among its reasons. */
@@ -31,5 +31,5 @@ export function assertSealed(run: RunDoc): void {
 export function loadStep(tx: Tx, run_id: string, step: number): StepDoc {
   const doc = tx.get("steps", stepKey(run_id, step));
   if (doc === undefined) throw notFound(`run ${run_id} has no step ${step}`);
-  return { ...doc };
+  return copyOfStep(doc);
 }

@@ -11,7 +11,7 @@ import { withoutValues } from "./clean-text.ts";
 import type { Asking, Core } from "./core.ts";
 import { runToolKey, stepKey } from "./keys.ts";
 import { loadSealedRun, loadStep, unknownRun } from "./load-run.ts";
-import { appendRunRecord, stepFacts } from "./records.ts";
+import { appendRunRecord } from "./records.ts";
 
 export interface OutcomeInput {
   status: OutcomeStatus;
@@ -43,7 +43,8 @@ export function outcomeUnit(
       if (step.status !== "intended") {
         throw conflict(`the outcome of step ${n} was already reported (${step.status})`);
       }
-      return finish(core, tx, run, step, { ...input, actor: asking.name, detail: null });
+      const { status, result, error } = input;
+      return finish(core, tx, run, step, { status, result, error, actor: asking.name, detail: null });
     },
   };
 }
@@ -71,7 +72,8 @@ export function resolveUnit(
         throw conflict(`step ${n} is ${step.status}; only an intended or uncertain step can be resolved`);
       }
       const detail = `resolved by ${actor}: ${core.redact(input.note)}`;
-      return finish(core, tx, run, step, { status: input.status, result: input.result, actor, detail });
+      const { status, result } = input;
+      return finish(core, tx, run, step, { status, result, error: undefined, actor, detail });
     },
   };
 }
@@ -104,13 +106,17 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   step.error = error;
   step.result_hash = input.result === undefined ? null : keyedHash(run.salt, input.result);
   const record = appendRunRecord(tx, run, {
-    ...stepFacts(step),
     event: input.status,
     actor: input.actor,
     ts_ms: step.finished_ms,
+    step: step.step,
+    tool: step.tool,
     reason: step.reason,
     detail: input.detail ?? error ?? undefined,
+    effect: step.effect ?? undefined,
+    args_hash: step.args_hash,
     result_hash: step.result_hash ?? undefined,
+    manifest_version: step.manifest_version ?? undefined,
   });
   if (input.status === "uncertain") run.uncertain++;
   else keepForUndo(tx, key, manifest, payload, input);
@@ -147,8 +153,13 @@ function keepForUndo(
 /** Counts a tool's standing steps, which is what `requires` asks about. */
 export function changeStanding(tx: Tx, step: StepDoc, by: 1 | -1): void {
   const key = runToolKey(step.run_id, step.tool);
-  const tool = tx.get("run_tools", key) ?? { run_id: step.run_id, tool: step.tool, calls: 1, standing: 0 };
-  tx.put("run_tools", key, { ...tool, standing: Math.max(0, tool.standing + by) });
+  const used = tx.get("run_tools", key);
+  tx.put("run_tools", key, {
+    run_id: step.run_id,
+    tool: step.tool,
+    calls: used?.calls ?? 1,
+    standing: Math.max(0, (used?.standing ?? 0) + by),
+  });
 }
 
 /** The logical call may be made again, once no step stands for it: an earlier one that still does takes over. */

@@ -102,7 +102,9 @@ function contextOf({ app }: Governing, { principal }: ToolCall): Call {
 
 async function decide(gateway: Governing, call: ToolCall, context: Call): Promise<Decision> {
   const { run, tool, args, meta } = call;
-  const body = { tool, args, reason: reasonOf(meta, tool), ...dependenciesOf(meta) };
+  const depends_on = meta["svc/depends_on"];
+  const reason = reasonOf(meta, tool);
+  const body = depends_on === undefined ? { tool, args, reason } : { tool, args, reason, depends_on };
   // Asked for together: the run and its first intent are made durable in one step.
   const opening = run.open();
   const asked = perform(intentOp, context, { params: { id: run.run_id }, query: {}, body });
@@ -118,11 +120,6 @@ function reasonOf(meta: JsonObject, tool: string): string {
   const given = meta["svc/reason"];
   const reason = typeof given === "string" ? given.trim() : "";
   return (reason === "" ? `tools/call ${tool}` : reason).slice(0, LIMITS.reason_chars);
-}
-
-function dependenciesOf(meta: JsonObject): { depends_on?: Json } {
-  const given = meta["svc/depends_on"];
-  return given === undefined ? {} : { depends_on: given };
 }
 
 /** How a call ended: what is recorded, and what the agent gets. */
@@ -145,7 +142,9 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   try {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
     const own = await call.own?.();
-    const params = { ...call.more, arguments: call.args, ...forwardedMeta(call.meta) };
+    const params: JsonObject = call.more === undefined ? {} : { ...call.more };
+    params["arguments"] = call.args;
+    forwardMeta(call.meta, params);
     const fulfil = own !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
     return answered(await upstream.callTool(route.name, route.definition, params, options, own), call.rounds);
@@ -157,9 +156,9 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
 }
 
 /** What the agent tells the gateway is not the upstream's business; the rest of `_meta` passes. */
-function forwardedMeta(meta: JsonObject): { _meta?: JsonObject } {
+function forwardMeta(meta: JsonObject, params: JsonObject): void {
   const kept = Object.entries(meta).filter(([name]) => !OWN_META.test(name) && name !== "progressToken");
-  return kept.length === 0 ? {} : { _meta: Object.fromEntries(kept) };
+  if (kept.length > 0) params["_meta"] = Object.fromEntries(kept);
 }
 
 function answered(result: JsonObject, rounds: boolean): End {

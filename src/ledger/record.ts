@@ -68,10 +68,12 @@ export function sealRecord(draft: RecordDraft, { records: seq, hash: prev }: Hea
   if (tool !== undefined) after += `,"tool":${JSON.stringify(tool)}`;
   after += `,"ts_ms":${draft.ts_ms}`;
   const hash = sha256Hex(`{${before}${after}}`);
-  return {
-    record: Object.assign(draft, { seq, prev, hash }),
-    line: `{${before},"hash":"${hash}"${after}}`,
-  };
+  // The draft becomes the record: nobody else has it.
+  const record = draft as LedgerRecord;
+  record.seq = seq;
+  record.prev = prev;
+  record.hash = hash;
+  return { record, line: `{${before},"hash":"${hash}"${after}}` };
 }
 
 const HASH_MEMBER = /,"hash":"([0-9a-f]{64})"(?=,"(?:manifest_version|prev)":)/;

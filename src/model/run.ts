@@ -130,11 +130,64 @@ export interface StepDoc {
   /** The store-wide key of the logical call, where the manifest declares one. */
   idempotency: string | null;
   /** The step that stood for the same logical call when this one was accepted all the same (observe, advise). */
-  repeat_of?: { run_id: string; step: number };
+  repeat_of?: { run_id: string; step: number } | undefined;
   /** The latest request for approval of this step's undo. */
-  undo_request?: string;
+  undo_request?: string | undefined;
   /** The step is undone, and its declared read-back could not be run. */
-  unverified?: boolean;
+  unverified?: boolean | undefined;
+}
+
+/** Copies that a unit of work may change. Member by member: a spread of a document costs ten times as much. */
+export function copyOfRun(run: RunDoc): RunDoc {
+  return {
+    run_id: run.run_id,
+    principal: run.principal,
+    actor: run.actor,
+    mode: run.mode,
+    tenant: run.tenant,
+    environment: run.environment,
+    reason: run.reason,
+    scope: run.scope,
+    created_ms: run.created_ms,
+    salt: run.salt,
+    next_step: run.next_step,
+    next_run_seq: run.next_run_seq,
+    open: run.open,
+    uncertain: run.uncertain,
+    compensation_failed: run.compensation_failed,
+    awaiting: run.awaiting,
+    open_approvals: run.open_approvals,
+  };
+}
+
+export function copyOfStep(step: StepDoc): StepDoc {
+  return {
+    run_id: step.run_id,
+    step: step.step,
+    tool: step.tool,
+    reason: step.reason,
+    effect: step.effect,
+    status: step.status,
+    depends_on: step.depends_on,
+    requires: step.requires,
+    compensation_tool: step.compensation_tool,
+    handle: step.handle,
+    error: step.error,
+    manifest_version: step.manifest_version,
+    manifest_hash: step.manifest_hash,
+    risk_score: step.risk_score,
+    args_hash: step.args_hash,
+    result_hash: step.result_hash,
+    intended_ms: step.intended_ms,
+    finished_ms: step.finished_ms,
+    intended_seq: step.intended_seq,
+    succeeded_seq: step.succeeded_seq,
+    compensated_seq: step.compensated_seq,
+    idempotency: step.idempotency,
+    repeat_of: step.repeat_of,
+    undo_request: step.undo_request,
+    unverified: step.unverified,
+  };
 }
 
 /**

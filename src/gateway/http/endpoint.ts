@@ -148,7 +148,9 @@ function claims(body: unknown): boolean {
 /** From here on the response is written by hand; what was already set on the reply goes with it. */
 function takeOver(reply: FastifyReply): void {
   reply.hijack();
-  for (const [name, value] of Object.entries(reply.getHeaders())) {
+  const headers = reply.getHeaders();
+  for (const name in headers) {
+    const value = headers[name];
     if (value !== undefined) reply.raw.setHeader(name, value);
   }
 }

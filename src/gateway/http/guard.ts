@@ -14,10 +14,14 @@ export function originGuard({ listen, console_url }: Pick<Settings, "listen" | "
   const local = isLoopbackHost(listen.host);
   const own = console_url === null ? null : new URL(console_url).hostname;
   const known = (hostname: string) => isLoopbackHost(hostname) || hostname === own;
+  /** The Host that was found good last: nearly every request has it, and an address is dear to parse. */
+  let good: string | undefined;
   return ({ host, origin }) => {
+    if (origin === undefined && host !== undefined && host === good) return;
     const asked = hostnameOf(`http://${host ?? ""}`);
     if (asked === null) throw forbidden("the Host header is missing or not valid");
     if (local && !known(asked)) throw forbidden("this Host is not one of this gateway's names");
+    good = host;
     if (origin === undefined) return;
     const from = hostnameOf(origin);
     if (from === null || !(known(from) || (!local && from === asked)))

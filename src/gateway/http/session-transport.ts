@@ -79,12 +79,16 @@ export class SessionTransport implements Transport {
     response: ServerResponse,
     extra: MessageExtraInfo,
   ): boolean {
-    const ids = messages.flatMap((message) => ("method" in message && "id" in message ? [message.id] : []));
-    if (new Set(ids).size !== ids.length || ids.some((id) => this.exchanges.has(id))) return false;
+    const waiting = new Set<RequestId>();
+    for (const message of messages) {
+      if (!("method" in message && "id" in message)) continue;
+      if (waiting.has(message.id) || this.exchanges.has(message.id)) return false;
+      waiting.add(message.id);
+    }
     response.setHeader("mcp-session-id", this.sessionId);
-    if (ids.length === 0) response.writeHead(202).end();
-    const exchange: Exchange = { response, waiting: new Set(ids), batch, answers: [] };
-    for (const id of ids) this.exchanges.set(id, exchange);
+    if (waiting.size === 0) response.writeHead(202).end();
+    const exchange: Exchange = { response, waiting, batch, answers: [] };
+    for (const id of waiting) this.exchanges.set(id, exchange);
     for (const message of messages) {
       if (this.direct !== null && "method" in message && message.method === "tools/call" && "id" in message) {
         void this.answerDirectly(this.direct, message.id, (message.params ?? {}) as JsonObject, extra);

@@ -219,12 +219,15 @@ export class Upstream {
     }
   }
 
+  /** Takes the parameters over: they are the caller's no more. */
   callTool(name: string, definition: JsonObject, params: JsonObject, options: RequestOptions, own?: Link) {
     const link = own ?? this.link;
     const declared = this.transport === "http" && link?.era === "modern" ? paramDeclarations(definition) : [];
     const args = params["arguments"];
     const headers = declared.length > 0 && isJsonObject(args) ? paramHeaders(declared, args) : undefined;
-    return this.request("tools/call", { ...params, name }, { ...options, headers }, own);
+    const { timeout_ms, cancellation, onProgress, fulfil } = options;
+    params["name"] = name;
+    return this.request("tools/call", params, { timeout_ms, cancellation, onProgress, fulfil, headers }, own);
   }
 
   /** A connection of the caller's own, for a session that the upstream may ask something of. */

@@ -156,9 +156,13 @@ export class FilesLog implements Log {
       throw error;
     }
     const after: Cursor = {
-      ...before,
+      ledger_fd: before.ledger_fd,
+      ledger_ino: before.ledger_ino,
       ledger_size: batch.tip.size,
       head: units[units.length - 1]!.head,
+      generation: before.generation,
+      journal_fd: before.journal_fd,
+      journal_ino: before.journal_ino,
       journal_size: before.journal_size + journal.length,
       crc: batch.tip.crc,
     };

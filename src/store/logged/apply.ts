@@ -85,28 +85,43 @@ function groupByTable(overlay: Overlay): Map<TableName, Doc[]> {
 }
 
 function writeDocuments(db: Database, table: TableName, docs: Doc[]): void {
-  const name = tableOf(table);
-  // Most changes leave owner, sort and tag alone; then no index has to be touched.
-  const update = db.prepare(
-    `UPDATE ${name} SET doc = ? WHERE key = ? AND owner = ? AND sort = ? AND tag = ?`,
-  );
-  const upsert = db.prepare(
-    `INSERT INTO ${name} (key, owner, sort, tag, doc) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
-     SET owner = excluded.owner, sort = excluded.sort, tag = excluded.tag, doc = excluded.doc`,
-  );
-  const remove = db.prepare(`DELETE FROM ${name} WHERE key = ?`);
+  const writer = new DocumentWriter(db, tableOf(table));
+  const remove = db.prepare(`DELETE FROM ${tableOf(table)} WHERE key = ?`);
   // In the order of the tree, so that neighbours are written together.
   docs.sort(([, a], [, b]) => (a < b ? -1 : a > b ? 1 : 0));
   for (const [, key, slot] of docs) {
     if (slot === null) remove.run(toText(key));
-    else writeDocument(update, upsert, toText(key), slot);
+    else writer.write(toText(key), slot);
   }
 }
 
-function writeDocument(update: Statement, upsert: Statement, key: string, slot: Slot): void {
-  const text = textOf(slot);
-  const owner = toText(slot.owner);
-  const tag = toText(slot.tag);
-  const { changes } = update.run(text, key, owner, slot.sort, tag);
-  if (changes === 0) upsert.run(key, owner, slot.sort, tag, text);
+class DocumentWriter {
+  private readonly insert: Statement;
+  private readonly update: Statement;
+  private readonly replace: Statement;
+  /** Whether the last document was new: its neighbours in the tree are likely to be, too. */
+  private isNew = false;
+
+  constructor(db: Database, name: string) {
+    const insert = `INSERT INTO ${name} (key, owner, sort, tag, doc) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key)`;
+    this.insert = db.prepare(`${insert} DO NOTHING`);
+    // Most changes leave owner, sort and tag alone; then no index has to be touched.
+    this.update = db.prepare(
+      `UPDATE ${name} SET doc = ? WHERE key = ? AND owner = ? AND sort = ? AND tag = ?`,
+    );
+    this.replace = db.prepare(
+      `${insert} DO UPDATE SET owner = excluded.owner, sort = excluded.sort, tag = excluded.tag, doc = excluded.doc`,
+    );
+  }
+
+  write(key: string, slot: Slot): void {
+    const text = textOf(slot);
+    const owner = toText(slot.owner);
+    const tag = toText(slot.tag);
+    if (this.isNew && this.insert.run(key, owner, slot.sort, tag, text).changes > 0) return;
+    this.isNew = false;
+    if (this.update.run(text, key, owner, slot.sort, tag).changes > 0) return;
+    this.isNew = true;
+    this.replace.run(key, owner, slot.sort, tag, text);
+  }
 }
