@@ -34,7 +34,7 @@ export interface BeginInput {
 /** `stale`: steps that may depend on this one came meanwhile, and the caller must look again. */
 export type BeginResult =
   | { state: "begun"; undo: Undo; records: LedgerRecord[] }
-  | { state: "blocked"; blocked_by: number[]; records: LedgerRecord[] }
+  | { state: "blocked"; blocked_by: readonly number[]; records: LedgerRecord[] }
   | { state: "stale"; records: LedgerRecord[] }
   | { state: "awaiting"; request: ApprovalDoc; opened: ApprovalDoc | null; records: LedgerRecord[] };
 

@@ -30,6 +30,11 @@ export type Standing =
   | { kind: "compensate"; undo: Undo }
   | { kind: "skip" | "unrecoverable" | "unresolved" | "unmanifested" };
 
+const SKIP: Standing = { kind: "skip" };
+const UNRECOVERABLE: Standing = { kind: "unrecoverable" };
+const UNRESOLVED: Standing = { kind: "unresolved" };
+const UNMANIFESTED: Standing = { kind: "unmanifested" };
+
 const FALLEN: ReadonlySet<StepStatus> = new Set(["failed", "compensated"]);
 const HARMLESS: ReadonlySet<string | null> = new Set(["read", "idempotent"]);
 
@@ -40,11 +45,11 @@ export function classify(
   payload: PayloadDoc | undefined,
 ): Standing | null {
   if (FALLEN.has(step.status)) return null;
-  if (UNKNOWN.has(step.status)) return { kind: "unresolved" };
-  if (step.manifest_hash === null) return { kind: "unmanifested" };
-  if (!needsUndo(step)) return { kind: "skip" };
+  if (UNKNOWN.has(step.status)) return UNRESOLVED;
+  if (step.manifest_hash === null) return UNMANIFESTED;
+  if (!needsUndo(step)) return SKIP;
   const undo = manifest === undefined ? undefined : undoOf(step, manifest, payload?.refs ?? {});
-  return undo === undefined ? { kind: "unrecoverable" } : { kind: "compensate", undo };
+  return undo === undefined ? UNRECOVERABLE : { kind: "compensate", undo };
 }
 
 /** Whether the step stands in a way that somebody has to take back, by what is known from its row alone. */

@@ -15,18 +15,19 @@ interface ToolHold {
 }
 
 const NONE: readonly ToolHold[] = [];
+/** Most steps hold nobody up; a long plan must not pay for lists that stay empty. */
+const NOBODY: readonly number[] = [];
 
 export class Dependents {
   private readonly byStep = new Map<number, Set<number>>();
   private readonly byTool = new Map<string, { holds: ToolHold[]; known: Set<number> }>();
 
   /** The steps that must go before this one can, oldest first. Every newer step has been visited. */
-  blockersOf(step: StepDoc): number[] {
+  blockersOf(step: StepDoc): readonly number[] {
     const { succeeded_seq } = step;
     const direct = this.byStep.get(step.step);
     const holds = succeeded_seq === null ? NONE : (this.byTool.get(step.tool)?.holds ?? NONE);
-    // Most steps hold nobody up; a long plan must not pay for sets that stay empty.
-    if (direct === undefined && holds.length === 0) return [];
+    if (direct === undefined && holds.length === 0) return NOBODY;
     const found = new Set(direct);
     // Newest first, so the holds that were accepted after this step succeeded come at the front.
     for (const { holder, seq } of holds) {

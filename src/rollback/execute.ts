@@ -152,7 +152,7 @@ class Rollback {
     for (const step of loaded.steps.toReversed()) {
       this.mayGoOn();
       const manifest = step.manifest_hash === null ? undefined : loaded.manifests.get(step.manifest_hash);
-      const standing = classify(step, manifest, loaded.payloads.get(step.step));
+      const standing = classify(step, manifest, loaded.payloads[step.step]);
       if (standing === null) {
         this.noteFallen(step);
         continue;
@@ -171,7 +171,7 @@ class Rollback {
   private async outcomeOf(
     step: StepDoc,
     standing: Standing,
-    blocked_by: number[],
+    blocked_by: readonly number[],
     known_steps: number,
   ): Promise<StepOutcome | "stale"> {
     if (this.tried.has(step.step)) return this.outcomes.get(step.step)!;

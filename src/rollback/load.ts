@@ -16,7 +16,8 @@ export interface Loaded {
   /** Every step of the run, oldest first. */
   steps: StepDoc[];
   manifests: Map<string, Manifest>;
-  payloads: Map<number, PayloadDoc>;
+  /** By step number. */
+  payloads: (PayloadDoc | undefined)[];
 }
 
 /** The plan of a run as it stands in the store; throws not_found for an unknown run. */
@@ -35,11 +36,10 @@ export async function loadForRollback(store: Store, run_id: string): Promise<Loa
     const manifest = await store.get("manifests", hash);
     if (manifest !== undefined) manifests.set(hash, manifest);
   });
-  const payloads = new Map<number, PayloadDoc>();
+  const payloads = new Array<PayloadDoc | undefined>(run.next_step).fill(undefined);
   const undoable = standing.filter((step) => step.compensation_tool !== null);
   await eachOf(undoable, async ({ step }) => {
-    const payload = await store.get("payloads", stepKey(run_id, step));
-    if (payload !== undefined) payloads.set(step, payload);
+    payloads[step] = await store.get("payloads", stepKey(run_id, step));
   });
   return { run, steps, manifests, payloads };
 }

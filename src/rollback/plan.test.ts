@@ -204,10 +204,10 @@ describe("the plan of a long run", () => {
   /** Steps that note every look at them, so that work is counted and not timed. */
   function longRun(length: number, toolOf: (n: number) => string) {
     let looks = 0;
-    const payloads = new Map<number, PayloadDoc>();
+    const payloads: PayloadDoc[] = [];
     const steps = Array.from({ length }, (_, n): StepDoc => {
       const manifest = tools.active(toolOf(n))!;
-      payloads.set(n, { refs: { "$result.id": n, "$args.name": "x" } });
+      payloads[n] = { refs: { "$result.id": n, "$args.name": "x" } };
       const doc: StepDoc = {
         run_id: "r1",
         step: n,

@@ -33,7 +33,7 @@ export interface DeferAction {
   step: number;
   tool: string;
   kind: "defer";
-  blocked_by: number[];
+  blocked_by: readonly number[];
 }
 
 export interface PlainAction {
@@ -66,26 +66,29 @@ export function planRollback(
   run: Pick<RunDoc, "run_id">,
   steps: readonly StepDoc[],
   manifests: ReadonlyMap<string, Manifest>,
-  payloads: ReadonlyMap<number, PayloadDoc>,
+  payloads: readonly (PayloadDoc | undefined)[],
 ): RollbackPlan {
   const dependents = new Dependents();
   const actions: PlanAction[] = [];
+  let fully_reversible = true;
   for (let i = steps.length - 1; i >= 0; i--) {
     const step = steps[i]!;
     const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
-    const standing = classify(step, manifest, payloads.get(step.step));
+    const standing = classify(step, manifest, payloads[step.step]);
     if (standing === null) continue;
     const blocked_by = dependents.blockersOf(step);
     const action = actionFor(step, standing, blocked_by);
     actions.push(action);
     // What stays because it needs no undo still passes on what its own dependents hold.
-    if (!CLEARS[action.kind]) dependents.hold(step, [step.step]);
-    else if (action.kind === "skip") dependents.hold(step, blocked_by);
+    if (!CLEARS[action.kind]) {
+      fully_reversible = false;
+      dependents.hold(step, [step.step]);
+    } else if (action.kind === "skip") dependents.hold(step, blocked_by);
   }
-  return { run_id: run.run_id, actions, fully_reversible: actions.every(({ kind }) => CLEARS[kind]) };
+  return { run_id: run.run_id, actions, fully_reversible };
 }
 
-function actionFor({ step, tool }: StepDoc, standing: Standing, blocked_by: number[]): PlanAction {
+function actionFor({ step, tool }: StepDoc, standing: Standing, blocked_by: readonly number[]): PlanAction {
   if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
   if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
   return compensateAction(step, tool, standing.undo);

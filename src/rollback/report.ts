@@ -5,7 +5,7 @@ export type StepOutcome =
   | { as: "compensated" | "unverified" | "skipped" }
   | { as: "unrecoverable" | "unresolved" | "unmanifested" | "awaiting_approval" }
   | { as: "failed"; error: string }
-  | { as: "deferred"; blocked_by: number[] };
+  | { as: "deferred"; blocked_by: readonly number[] };
 
 export interface RollbackReport {
   compensated: number[];
@@ -14,7 +14,7 @@ export interface RollbackReport {
   unrecoverable: number[];
   unresolved: number[];
   unmanifested: number[];
-  deferred: { step: number; blocked_by: number[] }[];
+  deferred: { step: number; blocked_by: readonly number[] }[];
   awaiting_approval: number[];
   unverified: number[];
   complete: boolean;

@@ -150,10 +150,9 @@ export class Sandbox {
       .listSync("steps", { owner: run_id, limit: Number.MAX_SAFE_INTEGER })
       .map(({ doc }) => doc);
     const manifests = new Map<string, Manifest>();
-    const payloads = new Map<number, PayloadDoc>();
+    const payloads: (PayloadDoc | undefined)[] = [];
     for (const { step, manifest_hash } of steps) {
-      const payload = this.store.getSync("payloads", stepKey(run_id, step));
-      if (payload !== undefined) payloads.set(step, payload);
+      payloads[step] = this.store.getSync("payloads", stepKey(run_id, step));
       if (manifest_hash === null || manifests.has(manifest_hash)) continue;
       const manifest = this.store.getSync("manifests", manifest_hash);
       if (manifest !== undefined) manifests.set(manifest_hash, manifest);

@@ -145,7 +145,9 @@ function reportBlock(report: RollbackReport): Html {
   return rows.length === 0 ? nothing : bullets(rows, "report");
 }
 
-function describe(item: { step: number; error: string } | { step: number; blocked_by: number[] }): string {
+function describe(
+  item: { step: number; error: string } | { step: number; blocked_by: readonly number[] },
+): string {
   return "error" in item
     ? `step ${item.step}: ${item.error}`
     : `step ${item.step} behind ${item.blocked_by.join(", ")}`;
