@@ -4,28 +4,17 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { sha256Hex } from "../src/kernel/hash.ts";
 import { type Contestant, intoPipe, latency, overHttp, throughput } from "./gateway-load.ts";
 import type { BenchOptions } from "./main.ts";
 import { alternate, median, type Row, ratio } from "./report.ts";
+import { freePort, HERE, ROOT, stopped } from "./server.ts";
 
-const HERE = fileURLToPath(new URL(".", import.meta.url));
-const ROOT = join(HERE, "..");
 const UPSTREAM = join(HERE, "gateway-upstream.mjs");
 const KEY = "bench-key";
 const SESSIONS = 32;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 interface Running {
   contestant: Contestant;
@@ -125,16 +114,8 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
     return report(speeds, waits);
   } finally {
     direct.stop();
-    for (const { child, contestant } of Object.values(running)) {
-      contestant.stop();
-      child.kill("SIGTERM");
-    }
-    await Promise.all(
-      Object.values(running).map(
-        ({ child }) =>
-          new Promise((resolve) => (child.exitCode === null ? child.once("exit", resolve) : resolve(0))),
-      ),
-    );
+    for (const { contestant } of Object.values(running)) contestant.stop();
+    await Promise.all(Object.values(running).map(({ child }) => stopped(child)));
     rmSync(folder, { recursive: true, force: true });
   }
 }

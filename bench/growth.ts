@@ -17,12 +17,16 @@ import type { Principal } from "../src/model/roles.ts";
 import type { RunDoc } from "../src/model/run.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
-import { median, type Row } from "./report.ts";
+import { alternate, median, type Row, ratio } from "./report.ts";
+import { freePort, residentMb, type ServerPlace, spawnServer, stopped, untilReady } from "./server.ts";
 
 const RECORDS = Number(process.env["SVC_BENCH_RECORDS"] ?? 1_000_000);
 const RUNS = Math.min(100_000, RECORDS / 10);
 const STEPS = Math.min(10_000, RECORDS / 10);
+const INTENTS = 5_000;
+const SETTLE_MS = 1_500;
 const GOAL = { at_most: 1.2 };
+const KEY = { name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex("bench-key") };
 const BOT: Principal = {
   id: "key:bench",
   name: "bench",
@@ -57,13 +61,20 @@ const intent = ({ core }: App, run: RunDoc) =>
     ),
   );
 
-/** Milliseconds an intent, with sixteen at a time, over several runs of the measurement. */
-async function cost(app: App, run: RunDoc, rounds: number): Promise<number> {
+/** Milliseconds an intent, with sixteen at a time: the median of many short looks, after what grew has settled. */
+async function cost(app: App, run: RunDoc, rounds: number, before = () => {}): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const measured: number[] = [];
-  for (let round = 0; round < rounds; round++) {
+  for (let look = 0; look < 10 * rounds; look++) {
     const start = performance.now();
-    for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 16 }, () => intent(app, run)));
-    measured.push((performance.now() - start) / 320);
+    for (let i = 0; i < 10; i++) {
+      const asked = Array.from({ length: 16 }, () => {
+        before();
+        return intent(app, run);
+      });
+      await Promise.all(asked);
+    }
+    measured.push((performance.now() - start) / 160);
   }
   return median(measured);
 }
@@ -97,7 +108,8 @@ async function growSteps(app: App, run: RunDoc, steps: number): Promise<void> {
     await Promise.all(Array.from({ length: 250 }, () => intent(app, run)));
 }
 
-function lookups(keys: number, rounds: number): number {
+/** Finds one key after the other among so many. */
+function finder(keys: number): () => void {
   const entries = Array.from({ length: keys }, (_, i) => ({
     name: `k${i}`,
     roles: ["agent" as const],
@@ -111,25 +123,53 @@ function lookups(keys: number, rounds: number): number {
     allow_observe: false,
   }));
   const ring = new KeyRing(entries);
-  const measured: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const start = performance.now();
-    for (let i = 0; i < 20_000; i++) ring.find(`key-${(i * 7919) % keys}`, 0);
-    measured.push(performance.now() - start);
+  let i = 0;
+  return () => void ring.find(`key-${(i++ * 7919) % keys}`, 0);
+}
+
+/** Milliseconds until a server of its own answers, and what it holds after so many intents. */
+async function startOf(place: Omit<ServerPlace, "port">, intents = 0): Promise<{ ms: number; mb: number }> {
+  const port = await freePort();
+  const start = performance.now();
+  const child = spawnServer({ ...place, port });
+  try {
+    await untilReady(port, child, 5);
+    const ms = performance.now() - start;
+    if (intents > 0) await ask(port, intents);
+    return { ms, mb: residentMb(child) };
+  } finally {
+    await stopped(child);
   }
-  return median(measured);
+}
+
+async function ask(port: number, intents: number): Promise<void> {
+  const post = async (path: string, body: object): Promise<{ run_id?: string }> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
+      method: "POST",
+      headers: { authorization: "Bearer bench-key", "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return (await answer.json()) as { run_id?: string };
+  };
+  const { run_id } = await post("runs", { permissions: ["crm.read"] });
+  for (let done = 0; done < intents; done += 50) {
+    const one = { tool: "crm.get", args: { id: done }, reason: "bench" };
+    await Promise.all(Array.from({ length: 50 }, () => post(`runs/${run_id}/intents`, one)));
+  }
 }
 
 export async function run({ rounds }: BenchOptions): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
   writeFileSync(join(folder, "manifests.yaml"), "- {tool: crm.get, effect: read, permission: crm.read}\n");
+  writeFileSync(join(folder, "keys.json"), JSON.stringify([KEY]), { mode: 0o600 });
   const database = await openBenchDatabase();
+  const none = await openBenchDatabase();
   const rows: Row[] = [];
   const add = (what: string, value: number, goal: Row["goal"] = GOAL) =>
     rows.push({ suite: "growth", what, value, unit: "x", goal });
   try {
     for (const kind of ["files", "sqlite", "postgres"]) {
-      let app = await open(folder, kind, database.url);
+      const app = await open(folder, kind, database.url);
       const first = await newOne(app);
       await growLedger(app, 1_000);
       await cost(app, first, 3);
@@ -149,33 +189,30 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
         `${kind}: intent on ${RECORDS.toLocaleString("en")} records`,
         (await cost(app, await newOne(app), rounds)) / small,
       );
+      if (kind === "files") {
+        const few = await cost(app, await newOne(app), rounds, finder(10));
+        const many = await cost(app, await newOne(app), rounds, finder(100_000));
+        add("intent with one of 100,000 keys against 10", many / few);
+      }
       await app.close();
-      const start = performance.now();
-      app = await open(folder, kind, database.url);
-      const large = performance.now() - start;
-      const memory = process.memoryUsage().rss / 1_048_576;
-      await app.close();
-      const begin = performance.now();
-      const empty = await open(
-        mkdtempSync(join(folder, "empty-")).replace(folder, folder),
-        kind,
-        database.url,
-      ).catch(() => null);
-      const fresh = performance.now() - begin;
-      await empty?.close();
-      if (empty !== null && kind !== "postgres")
-        add(`${kind}: start on it against an empty one`, large / fresh, { at_most: 2 });
+      const place = { store: kind, folder, data: join(folder, kind), database: database.url };
+      const nothing = { ...place, data: join(folder, `empty-${kind}`), database: none.url };
+      const starts = await alternate(rounds, {
+        large: () => startOf(place).then(({ ms }) => ms),
+        empty: () => startOf(nothing).then(({ ms }) => ms),
+      });
+      add(`${kind}: start on it against an empty one`, ratio(starts.large, starts.empty), { at_most: 2 });
       rows.push({
         suite: "growth",
-        what: `${kind}: memory of this process, all loaded`,
-        value: memory,
+        what: `${kind}: memory of a server with all of it, after ${INTENTS.toLocaleString("en")} intents`,
+        value: (await startOf(place, INTENTS)).mb,
         unit: " MB",
-        goal: null,
+        goal: { at_most: 300 },
       });
     }
-    add("key lookup among 100,000 against 10", lookups(100_000, rounds) / lookups(10, rounds));
   } finally {
     await database.close();
+    await none.close();
     rmSync(folder, { recursive: true, force: true });
   }
   return rows;

@@ -5,18 +5,15 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
 import { sha256Hex } from "../src/kernel/hash.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { alternate, type Row, ratio } from "./report.ts";
+import { freePort, HERE, spawnServer, stopped, untilReady } from "./server.ts";
 
-const HERE = fileURLToPath(new URL(".", import.meta.url));
-const ROOT = join(HERE, "..");
 const KEY = "bench-key";
 const BODY = JSON.stringify({
   tool: "crm.get",
@@ -33,28 +30,6 @@ interface Running {
   ports: number[];
   run_ids: (string | null)[];
   stop(): Promise<void>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-async function untilReady(port: number, child: ChildProcess): Promise<void> {
-  for (let i = 0; i < 300; i++) {
-    if (child.exitCode !== null) throw new Error(`the measured server ended with code ${child.exitCode}`);
-    try {
-      const answer = await fetch(`http://127.0.0.1:${port}/healthz`);
-      if (answer.ok) return;
-    } catch {
-      // Not listening yet.
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error("the measured server did not start");
 }
 
 async function start(
@@ -77,13 +52,7 @@ async function start(
     ports,
     run_ids,
     async stop() {
-      await Promise.all(
-        children.map((child) => {
-          const ended = new Promise((resolve) => child.once("exit", resolve));
-          child.kill("SIGTERM");
-          return ended;
-        }),
-      );
+      await Promise.all(children.map(stopped));
     },
   };
 }
@@ -107,22 +76,7 @@ function ceiling(count: number): Promise<Running> {
 
 function svc(count: number, kind: string, folder: string, database: string): Promise<Running> {
   const one = (port: number) =>
-    spawn(
-      process.execPath,
-      [...slowSync, join(ROOT, "bin", "svc.js"), "server", "--store", kind, "-d", join(folder, kind)],
-      {
-        stdio: ["ignore", "ignore", process.env["SVC_BENCH_LOG"] ? "inherit" : "ignore"],
-        cwd: folder,
-        env: {
-          ...process.env,
-          PORT: String(port),
-          SVC_MANIFESTS: join(folder, "manifests.yaml"),
-          SVC_KEYS: join(folder, "keys.json"),
-          SVC_DATABASE_URL: database,
-          SVC_LOG_LEVEL: "error",
-        },
-      },
-    );
+    spawnServer({ port, store: kind, data: join(folder, kind), folder, database, node: slowSync });
   return start(count, one, true);
 }
 
