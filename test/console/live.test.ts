@@ -249,7 +249,8 @@ describe("hands", () => {
     const { page, open, context } = await browsing.as("approver", { script: false });
     await open("/approvals");
     expect(await page.locator("time").first().innerText()).toMatch(/ago|UTC|just now/);
-    expect(await page.locator(".copy").first().isVisible()).toBe(false);
+    // Without a script nothing holds the page up until its style has come.
+    await page.locator(".copy").first().waitFor({ state: "hidden" });
     await page.locator(`article#${id}`).getByLabel("Note").fill("by hand");
     await page.locator(`article#${id}`).getByRole("button", { name: "Approve" }).click();
     expect(await page.locator("main .notice").innerText()).toContain("Approved");
