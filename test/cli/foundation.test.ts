@@ -220,7 +220,7 @@ describe.each(["files", "sqlite"])("a data folder of the %s store", (store) => {
     ).toEqual([0, 1, 2, 3, 4, 5, 6]);
     if (store === "files") expect(readFileSync(join(data, "ledger.jsonl"), "utf8")).toBe(whole.out);
 
-    expect((await svc(["runs", ...flags])).out).toMatch(/^r1 {2}\S+ {2}bot {2}enforce {2}1 steps/);
+    expect((await svc(["runs", ...flags])).out).toMatch(/^r1 {2}\S+ {2}bot {2}enforce {2}1 step/);
     expect((await svc(["export", "--run", "none", ...flags])).code).toBe(1);
     expect(server.output()).toContain('"path":"/v1/runs/r1/intents"');
     expect(server.output()).not.toContain(agent);

@@ -283,7 +283,7 @@ describe("svc anchor", () => {
     );
     expect(verified.code).toBe(0);
     expect(verified.out).toMatch(
-      /^2026-06-15T12:00:00.000Z {2}40 records {2}ok\nok: 1 anchors hold for the ledger of 40 records/,
+      /^2026-06-15T12:00:00.000Z {2}40 records {2}ok\nok: 1 anchor holds for the ledger of 40 records/,
     );
     const alone = await run(registerAnchor, "anchor", "verify", "anchors.jsonl", "-d", "data");
     expect(alone.out).toContain("not checked: the signatures");

@@ -1,4 +1,5 @@
 /** `svc anchor publish|verify`: says where the ledger stands to the outside, and holds it to what was said. */
+
 import { resolve } from "node:path";
 import type { AnchorSink } from "../../config/sections/operations.ts";
 import { createEgress } from "../../egress/egress.ts";
@@ -6,6 +7,7 @@ import { type AnchorFinding, type AnchorsVerdict, verifyAnchors } from "../../ev
 import { anchorNow, type Published } from "../../evidence/anchoring.ts";
 import { readTrustedKeys } from "../../evidence/key-files.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { plural } from "../../kernel/plural.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 import { signingKey } from "./bundle.ts";
@@ -105,7 +107,8 @@ function describe({ ledger, findings }: AnchorsVerdict): string[] {
   const lines = table(findings.map(row));
   const bad = findings.filter(({ problem }) => problem !== null).length;
   if (bad > 0) return [...lines, `INVALID: ${bad} of ${findings.length} anchors do not hold`];
-  lines.push(`ok: ${findings.length} anchors hold for the ledger of ${records} records, head ${head}`);
+  const hold = `${plural(findings.length, "anchor")} ${findings.length === 1 ? "holds" : "hold"}`;
+  lines.push(`ok: ${hold} for the ledger of ${plural(records, "record")}, head ${head}`);
   const kinds = new Set(findings.map(({ trust }) => trust));
   if (kinds.has("unsigned"))
     lines.push("  note:        an anchor without a signature shows nothing about who made it");

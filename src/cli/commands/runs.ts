@@ -1,5 +1,6 @@
 /** `svc runs`: the runs of a store, oldest first. */
 import { LIMITS } from "../../kernel/limits.ts";
+import { plural } from "../../kernel/plural.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Store } from "../../store/port.ts";
 import { globalOptions, type Register } from "../context.ts";
@@ -41,5 +42,5 @@ function line(run: RunDoc) {
 function cells(run: RunDoc): string[] {
   const { run_id, actor, mode, created_ms, steps, unresolved } = line(run);
   const state = unresolved > 0 ? `${unresolved} unresolved` : "";
-  return [run_id, new Date(created_ms).toISOString(), inert(actor), mode, `${steps} steps`, state];
+  return [run_id, new Date(created_ms).toISOString(), inert(actor), mode, plural(steps, "step"), state];
 }
