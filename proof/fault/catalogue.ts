@@ -12,8 +12,10 @@ import type { StoreKind } from "../../src/store/open.ts";
 import { TRIALS_FILE, type Trials } from "../../test/support/trials.ts";
 import { newRow, type Row } from "./row.ts";
 
+const ON_ALL = "test/faults/server.test.ts";
 const TESTS: Record<StoreKind, readonly string[]> = {
   files: [
+    ON_ALL,
     "src/store/files/faults.test.ts",
     "src/store/files/power.test.ts",
     "src/store/files/tail.test.ts",
@@ -23,13 +25,22 @@ const TESTS: Record<StoreKind, readonly string[]> = {
     "test/sim/rollback-kill.test.ts",
   ],
   sqlite: [
+    ON_ALL,
     "src/store/sqlite/faults.test.ts",
     "src/store/logged/real-disk.test.ts",
     "test/contract/sqlite.test.ts",
     "test/sim/rollback-kill.test.ts",
   ],
-  postgres: ["test/contract/postgres-faults.test.ts", "test/contract/postgres.test.ts"],
+  postgres: [ON_ALL, "test/contract/postgres-faults.test.ts", "test/contract/postgres.test.ts"],
 };
+
+/** What happens around a store, whichever it is. */
+const SURROUNDINGS: readonly string[] = [
+  "src/auth/key-file.test.ts",
+  "src/process/run-command.test.ts",
+  "test/gateway/upstreams.test.ts",
+  "test/sim/rollback-commands.test.ts",
+];
 
 export interface CatalogueSizes {
   power_cuts: number;
@@ -49,7 +60,7 @@ export async function catalogue(stores: readonly StoreKind[], sizes: CatalogueSi
   const trials = join(folder, "trials.jsonl");
   const report = join(folder, "report.json");
   try {
-    await runTests([...new Set(stores.flatMap((store) => TESTS[store]))], report, {
+    await runTests([...new Set([...stores.flatMap((store) => TESTS[store]), ...SURROUNDINGS])], report, {
       [TRIALS_FILE]: trials,
       SVC_TEST_POWER_CUTS: String(sizes.power_cuts),
       SVC_TEST_POWER_LOSSES: String(sizes.power_losses),
@@ -80,13 +91,14 @@ async function runTests(files: string[], report: string, env: Record<string, str
 function sum(told: readonly Trials[], stores: readonly StoreKind[]): Row[] {
   const rows = new Map<string, Row>();
   for (const { store, fault, trials } of told) {
-    if (!stores.includes(store)) continue;
+    if (store !== "any" && !stores.includes(store)) continue;
     const key = `${store} ${fault}`;
     const row: Row = rows.get(key) ?? { ...newRow(store, fault), is_test: true };
     row.trials += trials;
     rows.set(key, row);
   }
-  return [...rows.values()].sort((a, b) => stores.indexOf(a.store) - stores.indexOf(b.store));
+  const place = ({ store }: Row) => (store === "any" ? stores.length : stores.indexOf(store));
+  return [...rows.values()].sort((a, b) => place(a) - place(b));
 }
 
 function failures(report: string, store: StoreKind): Row[] {

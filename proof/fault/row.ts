@@ -3,7 +3,8 @@ import type { StoreKind } from "../../src/store/open.ts";
 import { type Findings, nothingWrong } from "./audit.ts";
 
 export interface Row extends Findings {
-  store: StoreKind;
+  /** `any` for what a store has no part in. */
+  store: StoreKind | "any";
   fault: string;
   /** Trials in which the fault hit something that was under way. */
   trials: number;
@@ -15,7 +16,7 @@ export interface Row extends Findings {
   problems: string[];
 }
 
-export function newRow(store: StoreKind, fault: string): Row {
+export function newRow(store: Row["store"], fault: string): Row {
   return { store, fault, trials: 0, answers: 0, problems: [], ...nothingWrong() };
 }
 

@@ -42,7 +42,8 @@ export interface App {
   capture?: CaptureRecorder | null;
   /** The tool servers behind this process; only a gateway has any. */
   connectors?(): Connector[];
-  close(): Promise<void>;
+  /** Ends before `until`, a time of performance.now, if everything else lets it. */
+  close(until?: number): Promise<void>;
 }
 
 export interface Connector {

@@ -2,6 +2,9 @@
 import { messageOf } from "../kernel/errors.ts";
 import type { Logger } from "../telemetry/log.ts";
 
+/** Never nothing: what ends at once when it is told to is still waited for. */
+export const timeLeft = (until: number): number => Math.max(250, until - performance.now());
+
 export class Background {
   private readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
@@ -36,8 +39,16 @@ export class Background {
     void work.finally(() => this.running.delete(work));
   }
 
-  async stop(): Promise<void> {
+  /** Ends what can be ended, and waits for the rest for a while: nothing here may hold a stop up. */
+  async stop(within_ms: number): Promise<void> {
     this.stopped.abort();
-    await Promise.allSettled([...this.running]);
+    let late: NodeJS.Timeout | undefined;
+    const patience = new Promise((resolve) => {
+      late = setTimeout(resolve, within_ms);
+    });
+    await Promise.race([Promise.allSettled([...this.running]), patience]);
+    clearTimeout(late);
+    if (this.running.size > 0)
+      this.log.warn("background work did not end before the stop", { left: this.running.size });
   }
 }

@@ -6,11 +6,12 @@ import { type Listeners, silentListeners } from "../engine/core.ts";
 import { parseSigningKey, type SigningKey } from "../evidence/signing.ts";
 import type { Env } from "../kernel/env.ts";
 import { conflict, messageOf, ProblemsError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { Lru } from "../kernel/lru.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { App } from "./app.ts";
-import { Background } from "./background.ts";
+import { Background, timeLeft } from "./background.ts";
 import { type OpenCoreOptions, openCore } from "./open-core.ts";
 import { VERSION } from "./version.ts";
 
@@ -54,8 +55,8 @@ export async function openLocalApp(settings: Settings, env: Env, options: LocalO
       const { manifests, policy } = await opened.rules.reload().catch(refuse);
       return { manifests: manifests.all.length, policy: policy.hash, keys: 0 };
     },
-    async close() {
-      await background.stop();
+    async close(until = performance.now() + LIMITS.stop_ms) {
+      await background.stop(timeLeft(until));
       await opened.close();
     },
   };

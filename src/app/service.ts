@@ -2,6 +2,7 @@
  * The one place where parts are put together into a running service: engine, credentials, side channels
  * and background work. The server and the gateway both start from here and add their own surface.
  */
+
 import { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { CaptureRecorder } from "../capture/recorder.ts";
@@ -20,6 +21,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import { createTracer } from "../telemetry/trace.ts";
 import { sendAlerts } from "./alerting.ts";
 import type { App } from "./app.ts";
+import { timeLeft } from "./background.ts";
 import { openIdentity } from "./identity.ts";
 import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
 import { appMetrics } from "./metrics-source.ts";
@@ -104,13 +106,13 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       const keys = await identity.auth.reload().catch(refuse);
       return { manifests: manifests.all.length, policy: policy.hash, keys };
     },
-    async close() {
+    async close(until = performance.now() + LIMITS.stop_ms) {
       identity.close();
-      await background.stop();
+      const { tell_ms } = LIMITS;
+      await background.stop(timeLeft(until - tell_ms));
       // What is still to be told goes out before the door through which it leaves is closed.
-      const within_ms = LIMITS.drain_ms / 2;
-      await Promise.all([notifier.drain(within_ms), tracer?.close(within_ms), capture?.drain(within_ms)]);
-      await close();
+      await Promise.all([notifier.drain(tell_ms), tracer?.close(tell_ms), capture?.drain(tell_ms)]);
+      await close(until);
       await log.flush();
     },
   });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fakeEnv } from "../../test/support/env.ts";
 import { tempDir } from "../../test/support/tmp.ts";
+import { countTrials } from "../../test/support/trials.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { sha256Hex } from "../kernel/hash.ts";
@@ -92,6 +93,7 @@ describe("a key file", () => {
     await storm;
     await file.poll();
     expect(holds("eve")).toBe(true);
+    countTrials("any", "key file half written under reloads", 1_000);
   });
 
   test("that others can write or read is warned of", async () => {

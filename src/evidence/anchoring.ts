@@ -41,8 +41,12 @@ export async function startAnchoring(
   signal: AbortSignal,
 ): Promise<void> {
   if (parts.sinks.length === 0) return;
+  const stopped = new Promise<void>((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
   while (!signal.aborted) {
-    await anchorAndLog(parts);
+    // A sink that takes its time must not hold a stop up; the next start anchors anew.
+    await Promise.race([anchorAndLog(parts), stopped]);
     await parts.env.sleep(parts.interval_ms, signal).catch(() => undefined);
   }
 }

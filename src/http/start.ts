@@ -3,6 +3,7 @@
 import type { Service } from "../app/service.ts";
 import { keyFileOf } from "../config/settings.ts";
 import { mountConsole } from "../console/mount.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { createRequestLog } from "../telemetry/request-log.ts";
 import { type Listening, listen } from "./lifecycle.ts";
@@ -30,8 +31,9 @@ export async function startServer(service: Service): Promise<Listening> {
     return {
       ...listening,
       async stop() {
+        const until = performance.now() + LIMITS.stop_ms;
         await listening.stop();
-        await service.close();
+        await service.close(until);
       },
     };
   } catch (error) {

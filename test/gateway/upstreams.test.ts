@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { tempDir } from "../support/tmp.ts";
+import { countTrials } from "../support/trials.ts";
 import { verifies } from "../support/verifies.ts";
 import { call, FAKE_MANIFESTS, fakeUpstream, testGateway, toolNames, until } from "./support/gateway.ts";
 import { httpUpstream } from "./support/http-upstream.ts";
@@ -155,6 +156,7 @@ describe("a broken upstream", () => {
     expect(same.isError).toBeUndefined();
     expect(fine.isError).toBeUndefined();
     expect(g.running.gateway.connectors()).toMatchObject([{ ok: true }, { ok: true }]);
+    countTrials("any", "upstream hangs in a call", 1);
   });
 
   it("that talks garbage is understood where it makes sense", async () => {
@@ -174,6 +176,7 @@ describe("a broken upstream", () => {
       "intended",
       "succeeded",
     ]);
+    countTrials("any", "upstream talks garbage", 3);
   });
 
   it("that sends a line without end is cut off, in bounded memory", async () => {
@@ -184,6 +187,7 @@ describe("a broken upstream", () => {
     expect(result.structuredContent).toMatchObject({ status: "uncertain" });
     expect(process.memoryUsage().rss - before).toBeLessThan(250 * 1_048_576);
     await until(async () => (await call(client, "echo")).isError !== true, "the upstream is back");
+    countTrials("any", "upstream sends a line without end", 1);
   });
 
   it("that stops reading does not hold up the others, nor fill the memory", async () => {
@@ -210,6 +214,7 @@ describe("a broken upstream", () => {
       "it was begun anew",
       25_000,
     );
+    countTrials("any", "upstream stops reading", told.length);
   });
 });
 
@@ -263,6 +268,7 @@ describe("an upstream over HTTP", () => {
       const result = await call(client, tool);
       expect([tool, result.structuredContent?.status]).toEqual([tool, status]);
     }
+    countTrials("any", "upstream breaks off", 5);
   });
 
   it("that goes away and comes back is found again", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { compensatorCommand, verifyCommand } from "../../src/process/rollback-commands.ts";
 import { tempDir, tempFile } from "../support/tmp.ts";
+import { countTrials } from "../support/trials.ts";
 import { rollbackBench } from "./rollback-fixture.ts";
 
 /** Notes the key it was given, then does as it likes. */
@@ -60,6 +61,7 @@ describe("a compensator command that", () => {
     expect(report.failed[0]?.error).toMatch(why);
     expect((await b.step(0)).status).toBe("compensation_failed");
     expect(keys()).toEqual([(await b.step(0)).handle, (await b.step(0)).handle]);
+    countTrials("any", "compensator hangs, floods, dies or leaves children", 1);
   });
 
   it("says something when all is well is believed", async () => {

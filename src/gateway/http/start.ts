@@ -81,6 +81,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
     ...listening,
     gateway,
     async stop() {
+      const until = performance.now() + LIMITS.stop_ms;
       // Calls under way may end by themselves for a while; event streams never do.
       const stopped = listening.stop();
       for (const one of sessions) one.endStreams();
@@ -89,7 +90,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
       await stopped;
       await Promise.all(sessions.map((one) => one.close()));
       await gateway.close();
-      await service.close();
+      await service.close(until);
     },
   };
 }
