@@ -1,12 +1,41 @@
 import { defineConfig } from "vitest/config";
 
+/** Pure code: its tests leave nothing behind in their process, so many files can share one and load everything once. */
+const PURE = [
+  "kernel",
+  "model",
+  "ledger",
+  "engine",
+  "evidence",
+  "egress",
+  "notify",
+  "telemetry",
+  "capture",
+  "alerts",
+];
+
+const common = {
+  testTimeout: 120_000,
+  hookTimeout: 180_000,
+  pool: "forks",
+} as const;
+
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
-    pool: "forks",
     maxWorkers: 2,
+    projects: [
+      {
+        test: { ...common, name: "pure", include: [`src/{${PURE.join(",")}}/**/*.test.ts`], isolate: false },
+      },
+      {
+        test: {
+          ...common,
+          name: "whole",
+          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: [`src/{${PURE.join(",")}}/**/*.test.ts`],
+        },
+      },
+    ],
   },
 });
