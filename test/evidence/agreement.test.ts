@@ -14,7 +14,7 @@ import { LEDGER_TAMPERS } from "./support/tamper.ts";
 import { askBrowser, askPython, askTypeScript, type What } from "./support/verifiers.ts";
 
 const isFull = process.env["SVC_AGREEMENT"] === "full";
-const GOOD = isFull ? 500 : 24;
+const GOOD = isFull ? 1_000 : 24;
 const CHANGED = isFull ? 5_000 : 200;
 const TIME = isFull ? 3_600_000 : 120_000;
 
