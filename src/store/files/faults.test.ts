@@ -110,6 +110,29 @@ describe("a disk call that fails", () => {
   }
 });
 
+/** Two handles on one folder, the first of them on this disk, with one unit recorded. */
+async function two(disk: ReturnType<typeof faultyDisk>) {
+  const folder = join(tempDir(), "data");
+  const store = await open(folder, disk);
+  const other = await open(folder);
+  await work(store, "a");
+  return {
+    folder,
+    store,
+    other,
+    /** Until the other one has seen the unit: it is written then, and perhaps not durable. */
+    seen: (name: string) =>
+      vi.waitFor(async () => expect(await other.get("meta", `last/${name}`)).toBeDefined(), { interval: 5 }),
+    /** Both hold these units in the end and nothing else. */
+    async hold(...names: string[]) {
+      for (const handle of [store, other]) {
+        expect([...(await expectConsistent(handle)).keys()]).toEqual(names);
+        await handle.close();
+      }
+    },
+  };
+}
+
 describe("a sync that fails", () => {
   /** A disk whose next sync of a batch first lets something happen, and then fails. */
   const failing = () => {
@@ -132,118 +155,85 @@ describe("a sync that fails", () => {
   };
 
   it("takes its batch back, also from those who have seen it already", async () => {
-    const folder = join(tempDir(), "data");
     const { disk, failAfter } = failing();
-    const store = await open(folder, disk);
-    const other = await open(folder);
-    await work(store, "a");
-    failAfter(async () => {
-      // Written, and therefore seen; not yet durable.
-      expect(await other.get("meta", "last/b")).toEqual([1]);
-    });
-    await expect(work(store, "b")).rejects.toMatchObject({ code: "unavailable" });
+    const { folder, store, other, seen, hold } = await two(disk);
+    failAfter(() => seen("b"));
+    expect(await told(work(store, "b"))).toBe("unavailable");
     expect(await other.get("meta", "last/b")).toBeUndefined();
     expect((await other.head()).records).toBe(1);
     await work(other, "c");
     await work(store, "d");
     await store.scrub();
-    for (const handle of [store, other]) {
-      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "c", "d"]);
-      await handle.close();
-    }
+    await hold("a", "c", "d");
     const again = await open(folder);
     expect([...(await expectConsistent(again)).keys()]).toEqual(["a", "c", "d"]);
     await again.close();
   });
 
   it("leaves its batch where somebody else has built on it, and goes on", async () => {
-    const folder = join(tempDir(), "data");
     const { disk, failAfter } = failing();
-    const store = await open(folder, disk);
-    const other = await open(folder);
-    await work(store, "a");
+    const { store, other, hold } = await two(disk);
     failAfter(() => work(other, "c"));
-    await expect(work(store, "b")).rejects.toMatchObject({ code: "unavailable" });
+    expect(await told(work(store, "b"))).toBe("unavailable");
     await work(store, "d");
-    for (const handle of [store, other]) {
-      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "b", "c", "d"]);
-      await handle.close();
-    }
+    await hold("a", "b", "c", "d");
   });
 
   it("takes back what was run and written behind it meanwhile, and answers neither", async () => {
-    const folder = join(tempDir(), "data");
     const { disk, failAfter } = failing();
-    const store = await open(folder, disk);
-    const other = await open(folder);
-    await work(store, "a");
+    const { store, other, seen, hold } = await two(disk);
     let behind: Promise<unknown> | undefined;
     failAfter(async () => {
       behind = told(work(store, "c"));
-      await vi.waitFor(async () => expect(await other.get("meta", "last/c")).toEqual([2]));
+      await seen("c");
     });
     expect(await told(work(store, "b"))).toBe("unavailable");
     expect(await behind).toBe("unavailable");
     expect((await other.head()).records).toBe(1);
     await work(store, "d");
-    for (const handle of [store, other]) {
-      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "d"]);
-      await handle.close();
-    }
+    await hold("a", "d");
   });
 
   it("takes back what was written behind somebody else's batch, and leaves that one", async () => {
-    const folder = join(tempDir(), "data");
     const { disk, failAfter } = failing();
-    const store = await open(folder, disk);
-    const other = await open(folder);
-    await work(store, "a");
+    const { store, other, seen, hold } = await two(disk);
     let behind: Promise<unknown> | undefined;
     failAfter(async () => {
       await work(other, "others");
       behind = told(work(store, "c"));
-      await vi.waitFor(async () => expect(await other.get("meta", "last/c")).toEqual([3]));
+      await seen("c");
     });
     expect(await told(work(store, "b"))).toBe("unavailable");
     expect(await behind).toBe("unavailable");
     await work(store, "d");
-    for (const handle of [store, other]) {
-      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "b", "others", "d"]);
-      await handle.close();
-    }
+    await hold("a", "b", "others", "d");
   });
 });
 
 describe("a sync that takes long", () => {
   it("lets the next batch be written, and answers both in their order", async () => {
-    const folder = join(tempDir(), "data");
     const disk = faultyDisk();
     const { datasync } = disk;
-    let hold: Promise<void> | undefined;
+    let gate: Promise<void> | undefined;
     disk.datasync = async (fd) => {
-      await hold;
+      await gate;
       return datasync(fd);
     };
-    const store = await open(folder, disk);
-    const other = await open(folder);
-    await work(store, "a");
+    const { store, seen, hold } = await two(disk);
     let release: (() => void) | undefined;
-    hold = new Promise((resolve) => {
+    gate = new Promise((resolve) => {
       release = resolve;
     });
     const answered: string[] = [];
     const first = work(store, "b").then(() => answered.push("b"));
-    await vi.waitFor(async () => expect(await other.get("meta", "last/b")).toEqual([1]));
+    await seen("b");
     const second = work(store, "c").then(() => answered.push("c"));
-    await vi.waitFor(async () => expect(await other.get("meta", "last/c")).toEqual([2]));
+    await seen("c");
     expect(answered).toEqual([]);
-    hold = undefined;
+    gate = undefined;
     release!();
     await Promise.all([first, second]);
     expect(answered).toEqual(["b", "c"]);
-    for (const handle of [store, other]) {
-      expect([...(await expectConsistent(handle)).keys()]).toEqual(["a", "b", "c"]);
-      await handle.close();
-    }
+    await hold("a", "b", "c");
   });
 });
