@@ -54,18 +54,24 @@ export class Checkpointer {
     return this.working !== undefined;
   }
 
-  /** Under the lock, before a batch: closes the journal once it is long enough; says whether it did. */
-  async rotateIfDue(): Promise<boolean> {
+  /** Whether the journal is long enough to be closed, and may be. */
+  get isDue(): boolean {
     const { log, mirror, bounds } = this.parts;
     const { active, frozen } = mirror.overlays;
-    if (log.journal_bytes > JOURNAL_BYTES_MOST) {
-      throw new SvcError("unavailable", "ledger unavailable: the checkpoint database cannot be written");
-    }
     const isLong =
       active.changes >= bounds.changes ||
       active.records >= bounds.records ||
       log.journal_bytes >= bounds.bytes;
-    if (!isLong || frozen.length > 0 || performance.now() < this.notBefore) return false;
+    return isLong && frozen.length === 0 && performance.now() >= this.notBefore;
+  }
+
+  /** Under the lock, before a batch: closes the journal once it is long enough; says whether it did. */
+  async rotateIfDue(): Promise<boolean> {
+    const { log } = this.parts;
+    if (log.journal_bytes > JOURNAL_BYTES_MOST) {
+      throw new SvcError("unavailable", "ledger unavailable: the checkpoint database cannot be written");
+    }
+    if (!this.isDue) return false;
     try {
       await this.rotate();
       return true;

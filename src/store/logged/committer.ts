@@ -77,6 +77,8 @@ export class Committer {
   commit(batch: readonly Pending[], until: number, checkpointer: Checkpointer): Promise<Written | undefined> {
     return this.turns.take(async () => {
       const failures = await this.usable(until);
+      // Closing a journal waits for the sync under way; better here than with the lock in hand.
+      if (checkpointer.isDue) await this.syncs.idle();
       const isWritten = await this.locked(until, async () => {
         await this.catchUp();
         // Closing a journal may have let others in between.
