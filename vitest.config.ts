@@ -23,7 +23,8 @@ const common = {
 export default defineConfig({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
-    maxWorkers: 2,
+    // Tests wait for processes, timers and pages a quarter of their time: three keep two cores busy.
+    maxWorkers: 3,
     projects: [
       {
         test: { ...common, name: "pure", include: [`src/{${PURE.join(",")}}/**/*.test.ts`], isolate: false },
