@@ -1,4 +1,5 @@
 /** A disk that fails when told to: the k-th call of those that can fail on a real one. */
+import { isBusy } from "../../src/store/logged/connection.ts";
 import { type Disk, nodeDisk } from "../../src/store/logged/disk.ts";
 import type { Helper, Jobs } from "../../src/store/logged/side-thread.ts";
 
@@ -59,13 +60,23 @@ export function faultyDisk(): FaultyDisk {
   };
 }
 
-/** Does a store's background work at once, in this thread: what a test does is then the same every time. */
+/**
+ * Does a store's background work at once, in this thread: what a test does is then the same every time. A job that
+ * finds a lock taken would wait for a batch that cannot go on meanwhile, so it steps back and tries again.
+ */
 export function inlineHelper(make: () => Jobs): Helper {
   let jobs: Jobs | undefined;
   return {
     ask: async <T>(job: string, input: unknown) => {
       jobs ??= make();
-      return jobs[job]!(input as never) as T;
+      for (;;) {
+        try {
+          return jobs[job]!(input as never) as T;
+        } catch (error) {
+          if (!isBusy(error)) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+      }
     },
     close: async () => {
       jobs?.end();

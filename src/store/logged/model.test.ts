@@ -20,7 +20,7 @@ const KINDS = {
   files: (folder: string) =>
     openFilesStore(folder, () => {}, { bounds, helper: inlineHelper(() => filesJobs(folder)) }),
   sqlite: (folder: string) =>
-    openSqliteStore(folder, () => {}, { bounds, helper: inlineHelper(() => sqliteJobs(folder)) }),
+    openSqliteStore(folder, () => {}, { bounds, helper: inlineHelper(() => sqliteJobs(folder, 0)) }),
 };
 
 class Chance {

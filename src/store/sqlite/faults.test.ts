@@ -15,7 +15,11 @@ import { openSqliteStore } from "./store.ts";
 const bounds = { changes: 12, records: 100, bytes: 1_000_000 };
 
 function open(folder: string, disk = faultyDisk()): Promise<Store> {
-  return openSqliteStore(folder, () => {}, { disk, bounds, helper: inlineHelper(() => sqliteJobs(folder)) });
+  return openSqliteStore(folder, () => {}, {
+    disk,
+    bounds,
+    helper: inlineHelper(() => sqliteJobs(folder, 0)),
+  });
 }
 
 async function workload(store: Store): Promise<{ acked: string[]; refused: string[] }> {

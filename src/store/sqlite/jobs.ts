@@ -19,11 +19,12 @@ const RESTART_FRAMES = 4_000;
 /** Rows deleted at a time: the write lock is held for no longer than a batch holds it. */
 const DELETE_ROWS = 8;
 
-export function sqliteJobs(folder: string): Jobs {
+/** `wait_ms`: how long a job may stand and wait for a lock, which it may do where it has a thread of its own. */
+export function sqliteJobs(folder: string, wait_ms: number = LIMITS.store_deadline_ms): Jobs {
   const state = openCheckpointWriter(checkpointPath(folder));
   const ledger = openDatabase(databasePath(folder), {
     synchronous: "NORMAL",
-    wait_ms: LIMITS.store_deadline_ms,
+    wait_ms,
     autocheckpoint: false,
   });
   return {
