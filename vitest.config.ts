@@ -1,17 +1,9 @@
 import { defineConfig } from "vitest/config";
 
-/** Pure code: its tests leave nothing behind in their process, so many files can share one and load everything once. */
-const PURE = [
-  "kernel",
-  "model",
-  "ledger",
-  "engine",
-  "evidence",
-  "egress",
-  "notify",
-  "telemetry",
-  "capture",
-  "alerts",
+/** Tests that leave nothing behind in their process: many files share one, and load the service once. */
+const SHARING = [
+  "src/{kernel,model,ledger,engine,evidence,egress,notify,telemetry,capture,alerts,auth,rollback,retention}/**/*.test.ts",
+  "test/{http,sandbox,evidence}/**/*.test.ts",
 ];
 
 const common = {
@@ -27,14 +19,14 @@ export default defineConfig({
     maxWorkers: 3,
     projects: [
       {
-        test: { ...common, name: "pure", include: [`src/{${PURE.join(",")}}/**/*.test.ts`], isolate: false },
+        test: { ...common, name: "sharing", include: SHARING, isolate: false },
       },
       {
         test: {
           ...common,
-          name: "whole",
+          name: "apart",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [`src/{${PURE.join(",")}}/**/*.test.ts`],
+          exclude: SHARING,
         },
       },
     ],
