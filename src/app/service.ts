@@ -2,7 +2,6 @@
  * The one place where parts are put together into a running service: engine, credentials, side channels
  * and background work. The server and the gateway both start from here and add their own surface.
  */
-
 import { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { CaptureRecorder } from "../capture/recorder.ts";

@@ -1,5 +1,4 @@
 /** The standalone server: the HTTP surface over a service, listening. */
-
 import type { Service } from "../app/service.ts";
 import { keyFileOf } from "../config/settings.ts";
 import { mountConsole } from "../console/mount.ts";

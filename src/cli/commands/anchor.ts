@@ -1,5 +1,4 @@
 /** `svc anchor publish|verify`: says where the ledger stands to the outside, and holds it to what was said. */
-
 import { resolve } from "node:path";
 import type { AnchorSink } from "../../config/sections/operations.ts";
 import { createEgress } from "../../egress/egress.ts";
