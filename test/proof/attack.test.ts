@@ -1,8 +1,6 @@
 /** A small attack run, as anybody would start it: every row of the table, and a few thousand inputs for every area. */
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ATTACKS } from "../../proof/attack/attacks.ts";
@@ -11,19 +9,9 @@ import { COVERED } from "../../proof/attack/covered.ts";
 import { PARSERS } from "../../proof/attack/parsers.ts";
 import { bodies } from "../../proof/attack/requests.ts";
 import { ROOT } from "../support/files.ts";
+import { runProof } from "./run-proof.ts";
 
-const run = promisify(execFile);
-
-async function attack(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const script = join(ROOT, "proof", "run.mjs");
-  try {
-    const { stdout, stderr } = await run(process.execPath, [script, "attack", ...args], { cwd: ROOT });
-    return { code: 0, out: stdout, err: stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, out: stdout, err: stderr };
-  }
-}
+const attack = (...args: string[]) => runProof("attack", args);
 
 describe("npm run attack", () => {
   it("finds nothing in the table nor with a few thousand inputs", { timeout: 300_000 }, async () => {

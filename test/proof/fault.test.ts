@@ -1,7 +1,4 @@
 /** A small fault run, as anybody would start it: real processes, every store, and nothing but zeros. */
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { auditStore } from "../../proof/fault/audit.ts";
 import { AGENT, engineOn, PLAIN } from "../../proof/fault/engine.ts";
@@ -10,20 +7,9 @@ import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
-import { ROOT } from "../support/files.ts";
+import { runProof } from "./run-proof.ts";
 
-const run = promisify(execFile);
-
-async function fault(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const script = join(ROOT, "proof", "run.mjs");
-  try {
-    const { stdout, stderr } = await run(process.execPath, [script, "fault", ...args], { cwd: ROOT });
-    return { code: 0, out: stdout, err: stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, out: stdout, err: stderr };
-  }
-}
+const fault = (...args: string[]) => runProof("fault", args);
 
 const SIZES = { kills: 4, approvals: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
 
