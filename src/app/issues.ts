@@ -3,7 +3,7 @@ import type { z } from "zod";
 
 type Issue = z.core.$ZodIssue;
 
-export function describeIssues(error: z.ZodError, root: string): string {
+export function describeIssues(error: Pick<z.ZodError, "issues">, root: string): string {
   return error.issues.map((issue) => describeIssue(issue, root)).join("; ");
 }
 

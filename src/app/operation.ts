@@ -1,26 +1,18 @@
 /**
- * An operation is declared once: who may call it, what it takes, what it answers, what it does. The HTTP
- * route, the OpenAPI document, the role matrix and the other surfaces are all made from this.
+ * An operation is declared once: who may call it, what it takes, what it answers, what it does. It knows no
+ * transport. HTTP, console, command line, gateway and library are bindings that pass operations by value.
  */
 import type { z } from "zod";
+import type { ErrorCode } from "../kernel/errors.ts";
 import type { Principal, Role } from "../model/roles.ts";
 import type { App } from "./app.ts";
 
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
-
-/** Who is calling, and what belongs to this one request. */
-export interface Call {
+/** Who is calling, and what belongs to this one call. */
+export interface Caller {
   app: App;
   principal: Principal;
-  /** Aborts when the client goes away or the server stops. */
+  /** Aborts when the caller goes away or the service stops. */
   signal: AbortSignal;
-  headers: {
-    idempotency_key: string | undefined;
-    if_match: string | undefined;
-    accept: string | undefined;
-  };
-  /** Set by an operation whose success has another status this time. */
-  status?: number;
   /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
   objections?: readonly string[];
 }
@@ -37,35 +29,61 @@ export class Content {
   }
 }
 
-type Shape = z.ZodType;
+/** JSON that was made elsewhere, in a thread: it may be long, and is read only by whoever wants its value. */
+export class JsonText<T> {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+  read(): T {
+    return JSON.parse(this.text) as T;
+  }
+}
 
-export interface Operation<P extends Shape = Shape, Q extends Shape = Shape, B extends Shape = Shape> {
-  id: string;
-  summary: string;
-  method: Method;
-  /** With `{id}` for parameters, as OpenAPI writes them. */
-  path: string;
-  role: Role;
+type Shape = z.ZodType;
+/** Documents are described by their media types, everything else by a schema. */
+export type Output = Shape | { text_of: Shape } | { content_types: readonly string[] };
+
+export interface Operation<I extends Shape = Shape, O = unknown> {
+  readonly id: string;
+  readonly summary: string;
+  readonly role: Role;
   /** Open to every authenticated role; what each sees of it is narrowed by ownership. */
-  any_role?: boolean;
-  params?: P;
-  query?: Q;
-  body?: B;
-  /** What a successful answer looks like, for the OpenAPI document. */
-  output: Shape | { content_types: readonly string[] };
-  status: number;
-  /** Statuses beyond 400, 401 and 403 that it may answer, with their meaning. */
-  errors?: Record<number, string>;
+  readonly any_role?: boolean;
+  /** Where a delegate without the role may act too; the operation then checks by itself. */
+  readonly role_or_delegate?: boolean;
+  readonly input: I;
+  readonly output: Output;
+  /** Errors that it may answer beside those every operation has, with their meaning. */
+  readonly errors?: Partial<Record<ErrorCode, string>>;
+  /** The run that it is about. Asked of what came in, before anything of it was checked. */
+  run_of?(input: Partial<z.output<I>>): unknown;
+  /** Whether an answer may take as long as the caller is willing to wait. */
+  readonly waits?: boolean;
   /** Why the feature is not enabled here, or null when it is. Asked only after the role was checked. */
   feature?(app: App): string | null;
-  /** Where a delegate without the role may act too; the operation then checks by itself. */
-  role_or_delegate?: boolean;
-  run(call: Call, input: { params: z.output<P>; query: z.output<Q>; body: z.output<B> }): Promise<unknown>;
+  run(caller: Caller, input: z.output<I>): Promise<O>;
 }
 
-/** Keeps the schemas' types inside `run`, and forgets them outside. */
-export function operation<P extends Shape, Q extends Shape, B extends Shape>(
-  op: Operation<P, Q, B>,
-): Operation {
-  return op as unknown as Operation;
+/** Only infers: an answer must have the declared shape, and callers get the answer's own, closer type. */
+export function operation<I extends Shape, S extends Output, O extends AnswerOf<S>>(
+  op: Omit<Operation<I, O>, "output" | "run"> & {
+    output: S;
+    run(caller: Caller, input: z.output<I>): Promise<O>;
+  },
+): Operation<I, O> {
+  return op;
 }
+
+type AnswerOf<S extends Output> = S extends Shape
+  ? Answer<z.input<S>>
+  : S extends { text_of: infer T extends Shape }
+    ? JsonText<Answer<z.input<T>>>
+    : object;
+
+/** What may be answered where `T` is declared: fields may be read-only, and an open object may say more. */
+type Answer<T> = T extends readonly (infer E)[]
+  ? readonly Answer<E>[]
+  : T extends object
+    ? { readonly [K in keyof T as string extends K ? never : K]: Answer<T[K]> }
+    : T;

@@ -3,43 +3,36 @@
  * checked, then whether the feature is enabled, then the input. Every surface comes through here.
  */
 import type { z } from "zod";
-import { forbidden, SvcError } from "../kernel/errors.ts";
+import { forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { hasRole, ROLE_MESSAGES } from "../model/roles.ts";
+import { RUN_ID } from "../model/run.ts";
 import { hideForeignRun } from "./access.ts";
 import { describeIssues } from "./issues.ts";
-import type { Call, Operation } from "./operation.ts";
-import { runId } from "./schemas.ts";
+import type { Caller, Operation } from "./operation.ts";
 
-export interface RawInput {
-  params: Record<string, unknown>;
-  query: Record<string, unknown>;
-  body: unknown;
-}
+/** What is wrong with an input, in the words of the surface it came through; undefined where nothing is. */
+export type Complaint = (error: z.ZodError | undefined) => string | undefined;
 
-export async function perform(op: Operation, call: Call, raw: RawInput): Promise<unknown> {
-  const params = op.params?.safeParse(raw.params);
-  const run_id = op.path.startsWith("/v1/runs/{id}") ? runIdOf(params, raw) : undefined;
-  if (run_id !== undefined) {
-    const looking = hideForeignRun(call.app, call.principal, run_id);
+const plainly: Complaint = (error) => (error === undefined ? undefined : describeIssues(error, "input"));
+
+export async function perform<I extends z.ZodType, O>(
+  op: Operation<I, O>,
+  caller: Caller,
+  input: z.input<I>,
+  complaint: Complaint = plainly,
+): Promise<O> {
+  const run_id = op.run_of?.(input as Partial<z.output<I>>);
+  // Another field may be wrong; whether there is such a run is said first.
+  if (typeof run_id === "string" && RUN_ID.test(run_id)) {
+    const looking = hideForeignRun(caller.app, caller.principal, run_id);
     if (looking !== undefined) await looking;
   }
-  const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(call.principal, op.role);
+  const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(caller.principal, op.role);
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
-  const why = op.feature?.(call.app) ?? null;
+  const why = op.feature?.(caller.app) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
-  return op.run(call, {
-    params: dataOf(params, ""),
-    query: dataOf(op.query?.safeParse(raw.query), ""),
-    body: dataOf(op.body?.safeParse(raw.body === undefined ? {} : raw.body), "body"),
-  });
-}
-
-/** Another parameter may be wrong; whether there is such a run is said first. */
-function runIdOf(params: z.ZodSafeParseResult<unknown> | undefined, raw: RawInput): string | undefined {
-  return params?.success ? (params.data as { id: string }).id : runId.safeParse(raw.params["id"]).data;
-}
-
-function dataOf(parsed: z.ZodSafeParseResult<unknown> | undefined, root: string): unknown {
-  if (parsed === undefined || parsed.success) return parsed?.data;
-  throw new SvcError("invalid", describeIssues(parsed.error, root));
+  const parsed = op.input.safeParse(input);
+  const wrong = complaint(parsed.error);
+  if (wrong !== undefined) throw invalid(wrong);
+  return op.run(caller, parsed.data as z.output<I>);
 }

@@ -13,28 +13,18 @@ export const note = z.string().max(LIMITS.note_chars, `at most ${LIMITS.note_cha
 export const runId = z
   .string()
   .regex(RUN_ID, "up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
-export const runParams = z.strictObject({ id: runId });
-
-/** A step number as it stands in a path: digits only, no leading zero, no sign. */
-const stepNumber = z
-  .string()
-  .regex(/^(?:0|[1-9]\d{0,14})$/, "must be a step number")
-  .transform(Number);
-export const stepParams = z.strictObject({ id: runId, n: stepNumber });
+/** The input of an operation on a run as a whole, and of one on a step of it. */
+export const ofRun = z.strictObject({ run_id: runId });
+export const ofStep = z.strictObject({ run_id: runId, step: z.int().min(0).max(999_999_999_999_999) });
 
 /** An id that the service gave out: a well-formed text that is none of them is unknown rather than invalid. */
 export const givenId = (form: string) =>
   z.string().regex(/^[\w.:-]{1,128}$/, `must be an id such as ${form}`);
-export const approvalParams = z.strictObject({ id: givenId("apr_<uuid>") });
 
-export const pageLimit = z
-  .string()
-  .regex(/^[1-9]\d{0,3}$/, `must be a whole number from 1 to ${LIMITS.page_max}`)
-  .transform(Number)
-  .refine((n) => n <= LIMITS.page_max, `at most ${LIMITS.page_max}`);
+export const pageLimit = z.int().min(1).max(LIMITS.page_max, `at most ${LIMITS.page_max}`);
 
-export const emptyQuery = z.strictObject({});
-export const noParams = z.strictObject({});
+/** Of an operation that takes nothing. */
+export const nothing = z.strictObject({});
 
 const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 

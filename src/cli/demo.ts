@@ -37,11 +37,9 @@ async function makeKeys(file: string): Promise<Record<Role, string>> {
 /** Opened beforehand, so that the first line a newcomer pastes is already a decision. */
 async function openDemoRun(service: Service, key: string): Promise<string> {
   const principal = await service.auth.authenticate(`Bearer ${key}`);
-  const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
-  const call = { app: service, principal, signal: new AbortController().signal, headers };
-  const body = { permissions: ["crm.read", "crm.write"], reason: "a newcomer's first run" };
-  const opened = (await perform(openRun, call, { params: {}, query: {}, body })) as { run_id: string };
-  return opened.run_id;
+  const caller = { app: service, principal, signal: new AbortController().signal };
+  const input = { permissions: ["crm.read", "crm.write"], reason: "a newcomer's first run" };
+  return (await perform(openRun, caller, input)).run_id;
 }
 
 function welcome(io: Io, url: string, keys: Record<Role, string>, run: string): void {

@@ -5,7 +5,7 @@
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { App } from "../app/app.ts";
-import type { Call } from "../app/operation.ts";
+import type { Caller } from "../app/operation.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
@@ -94,23 +94,27 @@ function declaresOutput({ route }: ToolCall): boolean {
 
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
 const NEVER = new AbortController().signal;
-const NO_HEADERS: Call["headers"] = { idempotency_key: undefined, if_match: undefined, accept: undefined };
 
-function contextOf({ app }: Governing, { principal }: ToolCall): Call {
-  return { app, principal, signal: NEVER, headers: NO_HEADERS };
+function contextOf({ app }: Governing, { principal }: ToolCall): Caller {
+  return { app, principal, signal: NEVER };
 }
 
-async function decide(gateway: Governing, call: ToolCall, context: Call): Promise<Decision> {
+async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {
   const { run, tool, args, meta } = call;
   const depends_on = meta["svc/depends_on"];
   const reason = reasonOf(meta, tool);
-  const body = depends_on === undefined ? { tool, args, reason } : { tool, args, reason, depends_on };
+  const input = { run_id: run.run_id, tool, args, reason };
   // Asked for together: the run and its first intent are made durable in one step.
   const opening = run.open();
-  const asked = perform(intentOp, context, { params: { id: run.run_id }, query: {}, body });
+  const asked = perform(
+    intentOp,
+    context,
+    // Whatever the agent wrote there: the operation checks it.
+    depends_on === undefined ? input : { ...input, depends_on: depends_on as number[] },
+  );
   const [opened, decided] = await Promise.allSettled([opening, asked]);
   if (opened.status === "rejected") throw opened.reason;
-  if (decided.status === "fulfilled") return decided.value as Decision;
+  if (decided.status === "fulfilled") return decided.value;
   if (decided.reason instanceof SvcError && decided.reason.code === "not_found")
     gateway.runs.forget(run.run_id);
   throw decided.reason;
@@ -196,16 +200,13 @@ function uncertain(text: string): End {
 /** Tries more than once: what was done upstream cannot be asked again. */
 async function report(
   { app }: Governing,
-  context: Call,
+  context: Caller,
   run_id: string,
   step: number,
   end: End,
 ): Promise<void> {
   const { env } = app.core;
-  const body: { [name: string]: unknown } = { status: end.status };
-  if (end.result !== undefined) body["result"] = end.result;
-  if (end.text !== undefined) body["error"] = end.text;
-  const input = { params: { id: run_id, n: String(step) }, query: {}, body };
+  const input = { run_id, step, status: end.status, result: end.result, error: end.text };
   for (let attempt = 1; ; attempt++) {
     try {
       await perform(outcomeOp, context, input);

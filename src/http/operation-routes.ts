@@ -1,18 +1,20 @@
-/** One route per operation: authenticate, perform, send. */
+/** One route per row of the table: authenticate, perform, send. */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { readRequest } from "../api/read-request.ts";
+import type { Row } from "../api/row.ts";
+import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
-import { type Call, Content, type Operation } from "../app/operation.ts";
-import { OPERATIONS } from "../app/operations/index.ts";
+import { type Caller, Content, JsonText } from "../app/operation.ts";
 import { perform } from "../app/perform.ts";
 import type { Principal } from "../model/roles.ts";
 import type { HttpParts } from "./parts.ts";
 
 export function operationRoutes(server: FastifyInstance, { app, authenticate }: HttpParts): void {
-  for (const op of OPERATIONS) {
+  for (const row of HTTP_TABLE) {
     server.route({
-      method: op.method,
-      url: op.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      method: row.method,
+      url: row.path.replaceAll(/\{(\w+)\}/g, ":$1"),
       exposeHeadRoute: false,
       // Before the body is read: a stranger's megabyte is not parsed.
       onRequest(request, _reply, done) {
@@ -23,7 +25,7 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
           done();
         }
       },
-      handler: (request, reply) => answer(app, op, request, reply),
+      handler: (request, reply) => answer(app, row, request, reply),
     });
   }
 }
@@ -39,30 +41,19 @@ function letIn(
   }, done);
 }
 
-async function answer(
-  app: App,
-  op: Operation,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<unknown> {
-  const { headers } = request;
-  const call: Call = {
-    app,
-    principal: request.principal!,
-    signal: goneSignal(request),
-    headers: {
-      idempotency_key: single(headers["idempotency-key"]),
-      if_match: headers["if-match"],
-      accept: headers.accept,
-    },
-  };
-  const body = await perform(op, call, {
+async function answer(app: App, row: Row, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const caller: Caller = { app, principal: request.principal!, signal: goneSignal(request, row) };
+  const { input, complaint } = readRequest(row, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
+    headers: request.headers,
     body: request.body,
   });
-  reply.code(call.status ?? op.status);
-  return body instanceof Content ? sendContent(reply, body) : reply.send(body);
+  const answer = (await perform(row.op, caller, input, complaint)) as object;
+  reply.code(row.also.find(({ is }) => is(answer))?.status ?? row.status);
+  if (answer instanceof Content) return sendContent(reply, answer);
+  if (answer instanceof JsonText) return reply.type("application/json; charset=utf-8").send(answer.text);
+  return reply.send(answer);
 }
 
 function sendContent(reply: FastifyReply, content: Content): FastifyReply {
@@ -74,14 +65,11 @@ function sendContent(reply: FastifyReply, content: Content): FastifyReply {
   return reply.send(typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body));
 }
 
-const single = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value[0] : value;
-
 const NEVER = new AbortController().signal;
 
 /** Only a call that waits listens for the client's departure; the others pay nothing for it. */
-function goneSignal(request: FastifyRequest): AbortSignal {
-  if (!request.url.includes("wait=")) return NEVER;
+function goneSignal(request: FastifyRequest, row: Row): AbortSignal {
+  if (row.op.waits !== true) return NEVER;
   const gone = new AbortController();
   request.raw.socket.once("close", () => gone.abort());
   return gone.signal;

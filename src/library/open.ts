@@ -1,5 +1,6 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
 
+import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import { openLocalApp } from "../app/local.ts";
 import type { Operation } from "../app/operation.ts";
@@ -7,11 +8,10 @@ import { intent as intentOp, outcome as outcomeOp } from "../app/operations/jour
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
-import type { Decision } from "../engine/decide/verdict.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { assertJson } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
-import type { Mode, OutcomeStatus } from "../model/run.ts";
+import type { Mode } from "../model/run.ts";
 import { executeRollback } from "../rollback/execute.ts";
 import { loadPlan } from "../rollback/load.ts";
 import { Run } from "./run.ts";
@@ -63,20 +63,16 @@ async function openRun(app: App, options: RunOptions): Promise<Run> {
     max_permissions: ["*"],
     allow_observe: true,
   };
-  const call = async (op: Operation, params: Record<string, string>, body: unknown) => {
-    assertJson(body, "input");
-    const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
-    const context = { app, principal, signal: new AbortController().signal, headers };
-    return perform(op, context, { params, query: {}, body });
+  const caller = { app, principal, signal: new AbortController().signal };
+  const call = async <I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>): Promise<O> => {
+    assertJson(input, "input");
+    return perform(op, caller, input);
   };
-  const { run_id, scope_seal } = (await call(openRunOp, {}, body)) as { run_id: string; scope_seal: string };
+  const { run_id, scope_seal } = await call(openRunOp, { ...body, permissions: [...body.permissions] });
   return new Run(run_id, scope_seal, {
-    intent: (intent) => call(intentOp, { id: run_id }, { ...intent }) as Promise<Decision>,
-    outcome: (step, outcome) =>
-      call(outcomeOp, { id: run_id, n: String(step) }, { ...outcome }) as Promise<{
-        step: number;
-        status: OutcomeStatus;
-      }>,
+    intent: ({ depends_on, ...intent }) =>
+      call(intentOp, { run_id, ...intent, ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }) }),
+    outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
     plan: () => loadPlan(app.core.store, run_id),
     rollback: ({ verifier, ...request }) =>
       executeRollback(app.core, run_id, { ...request, actor, reader: verifier ?? null }),

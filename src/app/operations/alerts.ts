@@ -2,18 +2,15 @@
 import { z } from "zod";
 import { standingAlerts } from "../alerting.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, noParams } from "../schemas.ts";
+import { nothing } from "../schemas.ts";
 
 const nullable = z.union([z.string(), z.null()]);
 
 export const listAlerts = operation({
   id: "list_alerts",
   summary: "The alerts that stand now",
-  method: "GET",
-  path: "/v1/alerts",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({
     alerts: z.array(
       z.strictObject({
@@ -29,7 +26,6 @@ export const listAlerts = operation({
       }),
     ),
   }),
-  status: 200,
   async run({ app }) {
     return { alerts: await standingAlerts(app) };
   },

@@ -4,7 +4,7 @@ import { type AnchoringParts, anchorNow } from "../../evidence/anchoring.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, noParams } from "../schemas.ts";
+import { nothing } from "../schemas.ts";
 
 export const NO_SINKS = "no anchor sinks are configured on this server";
 
@@ -41,17 +41,12 @@ export function anchoringParts({ core, settings, egress, signing }: App): Anchor
 export const publishAnchor = operation({
   id: "publish_anchor",
   summary: "Publish an anchor of the ledger to every configured sink",
-  method: "POST",
-  path: "/v1/anchor",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({}),
+  input: nothing,
   output: z.strictObject({ anchor: anchorView, sinks: z.array(sinkView) }),
-  status: 200,
   errors: {
-    404: NO_SINKS,
-    502: "a sink did not take the anchor; the body has the anchor and every sink's result",
+    not_found: NO_SINKS,
+    delivery_failed: "a sink did not take the anchor; the body has the anchor and every sink's result",
   },
   feature: ({ settings }) => (settings.anchor.sinks.length === 0 ? NO_SINKS : null),
   async run({ app }) {

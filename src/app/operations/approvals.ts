@@ -10,34 +10,25 @@ import { APPROVAL_STATUSES, approvalView, type Delegation, OPEN_APPROVAL } from 
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
-import { type Call, operation } from "../operation.ts";
+import { type Caller, operation } from "../operation.ts";
 import {
   anyJson,
-  approvalParams,
   approvalViewShape,
-  emptyQuery,
-  noParams,
+  givenId,
   note,
   pageLimit,
-  runParams,
+  runId,
   tool,
 } from "../schemas.ts";
 
-const noteBody = z.strictObject({ note: note.optional() });
-const seconds = z
-  .string()
-  .regex(/^\d{1,2}$/, `must be whole seconds, at most ${LIMITS.approval_wait_s}`)
-  .transform(Number)
-  .refine((n) => n <= LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`);
+const approval_id = givenId("apr_<uuid>");
+const seconds = z.int().min(0).max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`);
 
 export const listApprovals = operation({
   id: "list_approvals",
   summary: "List approval requests, newest first",
-  method: "GET",
-  path: "/v1/approvals",
   role: "auditor",
-  params: noParams,
-  query: z.strictObject({
+  input: z.strictObject({
     status: z.enum(APPROVAL_STATUSES).optional(),
     run_id: z.string().optional(),
     limit: pageLimit.optional(),
@@ -47,15 +38,14 @@ export const listApprovals = operation({
     approvals: z.array(approvalViewShape),
     next_cursor: z.string().optional(),
   }),
-  status: 200,
-  async run({ app }, { query }) {
-    const limit = query.limit ?? LIMITS.page_default;
+  async run({ app }, { run_id, status, cursor, ...page_of }) {
+    const limit = page_of.limit ?? LIMITS.page_default;
     const rows = await app.core.store.list("approvals", {
-      owner: query.run_id,
-      tag: query.status,
+      owner: run_id,
+      tag: status,
       order: "desc",
       limit: limit + 1,
-      after: query.cursor === undefined ? undefined : decodeCursor(query.cursor),
+      after: cursor === undefined ? undefined : decodeCursor(cursor),
     });
     const { page, next } = cutPage(rows, limit);
     const approvals = page.map((row) => approvalView(row.doc));
@@ -66,20 +56,17 @@ export const listApprovals = operation({
 export const getApproval = operation({
   id: "get_approval",
   summary: "Read a request; with `wait`, answer as soon as it is decided",
-  method: "GET",
-  path: "/v1/approvals/{id}",
   role: "auditor",
   any_role: true,
-  params: approvalParams,
-  query: z.strictObject({ wait: seconds.optional() }),
+  input: z.strictObject({ approval_id, wait: seconds.optional() }),
+  waits: true,
   output: approvalViewShape,
-  status: 200,
-  errors: { 404: "unknown request, or one of another agent's run" },
-  async run({ app, principal, signal }, { params, query }) {
+  errors: { not_found: "unknown request, or one of another agent's run" },
+  async run({ app, principal, signal }, { approval_id, wait }) {
     const approval = await awaitDecision(
       app,
-      params.id,
-      query.wait ?? 0,
+      approval_id,
+      wait ?? 0,
       signal,
       (found) =>
         principal.roles.some((role) => role !== "agent") || found.internal.principal === principal.id,
@@ -125,7 +112,7 @@ async function delegationsTo(app: App, name: string): Promise<Delegation[]> {
 }
 
 export async function decideRequest(
-  { app, principal }: Call,
+  { app, principal }: Caller,
   id: string,
   decision: "approve" | "deny",
   note: string | undefined,
@@ -148,17 +135,12 @@ const decision = (verb: "approve" | "deny") =>
   operation({
     id: verb,
     summary: verb === "approve" ? "Approve a request" : "Deny a request",
-    method: "POST",
-    path: `/v1/approvals/{id}/${verb}`,
     role: "approver",
     role_or_delegate: true,
-    params: approvalParams,
-    query: emptyQuery,
-    body: noteBody,
+    input: z.strictObject({ approval_id, note: note.optional() }),
     output: approvalViewShape,
-    status: 200,
-    errors: { 404: "unknown request", 409: "already decided" },
-    run: (call, { params, body }) => decideRequest(call, params.id, verb, body.note),
+    errors: { not_found: "unknown request", conflict: "already decided" },
+    run: (caller, { approval_id, note }) => decideRequest(caller, approval_id, verb, note),
   });
 
 export const approve = decision("approve");
@@ -167,12 +149,9 @@ export const deny = decision("deny");
 export const breakGlass = operation({
   id: "break_glass",
   summary: "Approve alone, past quorum and groups; raises an alert",
-  method: "POST",
-  path: "/v1/approvals/{id}/break-glass",
   role: "admin",
-  params: approvalParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
+    approval_id,
     reason: z
       .string()
       .max(LIMITS.note_chars)
@@ -182,25 +161,18 @@ export const breakGlass = operation({
       ),
   }),
   output: approvalViewShape,
-  status: 200,
-  errors: { 404: "unknown request", 409: "already decided" },
-  async run({ app, principal }, { params, body }) {
-    return told(
-      app,
-      await app.core.store.transact(breakGlassUnit(app.core, principal, params.id, body.reason)),
-    );
+  errors: { not_found: "unknown request", conflict: "already decided" },
+  async run({ app, principal }, { approval_id, reason }) {
+    return told(app, await app.core.store.transact(breakGlassUnit(app.core, principal, approval_id, reason)));
   },
 });
 
 export const preApprove = operation({
   id: "pre_approve",
   summary: "Approve a call before it is asked for",
-  method: "POST",
-  path: "/v1/runs/{id}/approvals",
   role: "approver",
-  params: runParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
+    run_id: runId,
     tool,
     args: anyJson,
     note: note.optional(),
@@ -210,15 +182,15 @@ export const preApprove = operation({
       .optional(),
   }),
   output: approvalViewShape,
-  status: 201,
-  errors: { 404: "unknown run" },
-  async run({ app, principal }, { params, body }) {
+  errors: { not_found: "unknown run" },
+  run_of: ({ run_id }) => run_id,
+  async run({ app, principal }, { run_id, ...body }) {
     const input = {
       tool: body.tool,
       args: body.args as Json,
       note: body.note ?? null,
       ttl_ms: body.ttl === undefined ? null : tryDuration(body.ttl)!,
     };
-    return told(app, await app.core.store.transact(preApproveUnit(app.core, principal, params.id, input)));
+    return told(app, await app.core.store.transact(preApproveUnit(app.core, principal, run_id, input)));
   },
 });

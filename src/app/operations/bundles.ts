@@ -5,12 +5,12 @@ import { checkLedgerOf } from "../../evidence/ledger-check.ts";
 import type { SigningKey } from "../../evidence/signing.ts";
 import type { App } from "../app.ts";
 import { Content, operation } from "../operation.ts";
-import { emptyQuery, noParams, runParams } from "../schemas.ts";
+import { nothing, ofRun } from "../schemas.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 const NO_KEY = "signed bundles are not enabled on this server";
 const feature = ({ signing }: App): string | null => (signing === null ? NO_KEY : null);
-const errors = { 404: NO_KEY };
+const errors = { not_found: NO_KEY };
 
 /** The feature is asked for before the operation runs, so the key is there. */
 function keyOf(app: App): SigningKey {
@@ -20,32 +20,25 @@ function keyOf(app: App): SigningKey {
 export const bundleRun = operation({
   id: "bundle_run",
   summary: "A signed bundle of one run: its records, a proof of inclusion for each, and the ledger's head",
-  method: "GET",
-  path: "/v1/runs/{id}/bundle",
   role: "auditor",
-  params: runParams,
-  query: emptyQuery,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
   output: { content_types: ["application/json"] },
-  status: 200,
-  errors: { 404: `unknown run, or ${NO_KEY}` },
+  errors: { not_found: `unknown run, or ${NO_KEY}` },
   feature,
-  async run({ app }, { params }) {
+  async run({ app }, { run_id }) {
     const { store, env } = app.core;
-    const text = await runBundle(store, params.id, keyOf(app), env.now());
-    return new Content(JSON_TYPE, text, `${params.id}.bundle.json`);
+    const text = await runBundle(store, run_id, keyOf(app), env.now());
+    return new Content(JSON_TYPE, text, `${run_id}.bundle.json`);
   },
 });
 
 export const bundleLedger = operation({
   id: "bundle_ledger",
   summary: "A signed bundle of the whole ledger; it streams, and is cut off where the ledger does not verify",
-  method: "GET",
-  path: "/v1/ledger/bundle",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: { content_types: ["application/json"] },
-  status: 200,
   errors,
   feature,
   async run({ app }) {
@@ -69,16 +62,12 @@ async function* startingWith(
 export const evidenceKey = operation({
   id: "evidence_key",
   summary: "The public key that bundles and anchors are signed with",
-  method: "GET",
-  path: "/v1/evidence/key",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({
     key_id: z.string().meta({ description: "the first 16 hex digits of SHA-256 over the raw public key" }),
     public_key: z.string().meta({ description: "Ed25519, as PEM; save it as a file for --pub" }),
   }),
-  status: 200,
   errors,
   feature,
   async run({ app }) {
@@ -90,18 +79,14 @@ export const evidenceKey = operation({
 export const verifyLedger = operation({
   id: "verify_ledger",
   summary: "Verify the whole ledger: every hash, every link, and the numbering within runs",
-  method: "GET",
-  path: "/v1/ledger/verify",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({
     ok: z.boolean(),
     records: z.int(),
     head: z.string(),
     first_bad: z.union([z.strictObject({ seq: z.int(), problem: z.string() }), z.null()]),
   }),
-  status: 200,
   errors,
   feature,
   async run({ app }) {

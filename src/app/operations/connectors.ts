@@ -1,16 +1,13 @@
 /** The tool servers behind a gateway. A standalone server has none. */
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { emptyQuery, noParams } from "../schemas.ts";
+import { nothing } from "../schemas.ts";
 
 export const listConnectors = operation({
   id: "list_connectors",
   summary: "The tool servers behind this process; empty on a standalone server",
-  method: "GET",
-  path: "/v1/connectors",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({
     connectors: z.array(
       z.strictObject({
@@ -21,7 +18,6 @@ export const listConnectors = operation({
       }),
     ),
   }),
-  status: 200,
   async run({ app }) {
     return { connectors: app.connectors?.() ?? [] };
   },

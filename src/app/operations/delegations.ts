@@ -6,7 +6,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { delegationView } from "../../model/approval.ts";
 import { announce } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, givenId, noParams, text } from "../schemas.ts";
+import { givenId, nothing, text } from "../schemas.ts";
 
 const delegationShape = z.strictObject({
   id: z.string(),
@@ -22,13 +22,9 @@ const delegationShape = z.strictObject({
 export const listDelegations = operation({
   id: "list_delegations",
   summary: "List delegations, newest first",
-  method: "GET",
-  path: "/v1/delegations",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({ delegations: z.array(delegationShape) }),
-  status: 200,
   async run({ app }) {
     const rows = await app.core.store.list("delegations", { order: "desc", limit: LIMITS.page_max });
     return { delegations: rows.map((row) => delegationView(row.doc)) };
@@ -38,12 +34,8 @@ export const listDelegations = operation({
 export const createDelegation = operation({
   id: "create_delegation",
   summary: "Lend your authority to approve",
-  method: "POST",
-  path: "/v1/delegations",
   role: "approver",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     to: text(256),
     tools: text(256).optional(),
     expires_at: z
@@ -52,8 +44,7 @@ export const createDelegation = operation({
     reason: text(LIMITS.reason_chars),
   }),
   output: delegationShape,
-  status: 201,
-  async run({ app, principal }, { body }) {
+  async run({ app, principal }, body) {
     const input = {
       to: body.to,
       tools: body.tools ?? "*",
@@ -69,16 +60,14 @@ export const createDelegation = operation({
 export const revokeDelegation = operation({
   id: "revoke_delegation",
   summary: "Take lent authority back",
-  method: "DELETE",
-  path: "/v1/delegations/{id}",
   role: "approver",
-  params: z.strictObject({ id: givenId("dlg_<uuid>") }),
-  query: emptyQuery,
+  input: z.strictObject({ delegation_id: givenId("dlg_<uuid>") }),
   output: delegationShape,
-  status: 200,
-  errors: { 404: "unknown delegation", 409: "already revoked" },
-  async run({ app, principal }, { params }) {
-    const { delegation, records } = await app.core.store.transact(revokeUnit(app.core, principal, params.id));
+  errors: { not_found: "unknown delegation", conflict: "already revoked" },
+  async run({ app, principal }, { delegation_id }) {
+    const { delegation, records } = await app.core.store.transact(
+      revokeUnit(app.core, principal, delegation_id),
+    );
     announce(app.core.listeners, records);
     return delegationView(delegation);
   },

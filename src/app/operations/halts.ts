@@ -5,19 +5,15 @@ import { HALTS_KEY } from "../../engine/keys.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, haltView, noParams, text } from "../schemas.ts";
+import { haltView, nothing, text } from "../schemas.ts";
 
 const pattern = text(256).optional();
 
 export const halt = operation({
   id: "halt",
   summary: "Halt new calls, everywhere or within a scope",
-  method: "POST",
-  path: "/v1/halt",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     reason: text(LIMITS.reason_chars),
     tool: pattern,
     actor: pattern,
@@ -25,8 +21,7 @@ export const halt = operation({
     environment: pattern,
   }),
   output: haltView,
-  status: 201,
-  async run({ app, principal }, { body }) {
+  async run({ app, principal }, body) {
     const { halt, records } = await app.core.store.transact(haltUnit(app.core, principal.name, body));
     announce(app.core.listeners, records);
     return halt;
@@ -36,18 +31,13 @@ export const halt = operation({
 export const resume = operation({
   id: "resume",
   summary: "Lift one halt, or all",
-  method: "POST",
-  path: "/v1/resume",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({ id: z.string().optional() }),
+  input: z.strictObject({ id: z.string().optional() }),
   output: z.strictObject({ lifted: z.array(z.string()) }),
-  status: 200,
-  errors: { 404: "no such halt is in force" },
-  async run({ app, principal }, { body }) {
+  errors: { not_found: "no such halt is in force" },
+  async run({ app, principal }, { id }) {
     const { lifted, records } = await app.core.store.transact(
-      resumeUnit(app.core, principal.name, body.id ?? null),
+      resumeUnit(app.core, principal.name, id ?? null),
     );
     announce(app.core.listeners, records);
     return { lifted };
@@ -61,13 +51,9 @@ export async function activeHalts(app: App) {
 export const listHalts = operation({
   id: "list_halts",
   summary: "List the halts in force",
-  method: "GET",
-  path: "/v1/halts",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({ halts: z.array(haltView) }),
-  status: 200,
   async run({ app }) {
     return { halts: await activeHalts(app) };
   },

@@ -4,7 +4,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { placeHoldUnit, listHolds as readHolds, releaseHoldUnit } from "../../retention/holds.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, givenId, noParams, text } from "../schemas.ts";
+import { givenId, text } from "../schemas.ts";
 
 /** Nothing is ever deleted without a `retention` section, so there is nothing to hold either. */
 export const retentionFeature = (app: App) =>
@@ -23,18 +23,14 @@ const holdShape = z.strictObject({
 
 export const listHolds = operation({
   id: "list_holds",
-  summary: "List legal holds; ?all=1 includes released ones",
-  method: "GET",
-  path: "/v1/holds",
+  summary: "List legal holds; with `all`, released ones too",
   role: "auditor",
-  params: noParams,
-  query: z.strictObject({ all: z.enum(["0", "1"]).optional() }),
+  input: z.strictObject({ all: z.boolean().optional() }),
   output: z.strictObject({ holds: z.array(holdShape) }),
-  status: 200,
   feature: retentionFeature,
-  errors: { 404: "no retention settings" },
-  async run({ app }, { query }) {
-    return { holds: await readHolds(app.core.store, query.all === "1") };
+  errors: { not_found: "no retention settings" },
+  async run({ app }, { all }) {
+    return { holds: await readHolds(app.core.store, all ?? false) };
   },
 });
 
@@ -43,12 +39,8 @@ const field = text(512).optional();
 export const placeHold = operation({
   id: "place_hold",
   summary: "Place a legal hold: the runs it covers are not deleted",
-  method: "POST",
-  path: "/v1/holds",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     run_id: field,
     tenant: field,
     actor: field,
@@ -56,11 +48,9 @@ export const placeHold = operation({
     reason: z.string().max(LIMITS.reason_chars),
   }),
   output: holdShape,
-  status: 201,
   feature: retentionFeature,
-  errors: { 404: "no retention settings" },
-  async run({ app, principal }, { body }) {
-    const { reason, ...scope } = body;
+  errors: { not_found: "no retention settings" },
+  async run({ app, principal }, { reason, ...scope }) {
     return app.core.store.transact(placeHoldUnit(app.core, principal.name, { scope, reason }));
   },
 });
@@ -68,15 +58,11 @@ export const placeHold = operation({
 export const releaseHold = operation({
   id: "release_hold",
   summary: "Release a legal hold; it stays on record",
-  method: "DELETE",
-  path: "/v1/holds/{id}",
   role: "admin",
-  params: z.strictObject({ id: givenId("hold_<uuid>") }),
-  query: emptyQuery,
+  input: z.strictObject({ hold_id: givenId("hold_<uuid>") }),
   output: holdShape,
-  status: 200,
   feature: retentionFeature,
-  errors: { 404: "no retention settings, or no such hold", 409: "already released" },
-  run: ({ app, principal }, { params }) =>
-    app.core.store.transact(releaseHoldUnit(app.core, principal.name, params.id)),
+  errors: { not_found: "no retention settings, or no such hold", conflict: "already released" },
+  run: ({ app, principal }, { hold_id }) =>
+    app.core.store.transact(releaseHoldUnit(app.core, principal.name, hold_id)),
 });

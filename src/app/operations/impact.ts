@@ -8,7 +8,7 @@ import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.t
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
-import { noParams, text, tool } from "../schemas.ts";
+import { text, tool } from "../schemas.ts";
 import { ruling } from "./simulate.ts";
 
 export interface PreviewInput {
@@ -36,11 +36,8 @@ const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 export const impact = operation({
   id: "impact",
   summary: "Preview a call: decision, risk, approvers, undo and warnings",
-  method: "GET",
-  path: "/v1/impact",
   role: "auditor",
-  params: noParams,
-  query: z.strictObject({
+  input: z.strictObject({
     tool,
     args: z.string().max(LIMITS.body_bytes).optional().meta({ description: "the arguments, as JSON" }),
     actor: text(256).optional(),
@@ -66,8 +63,7 @@ export const impact = operation({
     }),
     warnings: z.array(z.string()),
   }),
-  status: 200,
-  async run({ app, principal }, { query }) {
+  async run({ app, principal }, query) {
     const args = query.args === undefined ? {} : parseArgs(query.args);
     return previewImpact(app, { tool: query.tool, args, actor: query.actor ?? principal.name });
   },

@@ -1,6 +1,5 @@
 /** Journaling on a run: intents, outcomes, and an operator's word on what nobody reported. */
 import { z } from "zod";
-import type { RunFacts } from "../../engine/gather.ts";
 import { type IntentResult, intentUnit } from "../../engine/intent.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../engine/outcome.ts";
 import type { Json } from "../../kernel/json.ts";
@@ -9,22 +8,21 @@ import { OUTCOMES } from "../../model/run.ts";
 import type { Unit } from "../../store/port.ts";
 import { ownRun } from "../access.ts";
 import { announce } from "../app.ts";
-import { type Call, operation } from "../operation.ts";
-import { withReply } from "../replies.ts";
+import { type Caller, operation } from "../operation.ts";
+import { type ReplyScope, withReply } from "../replies.ts";
 import {
   anyJson,
   decisionView,
-  emptyQuery,
   note,
+  ofStep,
   outcomeView,
-  runParams,
-  stepParams,
+  runId,
   text,
   tool,
 } from "../schemas.ts";
 import { assertUnique } from "./runs.ts";
 
-const intentBody = z.strictObject({
+const intentFields = {
   tool,
   args: anyJson,
   reason: text(LIMITS.reason_chars),
@@ -32,25 +30,23 @@ const intentBody = z.strictObject({
     .array(z.int().min(0, "must be an earlier step number"))
     .max(LIMITS.depends_on, `at most ${LIMITS.depends_on} steps`)
     .optional(),
-});
+};
+/** The same request under the same key is answered as the first time. */
+const idempotency_key = z.string().optional();
 
 export const intent = operation({
   id: "intent",
   summary: "Ask for a call; execute it only on allow or would_block",
-  method: "POST",
-  path: "/v1/runs/{id}/intents",
   role: "agent",
-  params: runParams,
-  query: emptyQuery,
-  body: intentBody,
+  input: z.strictObject({ run_id: runId, ...intentFields, idempotency_key }),
+  run_of: ({ run_id }) => run_id,
   output: decisionView,
-  status: 200,
   errors: {
-    404: "unknown run, or another agent's",
-    409: "the Idempotency-Key was used with another request",
+    not_found: "unknown run, or another agent's",
+    conflict: "the Idempotency-Key was used with another request",
   },
-  async run(call, { params, body }) {
-    const run = await ownRun(call.app, call.principal, params.id);
+  async run(call, { run_id, idempotency_key: key, ...body }) {
+    const run = await ownRun(call.app, call.principal, run_id);
     const input = {
       tool: body.tool,
       args: body.args as Json,
@@ -63,9 +59,7 @@ export const intent = operation({
     const arrived = performance.now();
     return answered(
       call,
-      run,
-      "intent",
-      body as Json,
+      { key, operation: "intent", run, request: body as Json },
       unit,
       (result) => result.decision,
       (result) => intentDone(call, input.args, result, performance.now() - arrived),
@@ -73,7 +67,7 @@ export const intent = operation({
   },
 });
 
-function intentDone({ app }: Call, args: Json, result: IntentResult, took_ms: number): void {
+function intentDone({ app }: Caller, args: Json, result: IntentResult, took_ms: number): void {
   const { listeners } = app.core;
   announce(listeners, result.records);
   if (result.opened !== null) listeners.approvalRequested(result.opened);
@@ -93,33 +87,28 @@ function intentDone({ app }: Call, args: Json, result: IntentResult, took_ms: nu
 export const outcome = operation({
   id: "outcome",
   summary: "Report what became of an accepted step",
-  method: "POST",
-  path: "/v1/runs/{id}/steps/{n}/outcome",
   role: "agent",
-  params: stepParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
+    ...ofStep.shape,
+    idempotency_key,
     status: z.enum(OUTCOMES),
     result: z.unknown().optional(),
     error: z.string().max(LIMITS.body_bytes).optional(),
   }),
   output: outcomeView,
-  status: 200,
-  errors: { 404: "unknown run or step", 409: "an outcome was already reported" },
-  async run(call, { params, body }) {
-    const run = await ownRun(call.app, call.principal, params.id);
+  errors: { not_found: "unknown run or step", conflict: "an outcome was already reported" },
+  run_of: ({ run_id }) => run_id,
+  async run(call, { run_id, step, idempotency_key: key, ...body }) {
+    const run = await ownRun(call.app, call.principal, run_id);
     const input = {
       status: body.status,
       result: body.result as Json | undefined,
       error: body.error?.slice(0, LIMITS.error_chars),
     };
-    const unit = outcomeUnit(call.app.core, call.principal, run.run_id, params.n, input);
-    const operation = `outcome ${params.n}`;
+    const unit = outcomeUnit(call.app.core, call.principal, run.run_id, step, input);
     return answered(
       call,
-      run,
-      operation,
-      body as Json,
+      { key, operation: `outcome ${step}`, run, request: body as Json },
       unit,
       (result) => result.answer,
       (result) => outcomeDone(call, input.result, result),
@@ -127,7 +116,7 @@ export const outcome = operation({
   },
 });
 
-function outcomeDone({ app }: Call, result: Json | undefined, done: OutcomeResult): void {
+function outcomeDone({ app }: Caller, result: Json | undefined, done: OutcomeResult): void {
   const { listeners } = app.core;
   announce(listeners, done.records);
   listeners.outcomeReported({
@@ -140,24 +129,20 @@ function outcomeDone({ app }: Call, result: Json | undefined, done: OutcomeResul
 }
 
 /** Runs the unit, remembers its answer under the client's Idempotency-Key, and tells the side channels once. */
-async function answered<T>(
-  call: Call,
-  run: RunFacts,
-  operation: string,
-  request: Json,
+async function answered<T, A extends Json>(
+  { app: { core } }: Caller,
+  { key, ...scope }: Omit<ReplyScope, "key"> & { key: string | undefined },
   unit: Unit<T>,
-  bodyOf: (result: T) => Json,
+  bodyOf: (result: T) => A,
   done: (result: T) => void,
-): Promise<Json> {
-  const { core } = call.app;
-  const key = call.headers.idempotency_key;
+): Promise<A> {
   if (key === undefined) {
     const result = await core.store.transact(unit);
     done(result);
     return bodyOf(result);
   }
-  const replied = await core.store.transact(withReply(core, unit, { key, operation, run, request }, bodyOf));
-  if (replied.replayed) return replied.body;
+  const replied = await core.store.transact(withReply(core, unit, { key, ...scope }, bodyOf));
+  if (replied.replayed) return replied.body as A;
   done(replied.result);
   return bodyOf(replied.result);
 }
@@ -165,24 +150,21 @@ async function answered<T>(
 export const resolve = operation({
   id: "resolve",
   summary: "Say what became of a step whose outcome is unknown",
-  method: "POST",
-  path: "/v1/runs/{id}/steps/{n}/resolve",
   role: "operator",
-  params: stepParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
+    ...ofStep.shape,
     status: z.enum(["succeeded", "failed"]),
     note: note.refine((value) => value.trim() !== "", "is required: say how you know"),
     result: z.unknown().optional(),
   }),
   output: outcomeView,
-  status: 200,
-  errors: { 404: "unknown run or step", 409: "the step's outcome is known" },
-  async run(call, { params, body }) {
+  errors: { not_found: "unknown run or step", conflict: "the step's outcome is known" },
+  run_of: ({ run_id }) => run_id,
+  async run(call, { run_id, step, ...body }) {
     const { core } = call.app;
     const input = { ...body, result: body.result as Json | undefined };
     const done = await core.store.transact(
-      resolveUnit(core, call.principal.name, params.id, params.n, input),
+      resolveUnit(core, call.principal.name, run_id, step, input),
     );
     outcomeDone(call, input.result, done);
     return done.answer;

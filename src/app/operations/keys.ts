@@ -5,8 +5,8 @@ import { notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
-import { type Call, operation } from "../operation.ts";
-import { emptyQuery, noParams, text } from "../schemas.ts";
+import { type Caller, operation } from "../operation.ts";
+import { nothing, text } from "../schemas.ts";
 
 const feature = (app: App) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: App): KeyManager => app.keys!;
@@ -43,14 +43,11 @@ const keyShape = {
 };
 const keyView = z.strictObject(keyShape);
 
-const indexParams = z.strictObject({
-  index: z
-    .string()
-    .regex(/^(?:0|[1-9]\d{0,8})$/, "must be the index of a key entry")
-    .transform(Number),
-});
+const index = z.int().min(0).max(999_999_999);
+/** The entry's fingerprint as its list showed it. */
+const fingerprint = z.string().optional();
 
-async function record({ app, principal }: Call, event: LedgerEvent, detail: string): Promise<void> {
+async function record({ app, principal }: Caller, event: LedgerEvent, detail: string): Promise<void> {
   const { core } = app;
   const written = await core.store.transact({
     run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail }),
@@ -58,19 +55,12 @@ async function record({ app, principal }: Call, event: LedgerEvent, detail: stri
   announce(core.listeners, [written]);
 }
 
-/** A list may be quoted as ETags are. */
-const fingerprintOf = (header: string | undefined): string | undefined => header?.replace(/^"(.*)"$/, "$1");
-
 export const listKeys = operation({
   id: "list_keys",
   summary: "List key entries; no key and no hash is shown",
-  method: "GET",
-  path: "/v1/keys",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({ keys: z.array(keyView) }),
-  status: 200,
   feature,
   async run({ app }) {
     return { keys: await manager(app).list() };
@@ -80,18 +70,12 @@ export const listKeys = operation({
 export const createKey = operation({
   id: "create_key",
   summary: "Make a key; its value is in this answer and nowhere else",
-  method: "POST",
-  path: "/v1/keys",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({ name: text(256), ...fields }),
+  input: z.strictObject({ name: text(256), ...fields }),
   output: z.strictObject({ ...keyShape, key: z.string() }),
-  status: 201,
   feature,
-  errors: { 409: "the key file does not load" },
-  async run(call, { body }) {
-    const { name, ...given } = body;
+  errors: { conflict: "the key file does not load" },
+  async run(call, { name, ...given }) {
     const created = await manager(call.app).create(name, given as KeyFields);
     await record(
       call,
@@ -104,23 +88,14 @@ export const createKey = operation({
 
 export const changeKey = operation({
   id: "change_key",
-  summary: "Change a key entry; If-Match with its fingerprint guards against a concurrent edit",
-  method: "PATCH",
-  path: "/v1/keys/{index}",
+  summary: "Change a key entry; its fingerprint guards against a concurrent edit",
   role: "admin",
-  params: indexParams,
-  query: emptyQuery,
-  body: z.strictObject(fields),
+  input: z.strictObject({ index, fingerprint, ...fields }),
   output: keyView,
-  status: 200,
   feature,
-  errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
-  async run(call, { params, body }) {
-    const changed = await manager(call.app).patch(
-      params.index,
-      body as KeyFields,
-      fingerprintOf(call.headers.if_match),
-    );
+  errors: { not_found: "no such entry", conflict: "the entry is another one by now, or the last enabled admin" },
+  async run(call, { index, fingerprint, ...body }) {
+    const changed = await manager(call.app).patch(index, body as KeyFields, fingerprint);
     const what = Object.keys(body).sort().join(", ") || "nothing";
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
     return changed;
@@ -130,23 +105,16 @@ export const changeKey = operation({
 export const deleteKey = operation({
   id: "delete_key",
   summary: "Delete a key entry",
-  method: "DELETE",
-  path: "/v1/keys/{index}",
   role: "admin",
-  params: indexParams,
-  query: emptyQuery,
+  input: z.strictObject({ index, fingerprint }),
   output: keyView,
-  status: 200,
   feature,
-  errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
-  async run(call, { params }) {
-    const found = (await manager(call.app).list())[params.index];
-    if (found === undefined) throw notFound(`there is no key entry ${params.index}`);
+  errors: { not_found: "no such entry", conflict: "the entry is another one by now, or the last enabled admin" },
+  async run(call, { index, fingerprint }) {
+    const found = (await manager(call.app).list())[index];
+    if (found === undefined) throw notFound(`there is no key entry ${index}`);
     // Whoever gave no fingerprint means the entry as it is now, not one that slides into its place.
-    const removed = await manager(call.app).remove(
-      params.index,
-      fingerprintOf(call.headers.if_match) ?? found.fingerprint,
-    );
+    const removed = await manager(call.app).remove(index, fingerprint ?? found.fingerprint);
     await record(call, "key_deleted", `key ${removed.name}, fingerprint ${removed.fingerprint}`);
     return removed;
   },

@@ -9,8 +9,8 @@ import { ManifestRegistry } from "../../registry/manifests.ts";
 import { PolicyRegistry } from "../../registry/policies.ts";
 import { type App, announce } from "../app.ts";
 import { refuse } from "../local.ts";
-import { type Call, operation } from "../operation.ts";
-import { emptyQuery, noParams, note, text, tool } from "../schemas.ts";
+import { type Caller, operation } from "../operation.ts";
+import { note, nothing, text, tool } from "../schemas.ts";
 
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
 const NO_POLICIES = "no policy registry folder is configured on this server";
@@ -41,7 +41,7 @@ const policyShape = z.strictObject({
 
 /** What was decided goes on the ledger, and into force in this process at once. */
 async function decided(
-  { app, principal }: Call,
+  { app, principal }: Caller,
   event: LedgerEvent,
   detail: string,
   at?: string,
@@ -57,15 +57,11 @@ async function decided(
 export const readRegistry = operation({
   id: "read_registry",
   summary: "What the registry holds",
-  method: "GET",
-  path: "/v1/registry",
   role: "operator",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({ manifests: z.array(entryShape), policies: z.array(policyShape) }),
-  status: 200,
   feature: manifestsFeature,
-  errors: { 404: "no registry folder" },
+  errors: { not_found: "no registry folder" },
   async run({ app }) {
     return {
       manifests: await manifests(app).list(),
@@ -77,20 +73,15 @@ export const readRegistry = operation({
 export const publishManifest = operation({
   id: "publish_manifest",
   summary: "Publish a manifest as a draft",
-  method: "POST",
-  path: "/v1/registry/manifests",
   role: "operator",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     manifest: z.record(z.string(), z.unknown()).optional(),
     yaml: text(LIMITS.body_bytes).optional(),
   }),
   output: entryShape,
-  status: 201,
   feature: manifestsFeature,
-  errors: { 404: "no registry folder", 409: "this version is there already" },
-  async run(call, { body }) {
+  errors: { not_found: "no registry folder", conflict: "this version is there already" },
+  async run(call, body) {
     if ((body.manifest === undefined) === (body.yaml === undefined))
       throw invalid("give either manifest (an object) or yaml (text)");
     const given = body.yaml === undefined ? { manifest: body.manifest as JsonObject } : { yaml: body.yaml };
@@ -100,25 +91,19 @@ export const publishManifest = operation({
   },
 });
 
-const moveBody = z.strictObject({ version: text(256).optional() });
-const toolParams = z.strictObject({ tool });
+const oneVersion = z.strictObject({ tool, version: text(256).optional() });
 
 export const approveManifest = operation({
   id: "approve_manifest",
   summary: "Approve a draft; the newest one unless a version is named",
-  method: "POST",
-  path: "/v1/registry/manifests/{tool}/approve",
   role: "admin",
-  params: toolParams,
-  query: emptyQuery,
-  body: moveBody,
+  input: oneVersion,
   output: entryShape,
-  status: 200,
   feature: manifestsFeature,
-  errors: { 404: "no registry folder, or no such manifest", 409: "there is no draft" },
-  async run(call, { params, body }) {
+  errors: { not_found: "no registry folder, or no such manifest", conflict: "there is no draft" },
+  async run(call, { tool, version }) {
     const { four_eyes } = call.app.core.rules().policy.approvals;
-    const entry = await manifests(call.app).approve(params.tool, body.version, call.principal, four_eyes);
+    const entry = await manifests(call.app).approve(tool, version, call.principal, four_eyes);
     await decided(call, "manifest_approved", `version ${entry.version}`, entry.tool);
     return entry;
   },
@@ -127,18 +112,13 @@ export const approveManifest = operation({
 export const deprecateManifest = operation({
   id: "deprecate_manifest",
   summary: "Deprecate an approved manifest",
-  method: "POST",
-  path: "/v1/registry/manifests/{tool}/deprecate",
   role: "admin",
-  params: toolParams,
-  query: emptyQuery,
-  body: moveBody,
+  input: oneVersion,
   output: entryShape,
-  status: 200,
   feature: manifestsFeature,
-  errors: { 404: "no registry folder, or no such manifest", 409: "there is no approved version" },
-  async run(call, { params, body }) {
-    const entry = await manifests(call.app).deprecate(params.tool, body.version, call.principal);
+  errors: { not_found: "no registry folder, or no such manifest", conflict: "there is no approved version" },
+  async run(call, { tool, version }) {
+    const entry = await manifests(call.app).deprecate(tool, version, call.principal);
     await decided(call, "manifest_deprecated", `version ${entry.version}`, entry.tool);
     return entry;
   },
@@ -147,20 +127,15 @@ export const deprecateManifest = operation({
 export const publishPolicy = operation({
   id: "publish_policy",
   summary: "Publish a policy version as a draft; its own tests must pass",
-  method: "POST",
-  path: "/v1/registry/policy",
   role: "operator",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({ yaml: text(LIMITS.body_bytes), note: note.optional() }),
+  input: z.strictObject({ yaml: text(LIMITS.body_bytes), note: note.optional() }),
   output: z.strictObject({
     version: z.string(),
     tests: z.strictObject({ passed: z.int(), failed: z.int() }),
   }),
-  status: 201,
   feature: policiesFeature,
-  errors: { 404: "no registry folder" },
-  async run({ app, principal }, { body }) {
+  errors: { not_found: "no registry folder" },
+  async run({ app, principal }, { yaml, note }) {
     const { manifests } = app.core.rules();
     const labels = (name: string) => {
       const found = manifests.active(name);
@@ -168,28 +143,23 @@ export const publishPolicy = operation({
         ? null
         : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
     };
-    return policies(app).publish(body.yaml, body.note ?? null, principal, labels);
+    return policies(app).publish(yaml, note ?? null, principal, labels);
   },
 });
 
 export const activatePolicy = operation({
   id: "activate_policy",
   summary: "Put a policy version in force",
-  method: "POST",
-  path: "/v1/registry/policy/{version}/activate",
   role: "admin",
-  params: z.strictObject({
+  input: z.strictObject({
     version: z.string().regex(/^[1-9]\d{0,8}$/, "must be a policy version such as 3"),
   }),
-  query: emptyQuery,
-  body: z.strictObject({}),
   output: policyShape,
-  status: 200,
   feature: policiesFeature,
-  errors: { 404: "no registry folder, or no such version", 409: "it is active already, or does not load" },
-  async run(call, { params }) {
+  errors: { not_found: "no registry folder, or no such version", conflict: "it is active already, or does not load" },
+  async run(call, { version }) {
     const { four_eyes } = call.app.core.rules().policy.approvals;
-    const entry = await policies(call.app).activate(params.version, call.principal, four_eyes);
+    const entry = await policies(call.app).activate(version, call.principal, four_eyes);
     await decided(call, "policy_activated", `version ${entry.version}, ${entry.hash}`);
     return entry;
   },

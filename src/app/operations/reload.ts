@@ -2,20 +2,15 @@
 import { z } from "zod";
 import { announce } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, noParams } from "../schemas.ts";
+import { nothing } from "../schemas.ts";
 
 export const reload = operation({
   id: "reload",
   summary: "Read manifests, policy and keys again; the old ones stay when they do not load",
-  method: "POST",
-  path: "/v1/reload",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({}),
+  input: nothing,
   output: z.strictObject({ manifests: z.int(), policy: z.string(), keys: z.int() }),
-  status: 200,
-  errors: { 409: "the files do not load" },
+  errors: { conflict: "the files do not load" },
   async run({ app, principal }) {
     const loaded = await app.reload();
     const { core } = app;

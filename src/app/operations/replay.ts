@@ -2,8 +2,8 @@
 import { z } from "zod";
 import type { Json } from "../../kernel/json.ts";
 import { operation } from "../operation.ts";
-import { replayRun, reportBody } from "../sandbox/jobs.ts";
-import { anyJson, emptyQuery, runParams, text, tool } from "../schemas.ts";
+import { replayRun } from "../sandbox/jobs.ts";
+import { anyJson, runId, text, tool } from "../schemas.ts";
 import { policyText, policyYaml, ruling } from "./simulate.ts";
 
 const step = z.int().min(0, "must be a step number");
@@ -31,32 +31,29 @@ const planShape = z.strictObject({
 export const replay = operation({
   id: "replay",
   summary: "Replay a captured run in the sandbox, as recorded and with changes",
-  method: "POST",
-  path: "/v1/runs/{id}/replay",
   role: "operator",
-  params: runParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
+    run_id: runId,
     policy: policyYaml.optional(),
     changes: z.array(change).max(1_000, "at most 1000 changes").optional(),
   }),
-  output: z.strictObject({
+  output: { text_of: z.strictObject({
     baseline: z.array(replayed),
     variant: z.array(replayed),
     differences: z.array(z.looseObject({ tool: z.string(), baseline: side, variant: side })),
     baseline_plan: planShape,
     variant_plan: planShape,
-  }),
-  status: 200,
-  errors: { 404: "unknown run, or one with no captured calls", 429: "too many simulations are under way" },
-  async run({ app, signal }, { params, body }) {
-    const changes = (body.changes ?? []).map(({ step, tool, path, value }) => ({
+  }) },
+  errors: { not_found: "unknown run, or one with no captured calls", too_many: "too many simulations are under way" },
+  run_of: ({ run_id }) => run_id,
+  async run({ app, signal }, { run_id, policy, changes: wanted }) {
+    const changes = (wanted ?? []).map(({ step, tool, path, value }) => ({
       step: step ?? null,
       tool: tool ?? null,
       path,
       value: value as Json,
     }));
-    const input = { run_id: params.id, policy: policyText(body.policy), changes };
-    return reportBody(await replayRun(app, input, signal));
+    const input = { run_id, policy: policyText(policy), changes };
+    return replayRun(app, input, signal);
   },
 });

@@ -11,7 +11,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { App } from "../app.ts";
 import { Content, operation } from "../operation.ts";
 import { findRuns } from "../run-search.ts";
-import { emptyQuery, noParams, runParams } from "../schemas.ts";
+import { ofRun } from "../schemas.ts";
 
 export const DEFAULT_PERIOD = "7d";
 
@@ -49,44 +49,35 @@ export async function reportPeriod(app: App, since: string): Promise<PeriodRepor
 export const runReport = operation({
   id: "run_report",
   summary: "The report of a run as one HTML page",
-  method: "GET",
-  path: "/v1/runs/{id}/report",
   role: "auditor",
-  params: runParams,
-  query: emptyQuery,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
   output: { content_types: ["text/html"] },
-  status: 200,
-  errors: { 404: "unknown run" },
-  async run({ app }, { params }) {
-    return new Content("text/html; charset=utf-8", paced(runReportParts(await reportRun(app, params.id))));
+  errors: { not_found: "unknown run" },
+  async run({ app }, { run_id }) {
+    return new Content("text/html; charset=utf-8", paced(runReportParts(await reportRun(app, run_id))));
   },
 });
 
 export const runReportAsPdf = operation({
   id: "run_report_pdf",
   summary: "The report of a run as a PDF on A4",
-  method: "GET",
-  path: "/v1/runs/{id}/report.pdf",
   role: "auditor",
-  params: runParams,
-  query: emptyQuery,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
   output: { content_types: ["application/pdf"] },
-  status: 200,
-  errors: { 404: "unknown run" },
-  async run({ app }, { params }) {
-    const pdf = await runReportPdf(await reportRun(app, params.id));
-    return new Content("application/pdf", pdf, `${params.id}.report.pdf`);
+  errors: { not_found: "unknown run" },
+  async run({ app }, { run_id }) {
+    const pdf = await runReportPdf(await reportRun(app, run_id));
+    return new Content("application/pdf", pdf, `${run_id}.report.pdf`);
   },
 });
 
 export const periodReport = operation({
   id: "period_report",
   summary: "What happened since a point in time: calls, approvals, rollbacks and what needs attention",
-  method: "GET",
-  path: "/v1/report",
   role: "auditor",
-  params: noParams,
-  query: z.strictObject({
+  input: z.strictObject({
     since: z
       .string()
       .max(64)
@@ -97,10 +88,8 @@ export const periodReport = operation({
     format: z.enum(PERIOD_FORMATS).optional().meta({ description: "json by default" }),
   }),
   output: { content_types: ["application/json", "text/html", "text/markdown"] },
-  status: 200,
-  async run({ app }, { query }) {
-    const format = query.format ?? "json";
-    const report = await reportPeriod(app, query.since ?? DEFAULT_PERIOD);
+  async run({ app }, { since, format = "json" }) {
+    const report = await reportPeriod(app, since ?? DEFAULT_PERIOD);
     return new Content(PERIOD_TYPES[format], writePeriodReport(report, format));
   },
 });

@@ -4,8 +4,8 @@ import { type ApplyReport, applyRetention } from "../../retention/apply.ts";
 import { planRetention } from "../../retention/plan.ts";
 import type { App } from "../app.ts";
 import { archiver } from "../archiving.ts";
-import { type Call, operation } from "../operation.ts";
-import { emptyQuery, noParams, text } from "../schemas.ts";
+import { type Caller, operation } from "../operation.ts";
+import { text } from "../schemas.ts";
 import { retentionFeature } from "./holds.ts";
 
 const days = z.int().min(1, "must be a positive whole number of days").max(36_500, "at most 36500 days");
@@ -41,7 +41,7 @@ export async function retentionPlan(app: App, input: RetentionInput) {
 }
 
 export async function retentionApply(
-  { app, principal }: Pick<Call, "app" | "principal">,
+  { app, principal }: Pick<Caller, "app" | "principal">,
   input: RetentionInput,
 ): Promise<ApplyReport> {
   const archive = await archiver(app, input.archive_dir);
@@ -63,17 +63,8 @@ export async function retentionApply(
 export const getRetentionPlan = operation({
   id: "retention_plan",
   summary: "What retention would do with each run",
-  method: "GET",
-  path: "/v1/retention/plan",
   role: "auditor",
-  params: noParams,
-  query: z.strictObject({
-    days: z
-      .string()
-      .regex(/^[1-9]\d{0,4}$/, "must be a positive whole number of days")
-      .transform(Number)
-      .optional(),
-  }),
+  input: z.strictObject({ days: z.int().min(1).max(99_999).optional() }),
   output: z.strictObject({
     runs: z.array(
       z.strictObject({
@@ -85,21 +76,16 @@ export const getRetentionPlan = operation({
       }),
     ),
   }),
-  status: 200,
   feature: retentionFeature,
-  errors: { 404: "no retention settings" },
-  run: ({ app }, { query }) => retentionPlan(app, { days: query.days }),
+  errors: { not_found: "no retention settings" },
+  run: ({ app }, input) => retentionPlan(app, input),
 });
 
 export const runRetention = operation({
   id: "retention_apply",
   summary: "Delete the working data of runs that are due; the ledger stays",
-  method: "POST",
-  path: "/v1/retention/apply",
   role: "admin",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     dry_run: z.boolean().optional(),
     days: days.optional(),
     archive_dir: text(4_096).optional(),
@@ -110,8 +96,7 @@ export const runRetention = operation({
     kept: z.array(z.strictObject({ run_id: z.string(), reason: z.string() })),
     archived: z.array(z.string()),
   }),
-  status: 200,
   feature: retentionFeature,
-  errors: { 404: "no retention settings" },
-  run: (call, { body }) => retentionApply(call, body),
+  errors: { not_found: "no retention settings" },
+  run: (caller, input) => retentionApply(caller, input),
 });

@@ -9,7 +9,7 @@ import { loadPlan } from "../../rollback/load.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/remote.ts";
 import { readRun } from "../access.ts";
 import { operation } from "../operation.ts";
-import { anyJson, emptyQuery, runParams, stepParams } from "../schemas.ts";
+import { anyJson, ofRun, ofStep, runId } from "../schemas.ts";
 
 const planView = z.strictObject({
   run_id: z.string(),
@@ -31,29 +31,28 @@ const jobShape = z.strictObject({
 export const plan = operation({
   id: "plan",
   summary: "What a rollback of the run would do; changes nothing",
-  method: "GET",
-  path: "/v1/runs/{id}/plan",
   role: "auditor",
-  params: runParams,
-  query: emptyQuery,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
   output: planView,
-  status: 200,
-  errors: { 404: "unknown run" },
-  async run({ app }, { params }) {
-    await readRun(app, params.id);
-    return loadPlan(app.core.store, params.id);
+  errors: { not_found: "unknown run" },
+  async run({ app }, { run_id }) {
+    await readRun(app, run_id);
+    return loadPlan(app.core.store, run_id);
   },
+});
+
+export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: planView });
+export const rollbackStarted = z.strictObject({
+  job: z.looseObject({ run_id: z.string(), state: z.string(), started_ms: z.int(), by: z.string() }),
 });
 
 export const startRollback = operation({
   id: "start_rollback",
   summary: "Roll the run back with the server's compensator; without confirm, show the plan",
-  method: "POST",
-  path: "/v1/runs/{id}/rollback",
   role: "operator",
-  params: runParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
+    run_id: runId,
     confirm: z.boolean().optional(),
     retries: z
       .int()
@@ -62,32 +61,24 @@ export const startRollback = operation({
       .optional(),
     approve_compensations: z.boolean().optional(),
   }),
-  output: z.union([
-    z.strictObject({ dry_run: z.literal(true), plan: planView }),
-    z.strictObject({
-      job: z.looseObject({ run_id: z.string(), state: z.string(), started_ms: z.int(), by: z.string() }),
-    }),
-  ]),
-  status: 200,
+  output: z.union([rollbackPlanned, rollbackStarted]),
   errors: {
-    202: "the job was started",
-    404: "unknown run, or no compensator on this server",
-    409: "a rollback of this run is under way",
+    not_found: "unknown run, or no compensator on this server",
+    conflict: "a rollback of this run is under way",
   },
-  async run(call, { params, body }) {
-    const { app, principal } = call;
-    await readRun(app, params.id);
-    if (body.confirm !== true) return { dry_run: true, plan: await loadPlan(app.core.store, params.id) };
+  run_of: ({ run_id }) => run_id,
+  async run({ app, principal }, { run_id, ...body }) {
+    await readRun(app, run_id);
+    if (body.confirm !== true) return { dry_run: true as const, plan: await loadPlan(app.core.store, run_id) };
     if (app.jobTools === null) {
       throw new SvcError(
         "not_enabled",
         "rollback jobs are not enabled on this server: set SVC_COMPENSATOR_CMD, or use svc rollback",
       );
     }
-    const { job, done } = await startJob(app.core, params.id, { ...body, by: principal.name }, app.jobTools);
+    const { job, done } = await startJob(app.core, run_id, { ...body, by: principal.name }, app.jobTools);
     app.background.track(done.then(() => {}));
-    const { run_id, state, started_ms, by } = job;
-    call.status = 202;
+    const { state, started_ms, by } = job;
     return { job: { run_id, state, started_ms, by } };
   },
 });
@@ -95,28 +86,22 @@ export const startRollback = operation({
 export const getRollback = operation({
   id: "get_rollback",
   summary: "Progress and result of the run's rollback job",
-  method: "GET",
-  path: "/v1/runs/{id}/rollback",
   role: "auditor",
-  params: runParams,
-  query: emptyQuery,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
   output: z.strictObject({ job: jobShape }),
-  status: 200,
-  errors: { 404: "unknown run, or one without a rollback job" },
-  async run({ app }, { params }) {
-    return { job: jobView(await getJob(app.core.store, params.id)) };
+  errors: { not_found: "unknown run, or one without a rollback job" },
+  async run({ app }, { run_id }) {
+    return { job: jobView(await getJob(app.core.store, run_id)) };
   },
 });
 
 export const beginUndo = operation({
   id: "begin_compensation",
   summary: "Begin the undo of a step as a remote worker",
-  method: "POST",
-  path: "/v1/runs/{id}/steps/{n}/compensation",
   role: "operator",
-  params: stepParams,
-  query: emptyQuery,
-  body: z.strictObject({}),
+  input: ofStep,
+  run_of: ({ run_id }) => run_id,
   output: z.strictObject({
     run_id: z.string(),
     step: z.int(),
@@ -129,33 +114,29 @@ export const beginUndo = operation({
       z.null(),
     ]),
   }),
-  status: 200,
   errors: {
-    404: "unknown run or step",
-    409: "not its turn, already compensated, not compensable, or awaiting approval",
+    not_found: "unknown run or step",
+    conflict: "not its turn, already compensated, not compensable, or awaiting approval",
   },
-  run: ({ app, principal }, { params }) => beginCompensation(app.core, principal, params.id, params.n),
+  run: ({ app, principal }, { run_id, step }) => beginCompensation(app.core, principal, run_id, step),
 });
 
 export const completeUndo = operation({
   id: "complete_compensation",
   summary: "Report how the undo of a step ended",
-  method: "POST",
-  path: "/v1/runs/{id}/steps/{n}/compensation/outcome",
   role: "operator",
-  params: stepParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
+    ...ofStep.shape,
     status: z.enum(["succeeded", "failed"]),
     error: z.string().max(LIMITS.body_bytes).optional(),
     attempts: z.int().min(1).max(1_000_000).optional(),
     observed: anyJson.optional(),
   }),
   output: z.strictObject({ step: z.int(), status: z.enum(STEP_STATUSES) }),
-  status: 200,
-  errors: { 404: "unknown run or step", 409: "not begun by this worker" },
-  run: ({ app, principal }, { params, body }) =>
-    completeCompensation(app.core, principal, params.id, params.n, {
+  errors: { not_found: "unknown run or step", conflict: "not begun by this worker" },
+  run_of: ({ run_id }) => run_id,
+  run: ({ app, principal }, { run_id, step, ...body }) =>
+    completeCompensation(app.core, principal, run_id, step, {
       ...body,
       error: body.error?.slice(0, LIMITS.error_chars),
       observed: body.observed as Json | undefined,

@@ -9,18 +9,14 @@ import { readRun } from "../access.ts";
 import type { App } from "../app.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, noParams, pageLimit, runId, runParams, runView, text } from "../schemas.ts";
+import { ofRun, pageLimit, runId, runView, text } from "../schemas.ts";
 import { allSteps, runBody } from "../views.ts";
 
 export const openRun = operation({
   id: "open_run",
   summary: "Open a run with a fixed scope of permissions",
-  method: "POST",
-  path: "/v1/runs",
   role: "agent",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     permissions: z
       .array(text(LIMITS.permission_chars))
       .max(LIMITS.permissions, `at most ${LIMITS.permissions} permissions`),
@@ -29,9 +25,8 @@ export const openRun = operation({
     reason: z.string().max(LIMITS.reason_chars).optional(),
   }),
   output: z.strictObject({ run_id: z.string(), mode: z.enum(MODES), scope_seal: z.string() }),
-  status: 201,
-  errors: { 409: "the run id exists" },
-  async run({ app, principal }, { body }) {
+  errors: { conflict: "the run id exists" },
+  async run({ app, principal }, body) {
     const run = newRun(app.core, principal, body);
     if (body.run_id !== undefined) await refusePurgedId(app, body.run_id);
     await app.core.store.transact(openRunUnit(run));
@@ -48,18 +43,14 @@ async function refusePurgedId({ core }: App, run_id: string): Promise<void> {
 export const listRuns = operation({
   id: "list_runs",
   summary: "List run ids, oldest first; an agent sees its own",
-  method: "GET",
-  path: "/v1/runs",
   role: "agent",
   any_role: true,
-  params: noParams,
-  query: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
+  input: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
   output: z.strictObject({
     runs: z.array(z.string()),
     next_cursor: z.string().optional(),
   }),
-  status: 200,
-  async run({ app, principal }, { query }) {
+  async run({ app, principal }, query) {
     const all = hasRole(principal, "auditor");
     const limit = query.limit ?? LIMITS.page_max;
     const rows = await app.core.store.list("runs", {
@@ -76,17 +67,14 @@ export const listRuns = operation({
 export const getRun = operation({
   id: "get_run",
   summary: "Read a run with its steps",
-  method: "GET",
-  path: "/v1/runs/{id}",
   role: "agent",
   any_role: true,
-  params: runParams,
-  query: emptyQuery,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
   output: runView,
-  status: 200,
-  errors: { 404: "unknown run, or another agent's" },
-  async run({ app }, { params }) {
-    const run = await readRun(app, params.id);
+  errors: { not_found: "unknown run, or another agent's" },
+  async run({ app }, { run_id }) {
+    const run = await readRun(app, run_id);
     return runBody(run, await allSteps(app.core.store, run.run_id));
   },
 });

@@ -8,7 +8,7 @@ import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { cutPage, decodeCursor, encodeCursor } from "../cursor.ts";
 import { operation } from "../operation.ts";
 import { findRuns } from "../run-search.ts";
-import { noParams, pageLimit, text } from "../schemas.ts";
+import { pageLimit, text } from "../schemas.ts";
 
 const field = text(512).optional();
 const event = z.string().refine(isLedgerEvent, "is not a ledger event").optional();
@@ -25,11 +25,8 @@ function bounds(query: { since?: string | undefined; until?: string | undefined 
 export const searchRuns = operation({
   id: "search_runs",
   summary: "Search runs, newest first",
-  method: "GET",
-  path: "/v1/search/runs",
   role: "auditor",
-  params: noParams,
-  query: z.strictObject({
+  input: z.strictObject({
     actor: field,
     tool: field,
     tenant: field,
@@ -38,7 +35,7 @@ export const searchRuns = operation({
     event,
     since: time,
     until: time,
-    attention: z.enum(["0", "1"]).optional(),
+    attention: z.boolean().optional(),
     q: field,
     limit: pageLimit.optional(),
     cursor,
@@ -58,13 +55,12 @@ export const searchRuns = operation({
     ),
     next_cursor: z.union([z.string(), z.null()]),
   }),
-  status: 200,
-  async run({ app }, { query }) {
+  async run({ app }, query) {
     const { attention, limit, cursor, ...rest } = query;
     const found = await findRuns(app.core, {
       ...rest,
       ...bounds(query, app.core.env.now()),
-      attention: attention === "1",
+      attention: attention ?? false,
       limit: limit ?? LIMITS.page_default,
       after: cursor === undefined ? undefined : decodeCursor(cursor),
     });
@@ -75,11 +71,8 @@ export const searchRuns = operation({
 export const searchRecords = operation({
   id: "search_records",
   summary: "Search ledger records, newest first",
-  method: "GET",
-  path: "/v1/search/records",
   role: "auditor",
-  params: noParams,
-  query: z.strictObject({
+  input: z.strictObject({
     run_id: field,
     event,
     actor: field,
@@ -94,8 +87,7 @@ export const searchRecords = operation({
     records: z.array(z.looseObject({ seq: z.int() })),
     next_cursor: z.union([z.string(), z.null()]),
   }),
-  status: 200,
-  async run({ app }, { query }) {
+  async run({ app }, query) {
     const limit = query.limit ?? LIMITS.page_default;
     const before = query.cursor === undefined ? undefined : decodeCursor(query.cursor).sort;
     if (before !== undefined && !Number.isSafeInteger(before))

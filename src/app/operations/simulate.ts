@@ -4,8 +4,8 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { RULINGS } from "../../sandbox/past-call.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
-import { reportBody, simulateHistory } from "../sandbox/jobs.ts";
-import { emptyQuery, noParams, runId, text } from "../schemas.ts";
+import { simulateHistory } from "../sandbox/jobs.ts";
+import { runId, text } from "../schemas.ts";
 
 const CAPTURE_OFF = "capture is off";
 export const captureFeature = ({ settings }: App): string | null =>
@@ -29,17 +29,13 @@ const count = z.int();
 export const simulate = operation({
   id: "simulate",
   summary: "Judge the captured calls again under a policy, and compare with what was decided",
-  method: "POST",
-  path: "/v1/simulate",
   role: "operator",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     policy: policyYaml.optional(),
     run_id: runId.optional(),
     since: z.string().max(64).optional(),
   }),
-  output: z.strictObject({
+  output: { text_of: z.strictObject({
     summary: z.strictObject({
       calls: count,
       runs: count,
@@ -55,12 +51,10 @@ export const simulate = operation({
     newly_needs_approval: z.array(call),
     newly_allowed: z.array(call),
     notes: z.array(z.string()),
-  }),
-  status: 200,
+  }) },
   feature: captureFeature,
-  errors: { 404: "capture is off", 429: "too many simulations are under way" },
-  async run({ app, signal }, { body }) {
-    const { policy, run_id, since } = body;
-    return reportBody(await simulateHistory(app, { policy: policyText(policy), run_id, since }, signal));
+  errors: { not_found: "capture is off", too_many: "too many simulations are under way" },
+  async run({ app, signal }, { policy, run_id, since }) {
+    return simulateHistory(app, { policy: policyText(policy), run_id, since }, signal);
   },
 });

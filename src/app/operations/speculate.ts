@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { Json } from "../../kernel/json.ts";
 import type { PlannedCall } from "../../sandbox/speculate.ts";
 import { operation } from "../operation.ts";
-import { reportBody, speculatePlans } from "../sandbox/jobs.ts";
-import { emptyQuery, noParams, text, tool } from "../schemas.ts";
+import { speculatePlans } from "../sandbox/jobs.ts";
+import { text, tool } from "../schemas.ts";
 import { policyText, policyYaml } from "./simulate.ts";
 
 const plannedCall = z.strictObject({ tool, args: z.unknown().optional(), result: z.unknown().optional() });
@@ -40,22 +40,16 @@ const result = z.looseObject({
 export const speculate = operation({
   id: "speculate",
   summary: "Try plans in the sandbox and rank them, the safest first",
-  method: "POST",
-  path: "/v1/speculate",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
-  body: z.strictObject({
+  input: z.strictObject({
     plans: plansShape,
     policy: policyYaml.optional(),
     actor: text(256).optional(),
   }),
-  output: z.strictObject({ recommended: z.union([z.string(), z.null()]), plans: z.array(result) }),
-  status: 200,
-  errors: { 429: "too many simulations are under way" },
-  async run({ app, principal, signal }, { body }) {
-    const { plans, policy, actor } = body;
+  output: { text_of: z.strictObject({ recommended: z.union([z.string(), z.null()]), plans: z.array(result) }) },
+  errors: { too_many: "too many simulations are under way" },
+  async run({ app, principal, signal }, { plans, policy, actor }) {
     const input = { plans: plansOf(plans), policy: policyText(policy), actor: actor ?? principal.name };
-    return reportBody(await speculatePlans(app, input, signal));
+    return speculatePlans(app, input, signal);
   },
 });

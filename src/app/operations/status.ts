@@ -3,7 +3,7 @@ import { z } from "zod";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
-import { emptyQuery, haltView, noParams } from "../schemas.ts";
+import { haltView, nothing } from "../schemas.ts";
 import { activeHalts } from "./halts.ts";
 
 export async function approvalCounts(app: App): Promise<Record<string, number>> {
@@ -16,11 +16,8 @@ export async function approvalCounts(app: App): Promise<Record<string, number>> 
 export const status = operation({
   id: "status",
   summary: "Status of the service",
-  method: "GET",
-  path: "/v1/status",
   role: "auditor",
-  params: noParams,
-  query: emptyQuery,
+  input: nothing,
   output: z.strictObject({
     version: z.string(),
     store: z.string(),
@@ -38,7 +35,6 @@ export const status = operation({
     signing: z.boolean(),
     egress: z.boolean(),
   }),
-  status: 200,
   async run({ app }) {
     const { core, settings } = app;
     const { manifests, policy } = core.rules();

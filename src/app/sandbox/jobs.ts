@@ -5,9 +5,11 @@ import { notFound } from "../../kernel/errors.ts";
 import { parsePath } from "../../kernel/paths.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
-import { checkPlans, type Plan } from "../../sandbox/speculate.ts";
+import type { ReplayReport } from "../../sandbox/replay.ts";
+import type { SimulationReport } from "../../sandbox/simulate.ts";
+import { checkPlans, type Plan, type SpeculationReport } from "../../sandbox/speculate.ts";
 import type { App } from "../app.ts";
-import { Content } from "../operation.ts";
+import { JsonText } from "../operation.ts";
 import { SandboxHost } from "./host.ts";
 import type { Job, PolicyText, Task } from "./job.ts";
 
@@ -34,8 +36,7 @@ export interface SpeculateInput {
   actor: string;
 }
 
-/** Each answers the report as JSON text. */
-export async function simulateHistory(app: App, input: SimulateInput, signal?: AbortSignal): Promise<string> {
+export async function simulateHistory(app: App, input: SimulateInput, signal?: AbortSignal): Promise<JsonText<SimulationReport>> {
   await app.capture?.settle(SETTLE_MS);
   const now = app.core.env.now();
   const since_ms =
@@ -44,7 +45,7 @@ export async function simulateHistory(app: App, input: SimulateInput, signal?: A
   return runJob(app, { kind: "simulate" }, input.policy, history, signal);
 }
 
-export async function replayRun(app: App, input: ReplayInput, signal?: AbortSignal): Promise<string> {
+export async function replayRun(app: App, input: ReplayInput, signal?: AbortSignal): Promise<JsonText<ReplayReport>> {
   const { run_id, changes } = input;
   for (const { path } of changes) parsePath(path);
   await app.capture?.settle(SETTLE_MS);
@@ -65,7 +66,7 @@ async function* after(first: PastCall[], rest: AsyncIterable<PastCall[]>): Async
   yield* rest;
 }
 
-export async function speculatePlans(app: App, input: SpeculateInput, signal?: AbortSignal): Promise<string> {
+export async function speculatePlans(app: App, input: SpeculateInput, signal?: AbortSignal): Promise<JsonText<SpeculationReport>> {
   const { plans, actor, policy } = input;
   checkPlans(plans);
   return runJob(app, { kind: "speculate", plans, actor }, policy, nothing(), signal);
@@ -76,13 +77,13 @@ async function* nothing(): AsyncGenerator<PastCall[]> {}
 /** One for the process: however many ask, simulations take no more of the machine than this allows. */
 const host = new SandboxHost();
 
-function runJob(
+async function runJob<T>(
   app: App,
   task: Task,
   policy: PolicyText | null,
   history: AsyncIterable<PastCall[]>,
   signal?: AbortSignal,
-): Promise<string> {
+): Promise<JsonText<T>> {
   const { core, background } = app;
   const { manifests, policy: active } = core.rules();
   const job: Job = {
@@ -95,12 +96,5 @@ function runJob(
     storeKey: core.storeKey,
   };
   const stop = signal === undefined ? background.signal : AbortSignal.any([signal, background.signal]);
-  return host.run(job, history, stop);
-}
-
-/** A report this long is passed on as it came: reading it here would hold up every other request. */
-const LONG_REPORT = 1_000_000;
-
-export function reportBody(report: string): unknown {
-  return report.length > LONG_REPORT ? new Content("application/json", report) : JSON.parse(report);
+  return new JsonText(await host.run(job, history, stop));
 }

@@ -31,7 +31,7 @@ export const registerReplay: Register = (program, context) => {
         throw invalid("what is to be different? give --set <path>=<value>, or --policy <file>");
       const policy = file === undefined ? null : await readPolicy(io, file);
       await context.withApp(flags, async (app) => {
-        const report = JSON.parse(await replayRun(app, { run_id, policy, changes })) as ReplayReport;
+        const report = (await replayRun(app, { run_id, policy, changes })).read();
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
         else for (const line of describeReplay(run_id, report, io)) io.out(line);
       });

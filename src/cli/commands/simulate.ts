@@ -32,7 +32,7 @@ export const registerSimulate: Register = (program, context) => {
         const since = flags["since"]!;
         const input = { policy, since, run_id: flags["run"] };
         const from_ms = parseSince(since, app.core.env.now(), "--since");
-        const report = JSON.parse(await simulateHistory(app, input)) as SimulationReport;
+        const report = (await simulateHistory(app, input)).read();
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
         else {
           const title = policy?.file ?? "the policy in force";

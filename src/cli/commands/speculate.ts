@@ -24,7 +24,7 @@ export const registerSpeculate: Register = (program, context) => {
       const policy = flags["policy"] === undefined ? null : await readPolicy(io, flags["policy"]);
       await context.withApp(flags, async (app) => {
         const input = { plans: plansOf(plans), policy, actor: flags["actor"]! };
-        const report = JSON.parse(await speculatePlans(app, input)) as SpeculationReport;
+        const report = (await speculatePlans(app, input)).read();
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
         else for (const line of describeSpeculation(report, io)) io.out(line);
       });

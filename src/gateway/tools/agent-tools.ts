@@ -3,9 +3,9 @@ import { z } from "zod";
 import { hideForeignRun, readRun } from "../../app/access.ts";
 import { awaitDecision } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
-import { approvalParams, runId, tool as toolName } from "../../app/schemas.ts";
+import { givenId, runId, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
-import type { Json, JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, approvalView } from "../../model/approval.ts";
 import { loadPlan } from "../../rollback/load.ts";
@@ -30,7 +30,7 @@ const planRollback = ownTool({
     }
     await hideForeignRun(app, call.principal, run_id);
     await readRun(app, run_id);
-    return (await loadPlan(app.core.store, run_id)) as unknown as Json;
+    return loadPlan(app.core.store, run_id);
   },
 });
 
@@ -43,7 +43,7 @@ export const previewImpact = ownTool({
   async run({ services, principal }, input) {
     const args = (input.arguments ?? {}) as JsonObject;
     const call = { tool: input.tool, args, actor: principal.name, tenant: principal.tenant };
-    return (await preview(services.app, call)) as unknown as Json;
+    return preview(services.app, call);
   },
 });
 
@@ -62,7 +62,7 @@ const awaitApproval = ownTool({
   role: "agent",
   read_only: true,
   input: z.strictObject({
-    approval_id: approvalParams.shape.id,
+    approval_id: givenId("apr_<uuid>"),
     seconds: z
       .int()
       .min(0)
@@ -72,7 +72,7 @@ const awaitApproval = ownTool({
   async run({ services, principal, signal }, { approval_id, seconds = DEFAULT_WAIT_S }) {
     const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
     const approval = await awaitDecision(services.app, approval_id, seconds, signal, mine);
-    return { ...approvalView(approval), next: NEXT[approval.status] ?? "" } as unknown as Json;
+    return { ...approvalView(approval), next: NEXT[approval.status] ?? "" };
   },
 });
 

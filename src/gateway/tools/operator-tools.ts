@@ -5,8 +5,7 @@ import { approve, deny, listApprovals } from "../../app/operations/approvals.ts"
 import { halt, resume } from "../../app/operations/halts.ts";
 import { plan } from "../../app/operations/rollback.ts";
 import { searchRuns } from "../../app/operations/search.ts";
-import { approvalParams, note, runId, text } from "../../app/schemas.ts";
-import type { Json } from "../../kernel/json.ts";
+import { givenId, note, runId, text } from "../../app/schemas.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { executeRollback } from "../../rollback/execute.ts";
@@ -17,10 +16,6 @@ import { type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const limit = z.int().min(1).max(LIMITS.page_max).optional();
 const cursor = z.string().max(1_000).optional();
-const page = ({ limit, cursor }: { limit?: number | undefined; cursor?: string | undefined }) => ({
-  ...(limit === undefined ? {} : { limit: String(limit) }),
-  ...(cursor === undefined ? {} : { cursor }),
-});
 
 const listRuns = ownTool({
   name: "svc.list_runs",
@@ -33,14 +28,7 @@ const listRuns = ownTool({
     limit,
     cursor,
   }),
-  run(call, { attention, actor, ...rest }) {
-    const query = {
-      ...page(rest),
-      ...(attention === true ? { attention: "1" } : {}),
-      ...(actor === undefined ? {} : { actor }),
-    };
-    return operate(call, searchRuns, { query });
-  },
+  run: (call, input) => operate(call, searchRuns, input),
 });
 
 const listApprovalsTool = ownTool({
@@ -54,14 +42,7 @@ const listApprovalsTool = ownTool({
     limit,
     cursor,
   }),
-  run(call, { status, run_id, ...rest }) {
-    const query = {
-      ...page(rest),
-      ...(status === undefined ? {} : { status }),
-      ...(run_id === undefined ? {} : { run_id }),
-    };
-    return operate(call, listApprovals, { query });
-  },
+  run: (call, input) => operate(call, listApprovals, input),
 });
 
 const decision = (name: string, description: string, op: typeof approve) =>
@@ -71,9 +52,8 @@ const decision = (name: string, description: string, op: typeof approve) =>
     // A delegate without the role may decide too; the operation checks.
     role: "auditor",
     read_only: false,
-    input: z.strictObject({ approval_id: approvalParams.shape.id, note: note.optional() }),
-    run: (call, { approval_id, note }) =>
-      operate(call, op, { params: { id: approval_id }, body: note === undefined ? {} : { note } }),
+    input: z.strictObject({ approval_id: givenId("apr_<uuid>"), note: note.optional() }),
+    run: (call, input) => operate(call, op, input),
   });
 
 const planRollback = ownTool({
@@ -82,7 +62,7 @@ const planRollback = ownTool({
   role: "auditor",
   read_only: true,
   input: z.strictObject({ run_id: runId }),
-  run: (call, { run_id }) => operate(call, plan, { params: { id: run_id } }),
+  run: (call, input) => operate(call, plan, input),
 });
 
 const executeRollbackTool = ownTool({
@@ -100,7 +80,7 @@ const executeRollbackTool = ownTool({
     const { app, compensator, reader } = services;
     await readRun(app, run_id);
     if (confirm !== true) {
-      return { dry_run: true, plan: (await loadPlan(app.core.store, run_id)) as unknown as Json };
+      return { dry_run: true, plan: await loadPlan(app.core.store, run_id) };
     }
     const report = await executeRollback(app.core, run_id, {
       actor: principal.name,
@@ -111,7 +91,7 @@ const executeRollbackTool = ownTool({
       approve_compensations,
       stop: app.background.signal,
     });
-    return report as unknown as Json;
+    return report;
   },
 });
 
@@ -121,7 +101,7 @@ const haltTool = ownTool({
   role: "admin",
   read_only: false,
   input: z.strictObject({ reason: text(LIMITS.reason_chars) }),
-  run: (call, body) => operate(call, halt, { body }),
+  run: (call, input) => operate(call, halt, input),
 });
 
 const resumeTool = ownTool({

@@ -7,9 +7,9 @@ import { requireRole } from "../../app/access.ts";
 import type { App } from "../../app/app.ts";
 import { describeIssues } from "../../app/issues.ts";
 import type { Operation } from "../../app/operation.ts";
-import { perform, type RawInput } from "../../app/perform.ts";
+import { perform } from "../../app/perform.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
-import type { Json, JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import type { Principal, Role } from "../../model/roles.ts";
 import type { Compensator, Reader } from "../../rollback/ports.ts";
 import { textResult } from "../result.ts";
@@ -37,7 +37,7 @@ export interface OwnTool<I extends z.ZodType = z.ZodType> {
   input: I;
   read_only: boolean;
   /** A value to show, or a whole result. */
-  run(call: OwnCall, input: z.output<I>): Promise<Json | OwnResult>;
+  run(call: OwnCall, input: z.output<I>): Promise<object>;
 }
 
 export class OwnResult {
@@ -87,9 +87,10 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
   }
 }
 
-export function operate(call: OwnCall, op: Operation, input: Partial<RawInput>): Promise<Json> {
-  const { services, principal, signal } = call;
-  const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
-  const raw = { params: {}, query: {}, body: {}, ...input };
-  return perform(op, { app: services.app, principal, signal, headers }, raw) as Promise<Json>;
+export function operate<I extends z.ZodType, O>(
+  { services, principal, signal }: OwnCall,
+  op: Operation<I, O>,
+  input: z.input<I>,
+): Promise<O> {
+  return perform(op, { app: services.app, principal, signal }, input);
 }

@@ -1,0 +1,31 @@
+/** From an operation's input to a request: what a client of a server sends. */
+import type { Row } from "./row.ts";
+
+export interface WrittenRequest {
+  method: Row["method"];
+  /** With its query. */
+  path: string;
+  headers: Record<string, string>;
+  body: Record<string, unknown> | undefined;
+}
+
+export function writeRequest(row: Row, input: object): WrittenRequest {
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const path = row.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const { field, write } = row.params[name]!;
+    return encodeURIComponent(write(given[field]));
+  });
+  const query = new URLSearchParams();
+  for (const [name, { field, write }] of Object.entries(row.query))
+    if (given[field] !== undefined) query.set(name, write(given[field]));
+  const headers: Record<string, string> = {};
+  for (const { header, field, write } of row.headers)
+    if (given[field] !== undefined) headers[header] = write(given[field]);
+  const rest = Object.entries(given).filter(([name]) => !row.placed.has(name));
+  return {
+    method: row.method,
+    path: query.size === 0 ? path : `${path}?${query}`,
+    headers,
+    body: row.body ? Object.fromEntries(rest) : undefined,
+  };
+}
