@@ -1,6 +1,6 @@
 /** HTTP requests as bytes: what the fuzzer sends over the wire. */
 import fc from "fast-check";
-import { OPERATIONS } from "../../src/app/operations/index.ts";
+import { HTTP_TABLE } from "../../src/api/table.ts";
 import { edited, jsonTextFrom, rarely, textFrom } from "./mutate.ts";
 import { REQUESTS } from "./samples.ts";
 
@@ -58,7 +58,7 @@ export function bodies(run: string): fc.Arbitrary<Buffer> {
     .map((plain) => asBytes(plain));
 }
 
-const PATHS = OPERATIONS.map(({ method, path }) => ({ method, path }));
+const PATHS = HTTP_TABLE.map(({ method, path }) => ({ method, path }));
 const PARTS = [
   "..",
   "%2e%2e",

@@ -32,7 +32,11 @@ function bodyOf(body: unknown): Input | undefined {
 }
 
 /** A text that cannot be read stays as it came, and is refused as what it is not. */
-function place(fields: Readonly<Record<string, Field>>, from: Readonly<Record<string, unknown>>, input: Input) {
+function place(
+  fields: Readonly<Record<string, Field>>,
+  from: Readonly<Record<string, unknown>>,
+  input: Input,
+) {
   for (const name in fields) {
     const value = from[name];
     if (value === undefined) continue;
@@ -53,7 +57,8 @@ function complain(
 ): string | undefined {
   const strange = Object.keys(query).filter((name) => row.query[name] === undefined);
   const misplaced = sent === undefined ? [] : Object.keys(sent).filter((name) => row.placed.has(name));
-  if (error === undefined && strange.length === 0 && misplaced.length === 0 && sent !== undefined) return undefined;
+  if (error === undefined && strange.length === 0 && misplaced.length === 0 && sent !== undefined)
+    return undefined;
   const issues = error?.issues ?? [];
   const unknown = (names: readonly string[]) => names.map((name) => `unknown field ${name}`);
   const inPath = issues.filter(of(row.params)).map((issue) => placedIssue(row.params, params, issue));

@@ -55,7 +55,9 @@ export function at(place: `${Method} /v1/${string}`, op: Operation, places: Plac
   const [method, path] = place.split(" ") as [Method, string];
   const { status = 200, also = [], params = {}, headers = [] } = places;
   const query = Object.fromEntries((places.query ?? []).map((field) => [field.field, field]));
-  const placed = new Set([...Object.values(params), ...Object.values(query), ...headers].map((one) => one.field));
+  const placed = new Set(
+    [...Object.values(params), ...Object.values(query), ...headers].map((one) => one.field),
+  );
   const body = method === "POST" || method === "PATCH";
   return { op, method, path, status, also, params, query, headers, body, placed };
 }

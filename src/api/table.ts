@@ -1,4 +1,6 @@
 /** The HTTP table: every operation, in the order of the reference. */
+
+import type { Operation } from "../app/operation.ts";
 import { listAlerts } from "../app/operations/alerts.ts";
 import { publishAnchor } from "../app/operations/anchors.ts";
 import {
@@ -43,14 +45,17 @@ import { searchRecords, searchRuns } from "../app/operations/search.ts";
 import { simulate } from "../app/operations/simulate.ts";
 import { speculate } from "../app/operations/speculate.ts";
 import { status } from "../app/operations/status.ts";
-import type { Operation } from "../app/operation.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { at, type Field, flag, type HeaderField, plain, type Row, whole } from "./row.ts";
 
 const run = { params: { id: plain("run_id") } };
-const step = { params: { id: plain("run_id"), n: whole("step", /^(?:0|[1-9]\d{0,14})$/, "must be a step number") } };
+const step = {
+  params: { id: plain("run_id"), n: whole("step", /^(?:0|[1-9]\d{0,14})$/, "must be a step number") },
+};
 const approval = { params: { id: plain("approval_id") } };
-const entry = { params: { index: whole("index", /^(?:0|[1-9]\d{0,8})$/, "must be the index of a key entry") } };
+const entry = {
+  params: { index: whole("index", /^(?:0|[1-9]\d{0,8})$/, "must be the index of a key entry") },
+};
 
 const limit = whole("limit", /^[1-9]\d{0,3}$/, `must be a whole number from 1 to ${LIMITS.page_max}`);
 const page = [limit, plain("cursor")];
@@ -141,7 +146,9 @@ export const HTTP_TABLE: readonly Row[] = [
   at("POST /v1/registry/manifests/{tool}/approve", approveManifest, { params: { tool: plain("tool") } }),
   at("POST /v1/registry/manifests/{tool}/deprecate", deprecateManifest, { params: { tool: plain("tool") } }),
   at("POST /v1/registry/policy", publishPolicy, { status: 201 }),
-  at("POST /v1/registry/policy/{version}/activate", activatePolicy, { params: { version: plain("version") } }),
+  at("POST /v1/registry/policy/{version}/activate", activatePolicy, {
+    params: { version: plain("version") },
+  }),
   at("POST /v1/reload", reload),
   at("GET /v1/holds", listHolds, { query: [flag("all")] }),
   at("POST /v1/holds", placeHold, { status: 201 }),

@@ -1,14 +1,14 @@
 /** What a page or a form is given: who asks, what was sent, and the one door to the operations. */
+import type { z } from "zod";
 import { requireRole } from "../app/access.ts";
 import type { App } from "../app/app.ts";
-import type { Content } from "../app/operation.ts";
-import { perform, type RawInput } from "../app/perform.ts";
+import type { Content, Operation } from "../app/operation.ts";
+import { perform } from "../app/perform.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hasRole, type Principal, type Role } from "../model/roles.ts";
 import type { LedgerCheckup } from "./checkup.ts";
 import type { HourCounts } from "./hour-counts.ts";
 import type { Html } from "./html.ts";
-import { isEnabled, isOffered, type OpName, operationNamed } from "./ops.ts";
 import type { Notice } from "./session.ts";
 
 /** The fields of a form, as the browser sent them, with its line ends made plain. */
@@ -60,20 +60,18 @@ export interface Ctx extends Shared {
   form: Form;
   signal: AbortSignal;
   /** Performs an operation as this person; its roles, features and checks hold as on every surface. */
-  call<T>(
-    name: OpName,
-    input?: Partial<RawInput>,
-    headers?: { if_match?: string; accept?: string },
-  ): Promise<T>;
-  /** Whether this server has the operation and its feature is on. */
-  has(name: OpName): boolean;
+  call<I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>): Promise<O>;
+  /** Whether the operation's feature is on here. */
+  has(op: Operation): boolean;
+  /** Why it is off, in the operation's own words; null where it is on. */
+  whyOff(op: Operation): string | null;
   /** Whether this person may use it here. */
-  may(name: OpName): boolean;
+  may(op: Operation): boolean;
   is(role: Role): boolean;
   /** Refuses whoever lacks the operation's role, before anything they sent is looked at. */
-  demand(name: OpName): void;
+  demand(op: Operation): void;
   /** The same, and the box that says what is about to happen must be ticked. */
-  demandConfirmed(name: OpName): void;
+  demandConfirmed(op: Operation): void;
 }
 
 export type NavId =
@@ -115,27 +113,18 @@ export type CtxFacts = Shared &
 
 export function createCtx(facts: CtxFacts): Ctx {
   const { app, principal, signal } = facts;
+  const whyOff = (op: Operation) => op.feature?.(app) ?? null;
+  const demand = (op: Operation) => requireRole(principal, op.role);
   return {
     ...facts,
-    async call<T>(
-      name: OpName,
-      input: Partial<RawInput> = {},
-      headers: { if_match?: string; accept?: string } = {},
-    ) {
-      const call = {
-        app,
-        principal,
-        signal,
-        headers: { idempotency_key: undefined, if_match: headers.if_match, accept: headers.accept },
-      };
-      return (await perform(operationNamed(name), call, { params: {}, query: {}, body: {}, ...input })) as T;
-    },
-    has: (name) => isEnabled(app, name),
-    may: (name) => isOffered(app, principal, name),
+    call: (op, input) => perform(op, { app, principal, signal }, input),
+    whyOff,
+    has: (op) => whyOff(op) === null,
+    may: (op) => whyOff(op) === null && hasRole(principal, op.role),
     is: (role) => hasRole(principal, role),
-    demand: (name) => requireRole(principal, operationNamed(name).role),
-    demandConfirmed(name) {
-      requireRole(principal, operationNamed(name).role);
+    demand,
+    demandConfirmed(op) {
+      demand(op);
       if (!facts.form.checked("confirm")) throw invalid("tick the box that confirms what is about to happen");
     },
   };

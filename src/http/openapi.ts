@@ -1,7 +1,9 @@
 /** The OpenAPI 3.1 document, made from the schemas that validate the requests. */
 import { z } from "zod";
-import type { Operation } from "../app/operation.ts";
-import { OPERATIONS } from "../app/operations/index.ts";
+import type { Field, Row } from "../api/row.ts";
+import { HTTP_TABLE } from "../api/table.ts";
+import type { Output } from "../app/operation.ts";
+import { ERRORS, type ErrorCode } from "../kernel/errors.ts";
 
 type JsonSchema = Record<string, unknown>;
 
@@ -16,9 +18,9 @@ const ERROR_BODY = {
 
 export function openApiDocument(version: string): JsonSchema {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const op of OPERATIONS) {
-    paths[op.path] ??= {};
-    paths[op.path]![op.method.toLowerCase()] = describe(op);
+  for (const row of HTTP_TABLE) {
+    paths[row.path] ??= {};
+    paths[row.path]![row.method.toLowerCase()] = describe(row);
   }
   return {
     openapi: "3.1.0",
@@ -73,43 +75,71 @@ const OPEN_PATHS = {
   },
 };
 
-function describe(op: Operation): JsonSchema {
-  const responses: JsonSchema = { [op.status]: { description: "ok", content: outputContent(op) } };
+function describe({ op, ...row }: Row): JsonSchema {
+  const fields = jsonSchema(op.input, "input") as ObjectSchema;
+  const responses: JsonSchema = { [row.status]: { description: "ok", content: outputContent(op.output) } };
+  for (const { status, shape } of row.also)
+    responses[status] = { description: "ok", content: outputContent(shape) };
   for (const status of [400, 401, 403]) responses[status] = ERROR_BODY;
-  if (op.body !== undefined) responses[413] = ERROR_BODY;
+  if (row.body) for (const status of [413, 415]) responses[status] = ERROR_BODY;
   responses[503] = ERROR_BODY;
-  for (const [status, description] of Object.entries(op.errors ?? {}))
-    responses[status] = { ...ERROR_BODY, description };
+  for (const [code, description] of Object.entries(op.errors ?? {}))
+    responses[ERRORS[code as ErrorCode].http] = { ...ERROR_BODY, description };
   return {
     operationId: op.id,
     summary: op.summary,
     "x-svc-role": op.any_role ? "any" : op.role,
-    parameters: [...parameters(op.params, "path"), ...parameters(op.query, "query")],
-    ...(op.body === undefined
-      ? {}
-      : { requestBody: { content: { "application/json": { schema: jsonSchema(op.body, "input") } } } }),
+    parameters: [
+      ...parameters(fields, row.params, "path"),
+      ...parameters(fields, row.query, "query"),
+      ...row.headers.map(({ header, about }) => ({
+        name: header,
+        in: "header",
+        required: false,
+        description: about,
+        schema: { type: "string" },
+      })),
+    ],
+    ...(row.body
+      ? { requestBody: { content: { "application/json": { schema: bodySchema(fields, row.placed) } } } }
+      : {}),
     responses,
   };
 }
 
-function outputContent(op: Operation): JsonSchema {
-  if (op.output instanceof z.ZodType)
-    return { "application/json": { schema: jsonSchema(op.output, "output") } };
-  return Object.fromEntries(op.output.content_types.map((type) => [type, {}]));
+interface ObjectSchema extends JsonSchema {
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
 }
 
-function parameters(schema: z.ZodType | undefined, where: "path" | "query"): JsonSchema[] {
-  if (schema === undefined) return [];
-  const { properties = {}, required = [] } = jsonSchema(schema, "input") as {
-    properties?: Record<string, JsonSchema>;
-    required?: string[];
-  };
-  return Object.entries(properties).map(([name, shape]) => ({
+function outputContent(output: Output): JsonSchema {
+  if ("content_types" in output) return Object.fromEntries(output.content_types.map((type) => [type, {}]));
+  const shape = "text_of" in output ? output.text_of : output;
+  return { "application/json": { schema: jsonSchema(shape, "output") } };
+}
+
+function parameters(
+  { properties = {}, required = [] }: ObjectSchema,
+  fields: Readonly<Record<string, Field>>,
+  where: "path" | "query",
+): JsonSchema[] {
+  return Object.entries(fields).map(([name, { field, schema }]) => ({
     name,
     in: where,
-    required: where === "path" || required.includes(name),
-    schema: shape,
+    required: where === "path" || required.includes(field),
+    schema: schema ?? properties[field],
   }));
+}
+
+/** What has no place of its own. */
+function bodySchema({ properties = {}, required = [], ...rest }: ObjectSchema, placed: ReadonlySet<string>) {
+  const kept = Object.entries(properties).filter(([name]) => !placed.has(name));
+  const needed = required.filter((name) => !placed.has(name));
+  return {
+    ...rest,
+    properties: Object.fromEntries(kept),
+    ...(needed.length === 0 ? {} : { required: needed }),
+  };
 }
 
 function jsonSchema(schema: z.ZodType, io: "input" | "output"): JsonSchema {

@@ -71,7 +71,11 @@ async function openRun(app: App, options: RunOptions): Promise<Run> {
   const { run_id, scope_seal } = await call(openRunOp, { ...body, permissions: [...body.permissions] });
   return new Run(run_id, scope_seal, {
     intent: ({ depends_on, ...intent }) =>
-      call(intentOp, { run_id, ...intent, ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }) }),
+      call(intentOp, {
+        run_id,
+        ...intent,
+        ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }),
+      }),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
     plan: () => loadPlan(app.core.store, run_id),
     rollback: ({ verifier, ...request }) =>

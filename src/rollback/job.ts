@@ -21,6 +21,7 @@ import {
   releaseLease,
   takeLease,
 } from "./lease.ts";
+import type { RollbackReport } from "./report.ts";
 
 /** What every job of this server works with. */
 export type JobTools = Pick<
@@ -43,7 +44,7 @@ export interface RunningJob {
 /** What `GET .../rollback` shows. A report is there once the job has ended. */
 export function jobView(job: JobDoc) {
   const { run_id, state, started_ms, finished_ms, by, current_step, error } = job;
-  const report = state === "running" ? null : job.report;
+  const report = state === "running" ? null : (job.report as RollbackReport | null);
   return { run_id, state, started_ms, finished_ms, by, current_step, report, error };
 }
 

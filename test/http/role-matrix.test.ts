@@ -1,7 +1,7 @@
 /** Every operation with every credential: the table of who may do what, cell by cell. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Operation } from "../../src/app/operation.ts";
-import { OPERATIONS } from "../../src/app/operations/index.ts";
+import type { Row } from "../../src/api/row.ts";
+import { HTTP_TABLE } from "../../src/api/table.ts";
 import { hasRole, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -23,8 +23,8 @@ beforeAll(async () => {
   await s.call("agent2", "POST", "/v1/runs", { run_id: "foreign", permissions: [] });
 });
 
-function pathOf(op: Operation, run = "mine"): string {
-  return op.path
+function pathOf({ path }: Row, run = "mine"): string {
+  return path
     .replace("/runs/{id}", `/runs/${run}`)
     .replace("/approvals/{id}", "/approvals/apr_00000000-0000-4000-8000-000000000000")
     .replace("/delegations/{id}", "/delegations/dlg_00000000-0000-4000-8000-000000000000")
@@ -35,19 +35,20 @@ function pathOf(op: Operation, run = "mine"): string {
     .replace("{version}", "1");
 }
 
-const ask = (key: string | null, op: Operation, run?: string) =>
-  s.call(key, op.method, pathOf(op, run), op.body === undefined ? undefined : {});
+const ask = (key: string | null, row: Row, run?: string) =>
+  s.call(key, row.method, pathOf(row, run), row.body ? {} : undefined);
 
-describe.each(OPERATIONS.map((op) => [`${op.method} ${op.path}`, op] as const))("%s", (_, op) => {
+describe.each(HTTP_TABLE.map((row) => [`${row.method} ${row.path}`, row] as const))("%s", (_, row) => {
+  const { op } = row;
   it("needs a valid credential", async () => {
     verifies("core.http.bearer-required", "core.auth.missing-401", "core.auth.invalid-401", "core.error.401");
-    for (const key of [null, ...BAD]) expect([key, (await ask(key, op)).status]).toEqual([key, 401]);
+    for (const key of [null, ...BAD]) expect([key, (await ask(key, row)).status]).toEqual([key, 401]);
   });
 
   it("answers each role by its own table", async () => {
     verifies("core.http.roles-cumulative", "core.auth.agent-approvals-403", "core.error.message-approver");
     for (const role of ROLES) {
-      const { status, body } = await ask(role, op);
+      const { status, body } = await ask(role, row);
       const allowed = op.any_role || hasRole(principal(role, role), op.role);
       if (allowed) {
         expect([role, status === 401 || (status === 403 && body.error === ROLE_MESSAGES[op.role])]).toEqual([
@@ -63,14 +64,14 @@ describe.each(OPERATIONS.map((op) => [`${op.method} ${op.path}`, op] as const))(
 });
 
 describe.each(
-  OPERATIONS.filter((op) => op.path.includes("/runs/{id}")).map(
-    (op) => [`${op.method} ${op.path}`, op] as const,
+  HTTP_TABLE.filter(({ path }) => path.includes("/runs/{id}")).map(
+    (row) => [`${row.method} ${row.path}`, row] as const,
   ),
-)("%s", (_, op) => {
+)("%s", (_, row) => {
   it("hides another agent's run", async () => {
     verifies("contract.readings.foreign-run-404");
-    const foreign = await ask("agent", op, "foreign");
-    const none = await ask("agent", op, "none");
+    const foreign = await ask("agent", row, "foreign");
+    const none = await ask("agent", row, "none");
     expect(foreign.status).toBe(404);
     expect(foreign.text.replaceAll("foreign", "none")).toBe(none.text);
   });

@@ -1,7 +1,7 @@
 /** Captured calls: what is kept, when, and that keeping them never touches a decision. */
 import { describe, expect, it } from "vitest";
+import { HTTP_TABLE } from "../../src/api/table.ts";
 import { approve } from "../../src/app/operations/approvals.ts";
-import { OPERATIONS } from "../../src/app/operations/index.ts";
 import { resolve } from "../../src/app/operations/journal.ts";
 import { capturedPages, purgeCaptures } from "../../src/capture/read.ts";
 import { CaptureRecorder } from "../../src/capture/recorder.ts";
@@ -84,7 +84,7 @@ describe("what is kept", () => {
     expect([third!.outcome, fourth!.outcome]).toEqual(["uncertain", null]);
     await s.perform(
       resolve,
-      { params: { id: "r", n: "2" }, body: { status: "succeeded", note: "looked", result: null } },
+      { run_id: "r", step: 2, status: "succeeded", note: "looked", result: null },
       principal("op", "operator"),
     );
     expect((await s.captured())[2]).toMatchObject({ outcome: "succeeded", has_result: true, result: null });
@@ -114,7 +114,7 @@ describe("what is kept", () => {
     await s.open("r");
     const decision = await s.ask("r", "pay.charge", { amount: 80 });
     const id = /request (apr_\S+)/.exec((decision as { reasons: string[] }).reasons.join())![1];
-    await s.perform(approve, { params: { id }, body: {} }, principal("boss", "approver"));
+    await s.perform(approve, { approval_id: id! }, principal("boss", "approver"));
     await s.ask("r", "pay.charge", { amount: 80 });
     expect((await s.captured()).map(({ verdict, approval_used }) => [verdict, approval_used])).toEqual([
       ["needs_approval", false],
@@ -356,7 +356,7 @@ describe("never in the way", () => {
 
 it("captured calls are reached from the command line only", () => {
   verifies("ops.capture.no-other-surface");
-  expect(OPERATIONS.filter(({ path, id }) => /captur/.test(path + id))).toEqual([]);
+  expect(HTTP_TABLE.filter(({ path, op }) => /captur/.test(path + op.id))).toEqual([]);
   const surfaces = ["http", "console", "gateway"].flatMap((folder) => filesUnder(`src/${folder}`, ".ts"));
   const reading = surfaces.filter((path) => /from "[./]+capture\//.test(sourceFile(path).withStrings));
   expect(reading).toEqual([]);

@@ -161,7 +161,7 @@ describe("calls that history refused", () => {
     await s.open("r");
     const asked = (await s.ask("r", "pay.charge", { amount: 80 })) as { reasons: string[] };
     const id = /request (apr_\S+)/.exec(asked.reasons.join())![1];
-    await s.perform(approve, { params: { id }, body: {} }, principal("boss", "approver"));
+    await s.perform(approve, { approval_id: id! }, principal("boss", "approver"));
     await s.call("r", "pay.charge", { amount: 80 }, { id: 9 });
     const report = await replayed(s, "r", [{ path: "$args.amount", value: 5 }]);
     expect(report.baseline.map(({ decision }) => decision)).toEqual(["needs_approval", "allow"]);

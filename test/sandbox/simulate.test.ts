@@ -223,7 +223,7 @@ describe("what history is believed", () => {
     await s.open("r");
     const asked = (await s.ask("r", "pay.charge", { amount: 80 })) as { reasons: string[] };
     const id = /request (apr_\S+)/.exec(asked.reasons.join())![1];
-    await s.perform(approve, { params: { id }, body: {} }, principal("boss", "approver"));
+    await s.perform(approve, { approval_id: id! }, principal("boss", "approver"));
     await s.call("r", "pay.charge", { amount: 80 }, { id: 1 });
     expect((await simulated(s)).summary).toMatchObject({ calls: 2, unchanged: 2 });
     const lifted = await simulated(
@@ -239,7 +239,7 @@ describe("what history is believed", () => {
     const s = await capturing({ policy: "version: 1\ncontent: {secrets: deny, pii: warn}\n" });
     await s.open("r");
     await s.ask("r", "crm.get", { note: secret });
-    await s.perform(halt, { body: { reason: "stop" } }, principal("root", "admin"));
+    await s.perform(halt, { reason: "stop" }, principal("root", "admin"));
     await s.ask("r", "crm.get", {});
     const report = await simulated(s);
     expect(report.newly_allowed.map(({ old }) => old.reasons[0])).toEqual([
@@ -270,9 +270,8 @@ describe("the sandbox's limits", () => {
     await s.open("narrow");
     const run = (await s.app.core.store.get("runs", "narrow"))!;
     expect(run.scope.permissions).toContain("mail.send");
-    await s.perform(openRun, { body: { run_id: "none", permissions: [] } });
-    const body = { tool: "crm.get", args: {}, reason: "x" };
-    const decided = await s.perform(intent, { params: { id: "none" }, body });
+    await s.perform(openRun, { run_id: "none", permissions: [] });
+    const decided = await s.perform(intent, { run_id: "none", tool: "crm.get", args: {}, reason: "x" });
     expect(decided).toMatchObject({
       decision: "block",
       reasons: ["permission crm.read is not in the run's scope"],

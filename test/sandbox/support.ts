@@ -1,11 +1,13 @@
 /** A service that captures, driven through its operations, for the tests of capture and of the sandbox. */
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll } from "vitest";
+import type { z } from "zod";
 import type { Operation } from "../../src/app/operation.ts";
 import { intent, outcome } from "../../src/app/operations/journal.ts";
 import { openRun } from "../../src/app/operations/runs.ts";
-import { perform, type RawInput } from "../../src/app/perform.ts";
+import { perform } from "../../src/app/perform.ts";
 import type { Job, Task } from "../../src/app/sandbox/job.ts";
 import { doJob } from "../../src/app/sandbox/work.ts";
 import { openService, type Service } from "../../src/app/service.ts";
@@ -64,6 +66,8 @@ export interface CapturingOptions {
   environment?: string;
 }
 
+type Done = Omit<z.input<typeof outcome.input>, "run_id" | "step">;
+
 export interface Capturing {
   app: Service;
   env: FakeEnv;
@@ -71,10 +75,10 @@ export interface Capturing {
   logged: string[];
   open(run_id: string, mode?: "enforce" | "observe" | "advise", who?: Principal): Promise<void>;
   ask(run_id: string, tool: string, args: Json, depends_on?: number[], who?: Principal): Promise<Decision>;
-  done(run_id: string, step: number, body?: Record<string, unknown>, who?: Principal): Promise<void>;
+  done(run_id: string, step: number, body?: Done, who?: Principal): Promise<void>;
   /** Asks and reports success; answers the step. */
   call(run_id: string, tool: string, args: Json, result?: Json): Promise<number>;
-  perform(op: Operation, input: Partial<RawInput>, who?: Principal): Promise<unknown>;
+  perform<I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>, who?: Principal): Promise<O>;
   close(): Promise<void>;
   /** Everything captured, in its order, after all of it was written. */
   captured(): Promise<PastCall[]>;
@@ -107,26 +111,13 @@ export async function capturing(options: CapturingOptions = {}): Promise<Capturi
     return closed;
   };
   afterAll(close);
-  const performIt = (op: Operation, input: Partial<RawInput>, who = AGENT) =>
-    perform(
-      op,
-      {
-        app,
-        principal: who,
-        signal: new AbortController().signal,
-        headers: { idempotency_key: undefined, if_match: undefined, accept: undefined },
-      },
-      { params: {}, query: {}, body: {}, ...input },
-    );
+  const performIt = <I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>, who = AGENT) =>
+    perform(op, { app, principal: who, signal: new AbortController().signal }, input);
   const permissions = () => app.core.rules().manifests.permissions;
-  const ask: Capturing["ask"] = async (run_id, tool, args, depends_on = [], who = AGENT) =>
-    (await performIt(
-      intent,
-      { params: { id: run_id }, body: { tool, args, reason: "because", depends_on } },
-      who,
-    )) as Decision;
+  const ask: Capturing["ask"] = (run_id, tool, args, depends_on = [], who = AGENT) =>
+    performIt(intent, { run_id, tool, args, reason: "because", depends_on }, who);
   const done: Capturing["done"] = async (run_id, step, body = { status: "succeeded" }, who = AGENT) => {
-    await performIt(outcome, { params: { id: run_id, n: String(step) }, body }, who);
+    await performIt(outcome, { run_id, step, ...body }, who);
   };
   return {
     app,
@@ -138,7 +129,7 @@ export async function capturing(options: CapturingOptions = {}): Promise<Capturi
     perform: performIt,
     close,
     async open(run_id, mode = "enforce", who = AGENT) {
-      await performIt(openRun, { body: { run_id, mode, permissions: permissions() } }, who);
+      await performIt(openRun, { run_id, mode, permissions: [...permissions()] }, who);
     },
     async call(run_id, tool, args, result) {
       const decision = await ask(run_id, tool, args);

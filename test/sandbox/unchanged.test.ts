@@ -67,7 +67,7 @@ async function live(s: Capturing, seed: number, turns: number): Promise<void> {
     } else {
       const id = /request (apr_\S+)/.exec(decision.reasons.join())?.[1];
       if (id !== undefined && random() < 0.6) {
-        await s.perform(approve, { params: { id }, body: {} }, APPROVER);
+        await s.perform(approve, { approval_id: id }, APPROVER);
         if (random() < 0.8) {
           const second = await s.ask(run.run_id, tool, args as never, depends_on, run.who);
           if (second.decision !== "block") open.push({ run_id: run.run_id, step: second.step, who: run.who });

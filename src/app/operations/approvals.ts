@@ -11,15 +11,7 @@ import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
 import { type Caller, operation } from "../operation.ts";
-import {
-  anyJson,
-  approvalViewShape,
-  givenId,
-  note,
-  pageLimit,
-  runId,
-  tool,
-} from "../schemas.ts";
+import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "../schemas.ts";
 
 const approval_id = givenId("apr_<uuid>");
 const seconds = z.int().min(0).max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`);

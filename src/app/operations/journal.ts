@@ -10,16 +10,7 @@ import { ownRun } from "../access.ts";
 import { announce } from "../app.ts";
 import { type Caller, operation } from "../operation.ts";
 import { type ReplyScope, withReply } from "../replies.ts";
-import {
-  anyJson,
-  decisionView,
-  note,
-  ofStep,
-  outcomeView,
-  runId,
-  text,
-  tool,
-} from "../schemas.ts";
+import { anyJson, decisionView, note, ofStep, outcomeView, runId, text, tool } from "../schemas.ts";
 import { assertUnique } from "./runs.ts";
 
 const intentFields = {
@@ -163,9 +154,7 @@ export const resolve = operation({
   async run(call, { run_id, step, ...body }) {
     const { core } = call.app;
     const input = { ...body, result: body.result as Json | undefined };
-    const done = await core.store.transact(
-      resolveUnit(core, call.principal.name, run_id, step, input),
-    );
+    const done = await core.store.transact(resolveUnit(core, call.principal.name, run_id, step, input));
     outcomeDone(call, input.result, done);
     return done.answer;
   },

@@ -93,7 +93,10 @@ export const changeKey = operation({
   input: z.strictObject({ index, fingerprint, ...fields }),
   output: keyView,
   feature,
-  errors: { not_found: "no such entry", conflict: "the entry is another one by now, or the last enabled admin" },
+  errors: {
+    not_found: "no such entry",
+    conflict: "the entry is another one by now, or the last enabled admin",
+  },
   async run(call, { index, fingerprint, ...body }) {
     const changed = await manager(call.app).patch(index, body as KeyFields, fingerprint);
     const what = Object.keys(body).sort().join(", ") || "nothing";
@@ -109,7 +112,10 @@ export const deleteKey = operation({
   input: z.strictObject({ index, fingerprint }),
   output: keyView,
   feature,
-  errors: { not_found: "no such entry", conflict: "the entry is another one by now, or the last enabled admin" },
+  errors: {
+    not_found: "no such entry",
+    conflict: "the entry is another one by now, or the last enabled admin",
+  },
   async run(call, { index, fingerprint }) {
     const found = (await manager(call.app).list())[index];
     if (found === undefined) throw notFound(`there is no key entry ${index}`);

@@ -156,7 +156,10 @@ export const activatePolicy = operation({
   }),
   output: policyShape,
   feature: policiesFeature,
-  errors: { not_found: "no registry folder, or no such version", conflict: "it is active already, or does not load" },
+  errors: {
+    not_found: "no registry folder, or no such version",
+    conflict: "it is active already, or does not load",
+  },
   async run(call, { version }) {
     const { four_eyes } = call.app.core.rules().policy.approvals;
     const entry = await policies(call.app).activate(version, call.principal, four_eyes);

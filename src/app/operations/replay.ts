@@ -37,14 +37,19 @@ export const replay = operation({
     policy: policyYaml.optional(),
     changes: z.array(change).max(1_000, "at most 1000 changes").optional(),
   }),
-  output: { text_of: z.strictObject({
-    baseline: z.array(replayed),
-    variant: z.array(replayed),
-    differences: z.array(z.looseObject({ tool: z.string(), baseline: side, variant: side })),
-    baseline_plan: planShape,
-    variant_plan: planShape,
-  }) },
-  errors: { not_found: "unknown run, or one with no captured calls", too_many: "too many simulations are under way" },
+  output: {
+    text_of: z.strictObject({
+      baseline: z.array(replayed),
+      variant: z.array(replayed),
+      differences: z.array(z.looseObject({ tool: z.string(), baseline: side, variant: side })),
+      baseline_plan: planShape,
+      variant_plan: planShape,
+    }),
+  },
+  errors: {
+    not_found: "unknown run, or one with no captured calls",
+    too_many: "too many simulations are under way",
+  },
   run_of: ({ run_id }) => run_id,
   async run({ app, signal }, { run_id, policy, changes: wanted }) {
     const changes = (wanted ?? []).map(({ step, tool, path, value }) => ({

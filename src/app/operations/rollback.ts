@@ -69,7 +69,8 @@ export const startRollback = operation({
   run_of: ({ run_id }) => run_id,
   async run({ app, principal }, { run_id, ...body }) {
     await readRun(app, run_id);
-    if (body.confirm !== true) return { dry_run: true as const, plan: await loadPlan(app.core.store, run_id) };
+    if (body.confirm !== true)
+      return { dry_run: true as const, plan: await loadPlan(app.core.store, run_id) };
     if (app.jobTools === null) {
       throw new SvcError(
         "not_enabled",

@@ -4,6 +4,7 @@ import { parseSince } from "../../kernel/duration.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { isLedgerEvent } from "../../ledger/events.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { cutPage, decodeCursor, encodeCursor } from "../cursor.ts";
 import { operation } from "../operation.ts";
@@ -100,7 +101,7 @@ export const searchRecords = operation({
       order: "desc",
       limit: limit + 1,
     });
-    const found = lines.map((line) => JSON.parse(line) as { seq: number });
+    const found = lines.map((line) => JSON.parse(line) as LedgerRecord);
     const { page, next } = cutPage(
       found.map((record) => ({ record, sort: record.seq, key: "" })),
       limit,

@@ -35,23 +35,25 @@ export const simulate = operation({
     run_id: runId.optional(),
     since: z.string().max(64).optional(),
   }),
-  output: { text_of: z.strictObject({
-    summary: z.strictObject({
-      calls: count,
-      runs: count,
-      unchanged: count,
-      newly_blocked: count,
-      newly_needs_approval: count,
-      newly_allowed: count,
+  output: {
+    text_of: z.strictObject({
+      summary: z.strictObject({
+        calls: count,
+        runs: count,
+        unchanged: count,
+        newly_blocked: count,
+        newly_needs_approval: count,
+        newly_allowed: count,
+      }),
+      changes: z.array(
+        z.looseObject({ change: z.string(), by: z.array(z.string()), calls: count, runs: count }),
+      ),
+      newly_blocked: z.array(call),
+      newly_needs_approval: z.array(call),
+      newly_allowed: z.array(call),
+      notes: z.array(z.string()),
     }),
-    changes: z.array(
-      z.looseObject({ change: z.string(), by: z.array(z.string()), calls: count, runs: count }),
-    ),
-    newly_blocked: z.array(call),
-    newly_needs_approval: z.array(call),
-    newly_allowed: z.array(call),
-    notes: z.array(z.string()),
-  }) },
+  },
   feature: captureFeature,
   errors: { not_found: "capture is off", too_many: "too many simulations are under way" },
   async run({ app, signal }, { policy, run_id, since }) {

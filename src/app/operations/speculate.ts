@@ -46,7 +46,9 @@ export const speculate = operation({
     policy: policyYaml.optional(),
     actor: text(256).optional(),
   }),
-  output: { text_of: z.strictObject({ recommended: z.union([z.string(), z.null()]), plans: z.array(result) }) },
+  output: {
+    text_of: z.strictObject({ recommended: z.union([z.string(), z.null()]), plans: z.array(result) }),
+  },
   errors: { too_many: "too many simulations are under way" },
   async run({ app, principal, signal }, { plans, policy, actor }) {
     const input = { plans: plansOf(plans), policy: policyText(policy), actor: actor ?? principal.name };

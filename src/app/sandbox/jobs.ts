@@ -36,7 +36,11 @@ export interface SpeculateInput {
   actor: string;
 }
 
-export async function simulateHistory(app: App, input: SimulateInput, signal?: AbortSignal): Promise<JsonText<SimulationReport>> {
+export async function simulateHistory(
+  app: App,
+  input: SimulateInput,
+  signal?: AbortSignal,
+): Promise<JsonText<SimulationReport>> {
   await app.capture?.settle(SETTLE_MS);
   const now = app.core.env.now();
   const since_ms =
@@ -45,7 +49,11 @@ export async function simulateHistory(app: App, input: SimulateInput, signal?: A
   return runJob(app, { kind: "simulate" }, input.policy, history, signal);
 }
 
-export async function replayRun(app: App, input: ReplayInput, signal?: AbortSignal): Promise<JsonText<ReplayReport>> {
+export async function replayRun(
+  app: App,
+  input: ReplayInput,
+  signal?: AbortSignal,
+): Promise<JsonText<ReplayReport>> {
   const { run_id, changes } = input;
   for (const { path } of changes) parsePath(path);
   await app.capture?.settle(SETTLE_MS);
@@ -66,7 +74,11 @@ async function* after(first: PastCall[], rest: AsyncIterable<PastCall[]>): Async
   yield* rest;
 }
 
-export async function speculatePlans(app: App, input: SpeculateInput, signal?: AbortSignal): Promise<JsonText<SpeculationReport>> {
+export async function speculatePlans(
+  app: App,
+  input: SpeculateInput,
+  signal?: AbortSignal,
+): Promise<JsonText<SpeculationReport>> {
   const { plans, actor, policy } = input;
   checkPlans(plans);
   return runJob(app, { kind: "speculate", plans, actor }, policy, nothing(), signal);

@@ -1,6 +1,6 @@
 /** `svc approvals list|approve|deny`: deciding requests from the command line. */
 import { approve, deny, listApprovals } from "../../app/operations/approvals.ts";
-import type { ApprovalView } from "../../model/approval.ts";
+import type { ApprovalStatus } from "../../model/approval.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 import { performLocally } from "../perform.ts";
@@ -15,14 +15,12 @@ export const registerApprovals: Register = (program, context) => {
     .option("--json", "print JSON")
     .action(async (flags: Record<string, string>) => {
       const query = {
-        limit: "500",
-        ...(flags["status"] === undefined ? {} : { status: flags["status"] }),
-        ...(flags["run"] === undefined ? {} : { run_id: flags["run"] }),
+        limit: 500,
+        status: flags["status"] as ApprovalStatus | undefined,
+        run_id: flags["run"],
       };
       await context.withApp(flags, async (app) => {
-        const { approvals } = (await performLocally(app, listApprovals, { query })) as {
-          approvals: ApprovalView[];
-        };
+        const { approvals } = await performLocally(app, listApprovals, query);
         if (flags["json"]) return io.out(JSON.stringify({ approvals }));
         if (approvals.length === 0) return io.err("no requests");
         const rows = approvals.map((one) => [
@@ -46,9 +44,9 @@ export const registerApprovals: Register = (program, context) => {
       .option("--as <name>", "who decides", "cli")
       .option("--note <text>", "why")
       .action(async (id: string, flags: Record<string, string>) => {
-        const body = flags["note"] === undefined ? {} : { note: flags["note"] };
+        const input = { approval_id: id, note: flags["note"] };
         await context.withApp(flags, async (app) => {
-          const done = (await performLocally(app, op, { params: { id }, body }, flags["as"])) as ApprovalView;
+          const done = await performLocally(app, op, input, flags["as"]);
           const more =
             done.status === "pending" || done.status === "escalated"
               ? ` (${done.votes.length} of ${done.approvers.quorum})`

@@ -22,12 +22,7 @@ export const registerHalt: Register = (program, context) => {
         HALT_FIELDS.flatMap((field) => (flags[field] === undefined ? [] : [[field, flags[field]]])),
       );
       await context.withApp(flags, async (app) => {
-        const done = (await performLocally(
-          app,
-          halt,
-          { body: { reason: flags["reason"], ...scope } },
-          flags["as"],
-        )) as Halt;
+        const done = await performLocally(app, halt, { reason: flags["reason"]!, ...scope }, flags["as"]);
         io.out(`${done.id}  ${describeScope(done)}`);
       });
     });
@@ -36,7 +31,7 @@ export const registerHalt: Register = (program, context) => {
     .option("--json", "print JSON")
     .action(async (flags: Record<string, unknown>) => {
       await context.withApp(flags, async (app) => {
-        const { halts } = (await performLocally(app, listHalts, {})) as { halts: Halt[] };
+        const { halts } = await performLocally(app, listHalts, {});
         if (flags["json"]) return io.out(JSON.stringify({ halts }));
         if (halts.length === 0) return io.err("no halts in force");
         const rows = halts.map((one) => [
@@ -56,10 +51,7 @@ export const registerHalt: Register = (program, context) => {
     .action(async (id: string | undefined, flags: Record<string, unknown>) => {
       if ((id === undefined) === (flags["all"] !== true)) throw invalid("name one halt, or give --all");
       await context.withApp(flags, async (app) => {
-        const body = id === undefined ? {} : { id };
-        const { lifted } = (await performLocally(app, resume, { body }, flags["as"] as string)) as {
-          lifted: string[];
-        };
+        const { lifted } = await performLocally(app, resume, { id }, flags["as"] as string);
         for (const one of lifted) io.out(`lifted ${one}`);
         if (lifted.length === 0) io.err("no halts in force");
       });

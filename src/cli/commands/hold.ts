@@ -26,8 +26,8 @@ export const registerHold: Register = (program, context) => {
       await context.withApp(
         flags,
         async (app) => {
-          const body = { ...Object.fromEntries(scope), reason: flags["reason"] };
-          const hold = (await performLocally(app, placeHold, { body }, flags["as"])) as Hold;
+          const input = { ...Object.fromEntries(scope), reason: flags["reason"]! };
+          const hold = await performLocally(app, placeHold, input, flags["as"]);
           io.out(`${hold.id}  ${describe(hold)}`);
         },
         ["policy"],
@@ -42,8 +42,7 @@ export const registerHold: Register = (program, context) => {
       await context.withApp(
         flags,
         async (app) => {
-          const query = flags["all"] ? { all: "1" } : {};
-          const { holds } = (await performLocally(app, listHolds, { query })) as { holds: Hold[] };
+          const { holds } = await performLocally(app, listHolds, { all: Boolean(flags["all"]) });
           if (flags["json"]) return io.out(JSON.stringify({ holds }));
           if (holds.length === 0) return io.err("no holds");
           const rows = holds.map((hold) => [
@@ -66,7 +65,7 @@ export const registerHold: Register = (program, context) => {
       await context.withApp(
         flags,
         async (app) => {
-          const hold = (await performLocally(app, releaseHold, { params: { id } }, flags["as"])) as Hold;
+          const hold = await performLocally(app, releaseHold, { hold_id: id }, flags["as"]);
           io.out(`released ${hold.id}`);
         },
         ["policy"],

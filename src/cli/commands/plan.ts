@@ -11,7 +11,7 @@ export const registerPlan: Register = (program, context) => {
     .option("--json", "print the plan as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
       await context.withApp(flags, async (app) => {
-        const plan = (await performLocally(app, planOp, { params: { id: run } })) as RollbackPlan;
+        const plan = await performLocally(app, planOp, { run_id: run });
         if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
         else for (const line of describePlan(plan, io.color)) io.out(line);
         if (!plan.fully_reversible) context.done(ATTENTION);

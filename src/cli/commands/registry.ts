@@ -1,6 +1,7 @@
 /** `svc registry ...`: drafts of manifests and policies, and what people decide about them. */
 
 import { resolve } from "node:path";
+import type { z } from "zod";
 import type { Operation } from "../../app/operation.ts";
 import {
   activatePolicy,
@@ -10,7 +11,6 @@ import {
   publishPolicy,
   readRegistry,
 } from "../../app/operations/registry.ts";
-import type { RawInput } from "../../app/perform.ts";
 import { readTextFileSync } from "../../config/files.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
@@ -45,12 +45,7 @@ export const registerRegistry: Register = (program, context) => {
   globalOptions(group.command("list").description("what the registry holds"))
     .option("--json", "print JSON")
     .action(async (flags: Flags) => {
-      const found = await ask<{ manifests: ManifestEntry[]; policies: PolicyEntry[] }>(
-        context,
-        flags,
-        readRegistry,
-        {},
-      );
+      const found = await ask(context, flags, readRegistry, {});
       if (flags["json"]) return io.out(JSON.stringify(found));
       if (found.manifests.length + found.policies.length === 0) return io.err("the registry is empty");
       const rows = [
@@ -62,8 +57,8 @@ export const registerRegistry: Register = (program, context) => {
 
   command("publish <manifest.yaml>", "publish one manifest as a draft").action(
     async (file: string, flags: Flags) => {
-      const body = { yaml: readTextFileSync(resolve(io.cwd, file)) };
-      const entry = await ask<ManifestEntry>(context, flags, publishManifest, { body });
+      const input = { yaml: readTextFileSync(resolve(io.cwd, file)) };
+      const entry = await ask(context, flags, publishManifest, input);
       io.out(
         `published ${said(entry)} as a draft; approve it with: svc registry approve ${inert(entry.tool)}`,
       );
@@ -73,28 +68,22 @@ export const registerRegistry: Register = (program, context) => {
   command("approve <tool>", "approve a draft, the newest unless a version is named")
     .option("--version <version>", "this version")
     .action(async (tool: string, flags: Flags) => {
-      const entry = await ask<ManifestEntry>(context, flags, approveManifest, move(tool, flags));
+      const entry = await ask(context, flags, approveManifest, { tool, version: flags["version"] });
       io.out(`approved ${said(entry)}`);
     });
 
   command("deprecate <tool>", "deprecate an approved manifest")
     .option("--version <version>", "this version")
     .action(async (tool: string, flags: Flags) => {
-      const entry = await ask<ManifestEntry>(context, flags, deprecateManifest, move(tool, flags));
+      const entry = await ask(context, flags, deprecateManifest, { tool, version: flags["version"] });
       io.out(`deprecated ${said(entry)}`);
     });
 
   command("publish-policy <policy.yaml>", "publish a policy version as a draft; its own tests must pass")
     .option("--note <text>", "what is new in it")
     .action(async (file: string, flags: Flags) => {
-      const note = flags["note"];
-      const body = { yaml: readTextFileSync(resolve(io.cwd, file)), ...(note === undefined ? {} : { note }) };
-      const { version, tests } = await ask<{ version: string; tests: { passed: number } }>(
-        context,
-        flags,
-        publishPolicy,
-        { body },
-      );
+      const input = { yaml: readTextFileSync(resolve(io.cwd, file)), note: flags["note"] };
+      const { version, tests } = await ask(context, flags, publishPolicy, input);
       io.out(
         `published policy version ${version} as a draft (${tests.passed} of its tests passed); ` +
           `activate it with: svc registry activate ${version}`,
@@ -103,19 +92,19 @@ export const registerRegistry: Register = (program, context) => {
 
   command("activate <version>", "put a policy version in force").action(
     async (version: string, flags: Flags) => {
-      const entry = await ask<PolicyEntry>(context, flags, activatePolicy, { params: { version } });
+      const entry = await ask(context, flags, activatePolicy, { version });
       io.out(`policy version ${entry.version} is in force (${entry.hash})`);
     },
   );
 };
 
-async function ask<T>(context: Context, flags: Flags, op: Operation, input: Partial<RawInput>): Promise<T> {
-  return context.withApp(flags, async (app) => (await performLocally(app, op, input, flags["as"])) as T);
-}
-
-function move(tool: string, flags: Flags): Partial<RawInput> {
-  const version = flags["version"];
-  return { params: { tool }, body: version === undefined ? {} : { version } };
+async function ask<I extends z.ZodType, O>(
+  context: Context,
+  flags: Flags,
+  op: Operation<I, O>,
+  input: z.input<I>,
+): Promise<O> {
+  return context.withApp(flags, (app) => performLocally(app, op, input, flags["as"]));
 }
 
 const said = ({ tool, version }: ManifestEntry): string => `${inert(tool)} ${inert(version)}`;

@@ -14,17 +14,15 @@ export const registerResolve: Register = (program, context) => {
     .option("--result <json>", "the call's result, which lets a succeeded step be rolled back")
     .option("--actor <name>", "who says so", "cli")
     .action(async (run: string, step: string, flags: Record<string, string>) => {
-      const body = {
-        status: flags["status"],
-        note: flags["note"],
+      const input = {
+        run_id: run,
+        step: Number(step),
+        status: flags["status"] as "succeeded" | "failed",
+        note: flags["note"]!,
         ...(flags["result"] === undefined ? {} : { result: readResult(flags["result"]) }),
       };
       await context.withApp(flags, async (app) => {
-        const input = { params: { id: run, n: step }, body };
-        const done = (await performLocally(app, resolve, input, flags["actor"])) as {
-          step: number;
-          status: string;
-        };
+        const done = await performLocally(app, resolve, input, flags["actor"]);
         context.io.out(`step ${done.step} of ${run}: ${done.status}`);
       });
     });

@@ -9,13 +9,6 @@ import { globalOptions, localPrincipal, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 import { performLocally } from "../perform.ts";
 
-interface Planned {
-  run_id: string;
-  age_days: number;
-  keep_days: number;
-  decision: string;
-}
-
 export const registerRetention: Register = (program, context) => {
   const { io } = context;
   const group = program
@@ -32,8 +25,7 @@ export const registerRetention: Register = (program, context) => {
       await context.withApp(
         flags,
         async (app) => {
-          const query = flags["days"] === undefined ? {} : { days: flags["days"] };
-          const plan = (await performLocally(app, getRetentionPlan, { query })) as { runs: Planned[] };
+          const plan = await performLocally(app, getRetentionPlan, { days: readDays(flags["days"]) });
           if (flags["json"]) return io.out(JSON.stringify(plan));
           if (plan.runs.length === 0) return io.err("no runs");
           const rows = plan.runs.map((run) => [

@@ -1,5 +1,7 @@
 /** The Alerts page: what stands now, evaluated as the page is drawn. */
+
 import { ALERT_KINDS, type Alert } from "../../alerts/kinds.ts";
+import { listAlerts } from "../../app/operations/alerts.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
@@ -17,7 +19,7 @@ export const worstFirst = (alerts: readonly Alert[]): Alert[] =>
   alerts.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity) || a.since_ms - b.since_ms);
 
 async function alerts(ctx: Ctx): Promise<Answer> {
-  const found = await ctx.call<{ alerts: Alert[] }>("GET /v1/alerts");
+  const found = await ctx.call(listAlerts, {});
   const sorted = worstFirst(found.alerts);
   const body = html`${pageHead("Alerts", "Evaluated live: what is listed here stands now.")}
 <div id="alerts" data-live>${sorted.length === 0 ? quiet() : html`<ul class="alerts">${sorted.map((one) => alertItem(ctx, one))}</ul>`}</div>

@@ -1,4 +1,5 @@
 /** Anchors: the head of the ledger, published where this machine cannot change it. */
+import { publishAnchor } from "../../app/operations/anchors.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, facts } from "../parts/blocks.ts";
@@ -31,19 +32,14 @@ export function anchorCard(ctx: Ctx): Html {
         ),
       ],
     ]),
-    ctx.may("POST /v1/anchor")
+    ctx.may(publishAnchor)
       ? form(ctx, { action: "/console/evidence/anchor", class: "inline" }, button("Publish an anchor now"))
       : nothing,
   );
 }
 
-interface Published {
-  anchor: { records: number };
-  sinks: unknown[];
-}
-
 async function publish(ctx: Ctx): Promise<Answer> {
-  const { anchor, sinks } = await ctx.call<Published>("POST /v1/anchor");
+  const { anchor, sinks } = await ctx.call(publishAnchor, {});
   return {
     to: "/console/evidence#anchors",
     notice: {

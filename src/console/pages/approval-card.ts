@@ -1,4 +1,5 @@
 /** One request as a card that can be judged on a phone: what, why, how bad, how it would be undone. */
+import { breakGlass } from "../../app/operations/approvals.ts";
 import type { ApprovalView } from "../../model/approval.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { Ctx } from "../ctx.ts";
@@ -125,7 +126,7 @@ function decisionForm(ctx: Ctx, approval: ApprovalView): Html {
     button("Approve", "good", html` name="decision" value="approve"`),
     button("Deny", "danger", html` name="decision" value="deny"`),
   );
-  if (!ctx.may("POST /v1/approvals/{id}/break-glass")) return decide;
+  if (!ctx.may(breakGlass)) return decide;
   const alone = disclosed(
     "Break glass",
     form(

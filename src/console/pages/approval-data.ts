@@ -2,6 +2,7 @@
  * What an approver needs to know about a request beyond the request itself: the rule in its own words, what
  * makes it risky, whether it can be undone, and, where calls are captured, its redacted arguments.
  */
+import { listApprovals } from "../../app/operations/approvals.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalView } from "../../model/approval.ts";
@@ -24,11 +25,9 @@ const RULE_SECTIONS = ["rules", "limits", "budgets", "windows", "freezes"] as co
 
 /** The requests that somebody can still decide, the oldest first. */
 export async function openApprovals(ctx: Ctx): Promise<ApprovalView[]> {
-  const limit = String(LIMITS.page_max);
+  const limit = LIMITS.page_max;
   const lists = await Promise.all(
-    ["pending", "escalated"].map((status) =>
-      ctx.call<{ approvals: ApprovalView[] }>("GET /v1/approvals", { query: { status, limit } }),
-    ),
+    (["pending", "escalated"] as const).map((status) => ctx.call(listApprovals, { status, limit })),
   );
   return lists.flatMap(({ approvals }) => approvals).sort((a, b) => a.requested_ms - b.requested_ms);
 }

@@ -1,6 +1,12 @@
 /** The Approvals page: what waits for a person, decided one by one or together, and what was decided lately. */
+import {
+  approve as approveOp,
+  breakGlass as breakGlassOp,
+  deny as denyOp,
+  listApprovals,
+} from "../../app/operations/approvals.ts";
 import { invalid, messageOf, SvcError } from "../../kernel/errors.ts";
-import { APPROVAL_STATUSES, type ApprovalView, OPEN_APPROVAL } from "../../model/approval.ts";
+import { APPROVAL_STATUSES, OPEN_APPROVAL } from "../../model/approval.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { sentence } from "../errors.ts";
 import { type Html, html } from "../html.ts";
@@ -53,14 +59,8 @@ function nobodyWaits(): Html {
 
 async function decided(ctx: Ctx): Promise<Answer> {
   const wanted = APPROVAL_STATUSES.find((status) => status === ctx.query["status"]);
-  const query = {
-    ...(wanted && { status: wanted }),
-    ...(ctx.query["cursor"] && { cursor: ctx.query["cursor"] }),
-  };
-  const { approvals, next_cursor } = await ctx.call<{
-    approvals: ApprovalView[];
-    next_cursor?: string;
-  }>("GET /v1/approvals", { query });
+  const query = { status: wanted, ...(ctx.query["cursor"] && { cursor: ctx.query["cursor"] }) };
+  const { approvals, next_cursor } = await ctx.call(listApprovals, query);
   const rows = approvals
     .filter(({ status }) => wanted !== undefined || !OPEN_APPROVAL.has(status))
     .map((one) => [
@@ -92,13 +92,11 @@ function readVerb(ctx: Ctx): Verb {
   return verb;
 }
 
-const decide = (ctx: Ctx, id: string, verb: Verb): Promise<ApprovalView> => {
-  const note = ctx.form.optional("note");
-  return ctx.call(verb === "approve" ? "POST /v1/approvals/{id}/approve" : "POST /v1/approvals/{id}/deny", {
-    params: { id },
-    body: note === undefined ? {} : { note },
+const decide = (ctx: Ctx, id: string, verb: Verb) =>
+  ctx.call(verb === "approve" ? approveOp : denyOp, {
+    approval_id: id,
+    note: ctx.form.optional("note"),
   });
-};
 
 async function decideOne(ctx: Ctx): Promise<Answer> {
   const approval = await decide(ctx, ctx.params["id"]!, readVerb(ctx));
@@ -138,10 +136,10 @@ async function decideMany(ctx: Ctx): Promise<Answer> {
 }
 
 async function breakGlass(ctx: Ctx): Promise<Answer> {
-  ctx.demandConfirmed("POST /v1/approvals/{id}/break-glass");
-  const { tool } = await ctx.call<ApprovalView>("POST /v1/approvals/{id}/break-glass", {
-    params: { id: ctx.params["id"]! },
-    body: { reason: ctx.form.text("reason") },
+  ctx.demandConfirmed(breakGlassOp);
+  const { tool } = await ctx.call(breakGlassOp, {
+    approval_id: ctx.params["id"]!,
+    reason: ctx.form.text("reason"),
   });
   return { to: PATH, notice: { kind: "warn", text: `Approved alone: ${tool}. An alert was raised.` } };
 }

@@ -1,7 +1,7 @@
 /** Lent authority: who may decide for whom, until when. It stands at the foot of the Approvals page. */
+import { createDelegation, listDelegations, revokeDelegation } from "../../app/operations/delegations.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { DelegationView } from "../../model/approval.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
@@ -16,7 +16,7 @@ export const delegationRoutes = [post("/delegations", lend), post("/delegations/
 /** An approver may decide, and whoever was lent the authority of one. */
 export async function mayDecide(ctx: Ctx): Promise<boolean> {
   if (ctx.is("approver")) return true;
-  const { delegations } = await ctx.call<{ delegations: DelegationView[] }>("GET /v1/delegations");
+  const { delegations } = await ctx.call(listDelegations, {});
   const now = ctx.app.core.env.now();
   return delegations.some(
     ({ to, revoked_ms, expires_ms }) => to === ctx.principal.name && revoked_ms === null && expires_ms > now,
@@ -24,10 +24,10 @@ export async function mayDecide(ctx: Ctx): Promise<boolean> {
 }
 
 export async function delegationsCard(ctx: Ctx): Promise<Html> {
-  const { delegations } = await ctx.call<{ delegations: DelegationView[] }>("GET /v1/delegations");
+  const { delegations } = await ctx.call(listDelegations, {});
   const now = ctx.app.core.env.now();
   const active = delegations.filter(({ revoked_ms, expires_ms }) => revoked_ms === null && expires_ms > now);
-  const may = ctx.may("POST /v1/delegations");
+  const may = ctx.may(createDelegation);
   if (active.length === 0 && !may) return nothing;
   const rows = active.map((one) => [
     one.from,
@@ -63,25 +63,21 @@ function lendForm(ctx: Ctx): Html {
 }
 
 async function lend(ctx: Ctx): Promise<Answer> {
-  ctx.demand("POST /v1/delegations");
+  ctx.demand(createDelegation);
   const days = Number(ctx.form.text("days"));
   if (!Number.isInteger(days) || days < 1 || days > LIMITS.delegation_days)
     throw invalid(`days: a whole number from 1 to ${LIMITS.delegation_days}`);
   const tools = ctx.form.optional("tools");
-  const { to } = await ctx.call<DelegationView>("POST /v1/delegations", {
-    body: {
-      to: ctx.form.text("to"),
-      ...(tools === undefined ? {} : { tools }),
-      reason: ctx.form.text("reason"),
-      expires_at: new Date(ctx.app.core.env.now() + days * 86_400_000 - 60_000).toISOString(),
-    },
+  const { to } = await ctx.call(createDelegation, {
+    to: ctx.form.text("to"),
+    tools,
+    reason: ctx.form.text("reason"),
+    expires_at: new Date(ctx.app.core.env.now() + days * 86_400_000 - 60_000).toISOString(),
   });
   return { to: `${PATH}#delegations`, notice: { kind: "ok", text: `${to} may decide for you now.` } };
 }
 
 async function revoke(ctx: Ctx): Promise<Answer> {
-  const { to } = await ctx.call<DelegationView>("DELETE /v1/delegations/{id}", {
-    params: { id: ctx.params["id"]! },
-  });
+  const { to } = await ctx.call(revokeDelegation, { delegation_id: ctx.params["id"]! });
   return { to: `${PATH}#delegations`, notice: { kind: "ok", text: `${to} may no longer decide for you.` } };
 }

@@ -1,5 +1,8 @@
 /** The Evidence page: is the ledger sound, what proves it to others, and the switch that stops everything. */
+
 import { requireRole } from "../../app/access.ts";
+import { bundleLedger, evidenceKey } from "../../app/operations/bundles.ts";
+import { periodReport } from "../../app/operations/reports.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
 import { card, command, facts, notice, pageHead } from "../parts/blocks.ts";
@@ -82,7 +85,7 @@ async function verify(ctx: Ctx): Promise<Answer> {
 }
 
 async function bundlesCard(ctx: Ctx): Promise<Html> {
-  if (!ctx.has("GET /v1/ledger/bundle")) {
+  if (!ctx.has(bundleLedger)) {
     return card(
       { title: "Signed bundles", id: "bundles" },
       html`<p>Not enabled here: a bundle is signed, and no signing key is configured.</p>`,
@@ -91,7 +94,7 @@ async function bundlesCard(ctx: Ctx): Promise<Html> {
       reportForm(ctx),
     );
   }
-  const { key_id } = await ctx.call<{ key_id: string }>("GET /v1/evidence/key");
+  const { key_id } = await ctx.call(evidenceKey, {});
   return card(
     { title: "Signed bundles", id: "bundles" },
     html`<p>Records with their proofs, signed with Ed25519. A run's own bundle is on its page.</p>`,
@@ -103,7 +106,7 @@ async function bundlesCard(ctx: Ctx): Promise<Html> {
 }
 
 function reportForm(ctx: Ctx): Html | null {
-  if (!ctx.has("GET /v1/report")) return null;
+  if (!ctx.has(periodReport)) return null;
   return html`<h3>Period report</h3><form method="get" action="/console/evidence/report" class="form"><div class="row">${select(
     {
       label: "Since",

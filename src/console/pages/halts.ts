@@ -1,4 +1,5 @@
 /** Blocking all new calls, or those within a scope, and letting them go on. */
+import { halt as haltOp, listHalts, resume as resumeOp } from "../../app/operations/halts.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
@@ -11,10 +12,10 @@ import { scopeText } from "../shell.ts";
 export const haltRoutes = [post("/evidence/halt", halt), post("/evidence/resume", resume)];
 
 export async function haltCard(ctx: Ctx): Promise<Html> {
-  const { halts } = await ctx.call<{ halts: Halt[] }>("GET /v1/halts");
+  const { halts } = await ctx.call(listHalts, {});
   const file = ctx.app.core.killSwitch();
   const halted = halts.length > 0 || file !== null;
-  const admin = ctx.may("POST /v1/halt");
+  const admin = ctx.may(haltOp);
   return card(
     {
       title: "New calls",
@@ -35,7 +36,7 @@ export async function haltCard(ctx: Ctx): Promise<Html> {
 
 function haltsTable(ctx: Ctx, halts: readonly Halt[]): Html {
   if (halts.length === 0) return nothing;
-  const admin = ctx.may("POST /v1/resume");
+  const admin = ctx.may(resumeOp);
   return table(
     "Halts in force",
     ["Covers", "Reason", "By", "Since", "Action"],
@@ -85,14 +86,14 @@ function haltForm(ctx: Ctx, halted: boolean): Html {
 }
 
 async function halt(ctx: Ctx): Promise<Answer> {
-  ctx.demandConfirmed("POST /v1/halt");
+  ctx.demandConfirmed(haltOp);
   const scope = Object.fromEntries(
     HALT_FIELDS.flatMap((field) => {
       const value = ctx.form.optional(field);
       return value === undefined ? [] : [[field, value]];
     }),
   );
-  const made = await ctx.call<Halt>("POST /v1/halt", { body: { reason: ctx.form.text("reason"), ...scope } });
+  const made = await ctx.call(haltOp, { reason: ctx.form.text("reason"), ...scope });
   const whole = Object.keys(scope).length === 0;
   return {
     to: "/console/evidence#halt",
@@ -105,9 +106,7 @@ async function halt(ctx: Ctx): Promise<Answer> {
 
 async function resume(ctx: Ctx): Promise<Answer> {
   const id = ctx.form.optional("id");
-  const { lifted } = await ctx.call<{ lifted: string[] }>("POST /v1/resume", {
-    body: id === undefined ? {} : { id },
-  });
+  const { lifted } = await ctx.call(resumeOp, { id });
   return {
     to: "/console/evidence#halt",
     notice: { kind: "ok", text: `${plural(lifted.length, "halt was", "halts were")} lifted.` },

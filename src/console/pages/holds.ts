@@ -1,10 +1,10 @@
 /** Legal holds: what must not be deleted, by whose word, and its release. */
 
+import { listHolds, placeHold, releaseHold } from "../../app/operations/holds.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Hold } from "../../model/hold.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { whyDisabled } from "../ops.ts";
 import { card, empty, table } from "../parts/blocks.ts";
 import { button, disclosed, form, input } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
@@ -21,17 +21,17 @@ const LABELS: Record<(typeof FIELDS)[number], string> = {
 };
 
 export async function holdsCard(ctx: Ctx): Promise<Html> {
-  if (!ctx.has("GET /v1/holds")) {
+  if (!ctx.has(listHolds)) {
     return card(
       { title: "Legal holds", id: "holds" },
       empty(
         "Nothing is ever deleted here",
-        html`<p>${whyDisabled(ctx.app, "GET /v1/holds") ?? ""}: the policy has no <code>retention</code> section, so there is nothing to hold back from.</p>`,
+        html`<p>${ctx.whyOff(listHolds) ?? ""}: the policy has no <code>retention</code> section, so there is nothing to hold back from.</p>`,
       ),
     );
   }
-  const { holds } = await ctx.call<{ holds: Hold[] }>("GET /v1/holds", { query: { all: "1" } });
-  const admin = ctx.may("POST /v1/holds");
+  const { holds } = await ctx.call(listHolds, { all: true });
+  const admin = ctx.may(placeHold);
   return card(
     { title: "Legal holds", id: "holds" },
     html`<p class="soft">While a hold covers a run, retention leaves it alone. Released holds stay on record.</p>`,
@@ -91,20 +91,20 @@ function placeForm(ctx: Ctx): Html {
 }
 
 async function place(ctx: Ctx): Promise<Answer> {
-  ctx.demand("POST /v1/holds");
+  ctx.demand(placeHold);
   const scope = Object.fromEntries(
     FIELDS.flatMap((field) => {
       const value = ctx.form.optional(field);
       return value === undefined ? [] : [[field, value]];
     }),
   );
-  await ctx.call<Hold>("POST /v1/holds", { body: { ...scope, reason: ctx.form.text("reason") } });
+  await ctx.call(placeHold, { ...scope, reason: ctx.form.text("reason") });
   return { to: "/console/settings#holds", notice: { kind: "ok", text: "The hold is in force." } };
 }
 
 async function release(ctx: Ctx): Promise<Answer> {
-  ctx.demandConfirmed("DELETE /v1/holds/{id}");
-  await ctx.call<Hold>("DELETE /v1/holds/{id}", { params: { id: ctx.params["id"]! } });
+  ctx.demandConfirmed(releaseHold);
+  await ctx.call(releaseHold, { hold_id: ctx.params["id"]! });
   return {
     to: "/console/settings#holds",
     notice: { kind: "ok", text: "The hold is released; it stays on record." },

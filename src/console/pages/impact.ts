@@ -1,4 +1,5 @@
 /** The Impact page: what one call would be answered now, what it would touch, and how it could be taken back. */
+import { impact as impactOp } from "../../app/operations/impact.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ImpactReport } from "../../sandbox/impact.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
@@ -25,7 +26,7 @@ async function impact(ctx: Ctx): Promise<Answer> {
       ...(actor === undefined ? {} : { actor }),
     };
     try {
-      result = resultCard(await ctx.call<ImpactReport>("GET /v1/impact", { query }));
+      result = resultCard(await ctx.call(impactOp, query));
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "invalid") throw error;
       status = 400;

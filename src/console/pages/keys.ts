@@ -1,4 +1,5 @@
 /** API keys, for admins: who holds one, a new one whose value is shown once, changes and the end of one. */
+import { changeKey, createKey as createKeyOp, deleteKey, listKeys } from "../../app/operations/keys.ts";
 import type { KeyView } from "../../auth/manage.ts";
 import { ROLES, type Role } from "../../model/roles.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
@@ -16,12 +17,12 @@ export const keyRoutes = [
 /** Nobody but admins learns who holds keys. */
 export async function keysCard(ctx: Ctx, result: Html | null): Promise<Html> {
   if (!ctx.is("admin")) return nothing;
-  if (!ctx.has("GET /v1/keys"))
+  if (!ctx.has(listKeys))
     return card(
       { title: "Keys", id: "keys" },
       html`<p class="soft">No key file is configured on this server (<code>SVC_KEYS</code>).</p>`,
     );
-  const { keys } = await ctx.call<{ keys: KeyView[] }>("GET /v1/keys");
+  const { keys } = await ctx.call(listKeys, {});
   return card(
     { title: "Keys", id: "keys" },
     result,
@@ -120,15 +121,19 @@ function fieldsOf(ctx: Ctx, make: boolean) {
 
 /** Makes a key, and answers the only sight of its value there will ever be. */
 export async function createKey(ctx: Ctx): Promise<Html> {
-  const made = await ctx.call<KeyView & { key: string }>("POST /v1/keys", {
-    body: { name: ctx.form.text("name"), ...fieldsOf(ctx, true) },
-  });
+  const made = await ctx.call(createKeyOp, { name: ctx.form.text("name"), ...fieldsOf(ctx, true) });
   return notice(
     "ok",
     html`<p class="said">The key of ${made.name}. It is shown now and never again:</p>`,
     html`<p class="new-key"><code>${made.key}</code>${copyButton(made.key, "the key")}</p>`,
   );
 }
+
+/** The entry as the page showed it. */
+const entryOf = (ctx: Ctx) => ({
+  index: Number(ctx.params["index"]),
+  fingerprint: ctx.form.text("fingerprint"),
+});
 
 async function change(ctx: Ctx): Promise<Answer> {
   const wanted = ctx.form.text("do");
@@ -138,11 +143,7 @@ async function change(ctx: Ctx): Promise<Answer> {
       : wanted === "enable"
         ? { disabled: false }
         : fieldsOf(ctx, false);
-  const { name, disabled } = await ctx.call<KeyView>(
-    "PATCH /v1/keys/{index}",
-    { params: { index: ctx.params["index"]! }, body },
-    { if_match: ctx.form.text("fingerprint") },
-  );
+  const { name, disabled } = await ctx.call(changeKey, { ...entryOf(ctx), ...body });
   return {
     to: "/console/settings#keys",
     notice: {
@@ -153,11 +154,7 @@ async function change(ctx: Ctx): Promise<Answer> {
 }
 
 async function remove(ctx: Ctx): Promise<Answer> {
-  ctx.demandConfirmed("DELETE /v1/keys/{index}");
-  const { name } = await ctx.call<KeyView>(
-    "DELETE /v1/keys/{index}",
-    { params: { index: ctx.params["index"]! } },
-    { if_match: ctx.form.text("fingerprint") },
-  );
+  ctx.demandConfirmed(deleteKey);
+  const { name } = await ctx.call(deleteKey, entryOf(ctx));
   return { to: "/console/settings#keys", notice: { kind: "ok", text: `The key of ${name} is deleted.` } };
 }

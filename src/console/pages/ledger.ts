@@ -1,6 +1,6 @@
 /** Looking through the ledger itself: every record, newest first, by event, actor, tool or any word. */
+import { searchRecords } from "../../app/operations/search.ts";
 import { EVENT_NAMES, EVENTS } from "../../ledger/events.ts";
-import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
 import { card, empty, pager } from "../parts/blocks.ts";
@@ -12,10 +12,7 @@ const FIELDS = ["q", "event", "actor", "tool", "since", "until", "cursor"] as co
 export async function ledgerCard(ctx: Ctx): Promise<Html> {
   const query: Record<string, string> = {};
   for (const name of FIELDS) if (ctx.query[name] !== undefined) query[name] = ctx.query[name];
-  const { records, next_cursor } = await ctx.call<{ records: LedgerRecord[]; next_cursor: string | null }>(
-    "GET /v1/search/records",
-    { query: { ...query, limit: "50" } },
-  );
+  const { records, next_cursor } = await ctx.call(searchRecords, { ...query, limit: 50 });
   const items = records.map(checked);
   return card(
     { title: "Records", id: "ledger" },

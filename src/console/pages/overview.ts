@@ -1,6 +1,9 @@
 /** The first page: how much is decided and how, what waits for a person, what needs attention, is the ledger sound. */
+
 import type { Alert } from "../../alerts/kinds.ts";
+import { listAlerts } from "../../app/operations/alerts.ts";
 import { activeHalts } from "../../app/operations/halts.ts";
+import { searchRuns } from "../../app/operations/search.ts";
 import type { FoundRun } from "../../app/run-search.ts";
 import type { ApprovalView } from "../../model/approval.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
@@ -26,7 +29,7 @@ async function overview(ctx: Ctx): Promise<Answer> {
     ctx.counts.lastDay(now),
     openApprovals(ctx),
     recentAlerts(ctx),
-    ctx.call<{ runs: FoundRun[] }>("GET /v1/search/runs", { query: { attention: "1", limit: String(FEW) } }),
+    ctx.call(searchRuns, { attention: true, limit: FEW }),
     core.store.head(),
   ]);
   const newest = await core.store.records({ order: "desc", limit: 8 });
@@ -53,7 +56,7 @@ async function recentAlerts(ctx: Ctx): Promise<Alert[]> {
   const halts = (await activeHalts(ctx.app)).map(({ id }) => id).join();
   const known = evaluated.get(ctx.app);
   if (known !== undefined && known.halts === halts && at - known.at < ALERTS_MS) return known.alerts;
-  const alerts = ctx.call<{ alerts: Alert[] }>("GET /v1/alerts").then((found) => worstFirst(found.alerts));
+  const alerts = ctx.call(listAlerts, {}).then((found) => worstFirst(found.alerts));
   evaluated.set(ctx.app, { at, halts, alerts });
   return alerts;
 }

@@ -1,4 +1,5 @@
 /** Policy versions of the registry: drafts, the one in force, and those before it. */
+import { activatePolicy, publishPolicy, readRegistry } from "../../app/operations/registry.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, empty, table } from "../parts/blocks.ts";
@@ -19,9 +20,9 @@ const STATUS: Record<Version["status"], Tone> = { draft: "warn", active: "good",
 export const activateRoute = post("/policy/versions/:version/activate", activate);
 
 export async function versionsCard(ctx: Ctx): Promise<Html> {
-  if (!ctx.may("GET /v1/registry") || !ctx.has("POST /v1/registry/policy")) return nothing;
-  const { policies } = await ctx.call<{ policies: Version[] }>("GET /v1/registry");
-  const may = ctx.may("POST /v1/registry/policy/{version}/activate");
+  if (!ctx.may(readRegistry) || !ctx.has(publishPolicy)) return nothing;
+  const { policies } = await ctx.call(readRegistry, {});
+  const may = ctx.may(activatePolicy);
   return card(
     { title: "Versions", id: "versions" },
     policies.length === 0
@@ -60,9 +61,7 @@ function activateForm(ctx: Ctx, version: string): Html {
 }
 
 async function activate(ctx: Ctx): Promise<Answer> {
-  ctx.demandConfirmed("POST /v1/registry/policy/{version}/activate");
-  const { version } = await ctx.call<Version>("POST /v1/registry/policy/{version}/activate", {
-    params: { version: ctx.params["version"]! },
-  });
+  ctx.demandConfirmed(activatePolicy);
+  const { version } = await ctx.call(activatePolicy, { version: ctx.params["version"]! });
   return { to: "/console/policy#versions", notice: { kind: "ok", text: `Version ${version} is in force.` } };
 }

@@ -1,4 +1,6 @@
 /** The Policy page: what is in force, and a bench on which another policy is checked, tested, compared and tried. */
+import { publishPolicy } from "../../app/operations/registry.ts";
+import { simulate } from "../../app/operations/simulate.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import type { MatchDoc, RuleDoc } from "../../model/policy/schema.ts";
@@ -8,10 +10,9 @@ import { card, empty, facts, pageHead, table } from "../parts/blocks.ts";
 import { button, form, input, textarea } from "../parts/forms.ts";
 import { hashText } from "../parts/ids.ts";
 import { plural, rulingMark } from "../parts/marks.ts";
-import { checkedCards, type SimulationReport, simulationCards } from "./policy-results.ts";
+import { checkedCards, simulationCards } from "./policy-results.ts";
 import { activeText, checkPolicy } from "./policy-text.ts";
 import { activateRoute, versionsCard } from "./policy-versions.ts";
-import { reportOf } from "./replay.ts";
 
 export const policyRoutes = [get("/policy", policyPage), post("/policy", work), activateRoute];
 
@@ -30,8 +31,8 @@ ${await versionsCard(ctx)}`;
 }
 
 function benchCard(ctx: Ctx, text: string): Html {
-  const may_simulate = ctx.may("POST /v1/simulate");
-  const may_publish = ctx.may("POST /v1/registry/policy");
+  const may_simulate = ctx.may(simulate);
+  const may_publish = ctx.may(publishPolicy);
   return card(
     { title: "Try a policy", id: "bench" },
     html`<p class="soft">Change the text and see what it would do: what differs from the policy in force, whether its tests pass, and how the captured calls of the last 7 days would have been decided. Nothing here puts it in force.</p>`,
@@ -62,15 +63,10 @@ async function work(ctx: Ctx): Promise<Answer> {
   const text = ctx.form.document("yaml");
   if (text.trim() === "") throw invalid("policy: is empty; version: 1 is the least that it says");
   const wanted = ctx.form.text("do");
-  if (wanted === "simulate") ctx.demand("POST /v1/simulate");
+  if (wanted === "simulate") ctx.demand(simulate);
   if (wanted === "publish") {
     const note = ctx.form.optional("note");
-    const { version, tests } = await ctx.call<{ version: string; tests: { passed: number } }>(
-      "POST /v1/registry/policy",
-      {
-        body: { yaml: text, ...(note === undefined ? {} : { note }) },
-      },
-    );
+    const { version, tests } = await ctx.call(publishPolicy, { yaml: text, note });
     return {
       to: "/console/policy#versions",
       notice: {
@@ -82,10 +78,8 @@ async function work(ctx: Ctx): Promise<Answer> {
   const checked = checkPolicy(ctx.app, text);
   let results = checkedCards(checked);
   if (wanted === "simulate" && checked.ok) {
-    const report = reportOf<SimulationReport>(
-      await ctx.call("POST /v1/simulate", { body: { policy: text, since: "7d" } }),
-    );
-    results = html`${simulationCards(report)}${results}`;
+    const report = await ctx.call(simulate, { policy: text, since: "7d" });
+    results = html`${simulationCards(report.read())}${results}`;
   }
   return {
     page: await draw(ctx, text, html`<div id="results" tabindex="-1">${results}</div>`),

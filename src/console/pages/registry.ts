@@ -1,4 +1,10 @@
 /** The registry of manifests: publishing a draft, approving it, retiring it. */
+import {
+  approveManifest,
+  deprecateManifest,
+  publishManifest,
+  readRegistry,
+} from "../../app/operations/registry.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
@@ -13,15 +19,6 @@ export const registryRoutes = [
   post("/registry/manifests/:tool/deprecate", (ctx) => move(ctx, "deprecate")),
 ];
 
-interface Entry {
-  tool: string;
-  version: string;
-  lifecycle: Manifest["lifecycle"];
-  created_by: string | null;
-  created_ms: number | null;
-  approved_by: string | null;
-}
-
 const SAMPLE = `- tool: crm.create_contact
   version: "1"
   effect: compensable
@@ -33,8 +30,8 @@ const SAMPLE = `- tool: crm.create_contact
 
 /** Only where a registry folder is configured, and for those who may read it. */
 export async function registryCard(ctx: Ctx): Promise<Html> {
-  if (!ctx.may("GET /v1/registry")) return nothing;
-  const { manifests } = await ctx.call<{ manifests: Entry[] }>("GET /v1/registry");
+  if (!ctx.may(readRegistry)) return nothing;
+  const { manifests } = await ctx.call(readRegistry, {});
   const drafts = manifests.filter(({ lifecycle }) => lifecycle === "draft");
   return card(
     { title: "Registry", id: "registry" },
@@ -53,7 +50,7 @@ export async function registryCard(ctx: Ctx): Promise<Html> {
             moveForms(ctx, one),
           ]),
         ),
-    ctx.may("POST /v1/registry/manifests")
+    ctx.may(publishManifest)
       ? disclosed(
           "Publish a manifest",
           form(
@@ -79,7 +76,7 @@ export function moveForms(
   ctx: Ctx,
   { tool, version, lifecycle }: Pick<Manifest, "tool" | "version" | "lifecycle">,
 ): Html {
-  if (!ctx.may("POST /v1/registry/manifests/{tool}/approve")) return nothing;
+  if (!ctx.may(approveManifest)) return nothing;
   const to = (verb: string) => `/console/registry/manifests/${encodeURIComponent(tool)}/${verb}`;
   const hidden = html`<input type="hidden" name="version" value="${version}">`;
   if (lifecycle === "draft")
@@ -90,8 +87,8 @@ export function moveForms(
 }
 
 async function publish(ctx: Ctx): Promise<Answer> {
-  const { tool, version } = await ctx.call<Entry>("POST /v1/registry/manifests", {
-    body: { yaml: ctx.form.document("yaml") },
+  const { tool, version } = await ctx.call(publishManifest, {
+    yaml: ctx.form.document("yaml"),
   });
   return {
     to: "/console/tools#registry",
@@ -108,12 +105,10 @@ async function move(ctx: Ctx, verb: "approve" | "deprecate"): Promise<Answer> {
     tool,
     lifecycle,
     version: moved,
-  } = await ctx.call<Entry>(
-    verb === "approve"
-      ? "POST /v1/registry/manifests/{tool}/approve"
-      : "POST /v1/registry/manifests/{tool}/deprecate",
-    { params: { tool: ctx.params["tool"]! }, body: version === undefined ? {} : { version } },
-  );
+  } = await ctx.call(verb === "approve" ? approveManifest : deprecateManifest, {
+    tool: ctx.params["tool"]!,
+    version,
+  });
   return {
     to: `/console/tools/${encodeURIComponent(tool)}`,
     notice: { kind: "ok", text: `Version ${moved} of ${tool} is ${lifecycle} now.` },

@@ -1,5 +1,6 @@
 /** Replaying a captured run with one change: the form on the run's page, and what would have been different. */
-import { Content } from "../../app/operation.ts";
+
+import { replay as replayOp } from "../../app/operations/replay.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { ReplayDifference, ReplayReport } from "../../sandbox/replay.ts";
@@ -15,7 +16,7 @@ export const replayRoutes = [post("/runs/:id/replay", replay)];
 
 /** Only where calls are captured: there is nothing to replay otherwise. */
 export function replayCard(ctx: Ctx, run: RunView): Html {
-  if (!ctx.app.settings.capture.enabled || !ctx.may("POST /v1/runs/{id}/replay")) return nothing;
+  if (!ctx.app.settings.capture.enabled || !ctx.may(replayOp)) return nothing;
   const choices = [
     ["", "every call"],
     ...run.steps.slice(0, 200).map(({ step, tool }) => [`step:${step}`, `step ${step}, ${tool}`] as const),
@@ -37,7 +38,7 @@ export function replayCard(ctx: Ctx, run: RunView): Html {
 }
 
 async function replay(ctx: Ctx): Promise<Answer> {
-  ctx.demand("POST /v1/runs/{id}/replay");
+  ctx.demand(replayOp);
   const id = ctx.params["id"]!;
   const where = ctx.form.text("where");
   const path = ctx.form.text("path");
@@ -48,9 +49,7 @@ async function replay(ctx: Ctx): Promise<Answer> {
     ...(where.startsWith("step:") ? { step: Number(where.slice(5)) } : {}),
     ...(where.startsWith("tool:") ? { tool: where.slice(5) } : {}),
   };
-  const report = reportOf<ReplayReport>(
-    await ctx.call("POST /v1/runs/{id}/replay", { params: { id }, body: { changes: [change] } }),
-  );
+  const report = (await ctx.call(replayOp, { run_id: id, changes: [change] })).read();
   const shown = typeof value === "string" ? value : JSON.stringify(value);
   const body = html`${pageHead("Replay", html`Run ${runLink(id)} with <code>${path}</code> set to <code>${shown}</code>${where === "" ? "" : ` in ${where.replace(":", " ")}`}.`, html`<a class="button" href="${runPath(id)}#replay">Another change</a>`)}
 ${differencesCard(report)}
@@ -66,11 +65,6 @@ function changeValue(text: string): Json {
   } catch {
     return text;
   }
-}
-
-/** A long report comes as text, so that reading it is left to whoever wants it. */
-export function reportOf<T>(answer: unknown): T {
-  return (answer instanceof Content ? JSON.parse(String(answer.body)) : answer) as T;
 }
 
 function differencesCard({ differences, variant }: ReplayReport): Html {

@@ -1,5 +1,6 @@
 /** Retention: what is due, shown first and deleted only when somebody says so twice. */
 
+import { getRetentionPlan, runRetention } from "../../app/operations/retention.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { ApplyReport } from "../../retention/apply.ts";
 import type { Ctx } from "../ctx.ts";
@@ -13,7 +14,7 @@ const MOST_LISTED = 100;
 
 export function retentionCard(ctx: Ctx, result: Html | null): Html {
   const { retention } = ctx.app.core.rules().policy;
-  if (retention === null || !ctx.has("GET /v1/retention/plan")) {
+  if (retention === null || !ctx.has(getRetentionPlan)) {
     return card(
       { title: "Retention", id: "retention" },
       empty(
@@ -52,7 +53,7 @@ function retentionForms(ctx: Ctx): Html {
     html`<div class="row">${days()}</div>`,
     button("Dry run", "primary", html` name="do" value="dry"`),
   );
-  if (!ctx.may("POST /v1/retention/apply")) return html`${dry}<p class="soft">Applying it is for admins.</p>`;
+  if (!ctx.may(runRetention)) return html`${dry}<p class="soft">Applying it is for admins.</p>`;
   const real = form(
     ctx,
     {
@@ -77,21 +78,14 @@ interface PlannedRun {
 export async function workRetention(ctx: Ctx): Promise<Html> {
   const text = ctx.form.optional("days");
   if (text !== undefined && !/^[1-9]\d{0,4}$/.test(text)) throw invalid("days: a whole number of days");
+  const days = text === undefined ? undefined : Number(text);
   if (ctx.form.text("do") === "dry") {
-    const { runs } = await ctx.call<{ runs: PlannedRun[] }>("GET /v1/retention/plan", {
-      query: text === undefined ? {} : { days: text },
-    });
+    const { runs } = await ctx.call(getRetentionPlan, { days });
     return dryResult(runs);
   }
-  ctx.demandConfirmed("POST /v1/retention/apply");
+  ctx.demandConfirmed(runRetention);
   const archive_dir = ctx.form.optional("archive_dir");
-  const report = await ctx.call<ApplyReport>("POST /v1/retention/apply", {
-    body: {
-      ...(text === undefined ? {} : { days: Number(text) }),
-      ...(archive_dir === undefined ? {} : { archive_dir }),
-    },
-  });
-  return appliedResult(report);
+  return appliedResult(await ctx.call(runRetention, { days, archive_dir }));
 }
 
 function dryResult(runs: readonly PlannedRun[]): Html {

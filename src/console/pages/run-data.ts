@@ -1,5 +1,9 @@
 /** Everything that a run's page shows, read in one go. */
 
+import { listApprovals } from "../../app/operations/approvals.ts";
+import { exportRun } from "../../app/operations/export.ts";
+import { getRollback, plan as planOp } from "../../app/operations/rollback.ts";
+import { getRun } from "../../app/operations/runs.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ApprovalView } from "../../model/approval.ts";
 import type { Mode, StepStatus } from "../../model/run.ts";
@@ -67,21 +71,18 @@ export interface RunFacts {
 /** Throws not_found for a run of which nothing is known at all. */
 export async function readRunFacts(ctx: Ctx): Promise<RunFacts> {
   const id = ctx.params["id"]!;
-  const params = { id };
   const trail_from = Math.max(0, Number.parseInt(ctx.query["trail"] ?? "0", 10) || 0);
-  const run = await orMissing(ctx.call<RunView>("GET /v1/runs/{id}", { params }));
+  const run = await orMissing(ctx.call(getRun, { run_id: id }));
   // Both ends of the trail must be asked as this person; the operation also knows runs that were deleted.
-  if (run === null) await ctx.call("GET /v1/runs/{id}/export", { params });
+  if (run === null) await ctx.call(exportRun, { run_id: id });
   const lines = await trailLines(ctx, id, trail_from);
   const [plan, job, approvals] =
     run === null
       ? [null, null, []]
       : await Promise.all([
-          ctx.call<RollbackPlan>("GET /v1/runs/{id}/plan", { params }),
-          orMissing(ctx.call<{ job: JobView }>("GET /v1/runs/{id}/rollback", { params })),
-          ctx
-            .call<{ approvals: ApprovalView[] }>("GET /v1/approvals", { query: { run_id: id, limit: "100" } })
-            .then((found) => found.approvals),
+          ctx.call(planOp, { run_id: id }),
+          orMissing(ctx.call(getRollback, { run_id: id })),
+          ctx.call(listApprovals, { run_id: id, limit: 100 }).then((found) => found.approvals),
         ]);
   return {
     run_id: id,

@@ -1,4 +1,5 @@
 /** What a rollback of the run would do and what it could not, the button that starts it, and how it goes. */
+import { startRollback } from "../../app/operations/rollback.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
@@ -76,7 +77,7 @@ function actionItem(action: PlanAction): Html {
 
 function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {
   const undoable = plan.actions.filter(({ kind }) => kind === "compensate");
-  if (undoable.length === 0 || !ctx.may("POST /v1/runs/{id}/rollback")) return nothing;
+  if (undoable.length === 0 || !ctx.may(startRollback)) return nothing;
   if (ctx.app.jobTools === null) {
     return html`<p class="soft">This server has no compensator (<code>SVC_COMPENSATOR_CMD</code>), so it cannot undo by itself. From a shell:</p>${command(`svc rollback ${run_id} --compensator-cmd ./compensate`)}`;
   }

@@ -1,4 +1,5 @@
 /** The steps of a run as a timeline, with what each depends on and, where nobody knows its outcome, a way to say it. */
+import { resolve as resolveOp } from "../../app/operations/journal.ts";
 import { UNKNOWN } from "../../model/run.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined, nothing } from "../html.ts";
@@ -72,7 +73,7 @@ ${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
       ? null
       : html`<span>result ${hashText(step.result_hash, "the hash of the result", 8)}</span>`
   }</p>
-${unknown && ctx.may("POST /v1/runs/{id}/steps/{n}/resolve") ? resolveForm(ctx, run.run_id, step) : nothing}
+${unknown && ctx.may(resolveOp) ? resolveForm(ctx, run.run_id, step) : nothing}
 </li>`;
 }
 

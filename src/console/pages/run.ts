@@ -1,4 +1,8 @@
 /** A run's page: what it did, what depends on what, how it would be undone, and the trail that proves it. */
+import { bundleRun } from "../../app/operations/bundles.ts";
+import { resolve as resolveOp } from "../../app/operations/journal.ts";
+import { runReport, runReportAsPdf } from "../../app/operations/reports.ts";
+import { startRollback } from "../../app/operations/rollback.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
@@ -43,9 +47,9 @@ ${
 function documents(ctx: Ctx, run_id: string): Html {
   const base = runPath(run_id);
   const links: (readonly [boolean, string, string])[] = [
-    [ctx.has("GET /v1/runs/{id}/report"), `${base}/report`, "Report"],
-    [ctx.has("GET /v1/runs/{id}/report.pdf"), `${base}/report.pdf`, "PDF"],
-    [ctx.has("GET /v1/runs/{id}/bundle"), `${base}/bundle`, "Signed bundle"],
+    [ctx.has(runReport), `${base}/report`, "Report"],
+    [ctx.has(runReportAsPdf), `${base}/report.pdf`, "PDF"],
+    [ctx.has(bundleRun), `${base}/bundle`, "Signed bundle"],
     [true, `${base}/trail`, "Trail (JSON lines)"],
   ];
   return html`<div class="links">${links.map(([on, to, label]) => (on ? html`<a class="button" href="${to}">${label}</a>` : nothing))}</div>`;
@@ -130,16 +134,15 @@ function jsonField(ctx: Ctx, name: string): Json | undefined {
 }
 
 async function resolve(ctx: Ctx): Promise<Answer> {
-  ctx.demand("POST /v1/runs/{id}/steps/{n}/resolve");
+  ctx.demand(resolveOp);
   const { id, n } = ctx.params as { id: string; n: string };
   const result = jsonField(ctx, "result");
-  const answer = await ctx.call<{ step: number; status: string }>("POST /v1/runs/{id}/steps/{n}/resolve", {
-    params: { id, n },
-    body: {
-      status: ctx.form.text("status"),
-      note: ctx.form.text("note"),
-      ...(result === undefined ? {} : { result }),
-    },
+  const answer = await ctx.call(resolveOp, {
+    run_id: id,
+    step: Number(n),
+    status: ctx.form.text("status") as "succeeded" | "failed",
+    note: ctx.form.text("note"),
+    ...(result === undefined ? {} : { result }),
   });
   return {
     to: `${runPath(id)}#step-${n}`,
@@ -149,15 +152,13 @@ async function resolve(ctx: Ctx): Promise<Answer> {
 
 async function rollback(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
-  ctx.demandConfirmed("POST /v1/runs/{id}/rollback");
+  ctx.demandConfirmed(startRollback);
   const retries = ctx.form.optional("retries");
-  await ctx.call("POST /v1/runs/{id}/rollback", {
-    params: { id },
-    body: {
-      confirm: true,
-      ...(retries === undefined ? {} : { retries: Number(retries) }),
-      approve_compensations: ctx.form.checked("approve_compensations"),
-    },
+  await ctx.call(startRollback, {
+    run_id: id,
+    confirm: true,
+    ...(retries === undefined ? {} : { retries: Number(retries) }),
+    approve_compensations: ctx.form.checked("approve_compensations"),
   });
   return {
     to: `${runPath(id)}#rollback`,

@@ -1,4 +1,6 @@
 /** The Runs page: every run, found by who, what, when and whether it needs attention. */
+import type { z } from "zod";
+import { searchRuns } from "../../app/operations/search.ts";
 import type { FoundRun } from "../../app/run-search.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
@@ -25,9 +27,10 @@ async function runs(ctx: Ctx): Promise<Answer> {
   const query: Record<string, string> = {};
   for (const name of FIELDS) if (ctx.query[name] !== undefined) query[name] = ctx.query[name];
   if (query["attention"] !== undefined) query["attention"] = "1";
-  const found = await ctx.call<{ runs: FoundRun[]; next_cursor: string | null }>("GET /v1/search/runs", {
-    query,
-  });
+  const found = await ctx.call(searchRuns, {
+    ...query,
+    attention: query["attention"] === "1",
+  } as z.input<typeof searchRuns.input>);
   const filtered = Object.keys(query).length > 0;
   const now = ctx.app.core.env.now();
   const more = await moreOf(ctx, found.runs);

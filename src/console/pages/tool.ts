@@ -1,6 +1,6 @@
 /** One tool: its manifest in words, its versions, and the runs that called it lately. */
 
-import type { FoundRun } from "../../app/run-search.ts";
+import { searchRuns } from "../../app/operations/search.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import { compareVersions } from "../../model/manifest/version.ts";
@@ -15,7 +15,7 @@ export async function toolPage(ctx: Ctx): Promise<Answer> {
   const tool = ctx.params["tool"]!;
   const { manifests } = ctx.app.core.rules();
   const active = manifests.active(tool);
-  const found = await ctx.call<{ runs: FoundRun[] }>("GET /v1/search/runs", { query: { tool, limit: "20" } });
+  const found = await ctx.call(searchRuns, { tool, limit: 20 });
   if (active === undefined && found.runs.length === 0)
     throw notFound(`no manifest and no run knows the tool ${tool}`);
   const versions = manifests.all

@@ -1,5 +1,6 @@
 /** The Tools page: what is registered, what each tool does to the world, who owns it, how often it is called. */
-import type { Connector } from "../../app/app.ts";
+
+import { listConnectors } from "../../app/operations/connectors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import { compareVersions } from "../../model/manifest/version.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
@@ -48,7 +49,7 @@ ${await registryCard(ctx)}`;
 
 /** The tool servers behind a gateway; a standalone server has none. */
 async function connectorsCard(ctx: Ctx): Promise<Html> {
-  const { connectors } = await ctx.call<{ connectors: Connector[] }>("GET /v1/connectors");
+  const { connectors } = await ctx.call(listConnectors, {});
   if (connectors.length === 0) return nothing;
   const rows = connectors.map(({ name, transport, ok, tools }) => [
     name,

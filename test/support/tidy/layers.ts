@@ -24,6 +24,7 @@ export const LAYERS: readonly Layer[] = [
     within: "apart",
   },
   { name: "app", folders: ["app"], within: "free" },
+  { name: "api", folders: ["api"], within: "free" },
   { name: "surfaces", folders: ["http", "console", "gateway", "cli", "library"], within: "free" },
 ];
 
