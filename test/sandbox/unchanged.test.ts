@@ -46,7 +46,7 @@ async function live(s: Capturing, seed: number, turns: number): Promise<void> {
     const chance = random();
     if (chance < 0.3 && open.length > 0) {
       const [one] = open.splice(Math.floor(random() * open.length), 1);
-      const status = pick(["succeeded", "succeeded", "succeeded", "failed", "uncertain"]);
+      const status = pick(["succeeded", "succeeded", "succeeded", "failed", "uncertain"] as const);
       await s.done(one!.run_id, one!.step, { status, result: { id: `r${turn}` } }, one!.who);
       continue;
     }

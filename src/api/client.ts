@@ -1,0 +1,75 @@
+/** Operations performed by a server somewhere else: the same input, the same answer, the same errors. */
+import type { z } from "zod";
+import { Content, JsonText, type Operation } from "../app/operation.ts";
+import { createEgress } from "../egress/egress.ts";
+import { ERRORS, type ErrorCode, SvcError } from "../kernel/errors.ts";
+import { parseJsonBytes } from "../kernel/json.ts";
+import { rowOf } from "./table.ts";
+import { writeRequest } from "./write-request.ts";
+
+export interface ClientOptions {
+  url: string;
+  key: string;
+  timeout_ms?: number | undefined;
+}
+
+export interface Client {
+  perform<I extends z.ZodType, O>(
+    op: Operation<I, O>,
+    input: z.input<I>,
+    signal?: AbortSignal | undefined,
+  ): Promise<O>;
+  close(): Promise<void>;
+}
+
+/** Documents are read whole; a ledger past this is fetched with a tool made for downloads. */
+const LARGEST_ANSWER = 1_073_741_824;
+const TIMEOUT_MS = 30_000;
+
+export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOptions): Client {
+  const base = url.replace(/\/+$/, "");
+  // The caller chose this server; only the rules that always hold apply to it.
+  const egress = createEgress({ block_private: false }, {});
+  return {
+    async perform<I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>, signal?: AbortSignal) {
+      const { method, path, headers, body } = writeRequest(rowOf(op), input as object);
+      const response = await egress.request(base + path, {
+        method,
+        timeout_ms,
+        max_bytes: LARGEST_ANSWER,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      if (response.status >= 400) throw refusal(response.status, response.body);
+      return answerOf(op, response.headers, response.body) as O;
+    },
+    close: () => egress.close(),
+  };
+}
+
+function answerOf({ output }: Operation, headers: Readonly<Record<string, string>>, bytes: Uint8Array): unknown {
+  if ("content_types" in output) {
+    const name = /filename="([^"]*)"/.exec(headers["content-disposition"] ?? "")?.[1];
+    return new Content(headers["content-type"] ?? "application/octet-stream", bytes, name);
+  }
+  if ("text_of" in output) return new JsonText(Buffer.from(bytes).toString("utf8"));
+  return parseJsonBytes(bytes);
+}
+
+/** The server's own words and facts, under the code that its status stands for. */
+function refusal(status: number, bytes: Uint8Array): SvcError {
+  const found = (Object.keys(ERRORS) as ErrorCode[]).find((code) => ERRORS[code].http === status);
+  const code = found ?? (status >= 500 ? "unavailable" : "invalid");
+  try {
+    const { error, ...extra } = parseJsonBytes(bytes) as Record<string, unknown>;
+    if (typeof error === "string") return new SvcError(code, error, { extra });
+  } catch {
+    // Not one of ours; a proxy's page, perhaps.
+  }
+  return new SvcError(code, `the server answered with status ${status}`);
+}
