@@ -3,8 +3,10 @@ import { type Command, Option } from "commander";
 import type { App } from "../app/app.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
+import { invalid } from "../kernel/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import { channelsSchema } from "../notify/channels/table.ts";
+import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
 import type { Io } from "./io.ts";
 
 /** A command's result: the exit code it ends with. */
@@ -17,7 +19,9 @@ export interface Context {
   done(code: Exit): void;
   /** The settings under the global options and those further ones that the command names as its own. */
   settings(flags?: Flags, own?: readonly string[]): Settings;
-  /** Opens the store and the rules, runs the work, and closes everything again. */
+  /** Opens the door that the options name, runs the work, and closes everything again. */
+  withDoor<T>(flags: Flags, work: (door: Door) => Promise<T>, own?: readonly string[]): Promise<T>;
+  /** The same for what is no operation: it needs the data themselves, and refuses a server. */
   withApp<T>(flags: Flags, work: (app: App) => Promise<T>, own?: readonly string[]): Promise<T>;
 }
 
@@ -25,12 +29,15 @@ export type Flags = Record<string, unknown>;
 /** Each command file exports one of these. */
 export type Register = (program: Command, context: Context) => void;
 
-const GLOBAL_FLAGS = ["manifests", "data", "store", "config"];
+/** Options that name data on this machine. */
+const LOCAL_FLAGS = ["manifests", "data", "store", "config"];
 const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
   ["-m, --manifests <path>", "tool manifests: a file, a folder or a URL"],
   ["-d, --data <dir>", "data folder"],
   ["--store <kind>", "files, sqlite or postgres"],
   ["--config <file>", "configuration file (default: svc.config.yaml here)"],
+  ["--server <url>", "work against this server instead (or SVC_SERVER)"],
+  ["--key-file <file>", "file with the key for it (or SVC_TOKEN)"],
 ];
 /** The channels' own schemas live with the channels. */
 const CHANNEL_SCHEMAS = { "notifications.channels": channelsSchema };
@@ -62,22 +69,45 @@ export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Co
     const given = before();
     // An option of one command may share its name with a setting and mean something else.
     const chosen = Object.fromEntries([
-      ...GLOBAL_FLAGS.map((name) => [name, flags[name] ?? given[name]]),
+      ...LOCAL_FLAGS.map((name) => [name, flags[name] ?? given[name]]),
       ...own.map((name) => [name, flags[name]]),
     ]);
     return loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS });
   };
+  const server = (flags: Flags) => {
+    const given = before();
+    const one = (name: string) => (flags[name] ?? given[name]) as string | undefined;
+    const local = LOCAL_FLAGS.some((name) => one(name) !== undefined);
+    return serverAddress({ server: one("server"), keyFile: one("keyFile"), local }, io);
+  };
+  const openDoor = async (flags: Flags, own?: readonly string[]): Promise<Door> => {
+    const as = flags["as"] as string | undefined;
+    const address = server(flags);
+    if (address === null) {
+      const { openLocalApp } = await import("../app/local.ts");
+      return localDoor(await openLocalApp(settings(flags, own), io.clock), as);
+    }
+    if (flags["as"] !== undefined) throw invalid("--as: on a server the key says who acts");
+    return remoteDoor(address, io.clock);
+  };
+  const withDoor: Context["withDoor"] = async (flags, work, own) => {
+    const door = await openDoor(flags, own);
+    try {
+      return await work(door);
+    } finally {
+      await door.close();
+    }
+  };
   return {
     io,
     settings,
-    async withApp(flags, work, own) {
-      const { openLocalApp } = await import("../app/local.ts");
-      const app = await openLocalApp(settings(flags, own), io.clock);
-      try {
-        return await work(app);
-      } finally {
-        await app.close();
-      }
+    withDoor,
+    withApp(flags, work, own) {
+      if (server(flags) !== null)
+        throw invalid(
+          "this command needs the data themselves: run it on the server's machine, with -d <dir>",
+        );
+      return withDoor(flags, (door) => work(door.local!), own);
     },
   };
 }

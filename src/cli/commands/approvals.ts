@@ -3,7 +3,6 @@ import { approve, deny, listApprovals } from "../../app/operations/approvals.ts"
 import type { ApprovalStatus } from "../../model/approval.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
-import { performLocally } from "../perform.ts";
 
 export const registerApprovals: Register = (program, context) => {
   const { io } = context;
@@ -19,8 +18,8 @@ export const registerApprovals: Register = (program, context) => {
         status: flags["status"] as ApprovalStatus | undefined,
         run_id: flags["run"],
       };
-      await context.withApp(flags, async (app) => {
-        const { approvals } = await performLocally(app, listApprovals, query);
+      await context.withDoor(flags, async (door) => {
+        const { approvals } = await door.perform(listApprovals, query);
         if (flags["json"]) return io.out(JSON.stringify({ approvals }));
         if (approvals.length === 0) return io.err("no requests");
         const rows = approvals.map((one) => [
@@ -41,12 +40,12 @@ export const registerApprovals: Register = (program, context) => {
     ["deny", deny],
   ] as const) {
     globalOptions(group.command(`${verb} <id>`).description(`${verb} a request`))
-      .option("--as <name>", "who decides", "cli")
+      .option("--as <name>", "who decides (default: cli)")
       .option("--note <text>", "why")
       .action(async (id: string, flags: Record<string, string>) => {
         const input = { approval_id: id, note: flags["note"] };
-        await context.withApp(flags, async (app) => {
-          const done = await performLocally(app, op, input, flags["as"]);
+        await context.withDoor(flags, async (door) => {
+          const done = await door.perform(op, input);
           const more =
             done.status === "pending" || done.status === "escalated"
               ? ` (${done.votes.length} of ${done.approvers.quorum})`

@@ -4,7 +4,6 @@ import { invalid } from "../../kernel/errors.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
-import { performLocally } from "../perform.ts";
 
 export const registerHalt: Register = (program, context) => {
   const { io } = context;
@@ -16,13 +15,13 @@ export const registerHalt: Register = (program, context) => {
     .option("--actor <glob>", "only these actors")
     .option("--tenant <glob>", "only these tenants")
     .option("--environment <glob>", "only these environments")
-    .option("--as <name>", "who halts", "cli")
+    .option("--as <name>", "who halts (default: cli)")
     .action(async (flags: Record<string, string>) => {
       const scope = Object.fromEntries(
         HALT_FIELDS.flatMap((field) => (flags[field] === undefined ? [] : [[field, flags[field]]])),
       );
-      await context.withApp(flags, async (app) => {
-        const done = await performLocally(app, halt, { reason: flags["reason"]!, ...scope }, flags["as"]);
+      await context.withDoor(flags, async (door) => {
+        const done = await door.perform(halt, { reason: flags["reason"]!, ...scope });
         io.out(`${done.id}  ${describeScope(done)}`);
       });
     });
@@ -30,8 +29,8 @@ export const registerHalt: Register = (program, context) => {
   globalOptions(group.command("list").description("list the halts in force"))
     .option("--json", "print JSON")
     .action(async (flags: Record<string, unknown>) => {
-      await context.withApp(flags, async (app) => {
-        const { halts } = await performLocally(app, listHalts, {});
+      await context.withDoor(flags, async (door) => {
+        const { halts } = await door.perform(listHalts, {});
         if (flags["json"]) return io.out(JSON.stringify({ halts }));
         if (halts.length === 0) return io.err("no halts in force");
         const rows = halts.map((one) => [
@@ -47,11 +46,11 @@ export const registerHalt: Register = (program, context) => {
 
   globalOptions(group.command("lift [id]").description("lift one halt, or all with --all"))
     .option("--all", "lift every halt")
-    .option("--as <name>", "who lifts", "cli")
+    .option("--as <name>", "who lifts (default: cli)")
     .action(async (id: string | undefined, flags: Record<string, unknown>) => {
       if ((id === undefined) === (flags["all"] !== true)) throw invalid("name one halt, or give --all");
-      await context.withApp(flags, async (app) => {
-        const { lifted } = await performLocally(app, resume, { id }, flags["as"] as string);
+      await context.withDoor(flags, async (door) => {
+        const { lifted } = await door.perform(resume, { id });
         for (const one of lifted) io.out(`lifted ${one}`);
         if (lifted.length === 0) io.err("no halts in force");
       });

@@ -3,7 +3,6 @@ import { listHolds, placeHold, releaseHold } from "../../app/operations/holds.ts
 import type { Hold } from "../../model/hold.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
-import { performLocally } from "../perform.ts";
 
 const SCOPE = { run: "run_id", tenant: "tenant", actor: "actor", tool: "tool" } as const;
 
@@ -18,16 +17,16 @@ export const registerHold: Register = (program, context) => {
     .option("--actor <name>", "hold the runs of this actor")
     .option("--tool <name>", "hold the runs that called this tool")
     .requiredOption("--reason <text>", "why, at least 5 characters")
-    .option("--as <name>", "who places it", "cli")
+    .option("--as <name>", "who places it (default: cli)")
     .action(async (flags: Record<string, string>) => {
       const scope = Object.entries(SCOPE).flatMap(([flag, field]) =>
         flags[flag] === undefined ? [] : [[field, flags[flag]]],
       );
-      await context.withApp(
+      await context.withDoor(
         flags,
-        async (app) => {
+        async (door) => {
           const input = { ...Object.fromEntries(scope), reason: flags["reason"]! };
-          const hold = await performLocally(app, placeHold, input, flags["as"]);
+          const hold = await door.perform(placeHold, input);
           io.out(`${hold.id}  ${describe(hold)}`);
         },
         ["policy"],
@@ -39,10 +38,10 @@ export const registerHold: Register = (program, context) => {
     .option("--all", "released ones too")
     .option("--json", "print JSON")
     .action(async (flags: Record<string, unknown>) => {
-      await context.withApp(
+      await context.withDoor(
         flags,
-        async (app) => {
-          const { holds } = await performLocally(app, listHolds, { all: Boolean(flags["all"]) });
+        async (door) => {
+          const { holds } = await door.perform(listHolds, { all: Boolean(flags["all"]) });
           if (flags["json"]) return io.out(JSON.stringify({ holds }));
           if (holds.length === 0) return io.err("no holds");
           const rows = holds.map((hold) => [
@@ -60,12 +59,12 @@ export const registerHold: Register = (program, context) => {
 
   globalOptions(group.command("release <id>").description("release a hold; it stays on record"))
     .option("--policy <file>", "policy file")
-    .option("--as <name>", "who releases it", "cli")
+    .option("--as <name>", "who releases it (default: cli)")
     .action(async (id: string, flags: Record<string, string>) => {
-      await context.withApp(
+      await context.withDoor(
         flags,
-        async (app) => {
-          const hold = await performLocally(app, releaseHold, { hold_id: id }, flags["as"]);
+        async (door) => {
+          const hold = await door.perform(releaseHold, { hold_id: id });
           io.out(`released ${hold.id}`);
         },
         ["policy"],

@@ -3,15 +3,14 @@ import { plan as planOp } from "../../app/operations/rollback.ts";
 import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { inert, type Paint, table } from "../io.ts";
-import { performLocally } from "../perform.ts";
 
 export const registerPlan: Register = (program, context) => {
   const { io } = context;
   globalOptions(program.command("plan <run>").description("show what a rollback would do; changes nothing"))
     .option("--json", "print the plan as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
-      await context.withApp(flags, async (app) => {
-        const plan = await performLocally(app, planOp, { run_id: run });
+      await context.withDoor(flags, async (door) => {
+        const plan = await door.perform(planOp, { run_id: run });
         if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
         else for (const line of describePlan(plan, io.color)) io.out(line);
         if (!plan.fully_reversible) context.done(ATTENTION);

@@ -14,7 +14,6 @@ import {
 import { readTextFileSync } from "../../config/files.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
-import { performLocally } from "../perform.ts";
 
 interface ManifestEntry {
   tool: string;
@@ -40,7 +39,10 @@ export const registerRegistry: Register = (program, context) => {
     .command("registry")
     .description("publish, approve and activate manifests and policies in the registry folders");
   const command = (usage: string, about: string) =>
-    globalOptions(group.command(usage).description(about)).option("--as <name>", "who does it", "cli");
+    globalOptions(group.command(usage).description(about)).option(
+      "--as <name>",
+      "who does it (default: cli)",
+    );
 
   globalOptions(group.command("list").description("what the registry holds"))
     .option("--json", "print JSON")
@@ -104,7 +106,7 @@ async function ask<I extends z.ZodType, O>(
   op: Operation<I, O>,
   input: z.input<I>,
 ): Promise<O> {
-  return context.withApp(flags, (app) => performLocally(app, op, input, flags["as"]));
+  return context.withDoor(flags, (door) => door.perform(op, input));
 }
 
 const said = ({ tool, version }: ManifestEntry): string => `${inert(tool)} ${inert(version)}`;

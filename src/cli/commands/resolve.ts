@@ -3,7 +3,6 @@ import { resolve } from "../../app/operations/journal.ts";
 import { invalid, messageOf } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { performLocally } from "../perform.ts";
 
 export const registerResolve: Register = (program, context) => {
   globalOptions(
@@ -12,7 +11,7 @@ export const registerResolve: Register = (program, context) => {
     .requiredOption("--status <status>", "succeeded or failed")
     .requiredOption("--note <text>", "how you know")
     .option("--result <json>", "the call's result, which lets a succeeded step be rolled back")
-    .option("--actor <name>", "who says so", "cli")
+    .option("--actor <name>", "who says so (default: cli)")
     .action(async (run: string, step: string, flags: Record<string, string>) => {
       const input = {
         run_id: run,
@@ -21,8 +20,8 @@ export const registerResolve: Register = (program, context) => {
         note: flags["note"]!,
         ...(flags["result"] === undefined ? {} : { result: readResult(flags["result"]) }),
       };
-      await context.withApp(flags, async (app) => {
-        const done = await performLocally(app, resolve, input, flags["actor"]);
+      await context.withDoor({ ...flags, as: flags["actor"] }, async (door) => {
+        const done = await door.perform(resolve, input);
         context.io.out(`step ${done.step} of ${run}: ${done.status}`);
       });
     });

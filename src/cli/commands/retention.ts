@@ -7,7 +7,6 @@ import { invalid, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { globalOptions, localPrincipal, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
-import { performLocally } from "../perform.ts";
 
 export const registerRetention: Register = (program, context) => {
   const { io } = context;
@@ -22,10 +21,10 @@ export const registerRetention: Register = (program, context) => {
     .option("--days <n>", "days to keep, instead of the policy's")
     .option("--json", "print JSON")
     .action(async (flags: Record<string, string>) => {
-      await context.withApp(
+      await context.withDoor(
         flags,
-        async (app) => {
-          const plan = await performLocally(app, getRetentionPlan, { days: readDays(flags["days"]) });
+        async (door) => {
+          const plan = await door.perform(getRetentionPlan, { days: readDays(flags["days"]) });
           if (flags["json"]) return io.out(JSON.stringify(plan));
           if (plan.runs.length === 0) return io.err("no runs");
           const rows = plan.runs.map((run) => [
@@ -46,7 +45,7 @@ export const registerRetention: Register = (program, context) => {
     .option("--days <n>", "days to keep, instead of the policy's")
     .option("--archive-dir <dir>", "put a signed bundle of every deleted run here first")
     .option("--key <file>", "private signing key for the archives")
-    .option("--as <name>", "who deletes", "cli")
+    .option("--as <name>", "who deletes (default: cli)")
     .action(async (flags: Record<string, string>) => {
       await context.withApp(
         flags,

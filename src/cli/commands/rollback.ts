@@ -24,7 +24,7 @@ export const registerRollback: Register = (program, context) => {
     .option("--verify-cmd <cmd>", "checks each undo: gets the same JSON as the compensator; exit 0 confirms")
     .option("--retries <n>", `attempts in all for each compensation, ${min} to ${max}`)
     .option("--approve-compensations", "approve every compensation that needs approval")
-    .option("--actor <name>", "who rolls back", "cli")
+    .option("--actor <name>", "who rolls back (default: cli)")
     .option("--json", "print the report as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
       const options = rollbackOptions(context, flags);

@@ -1,0 +1,73 @@
+/**
+ * The way from a command to an operation: performed in this process on the data that the options name, or by a
+ * server that they name. A command cannot tell the two apart.
+ */
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import type { z } from "zod";
+import type { App } from "../app/app.ts";
+import type { Operation } from "../app/operation.ts";
+import { perform } from "../app/perform.ts";
+import { readTextFileSync } from "../config/files.ts";
+import type { Env } from "../kernel/env.ts";
+import { invalid } from "../kernel/errors.ts";
+import { localPrincipal } from "./context.ts";
+import type { Io } from "./io.ts";
+
+export interface Door {
+  perform<I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>): Promise<O>;
+  /** The service behind the door where its data are here; null where a server answers. */
+  readonly local: App | null;
+  readonly clock: Env;
+  close(): Promise<void>;
+}
+
+export interface ServerAddress {
+  url: string;
+  key: string;
+}
+
+/** `as`: who acts, on the ledger; whoever holds the data may say so. */
+export function localDoor(app: App, as?: string): Door {
+  const caller = { app, principal: localPrincipal(as), signal: new AbortController().signal };
+  return {
+    perform: (op, input) => perform(op, caller, input),
+    local: app,
+    clock: app.core.env,
+    close: () => app.close(),
+  };
+}
+
+export async function remoteDoor(server: ServerAddress, clock: Env): Promise<Door> {
+  const { createClient } = await import("../api/client.ts");
+  const client = createClient(server);
+  return { perform: (op, input) => client.perform(op, input), local: null, clock, close: client.close };
+}
+
+interface Asked {
+  server: string | undefined;
+  keyFile: string | undefined;
+  /** Whether an option names data on this machine. */
+  local: boolean;
+}
+
+/** The server that the options or the environment name; null where the work is on local data. */
+export function serverAddress({ server, keyFile, local }: Asked, io: Io): ServerAddress | null {
+  if (server !== undefined && local)
+    throw invalid("--server: its data are there; leave out --data, --store, --manifests and --config");
+  const url = server ?? (local ? undefined : io.env["SVC_SERVER"] || undefined);
+  if (url === undefined) return null;
+  if (!/^https?:\/\/[^/]/.test(url)) throw invalid("--server: must be a URL such as https://svc.example.com");
+  const key = keyFile === undefined ? io.env["SVC_TOKEN"]?.trim() : readKeyFile(resolve(io.cwd, keyFile));
+  if (!key) throw invalid("which key? give --key-file <file>, or set SVC_TOKEN");
+  return { url, key };
+}
+
+/** A key that others on the machine can read is everybody's. */
+function readKeyFile(path: string): string {
+  const key = readTextFileSync(path).trim();
+  if (process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0)
+    throw invalid(`${path}: others can read this key; chmod 600 it`);
+  if (!/^\S+$/.test(key)) throw invalid(`${path}: holds no key: one line without spaces is expected`);
+  return key;
+}
