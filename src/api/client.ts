@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import { Content, JsonText, type Operation } from "../app/operation.ts";
 import { createEgress } from "../egress/egress.ts";
-import { ERRORS, type ErrorCode, SvcError } from "../kernel/errors.ts";
+import { ERRORS, type ErrorCode, invalid, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
 import { rowOf } from "./table.ts";
 import { writeRequest } from "./write-request.ts";
@@ -32,7 +32,10 @@ export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOption
   const egress = createEgress({ block_private: false }, {});
   return {
     async perform<I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>, signal?: AbortSignal) {
-      const { method, path, headers, body } = writeRequest(rowOf(op), input as object);
+      const row = rowOf(op);
+      if (row === undefined)
+        throw invalid("a server does not offer this: run it on the server's machine, with -d <dir>");
+      const { method, path, headers, body } = writeRequest(row, input as object);
       const response = await egress.request(base + path, {
         method,
         timeout_ms,
@@ -52,7 +55,11 @@ export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOption
   };
 }
 
-function answerOf({ output }: Operation, headers: Readonly<Record<string, string>>, bytes: Uint8Array): unknown {
+function answerOf(
+  { output }: Operation,
+  headers: Readonly<Record<string, string>>,
+  bytes: Uint8Array,
+): unknown {
   if ("content_types" in output) {
     const name = /filename="([^"]*)"/.exec(headers["content-disposition"] ?? "")?.[1];
     return new Content(headers["content-type"] ?? "application/octet-stream", bytes, name);

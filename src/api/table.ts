@@ -119,7 +119,7 @@ export const HTTP_TABLE: readonly Row[] = [
     query: [
       ...texts("actor", "tool", "tenant", "mode", "status", "event", "since", "until"),
       flag("attention"),
-      plain("q"),
+      ...texts("q", "order"),
       ...page,
     ],
   }),
@@ -165,9 +165,9 @@ export const HTTP_TABLE: readonly Row[] = [
 
 const ROWS: ReadonlyMap<Operation, Row> = new Map(HTTP_TABLE.map((row) => [row.op, row]));
 
-/** Where an operation is found over HTTP. */
-export function rowOf(op: Operation): Row {
-  return ROWS.get(op)!;
+/** Where an operation is found over HTTP; some are for whoever holds the data only. */
+export function rowOf(op: Operation): Row | undefined {
+  return ROWS.get(op);
 }
 
 function prefersJson(accept: string | undefined): boolean {

@@ -13,6 +13,8 @@ export interface Caller {
   principal: Principal;
   /** Aborts when the caller goes away or the service stops. */
   signal: AbortSignal;
+  /** Holds the data anyway, as whoever sits at the machine does: features that are off for others are not. */
+  at_the_data?: boolean;
   /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
   objections?: readonly string[];
 }
@@ -61,7 +63,7 @@ export interface Operation<I extends Shape = Shape, O = unknown> {
   /** Whether an answer may take as long as the caller is willing to wait. */
   readonly waits?: boolean;
   /** Why the feature is not enabled here, or null when it is. Asked only after the role was checked. */
-  feature?(app: App): string | null;
+  feature?(app: App, caller?: Caller): string | null;
   run(caller: Caller, input: z.output<I>): Promise<O>;
 }
 

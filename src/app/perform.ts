@@ -29,7 +29,7 @@ export async function perform<I extends z.ZodType, O>(
   }
   const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(caller.principal, op.role);
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
-  const why = op.feature?.(caller.app) ?? null;
+  const why = op.feature?.(caller.app, caller) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
   const parsed = op.input.safeParse(input);
   const wrong = complaint(parsed.error);

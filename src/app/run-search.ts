@@ -19,6 +19,7 @@ export interface RunQuery {
   until_ms?: number | undefined;
   attention: boolean;
   q?: string | undefined;
+  order?: "asc" | "desc" | undefined;
   limit: number;
   after?: { sort: number; key: string } | undefined;
 }
@@ -45,7 +46,12 @@ export async function findRuns(
   let after = query.after;
   let full: { sort: number; key: string } | undefined;
   for (let looks = 0; looks < LOOKS; ) {
-    const rows = await core.store.list("runs", { ...storeQuery(query), after, order: "desc", limit: PAGE });
+    const rows = await core.store.list("runs", {
+      ...storeQuery(query),
+      after,
+      order: query.order ?? "desc",
+      limit: PAGE,
+    });
     for (const row of rows) {
       looks++;
       after = { sort: row.sort, key: row.key };

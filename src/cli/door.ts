@@ -6,7 +6,7 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
-import type { Operation } from "../app/operation.ts";
+import type { Content, Operation } from "../app/operation.ts";
 import { perform } from "../app/perform.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
@@ -27,9 +27,23 @@ export interface ServerAddress {
   key: string;
 }
 
+/** A document piece by piece, however it came. */
+export async function* partsOf(answer: object): AsyncGenerator<string> {
+  const { body } = answer as Content;
+  const decoder = new TextDecoder();
+  const parts = typeof body === "string" || body instanceof Uint8Array ? [body] : body;
+  for await (const part of parts)
+    yield typeof part === "string" ? part : decoder.decode(part, { stream: true });
+}
+
 /** `as`: who acts, on the ledger; whoever holds the data may say so. */
 export function localDoor(app: App, as?: string): Door {
-  const caller = { app, principal: localPrincipal(as), signal: new AbortController().signal };
+  const caller = {
+    app,
+    principal: localPrincipal(as),
+    signal: new AbortController().signal,
+    at_the_data: true,
+  };
   return {
     perform: (op, input) => perform(op, caller, input),
     local: app,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ledgerPages } from "../../store/pages.ts";
 import { readRun } from "../access.ts";
 import { Content, operation } from "../operation.ts";
-import { runId } from "../schemas.ts";
+import { nothing, runId } from "../schemas.ts";
 
 export const exportRun = operation({
   id: "export_run",
@@ -28,6 +28,17 @@ export const exportRun = operation({
   },
 });
 
-export async function* asText(pages: AsyncIterable<string[]>): AsyncGenerator<string> {
+export const exportLedger = operation({
+  id: "export_ledger",
+  summary: "Every record of the ledger, as JSON lines",
+  role: "auditor",
+  input: nothing,
+  output: { content_types: ["application/x-ndjson"] },
+  async run({ app }) {
+    return new Content("application/x-ndjson", asText(ledgerPages(app.core.store)));
+  },
+});
+
+async function* asText(pages: AsyncIterable<string[]>): AsyncGenerator<string> {
   for await (const lines of pages) yield `${lines.join("\n")}\n`;
 }

@@ -25,7 +25,7 @@ function bounds(query: { since?: string | undefined; until?: string | undefined 
 
 export const searchRuns = operation({
   id: "search_runs",
-  summary: "Search runs, newest first",
+  summary: "Search runs, newest first unless told otherwise",
   role: "auditor",
   input: z.strictObject({
     actor: field,
@@ -38,6 +38,7 @@ export const searchRuns = operation({
     until: time,
     attention: z.boolean().optional(),
     q: field,
+    order: z.enum(["asc", "desc"]).optional(),
     limit: pageLimit.optional(),
     cursor,
   }),

@@ -3,13 +3,14 @@ import { z } from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import { RULINGS } from "../../sandbox/past-call.ts";
 import type { App } from "../app.ts";
-import { operation } from "../operation.ts";
+import { type Caller, operation } from "../operation.ts";
 import { simulateHistory } from "../sandbox/jobs.ts";
 import { runId, text } from "../schemas.ts";
 
 const CAPTURE_OFF = "capture is off";
-export const captureFeature = ({ settings }: App): string | null =>
-  settings.capture.enabled ? null : CAPTURE_OFF;
+/** What was captured before it was turned off can still be judged by whoever holds it. */
+const captureFeature = ({ settings }: App, caller?: Caller): string | null =>
+  settings.capture.enabled || caller?.at_the_data === true ? null : CAPTURE_OFF;
 
 /** YAML as a request carries it; problems name it `policy`. */
 export const policyYaml = text(LIMITS.body_bytes).meta({ description: "a policy, as YAML text" });

@@ -12,7 +12,7 @@ const plan = z.strictObject({ name: text(256), calls: z.array(plannedCall) });
 /** A plans file and a request have the same plans. */
 export const plansShape = z.array(plan).max(1_000, "at most 1000 plans");
 
-export function plansOf(plans: z.output<typeof plansShape>) {
+function plansOf(plans: z.output<typeof plansShape>) {
   return plans.map(({ name, calls }) => ({
     name,
     calls: calls.map(({ tool, args, result }): PlannedCall => {

@@ -49,8 +49,8 @@ async function list(context: Context, flags: Record<string, string>): Promise<vo
   });
 }
 
-export function nothingCaptured({ settings }: App): string {
-  return settings.capture.enabled
+export function nothingCaptured(app: App | null): string {
+  return app === null || app.settings.capture.enabled
     ? "no captured calls"
     : "no captured calls (capture is off here: capture.enabled, or SVC_CAPTURE=1)";
 }

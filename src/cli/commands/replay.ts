@@ -1,5 +1,5 @@
 /** `svc replay <run> --set <path>=<value>`: a captured run once more, as it was and with changes. */
-import { replayRun } from "../../app/sandbox/jobs.ts";
+import { replay as replayOp } from "../../app/operations/replay.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { tryPath } from "../../kernel/paths.ts";
@@ -9,7 +9,7 @@ import type { ReplayReport } from "../../sandbox/replay.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { columnsOf, count, fitted } from "../fit.ts";
 import { type Io, inert, table } from "../io.ts";
-import { readPolicy } from "./simulate.ts";
+import { naming, readPolicy } from "./simulate.ts";
 
 export const registerReplay: Register = (program, context) => {
   const { io } = context;
@@ -30,8 +30,13 @@ export const registerReplay: Register = (program, context) => {
       if (changes.length === 0 && file === undefined)
         throw invalid("what is to be different? give --set <path>=<value>, or --policy <file>");
       const policy = file === undefined ? null : await readPolicy(io, file);
-      await context.withApp(flags, async (app) => {
-        const report = (await replayRun(app, { run_id, policy, changes })).read();
+      await context.withDoor(flags, async (door) => {
+        const input = {
+          run_id,
+          policy: policy?.text,
+          changes: changes.map((change) => ({ ...change, value: change.value as NonNullable<Json> | null })),
+        };
+        const report = (await naming(policy, door.perform(replayOp, input))).read();
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
         else for (const line of describeReplay(run_id, report, io)) io.out(line);
       });

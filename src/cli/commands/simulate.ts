@@ -1,11 +1,12 @@
 /** `svc simulate --policy <file or versions folder>`: exits 2 when something would be newly blocked. */
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { simulate as simulateOp } from "../../app/operations/simulate.ts";
 import type { PolicyText } from "../../app/sandbox/job.ts";
-import { SIMULATION_PERIOD, simulateHistory } from "../../app/sandbox/jobs.ts";
+import { SIMULATION_PERIOD } from "../../app/sandbox/jobs.ts";
 import { readTextFile } from "../../config/files.ts";
 import { parseSince } from "../../kernel/duration.ts";
-import { invalid } from "../../kernel/errors.ts";
+import { invalid, ProblemsError, SvcError } from "../../kernel/errors.ts";
 import { compareVersions } from "../../model/manifest/version.ts";
 import type { ChangeName, ReviewLine } from "../../sandbox/review.ts";
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
@@ -28,21 +29,32 @@ export const registerSimulate: Register = (program, context) => {
     .option("--json", "print the report as JSON")
     .action(async (flags: Record<string, string>) => {
       const policy = flags["policy"] === undefined ? null : await readPolicy(io, flags["policy"]);
-      await context.withApp(flags, async (app) => {
+      await context.withDoor(flags, async (door) => {
         const since = flags["since"]!;
-        const input = { policy, since, run_id: flags["run"] };
-        const from_ms = parseSince(since, app.core.env.now(), "--since");
-        const report = (await simulateHistory(app, input)).read();
+        const from_ms = parseSince(since, door.clock.now(), "--since");
+        const input = { policy: policy?.text, since, run_id: flags["run"] };
+        const report = (await naming(policy, door.perform(simulateOp, input))).read();
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
         else {
           const title = policy?.file ?? "the policy in force";
           for (const line of describeSimulation(report, `${title}, since ${day(from_ms)}`, io)) io.out(line);
-          if (report.summary.calls === 0) io.err(nothingCaptured(app));
+          if (report.summary.calls === 0) io.err(nothingCaptured(door.local));
         }
         if (report.summary.newly_blocked > 0) context.done(ATTENTION);
       });
     });
 };
+
+/** Problems of a policy that was sent along are told under the name of the file that it came from. */
+export async function naming<T>(policy: PolicyText | null, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (policy === null || !(error instanceof SvcError)) throw error;
+    const told = error.message.split("\n").map((line) => line.replace(/^policy(?=:)/, policy.file));
+    throw told.length === 1 ? new SvcError(error.code, told[0]!) : new ProblemsError(told);
+  }
+}
 
 /** A policy file, or the newest version of a folder: the one that somebody is about to activate. */
 export async function readPolicy({ cwd }: Io, path: string): Promise<PolicyText> {

@@ -1,15 +1,14 @@
 /** `svc speculate <plans file>`: tries plans in the sandbox and ranks them, the safest first. */
 import { resolve } from "node:path";
 import { z } from "zod";
-import { plansOf, plansShape } from "../../app/operations/speculate.ts";
-import { speculatePlans } from "../../app/sandbox/jobs.ts";
+import { plansShape, speculate as speculateOp } from "../../app/operations/speculate.ts";
 import { readTextFile } from "../../config/files.ts";
 import { readYaml } from "../../model/yaml.ts";
 import type { PlanResult, SpeculationReport } from "../../sandbox/speculate.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { columnsOf, count, fitted } from "../fit.ts";
 import { type Io, inert, table } from "../io.ts";
-import { readPolicy } from "./simulate.ts";
+import { naming, readPolicy } from "./simulate.ts";
 
 const plansFile = z.strictObject({ plans: plansShape });
 
@@ -22,9 +21,9 @@ export const registerSpeculate: Register = (program, context) => {
     .action(async (file: string, flags: Record<string, string>) => {
       const { plans } = readYaml(await readTextFile(resolve(io.cwd, file)), file, plansFile);
       const policy = flags["policy"] === undefined ? null : await readPolicy(io, flags["policy"]);
-      await context.withApp(flags, async (app) => {
-        const input = { plans: plansOf(plans), policy, actor: flags["actor"]! };
-        const report = (await speculatePlans(app, input)).read();
+      await context.withDoor(flags, async (door) => {
+        const input = { plans, policy: policy?.text, actor: flags["actor"]! };
+        const report = (await naming(policy, door.perform(speculateOp, input))).read();
         if (flags["json"]) io.out(JSON.stringify(report, null, 2));
         else for (const line of describeSpeculation(report, io)) io.out(line);
       });
