@@ -83,6 +83,8 @@ function describe({ op, ...row }: Row): JsonSchema {
   for (const status of [400, 401, 403]) responses[status] = ERROR_BODY;
   if (row.body) for (const status of [413, 415]) responses[status] = ERROR_BODY;
   responses[503] = ERROR_BODY;
+  if (op.run_of !== undefined)
+    responses[409] = { ...ERROR_BODY, description: "the run's stored scope was changed" };
   for (const [code, description] of Object.entries(op.errors ?? {}))
     responses[ERRORS[code as ErrorCode].http] = { ...ERROR_BODY, description };
   return {

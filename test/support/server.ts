@@ -11,6 +11,7 @@ import { MemoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
+import { expectDeclared } from "./declared.ts";
 import { type FakeEnv, fakeEnv } from "./env.ts";
 import { tempDir } from "./tmp.ts";
 
@@ -115,9 +116,11 @@ export async function testServer(options: TestServerOptions = {}): Promise<TestS
         ...(body === undefined ? {} : { payload: typeof body === "string" ? body : JSON.stringify(body) }),
       });
       const json = String(response.headers["content-type"] ?? "").startsWith("application/json");
+      const answer = json ? JSON.parse(response.body) : undefined;
+      expectDeclared(method, path, response.statusCode, answer);
       return {
         status: response.statusCode,
-        body: json ? JSON.parse(response.body) : undefined,
+        body: answer,
         headers: response.headers,
         text: response.body,
       };
