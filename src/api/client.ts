@@ -4,6 +4,7 @@ import { Content, JsonText, type Operation } from "../app/operation.ts";
 import { createEgress } from "../egress/egress.ts";
 import { ERRORS, type ErrorCode, invalid, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
+import { PROBLEM_HEADER } from "./row.ts";
 import { rowOf } from "./table.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -62,7 +63,13 @@ function answerOf(
 ): unknown {
   if ("content_types" in output) {
     const name = /filename="([^"]*)"/.exec(headers["content-disposition"] ?? "")?.[1];
-    return new Content(headers["content-type"] ?? "application/octet-stream", bytes, name);
+    const problem = headers[PROBLEM_HEADER];
+    return new Content(
+      headers["content-type"] ?? "application/octet-stream",
+      bytes,
+      name,
+      problem === undefined ? undefined : decodeURIComponent(problem),
+    );
   }
   if ("text_of" in output) return new JsonText(Buffer.from(bytes).toString("utf8"));
   return parseJsonBytes(bytes);

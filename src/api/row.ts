@@ -5,6 +5,9 @@
 import type { z } from "zod";
 import type { Operation } from "../app/operation.ts";
 
+/** Carries what the reader of a document must be told beside it, percent-encoded. */
+export const PROBLEM_HEADER = "svc-problem";
+
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** A field that travels as text. */

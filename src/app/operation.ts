@@ -24,10 +24,13 @@ export class Content {
   readonly type: string;
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
   readonly filename: string | undefined;
-  constructor(type: string, body: Content["body"], filename?: string) {
+  /** What its reader must be told beside it, in one line. */
+  readonly problem: string | undefined;
+  constructor(type: string, body: Content["body"], filename?: string, problem?: string) {
     this.type = type;
     this.body = body;
     this.filename = filename;
+    this.problem = problem;
   }
 }
 

@@ -19,6 +19,8 @@ export interface Context {
   done(code: Exit): void;
   /** The settings under the global options and those further ones that the command names as its own. */
   settings(flags?: Flags, own?: readonly string[]): Settings;
+  /** Whether the options name a server. */
+  isRemote(flags: Flags): boolean;
   /** Opens the door that the options name, runs the work, and closes everything again. */
   withDoor<T>(flags: Flags, work: (door: Door) => Promise<T>, own?: readonly string[]): Promise<T>;
   /** The same for what is no operation: it needs the data themselves, and refuses a server. */
@@ -101,6 +103,7 @@ export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Co
   return {
     io,
     settings,
+    isRemote: (flags) => server(flags) !== null,
     withDoor,
     withApp(flags, work, own) {
       if (server(flags) !== null)

@@ -28,11 +28,15 @@ export interface ServerAddress {
 }
 
 /** A document piece by piece, however it came. */
-export async function* partsOf(answer: object): AsyncGenerator<string> {
+export async function* bytesOf(answer: object): AsyncGenerator<string | Uint8Array> {
   const { body } = answer as Content;
+  if (typeof body === "string" || body instanceof Uint8Array) yield body;
+  else yield* body;
+}
+
+export async function* partsOf(answer: object): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  const parts = typeof body === "string" || body instanceof Uint8Array ? [body] : body;
-  for await (const part of parts)
+  for await (const part of bytesOf(answer))
     yield typeof part === "string" ? part : decoder.decode(part, { stream: true });
 }
 

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readRequest } from "../api/read-request.ts";
 import type { Row } from "../api/row.ts";
+import { PROBLEM_HEADER } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
 import { type Caller, Content, JsonText } from "../app/operation.ts";
@@ -61,6 +62,7 @@ function sendContent(reply: FastifyReply, content: Content): FastifyReply {
   reply.header("x-content-type-options", "nosniff");
   if (content.filename !== undefined)
     reply.header("content-disposition", `attachment; filename="${content.filename}"`);
+  if (content.problem !== undefined) reply.header(PROBLEM_HEADER, encodeURIComponent(content.problem));
   const { body } = content;
   return reply.send(typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body));
 }

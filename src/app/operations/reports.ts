@@ -16,13 +16,13 @@ import { ofRun } from "../schemas.ts";
 export const DEFAULT_PERIOD = "7d";
 
 /** The facts of a run's report as they are now. */
-export function reportRun({ core, settings, version }: App, run_id: string): Promise<RunReport> {
+function reportRun({ core, settings, version }: App, run_id: string): Promise<RunReport> {
   const region = settings.egress.region ?? null;
   return collectRunReport(core.store, run_id, { now_ms: core.env.now(), version, region });
 }
 
 /** The facts of a period's report; `since` is a duration back from now, a date or a timestamp. */
-export async function reportPeriod(app: App, since: string): Promise<PeriodReport> {
+async function reportPeriod(app: App, since: string): Promise<PeriodReport> {
   const { core, settings, version } = app;
   const until_ms = core.env.now();
   const since_ms = parseSince(since, until_ms, "since");
@@ -55,7 +55,9 @@ export const runReport = operation({
   output: { content_types: ["text/html"] },
   errors: { not_found: "unknown run" },
   async run({ app }, { run_id }) {
-    return new Content("text/html; charset=utf-8", paced(runReportParts(await reportRun(app, run_id))));
+    const report = await reportRun(app, run_id);
+    const problem = report.problem ?? undefined;
+    return new Content("text/html; charset=utf-8", paced(runReportParts(report)), undefined, problem);
   },
 });
 
@@ -68,8 +70,9 @@ export const runReportAsPdf = operation({
   output: { content_types: ["application/pdf"] },
   errors: { not_found: "unknown run" },
   async run({ app }, { run_id }) {
-    const pdf = await runReportPdf(await reportRun(app, run_id));
-    return new Content("application/pdf", pdf, `${run_id}.report.pdf`);
+    const report = await reportRun(app, run_id);
+    const problem = report.problem ?? undefined;
+    return new Content("application/pdf", await runReportPdf(report), `${run_id}.report.pdf`, problem);
   },
 });
 

@@ -1,9 +1,9 @@
 /** `svc impact <tool>`: what a call would be answered now, and what it would mean. */
-import { parseArgs, previewImpact } from "../../app/operations/impact.ts";
+import { impact as impactOp, parseArgs, previewImpact } from "../../app/operations/impact.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ImpactReport } from "../../sandbox/impact.ts";
-import { globalOptions, type Register } from "../context.ts";
+import { type Context, globalOptions, type Register } from "../context.ts";
 import { columnsOf, fitted } from "../fit.ts";
 import { type Io, inert, type Paint, table } from "../io.ts";
 import { readPolicy } from "./simulate.ts";
@@ -18,15 +18,27 @@ export const registerImpact: Register = (program, context) => {
     .option("--policy <file>", "a policy file instead of the one in force")
     .option("--json", "print the preview as JSON")
     .action(async (tool: string, flags: Record<string, string>) => {
-      const args = parseArgs(flags["args"]!);
-      const policy = flags["policy"] === undefined ? undefined : await readCompiled(io, flags["policy"]);
-      await context.withApp(flags, async (app) => {
-        const report = await previewImpact(app, { tool, args, actor: flags["actor"]!, policy });
-        if (flags["json"]) io.out(JSON.stringify(report, null, 2));
-        else for (const line of describeImpact(report, io)) io.out(line);
-      });
+      const call = { tool, args: flags["args"]!, actor: flags["actor"]! };
+      const file = flags["policy"];
+      const report =
+        file === undefined
+          ? await context.withDoor(flags, (door) => door.perform(impactOp, call))
+          : await tryPolicy(context, flags, file, call);
+      if (flags["json"]) io.out(JSON.stringify(report, null, 2));
+      else for (const line of describeImpact(report, io)) io.out(line);
     });
 };
+
+/** A policy that is not in force is judged here, with the manifests that are. */
+async function tryPolicy(
+  context: Context,
+  flags: Record<string, string>,
+  file: string,
+  call: { tool: string; args: string; actor: string },
+): Promise<ImpactReport> {
+  const policy = await readCompiled(context.io, file);
+  return context.withApp(flags, (app) => previewImpact(app, { ...call, args: parseArgs(call.args), policy }));
+}
 
 async function readCompiled(io: Io, path: string) {
   const { text, file } = await readPolicy(io, path);

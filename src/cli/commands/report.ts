@@ -1,16 +1,11 @@
 /** `svc report <run>` and `svc report --since <period>`: a run as a page or a PDF, a period in three formats. */
 import { resolve } from "node:path";
-import { DEFAULT_PERIOD, reportPeriod, reportRun } from "../../app/operations/reports.ts";
+import { DEFAULT_PERIOD, periodReport, runReport, runReportAsPdf } from "../../app/operations/reports.ts";
 import { writeOutFile } from "../../evidence/out-file.ts";
-import {
-  PERIOD_FORMATS,
-  type PeriodFormat,
-  writePeriodReport,
-} from "../../evidence/report/period-formats.ts";
-import { runReportHtml } from "../../evidence/report/run-html.ts";
-import { runReportPdf } from "../../evidence/report/run-pdf.ts";
+import { PERIOD_FORMATS, type PeriodFormat } from "../../evidence/report/period-formats.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
+import { bytesOf, partsOf } from "../door.ts";
 import { inert } from "../io.ts";
 import { requireDataFolder } from "./verify.ts";
 
@@ -27,12 +22,12 @@ export const registerReport: Register = (program, context) => {
         throw invalid("report on a run or on a period (--since), not on both");
       if (run === undefined && flags.since === undefined)
         throw invalid("report on what? name a run, or a period with --since");
-      await requireDataFolder(context, flags);
+      if (!context.isRemote(flags)) await requireDataFolder(context, flags);
       await (run === undefined ? period(context, flags) : oneRun(context, run, flags));
     });
 };
 
-const RUN_FORMATS = { ".html": runReportHtml, ".pdf": runReportPdf } as const;
+const RUN_FORMATS = { ".html": runReport, ".pdf": runReportAsPdf } as const;
 
 async function oneRun(context: Context, run: string, flags: ReportFlags): Promise<void> {
   const { io } = context;
@@ -43,10 +38,10 @@ async function oneRun(context: Context, run: string, flags: ReportFlags): Promis
     throw invalid("--out: name a file that ends in .html or .pdf");
   }
   const out = resolve(io.cwd, flags.out!);
-  await context.withApp(flags, async (app) => {
-    const report = await reportRun(app, run);
-    await writeOutFile(out, [await RUN_FORMATS[ending as keyof typeof RUN_FORMATS](report)]);
-    if (report.problem !== null) {
+  await context.withDoor(flags, async (door) => {
+    const report = await door.perform(RUN_FORMATS[ending as keyof typeof RUN_FORMATS], { run_id: run });
+    await writeOutFile(out, bytesOf(report));
+    if (report.problem !== undefined) {
       io.err(`the trail of the run does not verify: ${inert(report.problem)}; the report says so`);
       context.done(1);
     }
@@ -57,14 +52,17 @@ async function oneRun(context: Context, run: string, flags: ReportFlags): Promis
 async function period(context: Context, flags: ReportFlags): Promise<void> {
   const { io } = context;
   const format = formatOf(flags);
-  const text = await context.withApp(
+  const report = await context.withDoor(
     flags,
-    async (app) => writePeriodReport(await reportPeriod(app, flags.since!), format),
+    (door) => door.perform(periodReport, { since: flags.since, format }),
     ["policy"],
   );
-  if (flags.out === undefined) return io.write(text);
+  if (flags.out === undefined) {
+    for await (const part of partsOf(report)) await io.write(part);
+    return;
+  }
   const out = resolve(io.cwd, flags.out);
-  await writeOutFile(out, [text]);
+  await writeOutFile(out, bytesOf(report));
   io.out(`wrote ${inert(out)}`);
 }
 
