@@ -11,7 +11,7 @@ export interface Reply {
   body: string;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 120_000;
 /** What becomes of a connection is told by its end. */
 const ignore = (): void => {};
 const NONE: Reply = { status: 0, headers: "", body: "" };

@@ -277,7 +277,7 @@ describe("shutdown", () => {
     const server = await receiver();
     const { notifier } = setUp([hook(server.url())], {}, { env: systemEnv });
     for (const event of Object.values(EVENTS)) notifier.notify(event);
-    await notifier.drain(5_000);
+    await notifier.drain(60_000);
     expect(server.received).toHaveLength(5);
     notifier.notify(EVENTS.alert);
     expect(notifier.channels()[0]!.queued).toBe(0);

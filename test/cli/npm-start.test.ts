@@ -1,4 +1,5 @@
 /** `npm start` in a fresh clone: installs, builds, serves a demo, and prints what a newcomer can paste. */
+
 import { execFile, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { ROOT } from "../support/files.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 /** A clone without its dependencies, and an npm that "installs" by linking ours. */
@@ -55,13 +57,10 @@ async function start(folder: string, script: string, npm: string) {
   });
   onTestFinished(() => void child.kill("SIGKILL"));
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  const ready = async () => {
-    while (!out.includes("Ctrl-C stops it")) {
-      if (child.exitCode !== null) throw new Error(`it ended: ${err}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  };
-  await ready();
+  await until(() => {
+    if (child.exitCode !== null) throw new Error(`it ended: ${err}`);
+    return out.includes("Ctrl-C stops it");
+  }, "the demo to be ready");
   return {
     out: () => out,
     stop: () => {

@@ -256,7 +256,7 @@ describe("a run", () => {
 
   it(`replays with one change ${verifies("ops.replay.console", "core.console.run-replay")}`, async () => {
     await succeed("pay.refund", { amount: 80 }, { id: "p-2" });
-    await server.app.capture!.drain(5_000);
+    await server.app.capture!.drain(60_000);
     await using("operator", async (page, { open }) => {
       await open(`/runs/${run}`);
       await page.getByLabel("Change in").selectOption("step:0");
@@ -301,7 +301,7 @@ tests:
 
   it(`checks a policy, runs its tests, compares, and simulates ${verifies("core.console.policy-validate", "core.console.policy-simulate", "ops.simulate.console")}`, async () => {
     await succeed("pay.refund", { amount: 80 }, { id: "p-3" });
-    await server.app.capture!.drain(5_000);
+    await server.app.capture!.drain(60_000);
     await using("operator", async (page, { open }) => {
       await open("/policy");
       await page.getByLabel("Policy (YAML)").fill("version: 1\nrules:\n  - {id: x, action: maybe}\n");

@@ -1,4 +1,5 @@
 /** Who gets in: the three modes, cookies, sessions that end, forms that belong to a session. */
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,6 +8,7 @@ import { mountConsole } from "../../src/console/mount.ts";
 import { ROUTES } from "../../src/console/routes.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { fakeEnv } from "../support/env.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { Client, loggedIn } from "./support/client.ts";
 import { localIssuer } from "./support/issuer.ts";
@@ -324,9 +326,7 @@ describe("login", () => {
       disabled: name === "ann",
     }));
     writeFileSync(join(own.folder, "keys.json"), JSON.stringify(entries), { mode: 0o600 });
-    await expect
-      .poll(async () => (await ann.get("/console")).status, { timeout: 10_000, interval: 200 })
-      .toBe(303);
+    await until(async () => (await ann.get("/console")).status === 303, "the key to be refused");
   });
 
   it(`refuses what a role may not do, whatever the form says ${verifies("core.auth.console-lower-role", "core.auth.console-follows-role")}`, async () => {

@@ -1,4 +1,5 @@
 /** What the postgres store needs of a database, what it says when that is not there, and what it keeps to itself. */
+
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
@@ -6,6 +7,7 @@ import type { Store } from "../../src/store/port.ts";
 import { WRITER_SETUP } from "../../src/store/postgres/statements.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
+import { aMoment, until } from "../support/until.ts";
 import { expectWhole } from "./chain.ts";
 import { append, draft, put, remove } from "./samples.ts";
 import { postgresSql } from "./sql.ts";
@@ -270,11 +272,11 @@ describe("plans", () => {
     }
     await store.close();
     // Backends report their counts when they end, a moment after they were told to.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await aMoment(300);
     expect(await scans()).toBe(before);
     // And it would have shown.
     await postgresSql(url).run("SELECT count(line) FROM svc_ledger");
-    while ((await scans()) === before) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(async () => (await scans()) !== before, "a scan to be counted");
     await client.end();
   });
 });

@@ -2,6 +2,7 @@
  * A server of its own under load over HTTP, on each store: told to stop, on a disk that takes its time, and with
  * everything that it talks to beside its store dead. What was answered is looked for on the ledger afterwards.
  */
+
 import { writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -13,9 +14,12 @@ import { ROOT } from "../support/files.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { tempDir } from "../support/tmp.ts";
 import { countTrials, TRIALS_FILE } from "../support/trials.ts";
+import { until } from "../support/until.ts";
 
 const CLIENTS = 8;
 const KEY = "agent-key";
+/** Its own limit is nine seconds; a machine that is busy with other things may need longer to see the end. */
+const STOPPED_WITHIN_MS = 30_000;
 /** More of them where they are counted. */
 const STOPS = process.env[TRIALS_FILE] === undefined ? 1 : 5;
 
@@ -82,7 +86,7 @@ class Load {
   }
 
   async reaches(count: number): Promise<void> {
-    while (this.allowed.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => this.allowed.length >= count, `${count} answers`);
   }
 
   async stop(): Promise<void> {
@@ -132,7 +136,7 @@ describe.each(STORE_KINDS)("a server on %s", (store) => {
       await load.reaches(40);
       const told = performance.now();
       expect(await server.stop("SIGTERM"), server.output()).toBe(0);
-      expect(performance.now() - told).toBeLessThan(10_000);
+      expect(performance.now() - told).toBeLessThan(STOPPED_WITHIN_MS);
       await load.stop();
       expect(load.odd).toEqual([]);
       all.push(...load.allowed);
@@ -198,7 +202,7 @@ describe.each(STORE_KINDS)("a server on %s", (store) => {
     } finally {
       const told = performance.now();
       expect(await server.stop(), server.output()).toBe(0);
-      expect(performance.now() - told).toBeLessThan(10_000);
+      expect(performance.now() - told).toBeLessThan(STOPPED_WITHIN_MS);
     }
     countTrials(store, "webhooks, anchors and traces into a black hole", 1);
   });

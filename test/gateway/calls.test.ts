@@ -1,5 +1,7 @@
 /** The governed call: what passes, what is recorded, what the agent is told. */
+
 import { beforeAll, describe, expect, it } from "vitest";
+import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import {
   ask,
@@ -155,16 +157,16 @@ describe("outcomes", () => {
   });
 
   it(`are uncertain after a timeout, and a late answer changes nothing ${verifies("core.step-state.gateway-timeout-uncertain")}`, async () => {
-    const other = await testGateway({ upstreams: [fakeUpstream({ timeout: "150ms" })] });
+    const other = await testGateway({ upstreams: [fakeUpstream({ timeout: "2s" })] });
     const client = await other.connect("agent", { headers: { "svc-run-id": "late" } });
-    const result = await call(client, "slow", { ms: 400 });
+    const result = await call(client, "slow", { ms: 2_400 });
     expect(result).toMatchObject({
       isError: true,
       structuredContent: { status: "uncertain" },
       _meta: { "svc/step": 0 },
     });
     expect(result.content[0].text).toContain("not known");
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await aMoment(500);
     expect(await other.events("late")).toEqual(["intended", "uncertain"]);
     const answer = await fetch(`${other.url}/v1/runs/late`, { headers: { authorization: "Bearer agent" } });
     expect(await answer.json()).toMatchObject({ unresolved: [0] });

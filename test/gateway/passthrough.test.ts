@@ -1,5 +1,7 @@
 /** What is not a tool: refused, unless an upstream's passthrough names it. */
+
 import { describe, expect, it } from "vitest";
+import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { ask, call, FAKE_MANIFESTS, fakeUpstream, testGateway, until } from "./support/gateway.ts";
 
@@ -72,7 +74,7 @@ describe("resources that are subscribed to", () => {
     await g.connect("agent", listen("two"));
     await ask(one, "resources/subscribe", { uri: "mem://fake/a" });
     await until(() => heard.length > 0, "the update");
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment();
     expect(heard).toEqual(["one mem://fake/a"]);
   });
 });

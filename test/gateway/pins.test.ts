@@ -32,15 +32,11 @@ describe("a definition that changes", () => {
       changed_hash: expect.stringMatching(/^sha256:/),
     });
 
-    await until(
-      async () => {
-        const answer = await fetch(`${g.url}/v1/alerts`, { headers: { authorization: "Bearer auditor" } });
-        const { alerts } = (await answer.json()) as { alerts: { kind: string; tool: string }[] };
-        return alerts.some(({ kind, tool }) => kind === "tool_changed" && tool === "echo");
-      },
-      "the alert",
-      30_000,
-    );
+    await until(async () => {
+      const answer = await fetch(`${g.url}/v1/alerts`, { headers: { authorization: "Bearer auditor" } });
+      const { alerts } = (await answer.json()) as { alerts: { kind: string; tool: string }[] };
+      return alerts.some(({ kind, tool }) => kind === "tool_changed" && tool === "echo");
+    }, "the alert");
 
     // The same manifests loaded again approve nothing.
     await g.service.reload();

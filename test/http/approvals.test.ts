@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
+import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const POLICY = `
@@ -110,7 +111,7 @@ describe("approval routes", () => {
     verifies("core.route.deny", "core.approval-state.deny");
     const { id } = await pending();
     const waiting = s.call("agent", "GET", `/v1/approvals/${id}?wait=60`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment();
     await s.call("approver", "POST", `/v1/approvals/${id}/deny`, { note: "no" });
     expect((await waiting).body).toMatchObject({ status: "denied", note: "no" });
     expect((await s.call("agent2", "GET", `/v1/approvals/${id}`)).status).toBe(404);

@@ -14,9 +14,7 @@ const fault = (...args: string[]) => runProof("fault", args);
 const SIZES = { kills: 4, approvals: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
 
 describe("npm run fault", () => {
-  it("kills, contests, halts, turns clocks and takes databases away, and finds nothing wrong", {
-    timeout: 300_000,
-  }, async () => {
+  it("kills, contests, halts, turns clocks and takes databases away, and finds nothing wrong", async () => {
     const sizes = Object.entries(SIZES).flatMap(([name, count]) => [`--${name}`, String(count)]);
     const { code, out, err } = await fault("--only", "processes", "--json", ...sizes);
     const rows = JSON.parse(out) as Record<string, unknown>[];

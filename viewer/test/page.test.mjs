@@ -62,7 +62,7 @@ describe("the page", { skip: executablePath === undefined ? "no Chromium here" :
     return { page, done };
   }
 
-  const headline = (page, text) => page.getByRole("heading", { name: text }).waitFor({ timeout: 20_000 });
+  const headline = (page, text) => page.getByRole("heading", { name: text }).waitFor({ timeout: 300_000 });
 
   test("a good ledger, its records and one of them", async () => {
     const { page, done } = await opened([file("ledger.jsonl", toLines(records))]);

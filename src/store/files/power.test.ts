@@ -68,7 +68,7 @@ async function trial(seed: number): Promise<number> {
 }
 
 describe("a power cut", () => {
-  it(`loses nothing that was answered for (${CUTS} cuts)`, { timeout: 60_000 + CUTS * 1_000 }, async () => {
+  it(`loses nothing that was answered for (${CUTS} cuts)`, { timeout: 600_000 + CUTS * 1_000 }, async () => {
     let counted = 0;
     for (let seed = 1; seed <= CUTS; seed++) {
       const acked = await trial(seed).catch((error) => {

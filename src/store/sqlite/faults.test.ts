@@ -47,7 +47,7 @@ describe("a disk call that fails", () => {
   const ways: Omit<Fault, "call">[] = [{ code: "EIO" }, { code: "EIO", lasting: true }, { code: "EROFS" }];
   for (const way of ways) {
     const words = `${way.code}${way.lasting ? " from then on" : ""}`;
-    it(`with ${words}, for every call of a workload`, { timeout: 120_000 }, async () => {
+    it(`with ${words}, for every call of a workload`, async () => {
       const counting = faultyDisk();
       const plain = await open(join(tempDir(), "data"), counting);
       const first = counting.calls + 1;

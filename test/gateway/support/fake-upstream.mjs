@@ -3,7 +3,7 @@
  * tool does is its name. `FAKE_LOG` names a file that gets every message; `FAKE_TOOLS` extra tools,
  * `FAKE_OUTPUT` the output schema that most of them declare.
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const { FAKE_LOG, FAKE_NAME = "fake", FAKE_TOOLS = "[]", FAKE_OUTPUT, FAKE_START = "" } = process.env;
@@ -109,9 +109,17 @@ const ODD = {
   rpc_error: ({ id }) => send({ id, error: { code: -32050, message: "upstream boom", data: { why: "x" } } }),
   hang: () => {},
   die: () => process.exit(3),
+  // After a time, or once a file is there.
   slow: ({ id, args }) => {
-    const timer = setTimeout(() => send({ id, result: text("late") }), args.ms ?? 300);
-    waiting.set(id, () => clearTimeout(timer));
+    const answer = () => {
+      if (args.file === undefined || existsSync(args.file)) send({ id, result: text("late") });
+      else wait(10);
+    };
+    const wait = (ms) => {
+      const timer = setTimeout(answer, ms);
+      waiting.set(id, () => clearTimeout(timer));
+    };
+    wait(args.ms ?? 300);
   },
   progress: ({ id, params }) => {
     const progressToken = params._meta?.progressToken;
