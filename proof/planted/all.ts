@@ -4,6 +4,7 @@ import { DECISIONS } from "./bugs/decisions.ts";
 import { EVIDENCE } from "./bugs/evidence.ts";
 import { IDENTITY } from "./bugs/identity.ts";
 import { INPUT } from "./bugs/input.ts";
+import { SETUP } from "./bugs/setup.ts";
 import { STORAGE } from "./bugs/storage.ts";
 
-export const BUGS: readonly Bug[] = [...STORAGE, ...DECISIONS, ...IDENTITY, ...EVIDENCE, ...INPUT];
+export const BUGS: readonly Bug[] = [...STORAGE, ...DECISIONS, ...IDENTITY, ...EVIDENCE, ...INPUT, ...SETUP];
