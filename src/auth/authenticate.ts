@@ -32,6 +32,8 @@ export interface Authenticated {
 
 const MAX_CHARS = 16_384;
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
+/** What can be sent as a bearer, and so the only thing that is a credential anywhere: never an empty text. */
+const CREDENTIAL = /^[\x21-\x7e]+$/;
 
 export class Authenticator {
   private readonly options: AuthenticatorOptions;
@@ -65,6 +67,8 @@ export class Authenticator {
   /** The same for a bare credential, as it is pasted into the console's login form. */
   async authenticateToken(token: string): Promise<Authenticated> {
     const { oidc } = this.options;
+    if (token === "") throw this.refuse("missing");
+    if (token.length > MAX_CHARS || !CREDENTIAL.test(token)) throw this.refuse("malformed");
     const found = this.findKey(token);
     if (typeof found !== "string") {
       const { principal, expires_ms, key_sha256 } = found;

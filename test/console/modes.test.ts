@@ -237,6 +237,21 @@ describe("login", () => {
     expect((await client.logIn("both")).status).toBe(303);
   });
 
+  it("knows nobody without a credential, and does not start with a key file that lets everybody in", async () => {
+    for (const nothing of ["", " ", "\n"]) {
+      const client = new Client(server.url);
+      const answer = await client.logIn(nothing);
+      expect([nothing, answer.status, answer.to]).toEqual([nothing, 401, undefined]);
+    }
+    const entries = [
+      { name: "ann", role: "admin", key_sha256: sha256Hex("ann") },
+      { name: "everybody", role: "admin", key_sha256: sha256Hex("") },
+    ];
+    await expect(consoleServer({ files: { "keys.json": JSON.stringify(entries) } })).rejects.toThrow(
+      /keys\.json: entry 1 \("everybody"\): key_sha256: is the hash of an empty key/,
+    );
+  });
+
   it("gives a fresh token at login, so that one known before is worth nothing", async () => {
     const client = new Client(server.url);
     await client.get("/console/login");
