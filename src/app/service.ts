@@ -97,6 +97,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   return Object.assign(app, {
     auth: identity.auth,
     keys: identity.manager,
+    today: identity.today,
+    principalNamed: identity.principalNamed,
     metrics,
     notifier,
     capture,

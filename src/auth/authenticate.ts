@@ -4,7 +4,7 @@
  */
 import type { Env } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
-import type { Principal } from "../model/roles.ts";
+import { type KeptPrincipal, type Principal, principalName } from "../model/roles.ts";
 import type { KeyFile } from "./key-file.ts";
 import type { FoundKey, KeyRefusal } from "./keys.ts";
 import { looksLikeToken, type OidcVerifier } from "./oidc.ts";
@@ -93,6 +93,14 @@ export class Authenticator {
   /** Who the key of this name is now, for chat users mapped to key names. */
   named(name: string): Principal | undefined {
     return this.options.keys?.ring.findName(name, this.options.env.now());
+  }
+
+  /** Whom a kept principal stands for now, with the roles, groups and caps of today; null once it no longer counts. */
+  today({ principal, groups, credential }: KeptPrincipal): Principal | null {
+    const { kind, name } = principalName(principal);
+    if (kind === "oidc") return this.options.oidc?.holder(principal, groups) ?? null;
+    if (kind !== "key") return null;
+    return this.options.keys?.ring.findName(name, this.options.env.now(), credential) ?? null;
   }
 
   /** Reads the key file again; throws and keeps the old keys where it does not load. Answers their number. */

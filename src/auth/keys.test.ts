@@ -5,7 +5,7 @@ import { ProblemsError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { asksAndApproves } from "./key-entry.ts";
 import { parseKeys, parseKeysGently } from "./key-list.ts";
-import { KeyRing } from "./keys.ts";
+import { fingerprintOf, KeyRing } from "./keys.ts";
 
 const HASH = sha256Hex("secret");
 const good = { name: "ann", role: "admin", key_sha256: HASH };
@@ -210,6 +210,7 @@ describe("the ring", () => {
         tenant: "t",
         max_permissions: ["a"],
         allow_observe: true,
+        credential: fingerprintOf(HASH),
       },
     });
   });

@@ -13,7 +13,7 @@ import { withEditLock } from "./edit-lock.ts";
 import { type KeyEntry, readEntry } from "./key-entry.ts";
 import type { KeyFile } from "./key-file.ts";
 import { type KeyList as Keys, parseKeysGently } from "./key-list.ts";
-import { KeyRing } from "./keys.ts";
+import { fingerprintOf, KeyRing } from "./keys.ts";
 
 /** An entry as it is shown; the fingerprint tells keys apart without helping anybody to guess one. */
 export interface KeyView {
@@ -171,11 +171,6 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
     allow_observe: entry.allow_observe,
     fingerprint: fingerprintOf(entry.key_sha256),
   };
-}
-
-/** A hash of the stored hash: it can be shown and compared, and is not a part of what the file holds. */
-export function fingerprintOf(key_sha256: string): string {
-  return sha256Hex(`svc-key-fingerprint\n${key_sha256}`).slice(0, 16);
 }
 
 function hasAdmin(entries: readonly KeyEntry[], now: number): boolean {

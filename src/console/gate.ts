@@ -6,13 +6,13 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "../app/app.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { forbidden } from "../kernel/errors.ts";
-import type { Principal } from "../model/roles.ts";
+import { localPerson, type Principal } from "../model/roles.ts";
 import { Form } from "./ctx.ts";
 import { isArrival, judgeOpen, judgePost, type Source } from "./guard.ts";
 import { html } from "./html.ts";
 import { safeNext } from "./login.ts";
 import { secure, sendHtml } from "./send.ts";
-import { localPerson, type Notice, SESSION_MS, Sessions } from "./session.ts";
+import { type Notice, SESSION_MS, Sessions } from "./session.ts";
 import { bare } from "./shell.ts";
 
 /** What is known of a request once it has passed. */

@@ -128,16 +128,3 @@ function newest(doc: SessionDoc, most: number): SessionDoc {
       .slice(0, most),
   );
 }
-
-/** Everybody at an open console is this one person. */
-export function localPerson(role: "auditor" | "approver" | "operator"): Principal {
-  return {
-    id: "local:local-console",
-    name: "local-console",
-    roles: [role],
-    groups: [],
-    tenant: null,
-    max_permissions: [],
-    allow_observe: false,
-  };
-}

@@ -133,7 +133,7 @@ export async function decideRequest(
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
   const result = await app.core.store.transact(
-    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations),
+    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations, app.today),
   );
   return told(app, result);
 }
