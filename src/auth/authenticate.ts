@@ -90,6 +90,12 @@ export class Authenticator {
     return typeof found === "string" ? undefined : found.principal;
   }
 
+  /** Who holds a credential by now; null once it has ended. Settings do not change under a process, so a token's holder stays. */
+  current({ principal, expires_ms, key_sha256 }: Authenticated): Principal | null {
+    if (key_sha256 !== null) return this.holderOf(key_sha256) ?? null;
+    return expires_ms !== null && this.options.env.now() >= expires_ms ? null : principal;
+  }
+
   /** Who the key of this name is now, for chat users mapped to key names. */
   named(name: string): Principal | undefined {
     return this.options.keys?.ring.findName(name, this.options.env.now());

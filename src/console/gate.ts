@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "../app/app.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { forbidden } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { localPerson, type Principal } from "../model/roles.ts";
 import { Form } from "./ctx.ts";
 import { isArrival, judgeOpen, judgePost, type Source } from "./guard.ts";
@@ -34,7 +35,7 @@ export class Gate {
   private readonly visits = new WeakMap<FastifyRequest, Visit>();
   private readonly flash: string;
 
-  constructor(app: App, auth: Pick<Authenticator, "holderOf">) {
+  constructor(app: App, auth: Pick<Authenticator, "holderOf" | "today">) {
     this.settings = app.settings;
     this.mode = app.settings.console.mode === "open" ? "open" : "login";
     this.sessions = new Sessions(app.core, auth);
@@ -60,6 +61,14 @@ export class Gate {
     const visit = this.visits.get(request);
     const given = new Form(request.body).text("csrf");
     if (visit === undefined || !this.sessions.isCsrf(visit.token, given)) throw noForm();
+  }
+
+  /** Whoever sent a form that took its time may be somebody else by now, or nobody. */
+  async lookAgain(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const visit = this.visits.get(request);
+    if (visit === undefined || visit.principal === null || reply.elapsedTime < LIMITS.look_again_ms) return;
+    visit.principal = await this.holder(visit.token);
+    request.principal = visit.principal;
   }
 
   /** Undefined for a request that was turned away before anybody knew who sends it. */

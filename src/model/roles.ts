@@ -1,4 +1,5 @@
 /** Roles and principals. Roles are cumulative from auditor upward; agent stands apart. */
+import { globMatches } from "../kernel/glob.ts";
 
 export const ROLES = ["agent", "auditor", "approver", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
@@ -72,6 +73,14 @@ export function hasRole(principal: Principal, role: Role): boolean {
   if (role === "agent") return principal.roles.includes("agent");
   const wanted = LADDER.indexOf(role);
   return principal.roles.some((held) => LADDER.indexOf(held) >= wanted);
+}
+
+/** Whether a permission that the manifests declare is within what the credential may ask for. */
+export function mayRequest(
+  { max_permissions: caps }: Pick<Principal, "max_permissions">,
+  permission: string,
+): boolean {
+  return caps === null || caps.includes(permission) || caps.some((cap) => globMatches(cap, permission));
 }
 
 /** What a caller without the role is told. */
