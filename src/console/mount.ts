@@ -59,9 +59,9 @@ class Console {
     await scope.register(cookies);
     scope.addHook("onRequest", (request, reply) => this.gate.admit(request, reply));
     scope.addHook("onRequest", async (request, reply) => withoutSlash(request, reply));
-    scope.addHook("preHandler", async (request, reply) => {
+    scope.addHook("preHandler", async (request) => {
       this.gate.checkForm(request);
-      await this.gate.lookAgain(request, reply);
+      await this.gate.lookAgain(request);
     });
     scope.addHook("preClose", async () => this.pulse.close());
     scope.setErrorHandler((error, request, reply) => this.fail(error, request, reply));
