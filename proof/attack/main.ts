@@ -1,10 +1,11 @@
 /**
- * `npm run attack [-- --inputs n --seed s --area table|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
- * every attack of the table against a real process, then mutated inputs by the hundred thousand against the
+ * `npm run attack [-- --inputs n --seed s --area table|authority|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
+ * every attack of the table against a real process, every surface under a key whose authority changes, then mutated inputs by the hundred thousand against the
  * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";
+import { turnRoles } from "./authority.ts";
 import { runBatches } from "./batches.ts";
 import { fuzzMcp } from "./mcp.ts";
 import { PARSERS, type Parser } from "./parsers.ts";
@@ -16,10 +17,11 @@ import { Target } from "./target.ts";
 
 /** What each area gets of the inputs. */
 const SHARES: Readonly<Record<string, number>> = {
+  authority: 0.03,
   http: 0.12,
   paths: 0.1,
   mcp: 0.03,
-  json: 0.58,
+  json: 0.55,
   manifests: 0.05,
   policies: 0.03,
   configs: 0.03,
@@ -55,6 +57,7 @@ export async function main(args: string[]): Promise<number> {
 
 function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
   if (area === "table") return runTable();
+  if (area === "authority") return turnRoles(count, seed);
   if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
   if (area === "mcp") return fuzzMcp(count, seed);
   return fuzzParser(area, count, seed);

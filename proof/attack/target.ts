@@ -148,14 +148,16 @@ class Said {
 }
 
 function writeSetup(folder: string, kind: Kind): void {
-  const keys = [...ROLES.map((role) => ({ name: role, role })), { name: "agent2", role: "agent" }].map(
-    (entry) => ({
-      ...entry,
-      key_sha256: sha256Hex(entry.name),
-      max_permissions: ["*"],
-      allow_observe: true,
-    }),
-  );
+  const more = [
+    { name: "agent2", role: "agent" },
+    { name: "both", role: ["agent", "admin"] },
+  ];
+  const keys = [...ROLES.map((role) => ({ name: role, role })), ...more].map((entry) => ({
+    ...entry,
+    key_sha256: sha256Hex(entry.name),
+    max_permissions: ["*"],
+    allow_observe: true,
+  }));
   mkdirSync(join(folder, "archive"));
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
   writeFileSync(join(folder, "manifests.yaml"), DEMO_MANIFESTS);

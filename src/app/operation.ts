@@ -12,6 +12,8 @@ export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 export interface Call {
   app: App;
   principal: Principal;
+  /** Who asks by now, for an answer that had to wait; throws where the credential no longer counts. */
+  again?: () => Principal | Promise<Principal>;
   /** Aborts when the client goes away or the server stops. */
   signal: AbortSignal;
   headers: {

@@ -20,9 +20,10 @@ import { callOwnTool, definitionOf } from "./tools/own-tool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface AgentOptions {
-  principal: Principal;
-  /** The session's run; null where each request has its own. */
-  run: BoundRun | null;
+  /** The only one who can ask, over standard input; null where each request says who asks. */
+  local: Principal | null;
+  /** The session's run for whoever asks; null where each request has its own. */
+  run: ((principal: Principal) => BoundRun) | null;
   era: "legacy" | "modern";
   /** The method of the one request that it is made for, where it is made for one. */
   method?: string | undefined;
@@ -35,17 +36,17 @@ const INSTRUCTIONS =
 
 export class AgentPeer {
   readonly server: Server;
-  readonly principal: Principal;
   readonly era: "legacy" | "modern";
   private readonly gateway: Gateway;
-  private readonly run: BoundRun | null;
+  private readonly local: Principal | null;
+  private readonly run: AgentOptions["run"];
   private readonly links: OwnLinks;
   private readonly calls = new Map<Upstream, RequestContext[]>();
   private level: LogLevel | null = null;
 
-  constructor(gateway: Gateway, { principal, run, era, method }: AgentOptions) {
+  constructor(gateway: Gateway, { local, run, era, method }: AgentOptions) {
     this.gateway = gateway;
-    this.principal = principal;
+    this.local = local;
     this.run = run;
     this.era = era;
     const { app, passthrough } = gateway;
@@ -90,10 +91,23 @@ export class AgentPeer {
     return answer;
   }
 
+  /** Authority is that of the request, not of the session it belongs to. */
+  private asking({ extra }: RequestContext): Principal {
+    const principal = extra?.principal ?? this.local;
+    if (principal === null) throw new Error("a request came without saying who asks");
+    return principal;
+  }
+
+  /** The run that the request names, or else the session's. */
+  private continued(context: RequestContext): BoundRun | null {
+    return context.run ?? this.run?.(this.asking(context)) ?? null;
+  }
+
   private async listTools(context: RequestContext): Promise<JsonObject> {
     const { gateway } = this;
-    const run = context.run ?? this.run ?? gateway.runs.fresh(this.principal);
-    const routes = await gateway.offered(run);
+    const principal = this.asking(context);
+    const run = this.continued(context) ?? gateway.runs.fresh(principal);
+    const routes = await gateway.offered(run, principal);
 
     return { tools: [...routes.map(({ definition }) => definition), ...AGENT_TOOLS.map(definitionOf)] };
   }
@@ -117,9 +131,10 @@ export class AgentPeer {
     if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
     const route = gateway.routes().get(name);
-    const continued = context.run ?? this.run;
-    const key = continued === null ? gateway.waiting.key(this.principal.id, name, args) : null;
-    const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(this.principal);
+    const principal = this.asking(context);
+    const continued = this.continued(context);
+    const key = continued === null ? gateway.waiting.key(principal.id, name, args) : null;
+    const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(principal);
     // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
     if (route === undefined && (run.mode === "observe" || gateway.isDeclared(name))) throw unknownTool(name);
     const result = await gateway.track(this.govern(run, name, args, route, context));
@@ -139,7 +154,7 @@ export class AgentPeer {
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
     try {
       return await governedCall(this.gateway, {
-        principal: this.principal,
+        principal: this.asking(context),
         run,
         tool,
         args,
@@ -167,12 +182,9 @@ export class AgentPeer {
     const { services } = this.gateway;
     const tool = AGENT_TOOLS.find((own) => own.name === name);
     if (tool === undefined) throw unknownTool(name);
-    const run = context.run ?? this.run;
-    return callOwnTool(
-      tool,
-      { services, principal: this.principal, run, signal: context.cancellation.signal },
-      args,
-    );
+    const { signal } = context.cancellation;
+    const call = { services, principal: this.asking(context), run: this.continued(context), signal };
+    return callOwnTool(tool, { ...call, again: context.extra?.again }, args);
   }
 
   /** In the newer era each request says what its client can do and wants to hear; what may pass, passes. */

@@ -5,6 +5,7 @@
 import type { App, Connector } from "../app/app.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
 import { buildCatalog, type CatalogView, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
@@ -116,7 +117,7 @@ export class Gateway implements Governing {
   }
 
   /** The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. */
-  async offered(run: BoundRun): Promise<Route[]> {
+  async offered(run: BoundRun, principal: Principal): Promise<Route[]> {
     const { routes } = this.catalog;
     await this.pins.check(routes);
     if (run.mode !== "enforce") return [...routes.values()];
@@ -124,7 +125,10 @@ export class Gateway implements Governing {
     return [...routes.values()].filter((route) => {
       const manifest = manifests.active(route.tool);
       if (manifest === undefined || manifest.lifecycle === "draft") return false;
-      return run.permissions.has(manifest.permission) && !this.pins.changed(route);
+      const { permission } = manifest;
+      return (
+        run.permissions.has(permission) && mayRequest(principal, permission) && !this.pins.changed(route)
+      );
     });
   }
 

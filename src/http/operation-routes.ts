@@ -5,6 +5,7 @@ import type { App } from "../app/app.ts";
 import { type Call, Content, type Operation } from "../app/operation.ts";
 import { OPERATIONS } from "../app/operations/index.ts";
 import { perform } from "../app/perform.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import type { HttpParts } from "./parts.ts";
 
@@ -16,6 +17,7 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
       exposeHeadRoute: false,
       // Before the body is read: a stranger's megabyte is not parsed.
       onRequest(request, _reply, done) {
+        request.admitted_at = performance.now();
         const found = authenticate(request.headers.authorization);
         if (found instanceof Promise) void letIn(request, found, done);
         else {
@@ -23,7 +25,7 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
           done();
         }
       },
-      handler: (request, reply) => answer(app, op, request, reply),
+      handler: (request, reply) => answer(app, authenticate, op, request, reply),
     });
   }
 }
@@ -41,14 +43,19 @@ function letIn(
 
 async function answer(
   app: App,
+  authenticate: HttpParts["authenticate"],
   op: Operation,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
   const { headers } = request;
+  const again = () => authenticate(headers.authorization);
+  // A body that took its time: authority may have changed since it was asked for.
+  if (performance.now() - request.admitted_at > LIMITS.look_again_ms) request.principal = await again();
   const call: Call = {
     app,
     principal: request.principal!,
+    again,
     signal: goneSignal(request),
     headers: {
       idempotency_key: single(headers["idempotency-key"]),

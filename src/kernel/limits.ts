@@ -26,6 +26,8 @@ export const LIMITS = {
   lease_ms: 30_000,
   lease_heartbeat_ms: 5_000,
   key_reload_ms: 2_000,
+  /** A request whose body took longer than this is authenticated again before it is carried out. */
+  look_again_ms: 1_000,
   page_default: 50,
   page_max: 500,
   store_deadline_ms: 5_000,

@@ -58,7 +58,7 @@ export class ManifestRegistry {
           `${manifest.tool} version ${manifest.version} is already in the registry; publish it under a new version`,
         );
       }
-      const meta = { created_by: by.name, created_by_id: by.id, created_ms: this.env.now() };
+      const meta = { created_by: by.name, created_ms: this.env.now() };
       await writeRegistryFile(this.pathOf(manifest), { meta, yaml: withLifecycle(text, "draft") });
       return { ...view(manifest, meta), lifecycle: "draft" };
     });
@@ -71,7 +71,7 @@ export class ManifestRegistry {
     four_eyes: boolean,
   ): Promise<RegistryEntry> {
     return this.move(tool, version, "draft", "approved", (entry) => {
-      if (four_eyes && entry.meta["created_by_id"] === by.id)
+      if (four_eyes && textOf(entry.meta, "created_by") === by.name)
         throw forbidden("you cannot decide your own request");
       return { ...entry.meta, approved_by: by.name, approved_ms: this.env.now() };
     });

@@ -53,7 +53,7 @@ export class PolicyRegistry {
     }
     return this.locked(async () => {
       const version = String(Math.max(0, ...(await this.versions()).map(Number)) + 1);
-      const meta = { created_by: by.name, created_by_id: by.id, created_ms: this.env.now(), note };
+      const meta = { created_by: by.name, created_ms: this.env.now(), note };
       await writeRegistryFile(this.pathOf(version), { meta, yaml });
       return { version, tests: { passed: results.length, failed: 0 } };
     });
@@ -63,7 +63,8 @@ export class PolicyRegistry {
     return this.locked(async () => {
       if (!(await this.versions()).includes(version)) throw notFound(`there is no policy version ${version}`);
       const { meta, yaml } = await readRegistryFile(this.pathOf(version));
-      if (four_eyes && meta["created_by_id"] === by.id) throw forbidden("you cannot decide your own request");
+      if (four_eyes && textOf(meta, "created_by") === by.name)
+        throw forbidden("you cannot decide your own request");
       compiled(yaml, `policy version ${version}`);
       const activated = await readActive(this.folder);
       if (activated.at(-1) === version) throw conflict(`policy version ${version} is active already`);

@@ -4,7 +4,7 @@
  */
 
 import type { Core } from "../engine/core.ts";
-import { conflict, invalid, SvcError } from "../kernel/errors.ts";
+import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
@@ -37,6 +37,8 @@ export interface RollbackOptions {
   lease?: Lease | undefined;
   /** What was undone from this ledger position on counts as this rollback's own work. */
   since_seq?: number | undefined;
+  /** Whether the one who rolls back still may; asked before each step is begun. */
+  authorised?: (() => boolean) | undefined;
   /** Joins the unit in which a step's undo begins. */
   onBegin?: ((tx: Tx, step: number) => void) | undefined;
 }
@@ -192,6 +194,10 @@ class Rollback {
 
   private async begin(step: StepDoc, known_steps: number): Promise<BeginResult> {
     const { core, options } = this;
+    if (options.authorised?.() === false)
+      throw forbidden(
+        `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,
+      );
     const input = {
       run_id: this.run_id,
       step: step.step,

@@ -1,5 +1,6 @@
 /** Documents that belong to the running of the service rather than to its vocabulary. */
 import type { Json } from "../kernel/json.ts";
+import type { KeptPrincipal } from "../model/roles.ts";
 
 /** A sliding window of counted calls or summed amounts. */
 export interface CounterDoc {
@@ -26,6 +27,8 @@ export interface JobDoc {
   started_ms: number;
   finished_ms: number | null;
   by: string;
+  /** Whose authority the job goes on; stores of before do not have it. */
+  authority?: KeptPrincipal | undefined;
   current_step: number | null;
   report: Json;
   error: string | null;

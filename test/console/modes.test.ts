@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config/load.ts";
 import { mountConsole } from "../../src/console/mount.ts";
 import { ROUTES } from "../../src/console/routes.ts";
+import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
+import { MemoryStore } from "../../src/store/memory/store.ts";
 import { fakeEnv } from "../support/env.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
@@ -23,6 +25,13 @@ async function started(...args: Parameters<typeof consoleServer>): Promise<Conso
 afterAll(async () => {
   await Promise.all(running.map((server) => server.close()));
 });
+
+/** The same browser, shown another server's address. */
+function as(client: Client, url: string): Client {
+  const moved = new Client(url);
+  for (const [name, value] of client.cookies) moved.cookies.set(name, value);
+  return moved;
+}
 
 const POST_PATHS = ROUTES.filter(({ method }) => method === "POST").map(({ path }) =>
   `/console${path}`
@@ -237,6 +246,48 @@ describe("login", () => {
     expect(wrong.text).not.toContain("nobody&#39;s key");
     expect((await client.get("/console")).status).toBe(303);
     expect((await client.logIn("both")).status).toBe(303);
+  });
+
+  it("knows nobody without a credential, and does not start with a key file that lets everybody in", async () => {
+    for (const nothing of ["", " ", "\n"]) {
+      const client = new Client(server.url);
+      const answer = await client.logIn(nothing);
+      expect([nothing, answer.status, answer.to]).toEqual([nothing, 401, undefined]);
+    }
+    const entries = [
+      { name: "ann", role: "admin", key_sha256: sha256Hex("ann") },
+      { name: "everybody", role: "admin", key_sha256: sha256Hex("") },
+    ];
+    await expect(consoleServer({ files: { "keys.json": JSON.stringify(entries) } })).rejects.toThrow(
+      /keys\.json: entry 1 \("everybody"\): key_sha256: is the hash of an empty key/,
+    );
+  });
+
+  it("gives a token's session the role that the role map says now", async () => {
+    const env = systemEnv;
+    const issuer = await localIssuer(env);
+    const store = new MemoryStore();
+    const mapped = (role_map: string, more = "") =>
+      started({
+        store,
+        config: `console: login\noidc: {issuer: "${issuer.url}", audience: svc, role_map: ${role_map}}\n${more}`,
+      });
+    const before = await mapped("{ops: admin}");
+    const client = await loggedIn(before.url, await issuer.token());
+    const halt = (url: string) =>
+      as(client, url).submit("/console/evidence/halt", { reason: "x", confirm: "yes" });
+    expect((await halt(before.url)).status).toBe(303);
+    const halted = async () => (await before.api("auditor", "GET", "/v1/halts")).body.halts.length;
+    const count = await halted();
+    expect(count).toBeGreaterThan(0);
+    // The store outlives the process, and so does the session; what it may do is up to the settings of today.
+    const lowered = await mapped("{ops: auditor}");
+    expect((await halt(lowered.url)).status).toBe(403);
+    expect((await as(client, lowered.url).get("/console")).status).toBe(200);
+    for (const elsewhere of [await mapped("{others: admin}"), await started({ store })])
+      expect((await as(client, elsewhere.url).get("/console")).to).toContain("/console/login");
+    expect(await halted()).toBe(count);
+    await issuer.close();
   });
 
   it("gives a fresh token at login, so that one known before is worth nothing", async () => {

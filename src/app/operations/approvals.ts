@@ -6,7 +6,14 @@ import { tryDuration } from "../../kernel/duration.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { APPROVAL_STATUSES, approvalView, type Delegation, OPEN_APPROVAL } from "../../model/approval.ts";
+import {
+  APPROVAL_STATUSES,
+  type ApprovalDoc,
+  approvalView,
+  type Delegation,
+  OPEN_APPROVAL,
+} from "../../model/approval.ts";
+import { hasRole } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
@@ -75,15 +82,12 @@ export const getApproval = operation({
   output: approvalViewShape,
   status: 200,
   errors: { 404: "unknown request, or one of another agent's run" },
-  async run({ app, principal, signal }, { params, query }) {
-    const approval = await awaitDecision(
-      app,
-      params.id,
-      query.wait ?? 0,
-      signal,
-      (found) =>
-        principal.roles.some((role) => role !== "agent") || found.internal.principal === principal.id,
-    );
+  async run(call, { params, query }) {
+    const wait_s = query.wait ?? 0;
+    const approval = await awaitDecision(call.app, params.id, wait_s, call.signal, async (found) => {
+      const principal = wait_s === 0 ? call.principal : ((await call.again?.()) ?? call.principal);
+      return hasRole(principal, "auditor") || found.internal.principal === principal.id;
+    });
     return approvalView(approval);
   },
 });
@@ -94,7 +98,7 @@ export async function awaitDecision(
   id: string,
   wait_s: number,
   signal: AbortSignal,
-  visible: (approval: import("../../model/approval.ts").ApprovalDoc) => boolean,
+  visible: (approval: ApprovalDoc) => boolean | Promise<boolean>,
 ) {
   const { store, env } = app.core;
   const until = env.elapsed() + wait_s * 1_000;
@@ -107,7 +111,8 @@ export async function awaitDecision(
     const done = approval === undefined || !OPEN_APPROVAL.has(approval.status) || left <= 0 || signal.aborted;
     if (done) {
       stop.abort();
-      if (approval === undefined || !visible(approval)) throw notFound(`unknown approval request ${id}`);
+      if (approval === undefined || !(await visible(approval)))
+        throw notFound(`unknown approval request ${id}`);
       return approval;
     }
     await Promise.race([change, env.sleep(Math.min(left, 60_000), stop.signal).catch(() => {})]);
@@ -133,7 +138,7 @@ export async function decideRequest(
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
   const result = await app.core.store.transact(
-    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations),
+    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations, app.today),
   );
   return told(app, result);
 }

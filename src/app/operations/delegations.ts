@@ -1,12 +1,19 @@
 /** Delegations: lending and taking back the authority to approve. */
 import { z } from "zod";
+import { lentNow } from "../../engine/approvals/authority.ts";
 import { delegateUnit, revokeUnit } from "../../engine/approvals/delegations.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { delegationView } from "../../model/approval.ts";
-import { announce } from "../app.ts";
+import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
+import { type App, announce } from "../app.ts";
 import { operation } from "../operation.ts";
 import { emptyQuery, givenId, noParams, text } from "../schemas.ts";
+
+const principalShape = z.strictObject({
+  kind: z.string(),
+  issuer: z.union([z.string(), z.null()]),
+  name: z.string(),
+});
 
 const delegationShape = z.strictObject({
   id: z.string(),
@@ -17,7 +24,14 @@ const delegationShape = z.strictObject({
   created_ms: z.int(),
   expires_ms: z.int(),
   revoked_ms: z.union([z.int(), z.null()]),
+  from_principal: principalShape,
+  to_principal: principalShape,
+  in_force: z.boolean(),
 });
+
+function shown({ core, today }: App, delegation: Delegation): DelegationView {
+  return delegationView(delegation, lentNow(delegation, { now: core.env.now(), today }) !== null);
+}
 
 export const listDelegations = operation({
   id: "list_delegations",
@@ -31,7 +45,7 @@ export const listDelegations = operation({
   status: 200,
   async run({ app }) {
     const rows = await app.core.store.list("delegations", { order: "desc", limit: LIMITS.page_max });
-    return { delegations: rows.map((row) => delegationView(row.doc)) };
+    return { delegations: rows.map((row) => shown(app, row.doc)) };
   },
 });
 
@@ -45,6 +59,7 @@ export const createDelegation = operation({
   query: emptyQuery,
   body: z.strictObject({
     to: text(256),
+    to_kind: z.enum(["key", "oidc"]).optional(),
     tools: text(256).optional(),
     expires_at: z
       .string()
@@ -56,13 +71,14 @@ export const createDelegation = operation({
   async run({ app, principal }, { body }) {
     const input = {
       to: body.to,
+      to_id: app.principalNamed(body.to, body.to_kind),
       tools: body.tools ?? "*",
       reason: body.reason,
       expires_ms: tryTimestamp(body.expires_at)!,
     };
     const { delegation, records } = await app.core.store.transact(delegateUnit(app.core, principal, input));
     announce(app.core.listeners, records);
-    return delegationView(delegation);
+    return shown(app, delegation);
   },
 });
 
@@ -80,6 +96,6 @@ export const revokeDelegation = operation({
   async run({ app, principal }, { params }) {
     const { delegation, records } = await app.core.store.transact(revokeUnit(app.core, principal, params.id));
     announce(app.core.listeners, records);
-    return delegationView(delegation);
+    return shown(app, delegation);
   },
 });

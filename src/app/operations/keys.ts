@@ -1,7 +1,7 @@
 /** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
 import { z } from "zod";
 import type { KeyFields, KeyManager } from "../../auth/manage.ts";
-import { notFound } from "../../kernel/errors.ts";
+import { conflict, notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
@@ -50,16 +50,49 @@ const indexParams = z.strictObject({
     .transform(Number),
 });
 
-async function record({ app, principal }: Call, event: LedgerEvent, detail: string): Promise<void> {
+/** The lowest index whose entry was deleted, for every process of the store and those after them. */
+const MOVED = "key_indexes_moved_from";
+
+async function record(
+  { app, principal }: Call,
+  event: LedgerEvent,
+  detail: string,
+  deleted?: number,
+): Promise<void> {
   const { core } = app;
   const written = await core.store.transact({
-    run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail }),
+    needs: deleted === undefined ? [] : [["meta", MOVED]],
+    run(tx) {
+      if (deleted !== undefined) {
+        const before = tx.get("meta", MOVED);
+        if (typeof before !== "number" || deleted < before) tx.put("meta", MOVED, deleted);
+      }
+      return tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail });
+    },
   });
   announce(core.listeners, [written]);
 }
 
-/** A list may be quoted as ETags are. */
-const fingerprintOf = (header: string | undefined): string | undefined => header?.replace(/^"(.*)"$/, "$1");
+const readerOf = ({ principal }: Call): string => `${principal.id} ${principal.credential ?? ""}`;
+
+/**
+ * The fingerprint of the key that a request means: the one it gives, else the one that its caller last saw at this
+ * index. Where neither is known and entries were deleted, the index alone could be the neighbour's.
+ */
+async function meant(call: Call, index: number): Promise<string> {
+  const { if_match } = call.headers;
+  if (if_match !== undefined) return if_match;
+  const keys = manager(call.app);
+  const entry = (await keys.list())[index];
+  if (entry === undefined) throw notFound(`there is no key entry ${index}`);
+  const moved_from = await call.app.core.store.get("meta", MOVED);
+  if (typeof moved_from === "number") keys.sights.moved(moved_from);
+  const fingerprint = keys.sights.meant(readerOf(call), entry);
+  if (fingerprint !== undefined) return fingerprint;
+  throw conflict(
+    "keys were deleted, so this index may be another key's by now: list the keys, or send If-Match with the fingerprint of the one you mean",
+  );
+}
 
 export const listKeys = operation({
   id: "list_keys",
@@ -72,8 +105,10 @@ export const listKeys = operation({
   output: z.strictObject({ keys: z.array(keyView) }),
   status: 200,
   feature,
-  async run({ app }) {
-    return { keys: await manager(app).list() };
+  async run(call) {
+    const keys = await manager(call.app).list();
+    manager(call.app).sights.listed(readerOf(call), keys);
+    return { keys };
   },
 });
 
@@ -93,6 +128,7 @@ export const createKey = operation({
   async run(call, { body }) {
     const { name, ...given } = body;
     const created = await manager(call.app).create(name, given as KeyFields);
+    manager(call.app).sights.told(readerOf(call), created);
     await record(
       call,
       "key_created",
@@ -104,7 +140,8 @@ export const createKey = operation({
 
 export const changeKey = operation({
   id: "change_key",
-  summary: "Change a key entry; If-Match with its fingerprint guards against a concurrent edit",
+  summary:
+    "Change a key entry; If-Match with its fingerprint says which one is meant, once entries were deleted",
   method: "PATCH",
   path: "/v1/keys/{index}",
   role: "admin",
@@ -116,11 +153,8 @@ export const changeKey = operation({
   feature,
   errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
   async run(call, { params, body }) {
-    const changed = await manager(call.app).patch(
-      params.index,
-      body as KeyFields,
-      fingerprintOf(call.headers.if_match),
-    );
+    const fingerprint = await meant(call, params.index);
+    const changed = await manager(call.app).patch(params.index, body as KeyFields, fingerprint);
     const what = Object.keys(body).sort().join(", ") || "nothing";
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
     return changed;
@@ -129,7 +163,8 @@ export const changeKey = operation({
 
 export const deleteKey = operation({
   id: "delete_key",
-  summary: "Delete a key entry",
+  summary:
+    "Delete a key entry; If-Match with its fingerprint says which one is meant, once entries were deleted",
   method: "DELETE",
   path: "/v1/keys/{index}",
   role: "admin",
@@ -140,14 +175,9 @@ export const deleteKey = operation({
   feature,
   errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
   async run(call, { params }) {
-    const found = (await manager(call.app).list())[params.index];
-    if (found === undefined) throw notFound(`there is no key entry ${params.index}`);
-    // Whoever gave no fingerprint means the entry as it is now, not one that slides into its place.
-    const removed = await manager(call.app).remove(
-      params.index,
-      fingerprintOf(call.headers.if_match) ?? found.fingerprint,
-    );
-    await record(call, "key_deleted", `key ${removed.name}, fingerprint ${removed.fingerprint}`);
+    const removed = await manager(call.app).remove(params.index, await meant(call, params.index));
+    const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
+    await record(call, "key_deleted", detail, removed.index);
     return removed;
   },
 });

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { keptOf } from "../../model/roles.ts";
 import { STEP_STATUSES } from "../../model/run.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
 import { loadPlan } from "../../rollback/load.ts";
@@ -84,7 +85,8 @@ export const startRollback = operation({
         "rollback jobs are not enabled on this server: set SVC_COMPENSATOR_CMD, or use svc rollback",
       );
     }
-    const { job, done } = await startJob(app.core, params.id, { ...body, by: principal.name }, app.jobTools);
+    const input = { ...body, by: principal.name, authority: keptOf(principal) };
+    const { job, done } = await startJob(app.core, params.id, input, app.jobTools);
     app.background.track(done.then(() => {}));
     const { run_id, state, started_ms, by } = job;
     call.status = 202;

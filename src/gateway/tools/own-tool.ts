@@ -25,6 +25,8 @@ export interface ToolServices {
 export interface OwnCall {
   services: ToolServices;
   principal: Principal;
+  /** Who asks by the time of the answer; throws where the credential no longer counts. Absent without credentials. */
+  again?: (() => Principal) | undefined;
   /** The run of the session, where it has one. */
   run: BoundRun | null;
   signal: AbortSignal;
@@ -75,6 +77,8 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
     const parsed = tool.input.safeParse(raw);
     if (!parsed.success) throw invalid(describeIssues(parsed.error, "arguments"));
     const value = await tool.run(call, parsed.data);
+    // What was only read, perhaps after a long wait, is for those who may still read it; what was done is told.
+    if (tool.read_only && call.again !== undefined) requireRole(call.again(), tool.role);
     if (value instanceof OwnResult) return value.result;
     return textResult(JSON.stringify(value), value as JsonObject);
   } catch (error) {
