@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/port.ts";
-import { WRITER_SETUP } from "../../src/store/postgres/statements.ts";
+import { settingsSql, WRITER_SETTINGS } from "../../src/store/postgres/settings.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
 import { expectWhole } from "./chain.ts";
@@ -168,7 +168,11 @@ describe("the database", () => {
     await client.connect();
     try {
       await client.query(`SET synchronous_commit = ${given}`);
-      await client.query(WRITER_SETUP);
+      await client.query("BEGIN");
+      await client.query(settingsSql(WRITER_SETTINGS, "transaction"));
+      expect((await client.query("SHOW synchronous_commit")).rows).toEqual([{ synchronous_commit: used }]);
+      await client.query("COMMIT");
+      await client.query(settingsSql(WRITER_SETTINGS, "session"));
       expect((await client.query("SHOW synchronous_commit")).rows).toEqual([{ synchronous_commit: used }]);
     } finally {
       await client.end();

@@ -93,10 +93,9 @@ export const STORAGE: readonly Bug[] = [
   },
   {
     name: "postgres: a session that is set to lose commits stays so",
-    file: "src/store/postgres/statements.ts",
-    find: "WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false);",
-    replace:
-      "WHEN 'remote_apply' THEN 'remote_apply' ELSE current_setting('synchronous_commit') END, false);",
+    file: "src/store/postgres/settings.ts",
+    find: "WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END",
+    replace: "WHEN 'remote_apply' THEN 'remote_apply' ELSE current_setting('synchronous_commit') END",
     tests: ["test/contract/postgres-database.test.ts"],
   },
   {

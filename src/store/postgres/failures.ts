@@ -3,6 +3,7 @@
  * as a cause: they can carry the row that failed, or the URL with its password.
  */
 import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
+import { mayBeFound } from "../may-be-found.ts";
 
 /** SQLSTATEs that mean something to whoever runs the service; the rest is told by number. */
 const KNOWN: Record<string, readonly [ErrorCode, string]> = {
@@ -69,8 +70,10 @@ export function notInTime(): SvcError {
 }
 
 export function outcomeUnknown(): SvcError {
-  return new SvcError(
-    "unavailable",
-    "ledger unavailable: PostgreSQL went away while the record was being committed; it may be found there",
-  );
+  return mayBeFound("PostgreSQL did not confirm the record in time");
+}
+
+/** Committed here, and nobody knows whether also there, where a failover would look. */
+export function notConfirmed(): SvcError {
+  return mayBeFound("the record was not confirmed by the standby");
 }

@@ -5,7 +5,7 @@
 import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
-import { GENESIS, splitLine } from "../../ledger/record.ts";
+import { GENESIS, type Head, splitLine } from "../../ledger/record.ts";
 
 interface TailRow {
   records: string;
@@ -19,12 +19,14 @@ const TAIL = `
   SELECT h.records, h.hash, l.seq, l.line FROM svc_head h
   LEFT JOIN LATERAL (SELECT seq, line FROM svc_ledger ORDER BY seq DESC LIMIT 1) l ON true`;
 
-export async function assertTail(client: pg.Client): Promise<void> {
+export async function assertTail(client: pg.Client): Promise<Head> {
   const { rows } = await client.query<TailRow>(TAIL);
-  const problem = rows[0] === undefined ? "the head row is missing" : problemOf(rows[0]);
-  if (problem !== undefined) {
+  const row = rows[0];
+  const problem = row === undefined ? "the head row is missing" : problemOf(row);
+  if (row === undefined || problem !== undefined) {
     throw new SvcError("corrupt", `ledger corrupt: ${problem}; appends are refused, see svc verify`);
   }
+  return { records: Number(row.records), hash: row.hash };
 }
 
 function problemOf({ records, hash, seq, line }: TailRow): string | undefined {
