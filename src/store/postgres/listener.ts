@@ -19,13 +19,15 @@ const RETRY_MS = 300;
 
 /** `version` changes with every batch. A head that its last record does not bear out is not to be believed. */
 const LOOK = `
-  SELECT h.xmin::text AS version, l.seq + 1 AS records, l.hash FROM svc_head h
-  LEFT JOIN svc_ledger l ON l.seq = h.records - 1 AND l.hash = h.hash WHERE h.one`;
+  SELECT h.xmin::text AS version, l.seq + 1 AS records, l.hash,
+    (SELECT t.hash FROM svc_ledger t WHERE t.seq = $1) AS there
+  FROM svc_head h LEFT JOIN svc_ledger l ON l.seq = h.records - 1 AND l.hash = h.hash WHERE h.one`;
 
 interface Look {
   version: string;
   records: string | null;
   hash: string | null;
+  there: string | null;
 }
 
 export interface Hearing {
@@ -92,13 +94,15 @@ export class Listener {
   }
 
   private async look(session: Session): Promise<void> {
+    const told = this.hearing.told.newest;
     const { rows } = await this.limited((signal) =>
-      session.until(signal, () => session.client.query<Look>(LOOK)),
+      session.until(signal, () => session.client.query<Look>(LOOK, [told.records - 1])),
     );
     const seen = rows[0];
     if (seen === undefined) return;
-    if (seen.records !== null && seen.hash !== null)
-      this.hearing.told.note({ records: Number(seen.records), hash: seen.hash });
+    const { records, hash, there } = seen;
+    if (records !== null && hash !== null)
+      this.hearing.told.noteSeen({ records: Number(records), hash }, { told, there });
     const is_new = seen.version !== this.version;
     this.version = seen.version;
     if (is_new && session.pooled) this.hearing.wake();

@@ -45,7 +45,7 @@ export async function begin(
   const row = locked.rows[0];
   if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
   const head = { records: Number(row.records), hash: row.hash };
-  assertNotSetBack(told, { records: head.records, told: row.told });
+  assertNotSetBack(told, head.records, row.told);
   return { head, events: row.events, xid: row.xid };
 }
 

@@ -13,15 +13,24 @@ export class Told {
     return this.head;
   }
 
+  /** Answered for: committed behind a head that was held against what had been told. */
   note(head: Head): void {
     if (head.records > this.head.records) this.head = head;
   }
+
+  /** Seen: believed only where it goes on from what was told, or a ledger that was set back and grew would pass. */
+  noteSeen(head: Head, { told, there }: { told: Head; there: string | null }): void {
+    if (told === this.head && isThere(told, head.records, there)) this.note(head);
+  }
 }
 
-/** `there` is the head as it stands, and the hash of the record in the last place that was told of. */
-export function assertNotSetBack(told: Head, there: { records: number; told: string | null }): void {
-  if (told.records === 0) return;
-  if (there.records >= told.records && there.told === told.hash) return;
+/** Where the record is, and whether it is the same: `there` is the hash in the last place that was told of. */
+function isThere(told: Head, records: number, there: string | null): boolean {
+  return told.records === 0 || (records >= told.records && there === told.hash);
+}
+
+export function assertNotSetBack(told: Head, records: number, there: string | null): void {
+  if (isThere(told, records, there)) return;
   throw new SvcError(
     "corrupt",
     `ledger corrupt: record ${told.records - 1} was answered for and is not in the database any more, which was set back to an older state; appends are refused until the newer state is back, or until every server was restarted to go on without it`,

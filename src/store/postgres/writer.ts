@@ -136,7 +136,7 @@ export class Writer {
     if (this.session !== undefined && !this.session.dead) return this.session;
     const session = await Session.openPatiently(this.url, { signal, settings: WRITER_SETTINGS });
     try {
-      this.told.note(await session.until(signal, () => assertTail(session.client)));
+      await session.until(signal, () => assertTail(session.client, this.told));
     } catch (error) {
       session.abandon();
       throw error;
