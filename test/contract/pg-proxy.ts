@@ -21,10 +21,6 @@ export class PgProxy {
   readonly url: string;
   /** What to lose next; happens once. */
   lose: Loss | undefined;
-  /** Every COMMIT, and what comes behind it, reaches the server so much later, whether or not anybody still waits. */
-  slow_ms = 0;
-  /** COMMITs that are still to reach the server. */
-  late = 0;
   private readonly sockets = new Set<Socket>();
   private readonly close: () => void;
 
@@ -50,16 +46,6 @@ export class PgProxy {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  private delay(server: Socket, chunk: Buffer, held: Set<Socket>): void {
-    this.late++;
-    held.add(server);
-    setTimeout(() => {
-      server.write(chunk, () => {
-        this.late--;
-      });
-    }, this.slow_ms);
-  }
-
   private join(client: Socket, server: Socket): void {
     for (const [socket, other] of [
       [client, server],
@@ -76,7 +62,6 @@ export class PgProxy {
     let losing: Loss | undefined;
     client.on("data", (chunk) => {
       const at = chunk.indexOf(COMMIT);
-      if (at !== -1 && this.slow_ms > 0) return this.delay(server, chunk, held);
       if (this.lose === undefined || at === -1) return void server.write(chunk);
       losing = this.lose;
       this.lose = undefined;
