@@ -5,6 +5,7 @@ import type { Store } from "../../src/store/port.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { expectWhole } from "./chain.ts";
 import { PgPooler } from "./pg-pooler.ts";
+import { hasPgBouncer, PgBouncer } from "./pgbouncer.ts";
 import { append, draft, increment, put } from "./samples.ts";
 import { postgresSql } from "./sql.ts";
 
@@ -18,9 +19,16 @@ interface Pooled {
   open(): Promise<Store>;
 }
 
-async function pooled(places = SERVER_CONNECTIONS): Promise<Pooled> {
+/** One of our own everywhere, and the one that people use where it is installed. */
+const POOLERS: [string, typeof PgPooler | typeof PgBouncer][] = [["a pooler", PgPooler]];
+if (hasPgBouncer) POOLERS.push(["PgBouncer", PgBouncer]);
+
+async function behind(
+  Pooler: typeof PgPooler | typeof PgBouncer,
+  places = SERVER_CONNECTIONS,
+): Promise<Pooled> {
   const database = await freshDatabase();
-  const pooler = await PgPooler.start(database.url, places);
+  const pooler = await Pooler.start(database.url, places);
   const stores: Store[] = [];
   onTestFinished(async () => {
     for (const store of stores) await store.close();
@@ -36,9 +44,9 @@ async function pooled(places = SERVER_CONNECTIONS): Promise<Pooled> {
   return { database, url: pooler.url, open };
 }
 
-describe("behind a pooler", () => {
+describe.each(POOLERS)("behind %s", (_, Pooler) => {
   it("several processes write, read and search side by side, and nobody is refused", async () => {
-    const { open } = await pooled();
+    const { open } = await behind(Pooler);
     const stores = await Promise.all([open(), open(), open()]);
     const work = async (store: Store, who: number): Promise<void> => {
       for (let i = 0; i < 30; i++) {
@@ -65,7 +73,7 @@ describe("behind a pooler", () => {
   });
 
   it("processes wake each other", async () => {
-    const { open } = await pooled();
+    const { open } = await behind(Pooler);
     const [one, two] = [await open(), await open()];
     const { signal } = new AbortController();
     for (let i = 0; i < 5; i++) {
@@ -83,7 +91,7 @@ describe("behind a pooler", () => {
   });
 
   it("commits are durable whatever the role's own setting, and strangers find nothing of ours", async () => {
-    const { database, url, open } = await pooled(1);
+    const { database, url, open } = await behind(Pooler, 1);
     const sql = postgresSql(database.url);
     await sql.run(`ALTER DATABASE ${database.name} SET synchronous_commit = off`);
     const store = await open();
@@ -101,7 +109,7 @@ describe("behind a pooler", () => {
   });
 
   it("a place that was new is made once", async () => {
-    const { database, open } = await pooled(4);
+    const { database, open } = await behind(Pooler, 4);
     const stores = await Promise.all(Array.from({ length: 6 }, () => open()));
     await Promise.all(stores.map((store) => append(store)));
     expect(await expectWhole(stores[0]!)).toHaveLength(6);

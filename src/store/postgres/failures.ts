@@ -16,6 +16,10 @@ const KNOWN: Record<string, readonly [ErrorCode, string]> = {
   "25006": ["unavailable", "ledger unavailable: the database is read-only; is it a standby?"],
   "42501": ["unavailable", "the database role lacks a right it needs on the svc_ tables"],
   "42P01": ["unavailable", "the svc_ tables are not in this database any more"],
+  "53300": [
+    "unavailable",
+    "ledger unavailable: the database allows no more connections; a process of svc needs three of them, and uses up to six",
+  ],
   "53100": ["unavailable", "ledger unavailable: the database's disk is full"],
 };
 
