@@ -120,10 +120,14 @@ describe("a COMMIT that takes", () => {
     await standby("nobody");
     const key = { "idempotency-key": "k1" };
     try {
-      const first = await post("standby", "crm.get", key);
-      expect(first).toMatchObject({ status: 503, body: { error: expect.stringMatching(MAY_BE_FOUND) } });
+      const first = post("standby", "crm.get", key);
       // Somebody ends the wait, and everybody can see the record; it is still only here.
-      await sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+      const waits = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      while ((await sql(waits)).length === 0) await pause(20);
+      expect(await first).toMatchObject({
+        status: 503,
+        body: { error: expect.stringMatching(/not confirmed by the standby.*may be found/) },
+      });
       while ((await stepsOf("standby")).length === 0) await pause(50);
       for (let i = 0; i < 3; i++) {
         expect(await post("standby", "crm.get", key)).toMatchObject({ status: 503 });
