@@ -54,14 +54,16 @@ export class Session {
 
   /** As `open`; where the server allows no more connections now, waits for one of them to end. */
   static async openPatiently(url: string, options: SessionOptions): Promise<Session> {
+    let refused: unknown;
     for (;;) {
       try {
         return await Session.open(url, options);
       } catch (error) {
-        if (sqlState(error) !== TOO_MANY_CONNECTIONS) throw error;
-        await pause(RETRY_MS);
-        if (options.signal.aborted) throw error;
+        if (sqlState(error) === TOO_MANY_CONNECTIONS) refused = error;
+        else if (refused === undefined || !options.signal.aborted) throw error;
       }
+      if (options.signal.aborted) throw refused;
+      await pause(RETRY_MS);
     }
   }
 
