@@ -31,7 +31,13 @@ const TESTS: Record<StoreKind, readonly string[]> = {
     "test/contract/sqlite.test.ts",
     "test/sim/rollback-kill.test.ts",
   ],
-  postgres: [ON_ALL, "test/contract/postgres-faults.test.ts", "test/contract/postgres.test.ts"],
+  postgres: [
+    ON_ALL,
+    "test/contract/postgres-faults.test.ts",
+    "test/contract/postgres.test.ts",
+    "test/faults/postgres-set-back.test.ts",
+    "test/faults/postgres-slow.test.ts",
+  ],
 };
 
 /** What happens around a store, whichever it is. */

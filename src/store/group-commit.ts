@@ -7,6 +7,7 @@
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Pending } from "./batch.ts";
+import { mayBeFound } from "./may-be-found.ts";
 import type { Unit } from "./port.ts";
 
 const MAX_BATCH = 512;
@@ -117,7 +118,9 @@ export class GroupCommit {
       () => {
         is_late = true;
         this.overdue++;
-        for (const waiting of batch.concat(this.queue.splice(0))) waiting.reject(slow());
+        // Nobody knows what will become of the batch; those behind it were not begun, and will not be.
+        for (const waiting of batch) waiting.reject(mayBeFound("the store does not answer in time"));
+        for (const waiting of this.queue.splice(0)) waiting.reject(slow());
       },
       Math.max(0, until - performance.now()),
     );

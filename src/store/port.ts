@@ -82,7 +82,7 @@ export interface Store {
    * Runs the unit and answers once its records and documents are durable. Units of one process and of
    * several see each other's effects as if run one after the other. Rejects with `unavailable` when
    * nothing could be made durable in time; then no part of the unit is visible to later units, unless
-   * the medium failed after the bytes had left this process, in which case they may be found there.
+   * the medium failed after the bytes had left this process; then the message says that they may be found there.
    */
   transact<T>(unit: Unit<T>): Promise<T>;
 

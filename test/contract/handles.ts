@@ -110,7 +110,11 @@ export function handleTests(bench: Bench): void {
       for (let i = 0; i < 5; i++) {
         const [writer, waiter] = i % 2 === 0 ? [one, two] : [two, one];
         const seen = (async () => {
-          while ((await waiter.get("meta", "i")) !== i) await waiter.changed(signal);
+          // Whoever asks first and waits afterwards misses what happens in between.
+          for (let change = waiter.changed(signal); (await waiter.get("meta", "i")) !== i; ) {
+            await change;
+            change = waiter.changed(signal);
+          }
         })();
         await put(writer, "meta", { i });
         await seen;

@@ -11,7 +11,16 @@ import { runProof } from "./run-proof.ts";
 
 const fault = (...args: string[]) => runProof("fault", args);
 
-const SIZES = { kills: 4, approvals: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
+const SIZES = {
+  kills: 4,
+  approvals: 50,
+  outcomes: 50,
+  halts: 3,
+  clocks: 4,
+  outages: 4,
+  "set-backs": 1,
+  "slow-commits": 1,
+};
 
 describe("npm run fault", () => {
   it("kills, contests, halts, turns clocks and takes databases away, and finds nothing wrong", async () => {
@@ -25,7 +34,7 @@ describe("npm run fault", () => {
     expect(rows.map(({ store }) => store)).toEqual([
       ...Array<string>(5).fill("files"),
       ...Array<string>(5).fill("sqlite"),
-      ...Array<string>(6).fill("postgres"),
+      ...Array<string>(8).fill("postgres"),
     ]);
     expect(code).toBe(0);
   });
