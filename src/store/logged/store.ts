@@ -110,26 +110,31 @@ export class LoggedStore implements Store {
   async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
     const wait = this.refresh();
     if (wait !== undefined) await wait;
+    this.committer.assertKnown("documents");
     return this.mirror.get(table, key);
   }
 
   async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
     await this.refresh();
+    this.committer.assertKnown("documents");
     return listDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
   }
 
   async count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
     await this.refresh();
+    this.committer.assertKnown("documents");
     return countDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
   }
 
   async records(query: RecordQuery): Promise<string[]> {
     await this.refresh();
+    this.committer.assertKnown("ledger");
     return this.search.records(query);
   }
 
   async head(): Promise<LedgerState> {
     await this.refresh();
+    this.committer.assertKnown("ledger");
     return { ...this.mirror.head, events: { ...this.mirror.events } };
   }
 
