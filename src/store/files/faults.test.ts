@@ -170,6 +170,17 @@ describe("a sync that fails", () => {
     await again.close();
   });
 
+  it("is no reason to refuse for who had seen the batch and slept until its journal was gone", async () => {
+    const { disk, failAfter } = failing();
+    const { store, other, seen, hold } = await two(disk);
+    failAfter(() => seen("b"));
+    expect(await told(work(store, "b"))).toBe("unavailable");
+    await store.scrub();
+    await work(store, "c");
+    await work(other, "d");
+    await hold("a", "c", "d");
+  });
+
   it("leaves its batch where somebody else has built on it, and goes on", async () => {
     const { disk, failAfter } = failing();
     const { store, other, hold } = await two(disk);
