@@ -65,6 +65,10 @@ export class FilesLog implements Log {
     return this.cursor?.journal_size ?? 0;
   }
 
+  get grown_to(): number {
+    return this.cursor?.ledger_size ?? 0;
+  }
+
   lock(until: number): Promise<void> {
     return this.fileLock.take(until);
   }

@@ -43,6 +43,8 @@ export interface Log extends LineReader {
   readonly what: string;
   /** Bytes of the journal that is being written: what a crash would have to replay. */
   readonly journal_bytes: number;
+  /** The length of a file that must grow with every record: where that has a limit, recording has it, too. */
+  readonly grown_to: number;
 
   /** Takes the lock that lets one process at a time add; rejects `unavailable` at `until`. */
   lock(until: number): Promise<void>;

@@ -33,6 +33,8 @@ const QUIET_MS = 20;
 export class SqliteLog implements Log {
   readonly kind = "sqlite" as const;
   readonly what = "svc.db";
+  /** The write-ahead log starts over when it may. */
+  readonly grown_to = 0;
   private readonly parts: SqliteLogParts;
   private open: Connections | undefined;
   private at: HeadRow = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: 0 };
