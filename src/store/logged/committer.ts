@@ -10,7 +10,7 @@ import type { Written } from "../group-commit.ts";
 import { type Base, Checkpoint } from "./checkpoint.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { isDiskFull, sqliteFailure, whenFree } from "./connection.ts";
-import type { Journaled, Loaded, Log } from "./log.ts";
+import type { Journaled, Knowledge, Loaded, Log } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 import type { Reserve } from "./reserve.ts";
 import { Turns } from "./turns.ts";
@@ -37,10 +37,9 @@ export class Committer {
   private current: Checkpoint | undefined;
   private broken = false;
   private holding = false;
-  /** The furthest that this process has told anybody of. */
-  private told = 0;
-  /** Why nothing may be added until a person has looked. */
+  /** Why nothing may be added until a person has looked; it stays until the store is opened anew. */
   problem: SvcError | undefined;
+  private known: Knowledge = "everything";
 
   constructor(parts: CommitterParts) {
     this.parts = parts;
@@ -54,6 +53,12 @@ export class Committer {
   /** Whether what this process knows is all there is to know: then others' news must not be looked for. */
   get isStill(): boolean {
     return this.holding || this.broken || this.problem !== undefined;
+  }
+
+  /** What cannot be known is refused, never told to be missing or fewer. */
+  assertKnown(what: "documents" | "ledger"): void {
+    if (this.known === "everything" || this.known === what) return;
+    throw this.problem;
   }
 
   async open(): Promise<void> {
@@ -80,9 +85,9 @@ export class Committer {
       // Closing a journal waits for the sync under way; better here than with the lock in hand.
       if (checkpointer.isDue) await this.syncs.idle();
       const isWritten = await this.locked(until, async () => {
-        await this.catchUp();
+        await this.catchUpToAdd();
         // Closing a journal may have let others in between.
-        if (await checkpointer.rotateIfDue()) await this.catchUp();
+        if (await checkpointer.rotateIfDue()) await this.catchUpToAdd();
         this.assertSound(failures);
         return this.write(batch, until);
       });
@@ -96,7 +101,7 @@ export class Committer {
     const { durable } = await this.turns.take(async () => {
       const failures = await this.usable(until);
       await this.locked(until, async () => {
-        await this.catchUp();
+        await this.catchUpToAdd();
         await work();
       });
       return { durable: this.makeDurable(failures) };
@@ -129,9 +134,13 @@ export class Committer {
 
   /** Mends what has to be; answers how many syncs had failed when all was well. */
   private async usable(until: number): Promise<number> {
-    if (this.broken || this.parts.log.isDamaged) await this.recover(until);
-    if (this.problem !== undefined) throw this.problem;
+    if (this.problem === undefined && (this.broken || this.parts.log.isDamaged)) await this.recover(until);
+    this.assertAddable();
     return this.failures;
+  }
+
+  private assertAddable(): void {
+    if (this.problem !== undefined) throw this.problem;
   }
 
   /** Nothing is built on what could not be made durable. */
@@ -159,8 +168,15 @@ export class Committer {
     for (const { generation, units } of news) mirror.apply(generation, units);
   }
 
+  /** Nothing is added to what turns out, only now, to be damaged or set back. */
+  private async catchUpToAdd(): Promise<void> {
+    await this.catchUp();
+    this.assertAddable();
+  }
+
   private async read(): Promise<void> {
-    for (;;) {
+    // What was found wrong stays wrong: a second look would no longer know what this process knew.
+    while (this.problem === undefined) {
       const base = this.base();
       const loaded = await this.parts.log.load(base);
       // The checkpoint moves without the lock, and a journal goes once it was taken in: look again.
@@ -182,12 +198,7 @@ export class Committer {
     mirror.reset(this.checkpoint, loaded.base);
     for (const { generation, units } of loaded.journals) mirror.apply(generation, units);
     this.problem = loaded.problem;
-    if (mirror.head.records < this.told) {
-      this.problem ??= new SvcError(
-        "corrupt",
-        "the ledger has lost records that this process had reported as recorded",
-      );
-    }
+    this.known = loaded.known;
     if (this.problem !== undefined) warn("the ledger refuses new records", { error: this.problem.message });
   }
 
@@ -204,7 +215,7 @@ export class Committer {
       if (urgent.length === 0) throw full;
       await reserve.release();
       // The lock may have been out of our hands for a moment.
-      await this.catchUp();
+      await this.catchUpToAdd();
       const isWritten = await this.runAndWrite(urgent, until);
       for (const pending of batch) {
         if (!urgent.includes(pending)) pending.outcome = { ok: false, error: full };
@@ -249,7 +260,6 @@ export class Committer {
 
   private async sync(failures: number): Promise<void> {
     this.assertSound(failures);
-    const { records } = this.parts.mirror.head;
     try {
       await this.parts.log.sync();
     } catch (error) {
@@ -258,7 +268,6 @@ export class Committer {
       this.broken = true;
       throw error;
     }
-    this.told = Math.max(this.told, records);
   }
 
   private async mend(): Promise<void> {

@@ -7,6 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
+import { Doubt, TRIAL_KEY } from "../doubt.ts";
 import { GroupCommit, type Written } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
@@ -62,6 +63,7 @@ export class LoggedStore implements Store {
   private readonly signal: ChangeSignal = changeSignal();
   private poll: NodeJS.Timeout | undefined;
   private probing: Promise<void> | undefined;
+  private readonly doubt = new Doubt();
   private closed = false;
   private closing: Promise<void> | undefined;
 
@@ -110,26 +112,31 @@ export class LoggedStore implements Store {
   async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
     const wait = this.refresh();
     if (wait !== undefined) await wait;
+    this.committer.assertKnown("documents");
     return this.mirror.get(table, key);
   }
 
   async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
     await this.refresh();
+    this.committer.assertKnown("documents");
     return listDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
   }
 
   async count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
     await this.refresh();
+    this.committer.assertKnown("documents");
     return countDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
   }
 
   async records(query: RecordQuery): Promise<string[]> {
     await this.refresh();
+    this.committer.assertKnown("ledger");
     return this.search.records(query);
   }
 
   async head(): Promise<LedgerState> {
     await this.refresh();
+    this.committer.assertKnown("ledger");
     return { ...this.mirror.head, events: { ...this.mirror.events } };
   }
 
@@ -145,7 +152,7 @@ export class LoggedStore implements Store {
     if (this.committer.problem !== undefined) throw this.committer.problem;
     // The way of a batch up to the point of writing: lock, files in place, nothing to recover.
     await this.commits.submit({ run: () => undefined });
-    this.probing ??= this.probe().finally(() => {
+    this.probing ??= this.tryDisk().finally(() => {
       this.probing = undefined;
     });
     await inTime(this.probing);
@@ -192,9 +199,18 @@ export class LoggedStore implements Store {
   }
 
   private async commit(batch: readonly Pending[], until: number): Promise<Written | undefined> {
-    const written = await this.committer.commit(batch, until, this.checkpointer);
+    const written = await this.doubting(this.committer.commit(batch, until, this.checkpointer));
     this.checkpointer.poke();
-    return written && { durable: written.durable.then(() => this.signal.notify()) };
+    return written && { durable: this.doubting(written.durable).then(() => this.signal.notify()) };
+  }
+
+  private async doubting<T>(attempt: Promise<T>): Promise<T> {
+    try {
+      return await attempt;
+    } catch (error) {
+      this.doubt.raise();
+      throw error;
+    }
   }
 
   /** Takes in what other processes have committed. Undefined when that is done already, the usual case. */
@@ -224,13 +240,22 @@ export class LoggedStore implements Store {
   }
 
   /** Whether the disk would take a record now: a read-only, full, failing or hung one says so here. */
-  private async probe(): Promise<void> {
+  private async tryDisk(): Promise<void> {
+    await this.probe(0);
+    await this.doubt.settle(async () => {
+      await this.probe(this.log.grown_to);
+      await this.transact({ run: (tx) => tx.delete("meta", TRIAL_KEY) });
+    });
+  }
+
+  /** A file that has something at that place and nothing before it. */
+  private async probe(position: number): Promise<void> {
     const { disk, folder } = this.parts;
     const path = join(folder, `probe-${process.pid}`);
     try {
       const fd = await disk.open(path, "w");
       try {
-        await writeAll(disk, fd, Buffer.alloc(4_096, 0x2e), 0);
+        await writeAll(disk, fd, Buffer.alloc(4_096, 0x2e), position);
         await disk.datasync(fd);
       } finally {
         await disk.close(fd);

@@ -2,6 +2,7 @@
  * A batch as two round trips: lock the head and fetch the facts; write, move the head and commit. Each
  * is sent as one bundle without waiting for the answers in between.
  */
+import { randomBytes } from "node:crypto";
 import type { QueryResult } from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts";
@@ -210,6 +211,22 @@ function advanceValues(batch: Batch, before: Record<string, number>): (Buffer | 
 export async function touch(session: Session): Promise<void> {
   await session.together(() =>
     Promise.all([session.begin(sql.BEGIN), lock(session), session.client.query("ROLLBACK")]),
+  );
+}
+
+/** More than a page, and nothing that compression could make small. */
+const TRIAL_BYTES = 16_384;
+
+/** The same with a record behind the last, in its place and large enough to need room. */
+export async function tryRecord(session: Session): Promise<void> {
+  const line = randomBytes(TRIAL_BYTES).toString("base64");
+  await session.together(() =>
+    Promise.all([
+      session.begin(sql.BEGIN),
+      lock(session),
+      session.client.query(sql.TRIAL, [line]),
+      session.client.query("ROLLBACK"),
+    ]),
   );
 }
 

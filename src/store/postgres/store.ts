@@ -5,6 +5,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { Pending } from "../batch.ts";
 import { changeSignal } from "../change-signal.ts";
+import { Doubt } from "../doubt.ts";
 import { GroupCommit } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
@@ -15,6 +16,7 @@ import { prepareDatabase } from "./schema.ts";
 import { Session } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
 import { Told } from "./told.ts";
+import { tryRecordAt } from "./try-record.ts";
 import { Writer } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
@@ -70,6 +72,7 @@ class PostgresStore implements Store {
   private readonly listener: Listener;
   private readonly commits = new GroupCommit((batch, until) => this.commit(batch, until));
   private isSound = true;
+  private readonly doubt = new Doubt();
   private closing: Promise<void> | undefined;
 
   constructor(url: string, warn: Warn) {
@@ -128,6 +131,7 @@ class PostgresStore implements Store {
   /** A batch without effect, made durable like any other: only a database that can record now lets it through. */
   async ready(): Promise<void> {
     await this.transact({ run: () => undefined });
+    await this.doubt.settle(() => tryRecordAt(this.url));
   }
 
   async scrub(): Promise<void> {
@@ -155,6 +159,7 @@ class PostgresStore implements Store {
     try {
       await this.writer.commit(batch, until);
     } catch (error) {
+      this.doubt.raise();
       this.warnedOf(error);
       throw error;
     }
