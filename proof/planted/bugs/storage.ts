@@ -206,7 +206,7 @@ export const STORAGE: readonly Bug[] = [
     name: "files: a journal that was set back passes as long as the ledger is whole",
     file: "src/store/files/standing.ts",
     find: "item.to === journal_size && item.crc === crc) ?? false;",
-    replace: "item.to === journal_size && item.crc === crc) ?? true;",
+    replace: "item.to <= journal_size && crc !== -1) ?? false;",
     tests: ["src/store/logged/set-back.test.ts"],
   },
   {
