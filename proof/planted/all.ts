@@ -5,5 +5,6 @@ import { EVIDENCE } from "./bugs/evidence.ts";
 import { IDENTITY } from "./bugs/identity.ts";
 import { INPUT } from "./bugs/input.ts";
 import { STORAGE } from "./bugs/storage.ts";
+import { TOLD } from "./bugs/told.ts";
 
-export const BUGS: readonly Bug[] = [...STORAGE, ...DECISIONS, ...IDENTITY, ...EVIDENCE, ...INPUT];
+export const BUGS: readonly Bug[] = [...STORAGE, ...DECISIONS, ...IDENTITY, ...EVIDENCE, ...INPUT, ...TOLD];

@@ -44,14 +44,10 @@ export async function retentionApply(
   { app, principal }: Pick<Call, "app" | "principal">,
   input: RetentionInput,
 ): Promise<ApplyReport> {
-  const archive = await archiver(app, input.archive_dir);
+  const { archive_dir, dry_run = false } = input;
+  const archive = await archiver(app, { archive_dir, dry_run });
   const settings = settingsOf(app, input);
-  const report = await applyRetention(app.core, {
-    ...settings,
-    by: principal.name,
-    dry_run: input.dry_run ?? false,
-    archive,
-  });
+  const report = await applyRetention(app.core, { ...settings, by: principal.name, dry_run, archive });
   for (const run_id of report.deleted) app.runFacts.delete(run_id);
   if (report.deleted.length > 0) {
     const { deleted, archived } = report;
