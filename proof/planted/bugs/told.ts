@@ -38,4 +38,32 @@ export const TOLD: readonly Bug[] = [
     tests: ["test/http/conventions.test.ts"],
     only: "reload",
   },
+  {
+    name: "a run whose undo failed is called fully reversible",
+    file: "src/rollback/plan.ts",
+    find: "const failed = plan.actions.filter(hasFailed).length;",
+    replace: "const failed = plan.actions.filter(() => false).length;",
+    tests: ["test/http/failed-undo.test.ts"],
+  },
+  {
+    name: "an undo that failed twice counts twice",
+    file: "src/evidence/report/undo-counts.ts",
+    find: "this.totals.failed--;",
+    replace: "",
+    tests: ["src/evidence/report/report.test.ts"],
+  },
+  {
+    name: "an outcome that was found out counts beside the unknown one",
+    file: "src/evidence/report/period-counts.ts",
+    find: 'if (this.uncertain.delete(key)) this.countOutcome(record, "uncertain", -1);',
+    replace: "",
+    tests: ["src/evidence/report/report.test.ts"],
+  },
+  {
+    name: "the period report has a word of its own for uncertain",
+    file: "src/evidence/report/period-rows.ts",
+    find: '["uncertain", String(outcomes.uncertain)]',
+    replace: '["outcome unknown", String(outcomes.uncertain)]',
+    tests: ["src/evidence/report/report.test.ts"],
+  },
 ];
