@@ -124,6 +124,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
         signal.throwIfAborted();
       },
       verifier: async () => ({ gone: true }),
+      retries: 1,
       signal: stop.signal,
     });
     const error = (await stopped.catch((reason: unknown) => reason)) as RollbackInterrupted;

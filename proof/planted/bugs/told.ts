@@ -66,4 +66,28 @@ export const TOLD: readonly Bug[] = [
     replace: '["outcome unknown", String(outcomes.uncertain)]',
     tests: ["src/evidence/report/report.test.ts"],
   },
+  {
+    name: "a remote rollback that was stopped tells the undo as failed",
+    file: "src/library/remote-rollback.ts",
+    find: "signal.throwIfAborted();\n      if (attempts >= most)",
+    replace: "if (attempts >= most)",
+    tests: ["test/library/library.test.ts"],
+    only: "told to stop",
+  },
+  {
+    name: "a request leaves a listener on its connection",
+    file: "src/http/operation-routes.ts",
+    find: 'else response.once("close", () => gone.abort());',
+    replace: 'else response.socket?.once("close", () => gone.abort());',
+    tests: ["test/http/clients-that-leave.test.ts"],
+    only: "listeners",
+  },
+  {
+    name: "a simulation whose client left keeps its place in the queue",
+    file: "src/app/sandbox/host.ts",
+    find: 'signal.addEventListener("abort", leave, { once: true });',
+    replace: "",
+    tests: ["test/http/clients-that-leave.test.ts"],
+    only: "simulation",
+  },
 ];
