@@ -344,7 +344,9 @@ describe("GET /openapi.json", () => {
 
   it("says of a body what the server also demands", async () => {
     const { body } = await s.call(null, "GET", "/openapi.json");
-    const { schema } = body.paths["/v1/runs/{id}/intents"].post.requestBody.content["application/json"];
+    const { schema: at } = body.paths["/v1/runs/{id}/intents"].post.requestBody.content["application/json"];
+    expect(at).toEqual({ $ref: "#/components/schemas/intent_body" });
+    const schema = body.components.schemas.intent_body;
     expect(schema).toMatchObject({ additionalProperties: false, required: ["tool", "args", "reason"] });
     for (const field of schema.required as string[]) {
       const whole: Record<string, unknown> = { tool: "crm.get", args: {}, reason: "r" };

@@ -6,7 +6,7 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import { ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { type Call, operation } from "../operation.ts";
-import { emptyQuery, noParams, text } from "../schemas.ts";
+import { emptyQuery, noParams, text, wholeNumber } from "../schemas.ts";
 
 const feature = (app: App) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: App): KeyManager => app.keys!;
@@ -44,10 +44,7 @@ const keyShape = {
 const keyView = z.strictObject(keyShape);
 
 const indexParams = z.strictObject({
-  index: z
-    .string()
-    .regex(/^(?:0|[1-9]\d{0,8})$/, "must be the index of a key entry")
-    .transform(Number),
+  index: wholeNumber(0, 999_999_999, "must be the index of a key entry"),
 });
 
 async function record({ app, principal }: Call, event: LedgerEvent, detail: string): Promise<void> {
@@ -114,6 +111,7 @@ export const changeKey = operation({
   output: keyView,
   status: 200,
   feature,
+  headers: ["If-Match"],
   errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
   async run(call, { params, body }) {
     const changed = await manager(call.app).patch(
@@ -138,6 +136,7 @@ export const deleteKey = operation({
   output: keyView,
   status: 200,
   feature,
+  headers: ["If-Match"],
   errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
   async run(call, { params }) {
     const found = (await manager(call.app).list())[params.index];
