@@ -6,5 +6,14 @@ import { IDENTITY } from "./bugs/identity.ts";
 import { INPUT } from "./bugs/input.ts";
 import { SETUP } from "./bugs/setup.ts";
 import { STORAGE } from "./bugs/storage.ts";
+import { TOLD } from "./bugs/told.ts";
 
-export const BUGS: readonly Bug[] = [...STORAGE, ...DECISIONS, ...IDENTITY, ...EVIDENCE, ...INPUT, ...SETUP];
+export const BUGS: readonly Bug[] = [
+  ...STORAGE,
+  ...DECISIONS,
+  ...IDENTITY,
+  ...EVIDENCE,
+  ...INPUT,
+  ...SETUP,
+  ...TOLD,
+];

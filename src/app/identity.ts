@@ -32,7 +32,12 @@ export interface IdentityDeps {
 export async function openIdentity({ settings, env, egress, log, failed }: IdentityDeps): Promise<Identity> {
   const warn = (message: string, fields?: Record<string, unknown>) => log.warn(message, fields);
   const path = keyFileOf(settings);
-  const keys = path === null ? null : await KeyFile.open(path, { env, warn });
+  let opened = false;
+  const changed = ({ size }: { size: number }) => {
+    if (opened) log.info("the key file was reloaded", { keys: size });
+  };
+  const keys = path === null ? null : await KeyFile.open(path, { env, warn, changed });
+  opened = true;
   keys?.watch();
   const { issuer, audience, role_map, groups_claim, max_permissions } = settings.oidc;
   const oidc =

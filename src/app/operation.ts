@@ -40,6 +40,7 @@ export class Content {
 }
 
 type Shape = z.ZodType;
+export type RequestHeader = "Idempotency-Key" | "If-Match";
 
 export interface Operation<P extends Shape = Shape, Q extends Shape = Shape, B extends Shape = Shape> {
   id: string;
@@ -56,6 +57,10 @@ export interface Operation<P extends Shape = Shape, Q extends Shape = Shape, B e
   /** What a successful answer looks like, for the OpenAPI document. */
   output: Shape | { content_types: readonly string[] };
   status: number;
+  /** Other successes, with what they answer. */
+  also?: Record<number, { description: string; output: Shape }>;
+  /** Request headers that it heeds beside the credential. */
+  headers?: readonly RequestHeader[];
   /** Statuses beyond 400, 401 and 403 that it may answer, with their meaning. */
   errors?: Record<number, string>;
   /** Why the feature is not enabled here, or null when it is. Asked only after the role was checked. */

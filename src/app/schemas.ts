@@ -15,11 +15,19 @@ export const runId = z
   .regex(RUN_ID, "up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
 export const runParams = z.strictObject({ id: runId });
 
-/** A step number as it stands in a path: digits only, no leading zero, no sign. */
-const stepNumber = z
-  .string()
-  .regex(/^(?:0|[1-9]\d{0,14})$/, "must be a step number")
-  .transform(Number);
+/**
+ * A whole number as it stands in a path or a query: digits only, no leading zero, no sign. A client sees an
+ * integer, so that is what the interface's document calls it.
+ */
+export const wholeNumber = (minimum: number, maximum: number, otherwise: string) =>
+  z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,14})$/, otherwise)
+    .transform(Number)
+    .refine((n) => n >= minimum && n <= maximum, otherwise)
+    .meta({ type: "integer", minimum, maximum });
+
+const stepNumber = wholeNumber(0, Number.MAX_SAFE_INTEGER, "must be a step number");
 export const stepParams = z.strictObject({ id: runId, n: stepNumber });
 
 /** An id that the service gave out: a well-formed text that is none of them is unknown rather than invalid. */
@@ -27,11 +35,11 @@ export const givenId = (form: string) =>
   z.string().regex(/^[\w.:-]{1,128}$/, `must be an id such as ${form}`);
 export const approvalParams = z.strictObject({ id: givenId("apr_<uuid>") });
 
-export const pageLimit = z
-  .string()
-  .regex(/^[1-9]\d{0,3}$/, `must be a whole number from 1 to ${LIMITS.page_max}`)
-  .transform(Number)
-  .refine((n) => n <= LIMITS.page_max, `at most ${LIMITS.page_max}`);
+export const pageLimit = wholeNumber(
+  1,
+  LIMITS.page_max,
+  `must be a whole number from 1 to ${LIMITS.page_max}`,
+);
 
 export const emptyQuery = z.strictObject({});
 export const noParams = z.strictObject({});

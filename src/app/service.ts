@@ -103,10 +103,18 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
     metrics,
     notifier,
     capture,
+    /** Whoever asks for it, a person or a signal, it is in the log. */
     async reload() {
-      const { manifests, policy } = await app.rules.reload().catch(refuse);
-      const keys = await identity.auth.reload().catch(refuse);
-      return { manifests: manifests.all.length, policy: policy.hash, keys };
+      try {
+        const { manifests, policy } = await app.rules.reload().catch(refuse);
+        const keys = await identity.auth.reload().catch(refuse);
+        const loaded = { manifests: manifests.all.length, policy: policy.hash, keys };
+        log.info("reloaded", loaded);
+        return loaded;
+      } catch (error) {
+        log.warn("reload refused", { error: messageOf(error) });
+        throw error;
+      }
     },
     async close(until = performance.now() + LIMITS.stop_ms) {
       identity.close();

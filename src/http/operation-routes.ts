@@ -48,21 +48,10 @@ async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
-  const { headers } = request;
-  const again = () => authenticate(headers.authorization);
+  const again = () => authenticate(request.headers.authorization);
   // A body that took its time: authority may have changed since it was asked for.
   if (performance.now() - request.admitted_at > LIMITS.look_again_ms) request.principal = await again();
-  const call: Call = {
-    app,
-    principal: request.principal!,
-    again,
-    signal: goneSignal(request),
-    headers: {
-      idempotency_key: single(headers["idempotency-key"]),
-      if_match: headers["if-match"],
-      accept: headers.accept,
-    },
-  };
+  const call = new HttpCall(app, request, reply, again);
   const body = await perform(op, call, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
@@ -84,12 +73,39 @@ function sendContent(reply: FastifyReply, content: Content): FastifyReply {
 const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 
-const NEVER = new AbortController().signal;
+class HttpCall implements Call {
+  readonly app: App;
+  readonly principal: Principal;
+  readonly again: () => Principal | Promise<Principal>;
+  readonly headers: Call["headers"];
+  status?: number;
+  private readonly response: FastifyReply["raw"];
+  private gone: AbortSignal | undefined;
 
-/** Only a call that waits listens for the client's departure; the others pay nothing for it. */
-function goneSignal(request: FastifyRequest): AbortSignal {
-  if (!request.url.includes("wait=")) return NEVER;
+  constructor(app: App, request: FastifyRequest, reply: FastifyReply, again: HttpCall["again"]) {
+    const { headers } = request;
+    this.app = app;
+    this.principal = request.principal!;
+    this.again = again;
+    this.headers = {
+      idempotency_key: single(headers["idempotency-key"]),
+      if_match: headers["if-match"],
+      accept: headers.accept,
+    };
+    this.response = reply.raw;
+  }
+
+  /** Made when it is asked for: an operation that is over at once pays nothing for it. */
+  get signal(): AbortSignal {
+    this.gone ??= goneSignal(this.response);
+    return this.gone;
+  }
+}
+
+/** Aborts when the client leaves. It hangs on the answer, not on a connection that carries many of them. */
+function goneSignal(response: FastifyReply["raw"]): AbortSignal {
   const gone = new AbortController();
-  request.raw.socket.once("close", () => gone.abort());
+  if (response.destroyed) gone.abort();
+  else response.once("close", () => gone.abort());
   return gone.signal;
 }

@@ -105,7 +105,7 @@ async function failure(work: () => Promise<unknown>, signal: AbortSignal): Promi
 }
 
 /** Does not wait for work that ignores its signal. */
-async function untilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   return await new Promise<T>((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

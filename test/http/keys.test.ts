@@ -77,6 +77,7 @@ describe("managing keys", () => {
     });
     const { key, ...entry } = made.body;
     expect(made.status).toBe(201);
+    expect(s.logged.some((line) => line.includes("the key file was reloaded"))).toBe(true);
     expect(entry).toEqual({
       index: 6,
       name: "robot",

@@ -145,7 +145,7 @@ describe("history", () => {
 it("more jobs than it can take wait, and beyond that are refused", async () => {
   const host = new SandboxHost();
   const jobs = Array.from({ length: 19 }, () =>
-    host.run(job(null), pages(1), never).then(
+    host.run(job(null), pages(1), new AbortController().signal).then(
       () => "ok",
       (error) => error.code,
     ),

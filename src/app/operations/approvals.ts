@@ -28,14 +28,15 @@ import {
   pageLimit,
   runParams,
   tool,
+  wholeNumber,
 } from "../schemas.ts";
 
 const noteBody = z.strictObject({ note: note.optional() });
-const seconds = z
-  .string()
-  .regex(/^\d{1,2}$/, `must be whole seconds, at most ${LIMITS.approval_wait_s}`)
-  .transform(Number)
-  .refine((n) => n <= LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`);
+const seconds = wholeNumber(
+  0,
+  LIMITS.approval_wait_s,
+  `must be whole seconds, at most ${LIMITS.approval_wait_s}`,
+);
 
 export const listApprovals = operation({
   id: "list_approvals",

@@ -45,6 +45,7 @@ export const intent = operation({
   body: intentBody,
   output: decisionView,
   status: 200,
+  headers: ["Idempotency-Key"],
   errors: {
     404: "unknown run, or another agent's",
     409: "the Idempotency-Key was used with another request",
@@ -105,6 +106,7 @@ export const outcome = operation({
   }),
   output: outcomeView,
   status: 200,
+  headers: ["Idempotency-Key"],
   errors: { 404: "unknown run or step", 409: "an outcome was already reported" },
   async run(call, { params, body }) {
     const run = await ownRun(call.app, call.principal, params.id);

@@ -6,7 +6,7 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import { ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { type Call, operation } from "../operation.ts";
-import { emptyQuery, noParams, text } from "../schemas.ts";
+import { emptyQuery, noParams, text, wholeNumber } from "../schemas.ts";
 
 const feature = (app: App) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: App): KeyManager => app.keys!;
@@ -44,10 +44,7 @@ const keyShape = {
 const keyView = z.strictObject(keyShape);
 
 const indexParams = z.strictObject({
-  index: z
-    .string()
-    .regex(/^(?:0|[1-9]\d{0,8})$/, "must be the index of a key entry")
-    .transform(Number),
+  index: wholeNumber(0, 999_999_999, "must be the index of a key entry"),
 });
 
 /** The lowest index whose entry was deleted, for every process of the store and those after them. */
@@ -151,6 +148,7 @@ export const changeKey = operation({
   output: keyView,
   status: 200,
   feature,
+  headers: ["If-Match"],
   errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
   async run(call, { params, body }) {
     const fingerprint = await meant(call, params.index);
@@ -173,6 +171,7 @@ export const deleteKey = operation({
   output: keyView,
   status: 200,
   feature,
+  headers: ["If-Match"],
   errors: { 404: "no such entry", 409: "the entry is another one by now, or the last enabled admin" },
   async run(call, { params }) {
     const removed = await manager(call.app).remove(params.index, await meant(call, params.index));

@@ -51,7 +51,8 @@ async function decided(
     run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail, tool: at }),
   });
   announce(core.listeners, [record]);
-  await app.rules.reload().catch(refuse);
+  const { manifests, policy } = await app.rules.reload().catch(refuse);
+  app.log.info("reloaded", { manifests: manifests.all.length, policy: policy.hash });
 }
 
 export const readRegistry = operation({

@@ -12,7 +12,7 @@ import { readRun } from "../access.ts";
 import { operation } from "../operation.ts";
 import { anyJson, emptyQuery, runParams, stepParams } from "../schemas.ts";
 
-const planView = z.strictObject({
+export const planView = z.strictObject({
   run_id: z.string(),
   actions: z.array(z.looseObject({ step: z.int(), tool: z.string(), kind: z.string() })),
   fully_reversible: z.boolean(),
@@ -28,6 +28,8 @@ const jobShape = z.strictObject({
   report: z.unknown(),
   error: z.union([z.string(), z.null()]),
 });
+
+const startedJob = jobShape.pick({ run_id: true, state: true, started_ms: true, by: true });
 
 export const plan = operation({
   id: "plan",
@@ -63,15 +65,10 @@ export const startRollback = operation({
       .optional(),
     approve_compensations: z.boolean().optional(),
   }),
-  output: z.union([
-    z.strictObject({ dry_run: z.literal(true), plan: planView }),
-    z.strictObject({
-      job: z.looseObject({ run_id: z.string(), state: z.string(), started_ms: z.int(), by: z.string() }),
-    }),
-  ]),
+  output: z.strictObject({ dry_run: z.literal(true), plan: planView }),
   status: 200,
+  also: { 202: { description: "the job was started", output: z.strictObject({ job: startedJob }) } },
   errors: {
-    202: "the job was started",
     404: "unknown run, or no compensator on this server",
     409: "a rollback of this run is under way",
   },
