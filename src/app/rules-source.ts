@@ -4,7 +4,8 @@
  */
 import { existsSync } from "node:fs";
 import { pathStamp, readTextFile } from "../config/files.ts";
-import { isRemote, loadManifests, manifestFiles } from "../config/manifest-source.ts";
+import { loadManifests, manifestFiles } from "../config/manifest-source.ts";
+import { isRemote } from "../config/row.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Rules } from "../engine/core.ts";

@@ -15,6 +15,8 @@ import {
   readManifests,
 } from "../model/manifest/load.ts";
 import { decodeText, fileProblem, readTextFile, unreadable, writeFileAtomic } from "./files.ts";
+import { maskUrl } from "./mask.ts";
+import { isRemote } from "./row.ts";
 
 const MAX_REMOTE_BYTES = 16 * 1_048_576;
 const YAML_NAME = /\.ya?ml$/;
@@ -27,10 +29,6 @@ export interface ManifestSource {
   /** The data folder, where the last good copy of a remote set is kept. */
   readonly data?: string | null | undefined;
   readonly warn?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
-}
-
-export function isRemote(path: string): boolean {
-  return /^https?:\/\//i.test(path);
 }
 
 /** The manifests in force, or a ProblemsError with every problem. */
@@ -158,7 +156,7 @@ async function loadRemote(url: string, source: ManifestSource): Promise<LoadedMa
     source.warn?.("remote manifests are out of reach; the last good copy is in force", {
       problem: messageOf(error),
     });
-    return readManifests([{ file: showUrl(url), text: kept }]);
+    return readManifests([{ file: maskUrl(url), text: kept }]);
   }
   const set = readManifests([fetched]);
   if (copy !== null) {
@@ -173,7 +171,7 @@ async function fetchManifests(
   url: string,
   egress: Pick<Egress, "request"> | undefined,
 ): Promise<ManifestFile> {
-  const file = showUrl(url);
+  const file = maskUrl(url);
   if (egress === undefined)
     throw new SvcError(
       "invalid",
@@ -185,10 +183,4 @@ async function fetchManifests(
   });
   if (status !== 200) throw new SvcError("delivery_failed", `${file}: the server answered ${status}`);
   return { file, text: decodeText(file, body) };
-}
-
-/** The address without its query, which may hold a password. */
-function showUrl(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  return parsed === undefined ? "the manifests URL" : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
