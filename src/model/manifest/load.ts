@@ -4,7 +4,14 @@
  */
 import { ProblemsError } from "../../kernel/errors.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
-import { type FieldPath, type Problem, schemaProblems, showPath, showValue } from "../problems.ts";
+import {
+  type FieldPath,
+  MAX_PROBLEMS,
+  type Problem,
+  schemaProblems,
+  showPath,
+  showValue,
+} from "../problems.ts";
 import { parseYaml, type YamlSource } from "../yaml.ts";
 import { setWarnings, writesAsReadBack } from "./cross-check.ts";
 import type { CheckedEntry, ManifestFile } from "./entry.ts";
@@ -90,7 +97,7 @@ function checkFile({ file, text }: ManifestFile): CheckedEntry[] {
 function checkEntry(source: YamlSource, entry: Json, index: number): CheckedEntry {
   const line = lineOf(source, { path: [index], message: "" });
   const problems = entryProblems(entry);
-  const placed = problems.map((problem) => ({
+  const placed = problems.slice(0, MAX_PROBLEMS).map((problem) => ({
     line: lineOf(source, { ...problem, path: [index, ...problem.path] }),
     text: `${fieldOf(problem.path)}${problem.message}`,
   }));
