@@ -3,19 +3,17 @@
  * all else, and every policy that somebody only sends to be looked at, is read in a thread with a limit on its time.
  */
 import { compiling, type Policy } from "../../model/policy/compile.ts";
-import { JOB_LIMITS, type JobLimits, SandboxHost } from "./host.ts";
+import { SandboxHost } from "./host.ts";
 import type { Page } from "./job.ts";
 import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
 
 /** Reading costs a few microseconds a character at most. */
 const SHORT_CHARS = 16_384;
-/** Nobody waits longer for what was sent to be looked at. */
-const SENT_LIMITS: JobLimits = { ...JOB_LIMITS, step_ms: 15_000, total_ms: 15_000 };
 const never = new AbortController().signal;
 
 /** What somebody sends waits its turn behind what others sent, and never holds up what the service reads for itself. */
-const sent = new SandboxHost(SENT_LIMITS);
-const own = new SandboxHost(JOB_LIMITS);
+const sent = new SandboxHost();
+const own = new SandboxHost();
 
 export function readSent<R extends Reading>(reading: R, signal: AbortSignal = never): Promise<ReadAs<R>> {
   return read(sent, reading, signal);
