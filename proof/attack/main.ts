@@ -1,11 +1,12 @@
 /**
- * `npm run attack [-- --inputs n --seed s --area table|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
- * every attack of the table against a real process, then mutated inputs by the hundred thousand against the
+ * `npm run attack [-- --inputs n --seed s --area table|heavy|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
+ * every attack of the table against a real process, the costliest inputs for every operation and form, then mutated inputs by the hundred thousand against the
  * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";
 import { runBatches } from "./batches.ts";
+import { runHeavy } from "./heavy.ts";
 import { fuzzMcp } from "./mcp.ts";
 import { PARSERS, type Parser } from "./parsers.ts";
 import { asBytes, bodies, noise, paths } from "./requests.ts";
@@ -25,7 +26,7 @@ const SHARES: Readonly<Record<string, number>> = {
   configs: 0.03,
   bundles: 0.06,
 };
-const AREAS = ["table", ...Object.keys(SHARES)];
+const AREAS = ["table", "heavy", ...Object.keys(SHARES)];
 
 export async function main(args: string[]): Promise<number> {
   const { values } = parseArgs({
@@ -43,7 +44,8 @@ export async function main(args: string[]): Promise<number> {
   const seed = Number(values.seed);
   const rows: AreaRow[] = [];
   for (const area of AREAS.filter((name) => values.area.includes(name))) {
-    const count = Math.ceil(Number(values.inputs) * (values.area.length === 1 ? 1 : (SHARES[area] ?? 0)));
+    const share = area === "heavy" || values.area.length === 1 ? 1 : (SHARES[area] ?? 0);
+    const count = Math.ceil(Number(values.inputs) * share);
     console.error(
       `${area}${area === "table" ? "" : `: ${count.toLocaleString("en-US")} inputs, seed ${seed}`}`,
     );
@@ -55,6 +57,7 @@ export async function main(args: string[]): Promise<number> {
 
 function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
   if (area === "table") return runTable();
+  if (area === "heavy") return runHeavy(count);
   if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
   if (area === "mcp") return fuzzMcp(count, seed);
   return fuzzParser(area, count, seed);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
 import { valueHash } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
-import { readManifestEntry, readManifests } from "./load.ts";
+import { manifestProblems, readManifestEntry, readManifests } from "./load.ts";
 
 const FULL = `
 - tool: crm.create_contact
@@ -39,6 +39,7 @@ function entry(lines: Record<string, string | null> = {}): string {
 }
 
 const read = (text: string) => readManifests([{ file: "m.yaml", text }]);
+const problems = (text: string) => manifestProblems(text, "m.yaml");
 
 describe("a manifest as the engine reads it", () => {
   test("every field, as written", () => {
@@ -234,6 +235,20 @@ describe("which version is active", () => {
     expect(read(entry()).active("constructor")).toBeUndefined();
     expect(read(entry({ tool: "constructor" })).active("constructor")?.tool).toBe("constructor");
   });
+});
+
+test("a ring of prerequisites does not load, and each of its entries says where", () => {
+  const ring = (first: string, second: string) =>
+    entry({ requires: first }) +
+    entry({ tool: "u", requires: second }) +
+    entry({ tool: "v", requires: "[t]" });
+  const told = (line: number, tool: string) =>
+    `m.yaml:${line}: tool ${tool}: requires: the prerequisites form a ring, so the tool can never run; take one of them out`;
+  expect(problems(ring("[u]", "[t]"))).toEqual([told(4, "t"), told(8, "u"), told(12, "v")]);
+  expect(problems(ring("[u]", "[]"))).toEqual([]);
+  // Only the version in force counts.
+  const older = `${entry({ requires: "[u]", version: '"1"' })}${entry({ version: '"2"' })}`;
+  expect(problems(`${older}${entry({ tool: "u", requires: "[t]" })}`)).toEqual([]);
 });
 
 describe("warnings", () => {
