@@ -1,12 +1,14 @@
 /**
- * `npm run attack [-- --inputs n --seed s --area table|authority|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
- * every attack of the table against a real process, every surface under a key whose authority changes, then mutated inputs by the hundred thousand against the
+ * `npm run attack [-- --inputs n --seed s --area table|authority|heavy|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
+ * every attack of the table against a real process, every surface under a key whose authority changes, the costliest
+ * inputs for every operation and form, then mutated inputs by the hundred thousand against the
  * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";
 import { turnRoles } from "./authority.ts";
 import { runBatches } from "./batches.ts";
+import { runHeavy } from "./heavy.ts";
 import { fuzzMcp } from "./mcp.ts";
 import { PARSERS, type Parser } from "./parsers.ts";
 import { asBytes, bodies, noise, paths } from "./requests.ts";
@@ -27,7 +29,7 @@ const SHARES: Readonly<Record<string, number>> = {
   configs: 0.03,
   bundles: 0.06,
 };
-const AREAS = ["table", ...Object.keys(SHARES)];
+const AREAS = ["table", "heavy", ...Object.keys(SHARES)];
 
 export async function main(args: string[]): Promise<number> {
   const { values } = parseArgs({
@@ -45,7 +47,8 @@ export async function main(args: string[]): Promise<number> {
   const seed = Number(values.seed);
   const rows: AreaRow[] = [];
   for (const area of AREAS.filter((name) => values.area.includes(name))) {
-    const count = Math.ceil(Number(values.inputs) * (values.area.length === 1 ? 1 : (SHARES[area] ?? 0)));
+    const share = area === "heavy" || values.area.length === 1 ? 1 : (SHARES[area] ?? 0);
+    const count = Math.ceil(Number(values.inputs) * share);
     console.error(
       `${area}${area === "table" ? "" : `: ${count.toLocaleString("en-US")} inputs, seed ${seed}`}`,
     );
@@ -58,6 +61,7 @@ export async function main(args: string[]): Promise<number> {
 function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
   if (area === "table") return runTable();
   if (area === "authority") return turnRoles(count, seed);
+  if (area === "heavy") return runHeavy(count);
   if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
   if (area === "mcp") return fuzzMcp(count, seed);
   return fuzzParser(area, count, seed);

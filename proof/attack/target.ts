@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { newKeyPair } from "../../src/evidence/signing.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { DEMO_MANIFESTS, DEMO_POLICY } from "./samples.ts";
 import type { Stall } from "./stall-watch.ts";
@@ -24,14 +25,17 @@ export class Target {
   private readonly said: Said;
   private readonly lanes: Wire[] = [];
 
-  private constructor(folder: string, child: ChildProcess, said: Said, url: string) {
+  private readonly patience_ms: number | undefined;
+
+  private constructor(folder: string, child: ChildProcess, said: Said, url: string, patience_ms?: number) {
     this.folder = folder;
     this.child = child;
     this.said = said;
     this.url = url;
+    this.patience_ms = patience_ms;
   }
 
-  static async start(kind: Kind): Promise<Target> {
+  static async start(kind: Kind, patience_ms?: number): Promise<Target> {
     if (!IS_COMPILED) throw new Error("targets are started by the compiled proof: node proof/run.mjs attack");
     const folder = mkdtempSync(join(tmpdir(), "svc-attack-"));
     writeSetup(folder, kind);
@@ -46,12 +50,12 @@ export class Target {
     );
     const said = new Said();
     const url = await listening(child, said);
-    return new Target(folder, child, said, url);
+    return new Target(folder, child, said, url, patience_ms);
   }
 
   /** One request on a connection of its own. */
   async send(bytes: Buffer | string): Promise<Reply> {
-    const wire = new Wire(this.url);
+    const wire = new Wire(this.url, this.patience_ms);
     try {
       return await wire.send(bytes);
     } finally {
@@ -160,6 +164,7 @@ function writeSetup(folder: string, kind: Kind): void {
   }));
   mkdirSync(join(folder, "archive"));
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
+  writeFileSync(join(folder, "sign.key"), newKeyPair().private_pem, { mode: 0o600 });
   writeFileSync(join(folder, "manifests.yaml"), DEMO_MANIFESTS);
   writeFileSync(join(folder, "policy.yaml"), DEMO_POLICY);
   const upstream = {
@@ -173,6 +178,10 @@ function writeSetup(folder: string, kind: Kind): void {
     policy: "policy.yaml",
     data: "data",
     archive_root: "archive",
+    registry: { manifests: "registry/manifests", policies: "registry/policies" },
+    capture: { enabled: true },
+    signing_key: "sign.key",
+    anchor: { sinks: [{ type: "file", path: "anchors.jsonl" }] },
     console: { mode: "login" },
     listen: { host: "127.0.0.1", port: 0 },
     ...(kind === "gateway" ? { auth: { keys: "keys.json" }, upstreams: [upstream] } : { keys: "keys.json" }),

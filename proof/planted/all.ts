@@ -2,6 +2,7 @@
 import type { Bug } from "./bug.ts";
 import { DECISIONS } from "./bugs/decisions.ts";
 import { EVIDENCE } from "./bugs/evidence.ts";
+import { HELD } from "./bugs/held.ts";
 import { IDENTITY } from "./bugs/identity.ts";
 import { INPUT } from "./bugs/input.ts";
 import { SETUP } from "./bugs/setup.ts";
@@ -16,4 +17,5 @@ export const BUGS: readonly Bug[] = [
   ...INPUT,
   ...SETUP,
   ...TOLD,
+  ...HELD,
 ];

@@ -21,6 +21,7 @@ import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStr
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
 import type { Link } from "./upstream/link.ts";
+import type { Upstream } from "./upstream/upstream.ts";
 
 export interface Governing {
   app: App;
@@ -147,12 +148,18 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
     forwardMeta(call.meta, params);
     const fulfil = own !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
-    return answered(await upstream.callTool(route.name, route.definition, params, options, own), call.rounds);
+    const result = await upstream.callTool(route.name, route.definition, params, options, own);
+    return withoutSecrets(answered(result, call.rounds), upstream);
   } catch (error) {
-    return unanswered(error, call, upstream.spec.timeout_ms);
+    return withoutSecrets(unanswered(error, call, upstream.spec.timeout_ms), upstream);
   } finally {
     done();
   }
+}
+
+/** What is recorded of an error does not hold the address or the credentials of the upstream that told it. */
+function withoutSecrets(end: End, upstream: Upstream): End {
+  return end.text === undefined ? end : { ...end, text: upstream.hide(end.text) };
 }
 
 /** What the agent tells the gateway is not the upstream's business; the rest of `_meta` passes. */

@@ -52,9 +52,9 @@ async function callPlainly(
   } catch (error) {
     signal.throwIfAborted();
     if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);
-    throw new Error(`upstream ${upstream.name}: ${failureOf(error).message}`);
+    throw new Error(`upstream ${upstream.name}: ${upstream.hide(failureOf(error).message)}`);
   }
-  if (result["isError"] === true) throw new Error(errorText(result));
+  if (result["isError"] === true) throw new Error(upstream.hide(errorText(result)));
   if (result["resultType"] === "input_required")
     throw new Error(`${tool} asks for input, which nobody here can give`);
   return result;

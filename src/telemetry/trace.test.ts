@@ -271,6 +271,23 @@ describe("export", () => {
     expect(lines[0]).toContain('"level":"warn"');
   });
 
+  it("does not take a redirect to a login page for a delivery", async () => {
+    const { env, waits } = manualEnv();
+    const { tracer, lines } = await setUp(
+      (request, response) =>
+        request.path === "/login"
+          ? response.end("log in")
+          : response.writeHead(302, { location: "/login" }).end(),
+      {},
+      env,
+    );
+    tracer.record([record("blocked")]);
+    waits[0]!.end();
+    await until(() => tracer.stats().failed === 1);
+    expect(tracer.stats().ok).toBe(0);
+    expect(lines[0]).toMatch(/redirect_method/);
+  });
+
   it("bounds its queue and never throws into the caller", async () => {
     const { env } = manualEnv();
     const { tracer } = await setUp(() => undefined, {}, env);

@@ -5,7 +5,7 @@ import { freePort } from "../support/ports.ts";
 import { tempDir } from "../support/tmp.ts";
 import { countTrials } from "../support/trials.ts";
 import { verifies } from "../support/verifies.ts";
-import { call, FAKE_MANIFESTS, fakeUpstream, testGateway, toolNames, until } from "./support/gateway.ts";
+import { ask, call, FAKE_MANIFESTS, fakeUpstream, testGateway, toolNames, until } from "./support/gateway.ts";
 import { httpUpstream } from "./support/http-upstream.ts";
 
 const NEWER = fileURLToPath(new URL("./support/newer-upstream.mjs", import.meta.url));
@@ -230,6 +230,33 @@ describe("an upstream over HTTP", () => {
     for (const { headers } of up.seen)
       expect(headers).toMatchObject({ "x-api-key": "k1", authorization: "Bearer upstream-token" });
     expect(up.seen.some(({ headers }) => String(headers["authorization"]).includes("agent"))).toBe(false);
+  });
+
+  it("that says its address and its key back puts neither into the log or on the ledger", async () => {
+    const up = await httpUpstream();
+    const g = await testGateway({
+      upstreams: [
+        {
+          name: "up",
+          url: `${up.url}/t0ken-in-the-path?k=k3y-in-the-query`,
+          headers: { "x-api-key": "h3ader-key", authorization: "Bearer b3arer-key" },
+          passthrough: ["resources"],
+        },
+      ],
+      manifests: open(["tells_own_address", "refuses_with_address"]),
+    });
+    const client = await g.connect("agent", { headers: { "svc-run-id": "telling" } });
+    expect((await call(client, "tells_own_address")).isError).toBe(true);
+    await expect(call(client, "refuses_with_address")).rejects.toThrow("cannot POST");
+    up.lost = true;
+    await expect(ask(client, "resources/list")).rejects.toThrow();
+    await call(client, "tells_own_address");
+    await until(() => !g.running.gateway.upstreams[0]!.ok, "it is noticed");
+    const ended = (await g.trail("telling")).filter(({ event }) => event === "failed");
+    expect(ended.length).toBeGreaterThan(1);
+    const kept = [...g.logged, ...ended.map((record) => JSON.stringify(record))].join("\n");
+    expect(kept).not.toMatch(/t0ken|k3y-in|h3ader|b3arer/);
+    expect(g.running.gateway.upstreams[0]!.problem).not.toMatch(/t0ken|k3y-in|h3ader|b3arer/);
   });
 
   it.each([404, 400])(

@@ -6,8 +6,10 @@ import { describe, expect, it } from "vitest";
 import { ATTACKS } from "../../proof/attack/attacks.ts";
 import { replyProblem } from "../../proof/attack/batches.ts";
 import { COVERED } from "../../proof/attack/covered.ts";
+import { FORM_FIELDS } from "../../proof/attack/heavy.ts";
 import { PARSERS } from "../../proof/attack/parsers.ts";
 import { bodies } from "../../proof/attack/requests.ts";
+import { ROUTES } from "../../src/console/routes.ts";
 import { ROOT } from "../support/files.ts";
 import { runProof } from "./run-proof.ts";
 
@@ -21,6 +23,7 @@ describe("npm run attack", () => {
     expect(rows.map(({ area }) => area)).toEqual([
       "table",
       "authority",
+      "heavy",
       "http",
       "paths",
       "mcp",
@@ -55,6 +58,11 @@ describe("what an attack run relies on", () => {
     for (const { name, send } of ATTACKS) expect([name, send.length > 0]).toEqual([name, true]);
     const names = [...ATTACKS, ...COVERED].map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
+  });
+
+  it("every form of the console is tried with what costs most, and none that is no more", () => {
+    const forms = ROUTES.filter(({ method }) => method === "POST").map(({ path }) => path);
+    expect(Object.keys(FORM_FIELDS).sort()).toEqual(forms.sort());
   });
 
   it("a seed gives the same inputs again", () => {

@@ -74,6 +74,16 @@ describe("a policy that takes too long", () => {
     expect(report.summary.calls).toBe(10);
   });
 
+  it("is stopped where its own tests would never end", async () => {
+    const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 2_000 });
+    const text = `version: 1\nlimits: [{id: l, max: 1, per: run, window: 1h}]\ntests:\n${Array.from(
+      { length: 5_000 },
+      (_, i) => `  - {name: t${i}, input: {tool: t, repeat: 1000}, expect: deny}\n`,
+    ).join("")}`;
+    const endless = { read: "checked_policy", text, active: null, labels: [] } as const;
+    await expect(host.run(endless, pages(0), never)).rejects.toThrow("took too much time");
+  });
+
   it("is stopped in its sum as well", async () => {
     const host = new SandboxHost({ ...JOB_LIMITS, step_ms: 30_000, total_ms: 2_000 });
     const endless = async function* () {

@@ -5,6 +5,7 @@
 import { Worker } from "node:worker_threads";
 import { invalid, ProblemsError, SvcError } from "../../kernel/errors.ts";
 import type { Job, Message, Order, Page } from "./job.ts";
+import type { Reading } from "./readings.ts";
 
 export interface JobLimits {
   /** For one page of history, or for reading the policy. */
@@ -33,7 +34,7 @@ export class SandboxHost {
   }
 
   /** The report as JSON text. `history` is read only as fast as the thread asks for it. */
-  async run(job: Job, history: AsyncIterable<Page>, signal: AbortSignal): Promise<string> {
+  async run(job: Job | Reading, history: AsyncIterable<Page>, signal: AbortSignal): Promise<string> {
     await this.enter(signal);
     try {
       const worker = await this.takeWorker();
@@ -124,7 +125,7 @@ class Run {
     this.limits = limits;
   }
 
-  async finish(job: Job, signal: AbortSignal): Promise<string> {
+  async finish(job: Job | Reading, signal: AbortSignal): Promise<string> {
     const { worker } = this;
     const stop = () => this.fail(stopped());
     const hear = (message: Message) => void this.hear(message).catch(this.fail);
