@@ -1,5 +1,5 @@
 /** Outcomes: what became of an accepted step, told by the agent or, when nobody knew, by an operator. */
-import { conflict } from "../kernel/errors.ts";
+import { conflict, SvcError } from "../kernel/errors.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { parsePath, readPath, templatePaths } from "../kernel/paths.ts";
@@ -27,6 +27,14 @@ export interface OutcomeResult {
   records: LedgerRecord[];
 }
 
+/** The step has an outcome: what was to be recorded, or what somebody else recorded, is there. */
+export class AlreadyReported extends SvcError {
+  constructor({ step, status }: StepDoc) {
+    super("conflict", `the outcome of step ${step} was already reported (${status})`);
+    this.name = "AlreadyReported";
+  }
+}
+
 export function outcomeUnit(
   core: Core,
   asking: Asking,
@@ -40,9 +48,7 @@ export function outcomeUnit(
       const run = loadSealedRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const step = loadStep(tx, run_id, n);
-      if (step.status !== "intended") {
-        throw conflict(`the outcome of step ${n} was already reported (${step.status})`);
-      }
+      if (step.status !== "intended") throw new AlreadyReported(step);
       const { status, result, error } = input;
       return finish(core, tx, run, step, { status, result, error, actor: asking.name, detail: null });
     },

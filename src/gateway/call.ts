@@ -9,6 +9,7 @@ import type { Call } from "../app/operation.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
+import { AlreadyReported } from "../engine/outcome.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -211,9 +212,9 @@ async function report(
       await perform(outcomeOp, context, input);
       return;
     } catch (error) {
+      // An earlier try arrived after all, or an operator was faster. Any other conflict left the step open.
+      if (error instanceof AlreadyReported) return;
       const code = error instanceof SvcError ? error.code : undefined;
-      // An earlier try arrived after all, or an operator was faster.
-      if (code === "conflict") return;
       if (code !== "unavailable" || attempt >= OUTCOME_TRIES) throw unrecorded(run_id, step, end, error);
       await env.sleep(OUTCOME_RETRY_MS * 2 ** (attempt - 1));
     }

@@ -121,6 +121,40 @@ describe("outcomes", () => {
     expect(g.logged.join("\n")).not.toContain("hunter2-of-canary");
   });
 
+  it("that cannot be recorded are not answered as if they were: a run whose seal broke meanwhile", async () => {
+    const client = await g.connect("agent", { headers: { "svc-run-id": "broken-seal" } });
+    const { store } = g.service.core;
+    const answer = call(client, "slow", { ms: 400 }).then(
+      (result) => ({ result }),
+      (error: unknown) => ({ error }),
+    );
+    await until(async () => (await store.get("steps", "broken-seal/0")) !== undefined, "the intent");
+    const run = (await store.get("runs", "broken-seal"))!;
+    const scope = { ...run.scope, permissions: ["everything"] };
+    await store.transact({ run: (tx) => tx.put("runs", "broken-seal", { ...run, scope }) });
+    expect(await answer).toMatchObject({
+      error: { code: -32009, message: expect.stringContaining("its outcome could not be recorded") },
+    });
+    expect((await store.get("steps", "broken-seal/0"))?.status).toBe("intended");
+  });
+
+  it("that an operator told meanwhile stand, and the agent gets its answer", async () => {
+    const client = await g.connect("agent", { headers: { "svc-run-id": "told-before" } });
+    const answer = call(client, "slow", { ms: 400 });
+    await until(
+      async () => (await g.service.core.store.get("steps", "told-before/0")) !== undefined,
+      "the intent",
+    );
+    const told = await fetch(`${g.url}/v1/runs/told-before/steps/0/resolve`, {
+      method: "POST",
+      headers: { authorization: "Bearer operator", "content-type": "application/json" },
+      body: JSON.stringify({ status: "succeeded", note: "seen in the log" }),
+    });
+    expect(told.status).toBe(200);
+    expect((await answer).content[0].text).toBe("late");
+    expect(await g.events("told-before")).toEqual(["intended", "succeeded"]);
+  });
+
   it("are failed for a protocol error, which passes as it is", async () => {
     const client = await g.connect("agent", { headers: { "svc-run-id": "rpc-error" } });
     await expect(call(client, "rpc_error")).rejects.toMatchObject({
