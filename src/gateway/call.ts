@@ -1,7 +1,8 @@
 /**
  * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to
- * the agent. Nothing is sent upstream without a recorded intent, and nothing is answered without a
- * recorded outcome; what nobody knows is recorded as not known.
+ * the agent. Nothing is sent upstream without a recorded intent, and nothing of the agent's but the arguments
+ * that were judged and hashed; nothing is answered without a recorded outcome, and what nobody knows is
+ * recorded as not known.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { App } from "../app/app.ts";
@@ -36,13 +37,16 @@ export interface ToolCall {
   run: BoundRun;
   tool: string;
   args: JsonObject;
+  /** The agent's own `_meta`. It is read here and goes no further: nobody judges it, and no approval covers it. */
   meta: JsonObject;
   /** Undefined where no upstream offers the tool. */
   route: Route | undefined;
   /** Whether the client can be asked for input with an answer, and may be. */
   rounds: boolean;
-  /** Further parameters that go upstream as they are. */
-  more?: JsonObject | undefined;
+  /** What the upstream has to be told of the client, in the gateway's words. */
+  envelope: JsonObject;
+  /** What the client answers to an upstream that may ask it. */
+  input?: JsonObject | undefined;
   cancellation: Cancellation;
   session: object;
   /** A connection of the session's own, where it has one. */
@@ -52,7 +56,6 @@ export interface ToolCall {
 }
 
 export const IDEMPOTENCY_META = "svc/idempotency_key";
-const OWN_META = /^svc\//;
 const OUTCOME_TRIES = 4;
 const OUTCOME_RETRY_MS = 250;
 
@@ -143,9 +146,8 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   try {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
     const own = await call.own?.();
-    const params: JsonObject = call.more === undefined ? {} : { ...call.more };
-    params["arguments"] = call.args;
-    forwardMeta(call.meta, params);
+    const params: JsonObject = { ...call.input, arguments: call.args };
+    if (Object.keys(call.envelope).length > 0) params["_meta"] = call.envelope;
     const fulfil = own !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
     return answered(await upstream.callTool(route.name, route.definition, params, options, own), call.rounds);
@@ -154,12 +156,6 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   } finally {
     done();
   }
-}
-
-/** What the agent tells the gateway is not the upstream's business; the rest of `_meta` passes. */
-function forwardMeta(meta: JsonObject, params: JsonObject): void {
-  const kept = Object.entries(meta).filter(([name]) => !OWN_META.test(name) && name !== "progressToken");
-  if (kept.length > 0) params["_meta"] = Object.fromEntries(kept);
 }
 
 function answered(result: JsonObject, rounds: boolean): End {

@@ -1,6 +1,7 @@
 /**
  * Methods beside tools. Nothing governs them, so an upstream's resources, prompts and completions are out
- * of reach unless its configuration names them; then they pass as they are.
+ * of reach unless its configuration names them; then their parameters pass as they are. What stands beside
+ * the parameters (`_meta`, answers to questions that the upstream may not ask) belongs to no method, and stays.
  */
 import type { PASSTHROUGH } from "../config/sections/gateway.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
@@ -30,6 +31,8 @@ const MAX_PAGES = 100;
 export interface PassRequest {
   method: string;
   params: JsonObject;
+  /** What the client answers to an upstream that may ask it. */
+  input: JsonObject | undefined;
   cancellation: Cancellation;
   /** The session's own connection to an upstream, where it has one. */
   own(upstream: Upstream): Promise<Link | undefined>;
@@ -160,13 +163,22 @@ export class Passthrough {
     const { method, cancellation } = request;
     const own = await request.own(upstream);
     const meta = request.meta(upstream);
-    const told = isJsonObject(params["_meta"]) ? params["_meta"] : {};
-    const sent = Object.keys(meta).length === 0 ? params : { ...params, _meta: { ...told, ...meta } };
+    const rounds = request.rounds(upstream);
+    const sent: JsonObject = {
+      ...parametersAlone(params),
+      ...(rounds ? request.input : {}),
+      ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+    };
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, fulfil: own !== undefined };
     const answer = await upstream.request(method, sent, options, own);
-    if (answer["resultType"] === "input_required" && !request.rounds(upstream)) {
+    if (answer["resultType"] === "input_required" && !rounds) {
       throw invalidParams(`${method}: the upstream asks for input, which its passthrough does not allow`);
     }
     return answer;
   }
+}
+
+function parametersAlone(params: JsonObject): JsonObject {
+  const { _meta, inputResponses, requestState, ...alone } = params;
+  return alone;
 }
