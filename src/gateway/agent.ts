@@ -117,6 +117,7 @@ export class AgentPeer {
     const { name } = params;
     if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
+    await gateway.settle();
     const route = gateway.routes().get(name);
     const continued = context.run ?? this.run;
     const key = continued === null ? gateway.waiting.key(this.principal.id, name, args) : null;

@@ -29,7 +29,7 @@ export interface Governing {
   runs: Runs;
   flights: Flights;
   /** What to hold against a call of this route. */
-  objections(route: Route): Promise<readonly string[]>;
+  objections(route: Route): readonly string[];
 }
 
 export interface ToolCall {
@@ -61,7 +61,7 @@ const OUTCOME_RETRY_MS = 250;
 
 export async function governedCall(gateway: Governing, call: ToolCall): Promise<JsonObject> {
   const context = contextOf(gateway, call);
-  if (call.route !== undefined) context.objections = await gateway.objections(call.route);
+  if (call.route !== undefined) context.objections = gateway.objections(call.route);
   const decision = await decide(gateway, call, context);
   const facts: JsonObject = { "svc/run_id": call.run.run_id, "svc/decision": decision.decision };
   if (decision.decision === "block") return blocked(gateway, call, decision.reasons, facts);

@@ -2,7 +2,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { nextPin } from "../../src/gateway/pins.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { verifies } from "../support/verifies.ts";
 import { ask, call, FAKE_MANIFESTS, testGateway, toolNames, until } from "./support/gateway.ts";
@@ -81,45 +80,5 @@ describe("a definition that changes", () => {
     await store.transact({ run: (tx) => tx.put("pins", "echo", { ...pin, hash: "sha256:another" }) });
     const second = await testGateway({ store });
     expect((await call(await second.connect("agent"), "echo")).structuredContent.reasons[0]).toMatch(CHANGED);
-  });
-});
-
-describe("nextPin", () => {
-  const route = { tool: "t", hash: "d1" };
-  const first = nextPin(undefined, route, "m1", 1);
-
-  it("pins what is first seen, with the manifest beside it", () => {
-    expect(first).toEqual({
-      tool: "t",
-      hash: "d1",
-      first_seen_ms: 1,
-      changed_ms: null,
-      changed_hash: null,
-      manifest_hash: "m1",
-    });
-    expect(nextPin(first, route, "m1", 2)).toBe(first);
-  });
-
-  it("does not take an earlier approval for a later change", () => {
-    const approved = nextPin(first, route, "m2", 2);
-    expect(approved).toMatchObject({ hash: "d1", manifest_hash: "m2" });
-    const changed = nextPin(approved, { tool: "t", hash: "d2" }, "m2", 3);
-    expect(changed).toMatchObject({ hash: "d1", changed_hash: "d2", changed_ms: 3 });
-    expect(nextPin(changed, { tool: "t", hash: "d2" }, "m2", 4)).toBe(changed);
-    expect(nextPin(changed, { tool: "t", hash: "d2" }, null, 4)).toBe(changed);
-    expect(nextPin(changed, { tool: "t", hash: "d2" }, "m3", 5)).toMatchObject({
-      hash: "d2",
-      manifest_hash: "m3",
-      changed_ms: null,
-    });
-  });
-
-  it("forgets a change that was taken back", () => {
-    const changed = nextPin(first, { tool: "t", hash: "d2" }, "m1", 2);
-    expect(nextPin(changed, route, "m1", 3)).toMatchObject({
-      hash: "d1",
-      changed_ms: null,
-      changed_hash: null,
-    });
   });
 });
