@@ -12,7 +12,7 @@ import { type LogLevel, milder } from "./log-level.ts";
 import { Passthrough } from "./passthrough.ts";
 import { atMost } from "./patience.ts";
 import { Pins } from "./pins.ts";
-import { upstreamCompensator, upstreamReader } from "./rollback.ts";
+import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
 import { type Listener, Subscriptions } from "./subscriptions.ts";
 import type { ToolServices } from "./tools/own-tool.ts";
@@ -60,8 +60,7 @@ export class Gateway implements Governing {
     };
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
     this.passthrough = new Passthrough(this.upstreams);
-    const routes = () => this.routes();
-    this.services = { app, compensator: upstreamCompensator(routes), reader: upstreamReader(routes) };
+    this.services = { app, undo: undoThroughUpstreams(this) };
   }
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */

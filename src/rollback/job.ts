@@ -25,7 +25,7 @@ import {
 /** What every job of this server works with. */
 export type JobTools = Pick<
   RollbackOptions,
-  "compensator" | "reader" | "verify" | "backoff_ms" | "signal" | "stop" | "onProgress"
+  "compensator" | "reader" | "verify" | "objection" | "backoff_ms" | "signal" | "stop" | "onProgress"
 >;
 
 export interface JobInput {
