@@ -2,6 +2,7 @@
 import { conflict, SvcError } from "../kernel/errors.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { parsePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Manifest } from "../model/manifest/types.ts";
@@ -102,8 +103,7 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   const key = stepKey(run.run_id, step.step);
   const payload = tx.get("payloads", key);
   const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
-  const error =
-    input.error === undefined ? null : core.redact(withoutValues(input.error, payload?.args, input.result));
+  const error = input.error === undefined ? null : cleanError(core, input.error, payload?.args, input.result);
   if (step.status === "uncertain") run.uncertain--;
   else run.open--;
 
@@ -134,6 +134,11 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
   return { answer: { step: step.step, status: input.status }, run, step, manifest, records: [record] };
+}
+
+/** Cut last: half a value, or half a credential, is not recognised any more. */
+function cleanError(core: Core, text: string, ...values: (Json | undefined)[]): string {
+  return core.redact(withoutValues(text, ...values)).slice(0, LIMITS.error_chars);
 }
 
 /** From here on only the values that the declared undo and read-back name are kept. */

@@ -201,7 +201,8 @@ async function report(
   const { env } = app.core;
   const body: { [name: string]: unknown } = { status: end.status };
   if (end.result !== undefined) body["result"] = end.result;
-  if (end.text !== undefined) body["error"] = end.text;
+  // More of it is not looked at; less would leave half a value at its end.
+  if (end.text !== undefined) body["error"] = end.text.slice(0, LIMITS.error_read_chars);
   const input = { params: { id: run_id, n: String(step) }, query: {}, body };
   for (let attempt = 1; ; attempt++) {
     try {

@@ -110,7 +110,7 @@ function attemptsText(attempts: number): string | undefined {
 
 /** What a compensator says of its failure, without credentials, values of the call, or terminal commands. */
 export function cleanError(core: Core, undo: Undo, text: string): string {
-  const plain = withoutValues(text.slice(0, 4 * LIMITS.error_chars), undo.args, undo.read_back?.arguments)
+  const plain = withoutValues(text, undo.args, undo.read_back?.arguments)
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
     .trim();
   return core.redact(plain).slice(0, LIMITS.error_chars) || "no reason given";

@@ -1,5 +1,6 @@
 /** The governed call: what passes, what is recorded, what the agent is told. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { LIMITS } from "../../src/kernel/limits.ts";
 import { verifies } from "../support/verifies.ts";
 import {
   ask,
@@ -117,6 +118,15 @@ describe("outcomes", () => {
     const trail = await g.trail(result._meta["svc/run_id"]);
     expect(trail.map(({ event }) => event)).toEqual(["intended", "failed"]);
     expect(trail[1]).toMatchObject({ detail: "it did not work: [argument]" });
+    for (const args of [{ secret: "Q7" }, { secret: 7304 }, { secret: "JANE DOE", name: "Jane Doe" }]) {
+      const failed = await call(client, "fail", args);
+      expect((await g.trail(failed._meta["svc/run_id"])).at(-1)).toMatchObject({
+        detail: "it did not work: [argument]",
+      });
+    }
+    const long = "x".repeat(LIMITS.error_chars - 30);
+    const cut = await call(client, "fail", { filler: "unrelated", secret: `${long} hunter2-of-canary` });
+    expect((await g.trail(cut._meta["svc/run_id"])).at(-1)?.detail).toBe("it did not work: [argument]");
     expect(JSON.stringify(await g.trail())).not.toContain("hunter2-of-canary");
     expect(g.logged.join("\n")).not.toContain("hunter2-of-canary");
   });
