@@ -18,11 +18,13 @@ describe("npm run attack", () => {
     const { code, out, err } = await attack("--inputs", "2500", "--seed", "7", "--json");
     const rows = JSON.parse(out) as { area: string; inputs: number; accepted: number; problems: string[] }[];
     for (const row of rows) expect(row.problems, `${row.area}\n${err}`).toEqual([]);
-    expect(rows.map(({ area }) => area)).toEqual(["table", "http", "paths", "mcp", ...Object.keys(PARSERS)]);
+    const areas = ["table", "upstreams", "http", "paths", "mcp", ...Object.keys(PARSERS)];
+    expect(rows.map(({ area }) => area)).toEqual(areas);
     for (const row of rows) expect(row.inputs, row.area).toBeGreaterThan(50);
     // One whose inputs were all refused at the door would have tried only the door.
     for (const { area, accepted } of rows)
-      if (["http", "paths", "mcp", "json"].includes(area)) expect(accepted, area).toBeGreaterThan(0);
+      if (["upstreams", "http", "paths", "mcp", "json"].includes(area))
+        expect(accepted, area).toBeGreaterThan(0);
     expect(code).toBe(0);
   });
 
