@@ -232,4 +232,29 @@ export const COVERED: readonly Covered[] = [
     file: "test/sandbox/speculate.test.ts",
     test: "a hundred thousand calls are only many",
   },
+  {
+    name: "an upstream that takes another's tool, at run time and over a restart",
+    file: "test/gateway/takeover.test.ts",
+    test: "is refused it after a restart as well, and keeps nobody from starting",
+  },
+  {
+    name: "an upstream that takes the name of one that is away",
+    file: "test/gateway/takeover.test.ts",
+    test: "is not lent to another",
+  },
+  {
+    name: "values beside the arguments of an approved call",
+    file: "test/gateway/side-doors.test.ts",
+    test: "cannot add to a call that was approved",
+  },
+  {
+    name: "an undo through a tool that changed",
+    file: "test/gateway/pins.test.ts",
+    test: "is not tried by a job over the API either",
+  },
+  {
+    name: "an argument echoed in every spelling",
+    file: "src/engine/clean-text.test.ts",
+    test: "are of every spelling that is found in the wild",
+  },
 ];

@@ -70,7 +70,7 @@ export async function runHeavy(count: number): Promise<AreaRow> {
   const row = newRow("heavy");
   const began = performance.now();
   const size = Math.min(LARGEST, Math.max(SMALLEST, count * 10));
-  const target = await Target.start("server", PATIENCE_MS);
+  const target = await Target.start("server", { patience_ms: PATIENCE_MS });
   try {
     const body = JSON.stringify({ run_id: "heavy", permissions: PERMISSIONS });
     await target.send(asBytes({ key: "agent", method: "POST", path: "/v1/runs", body }));

@@ -1,7 +1,7 @@
 /**
- * `npm run attack [-- --inputs n --seed s --area table|authority|heavy|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
- * every attack of the table against a real process, every surface under a key whose authority changes, the costliest
- * inputs for every operation and form, then mutated inputs by the hundred thousand against the
+ * `npm run attack [-- --inputs n --seed s --area table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
+ * every attack of the table against a real process, the costliest inputs for every operation and form, every surface
+ * under a key whose authority changes, upstreams that turn, then mutated inputs by the hundred thousand against the
  * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
  */
 import { parseArgs } from "node:util";
@@ -16,10 +16,12 @@ import { type AreaRow, isClean, newRow, STALL_MS } from "./row.ts";
 import { PERMISSIONS } from "./samples.ts";
 import { runTable } from "./table.ts";
 import { Target } from "./target.ts";
+import { turnUpstreams } from "./turning.ts";
 
 /** What each area gets of the inputs. */
 const SHARES: Readonly<Record<string, number>> = {
   authority: 0.03,
+  upstreams: 0.001,
   http: 0.12,
   paths: 0.1,
   mcp: 0.03,
@@ -29,6 +31,8 @@ const SHARES: Readonly<Record<string, number>> = {
   configs: 0.03,
   bundles: 0.06,
 };
+/** Each move of an upstream that turns takes a while; fewer than these would show little. */
+const FEWEST_TURNS = 60;
 const AREAS = ["table", "heavy", ...Object.keys(SHARES)];
 
 export async function main(args: string[]): Promise<number> {
@@ -62,6 +66,7 @@ function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
   if (area === "table") return runTable();
   if (area === "authority") return turnRoles(count, seed);
   if (area === "heavy") return runHeavy(count);
+  if (area === "upstreams") return turnUpstreams(Math.max(count, FEWEST_TURNS), seed);
   if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
   if (area === "mcp") return fuzzMcp(count, seed);
   return fuzzParser(area, count, seed);

@@ -2,6 +2,7 @@
 import type { Bug } from "./bug.ts";
 import { DECISIONS } from "./bugs/decisions.ts";
 import { EVIDENCE } from "./bugs/evidence.ts";
+import { GATEWAY } from "./bugs/gateway.ts";
 import { HELD } from "./bugs/held.ts";
 import { IDENTITY } from "./bugs/identity.ts";
 import { INPUT } from "./bugs/input.ts";
@@ -18,4 +19,5 @@ export const BUGS: readonly Bug[] = [
   ...SETUP,
   ...TOLD,
   ...HELD,
+  ...GATEWAY,
 ];

@@ -81,7 +81,8 @@ export class AgentPeer {
     const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
     const answer = await this.gateway.passthrough.handle({
       method,
-      params: { ...params, ...context.retried },
+      params,
+      input: context.retried,
       cancellation: context.cancellation,
       own,
       meta: (upstream) => this.envelope(upstream, context),
@@ -130,6 +131,7 @@ export class AgentPeer {
     const { name } = params;
     if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
+    await gateway.settle();
     const route = gateway.routes().get(name);
     const principal = this.asking(context);
     const continued = this.continued(context);
@@ -152,16 +154,18 @@ export class AgentPeer {
     const { meta } = context;
     const token = meta["progressToken"];
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
+    const rounds = this.rounds(route?.upstream, context);
     try {
       return await governedCall(this.gateway, {
         principal: this.asking(context),
         run,
         tool,
         args,
-        meta: { ...meta, ...this.envelope(route?.upstream, context) },
+        meta,
         route,
-        rounds: this.rounds(route?.upstream, context),
-        more: context.retried,
+        rounds,
+        envelope: this.envelope(route?.upstream, context),
+        input: rounds ? context.retried : undefined,
         cancellation: context.cancellation,
         session: this,
         own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
@@ -194,7 +198,7 @@ export class AgentPeer {
     const level = envelope[LOG_LEVEL_META_KEY];
     const offer = this.offer(upstream, context);
     return {
-      ...(level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level }),
+      ...(isLogLevel(level) ? { [LOG_LEVEL_META_KEY]: level } : {}),
       ...(Object.keys(offer).length === 0 ? {} : { [CLIENT_CAPABILITIES_META_KEY]: offer as JsonObject }),
     };
   }
@@ -203,8 +207,10 @@ export class AgentPeer {
     return offered(upstream?.spec.passthrough ?? [], envelope?.[CLIENT_CAPABILITIES_META_KEY] as never);
   }
 
+  /** Whether the upstream may ask the client within its answers, and so gets what the client says to that. */
   private rounds(upstream: Upstream | undefined, context: RequestContext): boolean {
-    return this.era === "modern" && Object.keys(this.offer(upstream, context)).length > 0;
+    if (this.era !== "modern" || upstream?.current?.era !== "modern") return false;
+    return Object.keys(this.offer(upstream, context)).length > 0;
   }
 
   /** Older revisions know only objects as structured content; the SDK wraps anything else for them. */

@@ -10,6 +10,8 @@ export const LIMITS = {
   reason_chars: 4_000,
   note_chars: 4_000,
   error_chars: 4_000,
+  /** How much of an error is looked through for values before it is cut to what is kept. */
+  error_read_chars: 8_000,
   permissions: 1_000,
   permission_chars: 256,
   depends_on: 1_000,

@@ -14,7 +14,7 @@ import { completeUnit } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
 import { acquireLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
 import { type Loaded, loadForRollback, loadRunDoc } from "./load.ts";
-import type { Compensator, Reader, UndoCheck } from "./ports.ts";
+import type { Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
 import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./report.ts";
 import { type UndoTools, undoStep } from "./undo-step.ts";
 
@@ -24,6 +24,7 @@ export interface RollbackOptions {
   compensator: Compensator;
   reader?: Reader | null | undefined;
   verify?: UndoCheck | null | undefined;
+  objection?: UndoObjection | null | undefined;
   /** Attempts in all for each compensation. */
   retries?: number | undefined;
   backoff_ms?: number | undefined;
@@ -100,6 +101,7 @@ function undoTools(options: RollbackOptions): UndoTools {
     compensator: options.compensator,
     reader: options.reader ?? null,
     verify: options.verify ?? null,
+    objection: options.objection ?? null,
     retries: checkRetries(options.retries ?? LIMITS.rollback_retries.default),
     backoff_ms: options.backoff_ms ?? LIMITS.gateway_backoff_ms,
   };

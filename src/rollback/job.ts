@@ -26,7 +26,7 @@ import {
 /** What every job of this server works with. */
 export type JobTools = Pick<
   RollbackOptions,
-  "compensator" | "reader" | "verify" | "backoff_ms" | "signal" | "stop" | "onProgress"
+  "compensator" | "reader" | "verify" | "objection" | "backoff_ms" | "signal" | "stop" | "onProgress"
 > & {
   /** The authority of whoever started a job, as it is now; without it nobody's is looked at. */
   today?: Today | undefined;

@@ -283,7 +283,7 @@ describe("export", () => {
     );
     tracer.record([record("blocked")]);
     waits[0]!.end();
-    await until(() => tracer.stats().failed === 1);
+    await until(() => tracer.stats().failed === 1, "the delivery to count as failed");
     expect(tracer.stats().ok).toBe(0);
     expect(lines[0]).toMatch(/redirect_method/);
   });

@@ -22,8 +22,9 @@ describe("npm run attack", () => {
     for (const row of rows) expect(row.problems, `${row.area}\n${err}`).toEqual([]);
     expect(rows.map(({ area }) => area)).toEqual([
       "table",
-      "authority",
       "heavy",
+      "authority",
+      "upstreams",
       "http",
       "paths",
       "mcp",
@@ -32,7 +33,7 @@ describe("npm run attack", () => {
     for (const row of rows) expect(row.inputs, row.area).toBeGreaterThan(50);
     // One whose inputs were all refused at the door would have tried only the door.
     for (const { area, accepted } of rows)
-      if (["authority", "http", "paths", "mcp", "json"].includes(area))
+      if (["authority", "upstreams", "http", "paths", "mcp", "json"].includes(area))
         expect(accepted, area).toBeGreaterThan(0);
     expect(code).toBe(0);
   });

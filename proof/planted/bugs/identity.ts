@@ -186,8 +186,8 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "a tool whose definition changed goes on",
     file: "src/gateway/pins.ts",
-    find: "return pin !== undefined && pin.hash !== route.hash;",
-    replace: 'return pin !== undefined && pin.hash === "";',
+    find: "if (pin === undefined || !isChanged(pin, route)) return null;",
+    replace: 'if (pin === undefined || pin.hash !== "") return null;',
     tests: ["test/gateway/pins.test.ts"],
   },
   {

@@ -156,7 +156,6 @@ export const completeUndo = operation({
   run: ({ app, principal }, { params, body }) =>
     completeCompensation(app.core, principal, params.id, params.n, {
       ...body,
-      error: body.error?.slice(0, LIMITS.error_chars),
       observed: body.observed as Json | undefined,
     }),
 });

@@ -32,7 +32,7 @@ export async function startHttpGateway(
   const gateway = new Gateway(service);
   try {
     await gateway.start(options.patience_ms);
-    undoThroughUpstreams(service, gateway);
+    undoByJobs(service, gateway);
     return await serve(service, gateway);
   } catch (error) {
     await gateway.close();
@@ -42,11 +42,14 @@ export async function startHttpGateway(
 }
 
 /** A rollback that is started over the API or the console goes through the upstreams too. */
-function undoThroughUpstreams(service: Service, gateway: Gateway): void {
+function undoByJobs(service: Service, gateway: Gateway): void {
   service.connectors = () => gateway.connectors();
   if (service.jobTools !== null) return;
-  const { compensator, reader } = gateway.services;
-  service.jobTools = { compensator, reader, stop: service.background.signal, today: service.today };
+  service.jobTools = {
+    ...gateway.services.undo,
+    stop: service.background.signal,
+    today: service.today,
+  };
   service.background.track(watchJobs(service.core, service.jobTools, service.background.signal));
 }
 

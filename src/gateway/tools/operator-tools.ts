@@ -98,15 +98,14 @@ const executeRollbackTool = ownTool({
     approve_compensations: z.boolean().optional(),
   }),
   async run({ services, principal, again }, { run_id, confirm, approve_compensations }) {
-    const { app, compensator, reader } = services;
+    const { app, undo } = services;
     await readRun(app, run_id);
     if (confirm !== true) {
       return { dry_run: true, plan: (await loadPlan(app.core.store, run_id)) as unknown as Json };
     }
     const report = await executeRollback(app.core, run_id, {
+      ...undo,
       actor: principal.name,
-      compensator,
-      reader,
       retries: LIMITS.gateway_attempts,
       backoff_ms: LIMITS.gateway_backoff_ms,
       approve_compensations,

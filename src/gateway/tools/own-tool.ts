@@ -11,15 +11,14 @@ import { perform, type RawInput } from "../../app/perform.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/json.ts";
 import type { Principal, Role } from "../../model/roles.ts";
-import type { Compensator, Reader } from "../../rollback/ports.ts";
 import { textResult } from "../result.ts";
+import type { UpstreamUndo } from "../rollback.ts";
 import type { BoundRun } from "../runs.ts";
 
 /** What the tools stand on. */
 export interface ToolServices {
   app: App;
-  compensator: Compensator;
-  reader: Reader;
+  undo: UpstreamUndo;
 }
 
 export interface OwnCall {
