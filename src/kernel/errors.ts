@@ -36,18 +36,6 @@ export class SvcError extends Error {
   }
 }
 
-/** Refused because nobody could find out in time whether it was recorded: the one refusal after which it may be there. */
-export class FateUnknown extends SvcError {
-  constructor(why: string, options?: { cause?: unknown }) {
-    super(
-      "unavailable",
-      `ledger unavailable: ${why}; it may be found there, so look at the run or the ledger before asking again (a repeat under the same Idempotency-Key is answered with what became of the first)`,
-      options,
-    );
-    this.name = "FateUnknown";
-  }
-}
-
 export const invalid = (message: string): SvcError => new SvcError("invalid", message);
 export const notFound = (message: string): SvcError => new SvcError("not_found", message);
 export const conflict = (message: string): SvcError => new SvcError("conflict", message);

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { FateUnknown } from "../kernel/errors.ts";
 import type { Pending } from "./batch.ts";
 import { GroupCommit, type Written } from "./group-commit.ts";
+import { MayBeFound } from "./may-be-found.ts";
 
 /** A store whose batches are written when `written` lets them, and become durable when the test says so. */
 function slowStore(deadline_ms?: number, written: Promise<void> = Promise.resolve()) {
@@ -27,7 +27,7 @@ function slowStore(deadline_ms?: number, written: Promise<void> = Promise.resolv
   return { batches, commits, submit, answered };
 }
 
-const told = (error: Error): string => (error instanceof FateUnknown ? "may be found" : error.message);
+const told = (error: Error): string => (error instanceof MayBeFound ? "may be found" : error.message);
 
 function withResolvers() {
   let resolve: (() => void) | undefined;

@@ -5,9 +5,10 @@
  * nothing new is let in, so that a hung disk never holds callers. Such a batch leaves nothing behind, or whoever wrote
  * in it is told that it may be found.
  */
-import { FateUnknown, SvcError } from "../kernel/errors.ts";
+import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Pending } from "./batch.ts";
+import { MayBeFound, mayBeFound } from "./may-be-found.ts";
 import type { Unit } from "./port.ts";
 
 const MAX_BATCH = 512;
@@ -19,7 +20,7 @@ export interface Written {
 }
 
 /**
- * Runs every unit of the batch and writes the result, or throws and leaves nothing (or throws `FateUnknown`). What is
+ * Runs every unit of the batch and writes the result, or throws and leaves nothing (or throws `MayBeFound`). What is
  * still to be synced is answered; what is durable already is not. At `until` (a time of performance.now) nobody waits
  * for it any more: `leave`, called right before the bytes go out that cannot be taken back, then throws, and whoever
  * is refused after it has passed is told that his record may be found.
@@ -110,7 +111,7 @@ export class GroupCommit {
       if (written !== undefined) await written.durable;
       for (const waiting of batch) settle(waiting);
     } catch (error) {
-      refuse(batch, new FateUnknown(notDurable(error), { cause: error }));
+      refuse(batch, mayBeFound(notDurable(error), error));
     } finally {
       end();
     }
@@ -125,7 +126,7 @@ export class GroupCommit {
       () => {
         is_late = true;
         this.overdue++;
-        refuse(batch, has_left ? new FateUnknown("the store did not confirm the record in time") : slow());
+        refuse(batch, has_left ? mayBeFound("the store did not confirm the record in time") : slow());
         refuse(this.queue.splice(0), slow());
       },
       Math.max(0, until - performance.now()),
@@ -148,7 +149,7 @@ function refuse(batch: readonly Waiting[], error: unknown): void {
   for (const waiting of batch) {
     const { outcome } = waiting;
     // Nothing of a unit that wrote nothing can be found.
-    const isHarmless = failure instanceof FateUnknown && !(outcome?.ok && outcome.wrote);
+    const isHarmless = failure instanceof MayBeFound && !(outcome?.ok && outcome.wrote);
     waiting.reject(isHarmless ? unfounded(failure.cause) : failure);
   }
 }

@@ -5,7 +5,8 @@ import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faul
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
-import { FateUnknown, SvcError } from "../../kernel/errors.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import { MayBeFound } from "../may-be-found.ts";
 import type { Store } from "../port.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
@@ -20,7 +21,7 @@ function open(folder: string, disk = faultyDisk()): Promise<Store> {
 const told = (doing: Promise<unknown>): Promise<string> =>
   doing.then(
     () => "acked",
-    (error: SvcError) => (error instanceof FateUnknown ? "unknown" : error.code),
+    (error: SvcError) => (error instanceof MayBeFound ? "unknown" : error.code),
   );
 
 interface Outcome {
@@ -39,7 +40,7 @@ async function workload(store: Store): Promise<Outcome> {
     } catch (error) {
       expect(error).toBeInstanceOf(SvcError);
       expect((error as SvcError).code).toBe("unavailable");
-      (error instanceof FateUnknown ? outcome.unknown : outcome.refused).push(name);
+      (error instanceof MayBeFound ? outcome.unknown : outcome.refused).push(name);
     }
   };
   await attempt("a", 1);

@@ -3,7 +3,7 @@
  * are written first and the ledger's lines second: the lines commit. Both files are append-only to
  * everybody, so even a broken lock could only add lines that do not chain, never overwrite any.
  */
-import { FateUnknown, SvcError } from "../../kernel/errors.ts";
+import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
 import { encodeBatch, encodeItem, type JournalItem, type Synced } from "../logged/block.ts";
@@ -19,6 +19,7 @@ import {
 } from "../logged/disk.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
+import { mayBeFound } from "../may-be-found.ts";
 import { type Cursor, followJournal } from "./follow.ts";
 import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
@@ -156,7 +157,7 @@ export class FilesLog implements Log {
     } catch (error) {
       const isGone = await this.cutBack(before);
       if (isGone || !has_left) throw error;
-      throw new FateUnknown("a write that failed could not be taken back", { cause: error });
+      throw mayBeFound("a write that failed could not be taken back", error);
     }
     const after: Cursor = {
       ledger_fd: before.ledger_fd,

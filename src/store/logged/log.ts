@@ -50,7 +50,7 @@ export interface Log extends LineReader {
 
   /**
    * Under the lock: adds the units and lets others see them; what others may have seen is never taken back. `leave` is
-   * called right before that, and may throw. If it rejects, nothing of them is left, unless with `FateUnknown`.
+   * called right before that, and may throw. If it rejects, nothing of them is left, unless with `MayBeFound`.
    */
   write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled>;
 

@@ -2,7 +2,8 @@
  * Turns what the driver throws into a SvcError. The driver's own errors are never passed on, not even
  * as a cause: they can carry the row that failed, or the URL with its password.
  */
-import { type ErrorCode, FateUnknown, SvcError } from "../../kernel/errors.ts";
+import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
+import { mayBeFound } from "../may-be-found.ts";
 
 /** SQLSTATEs that mean something to whoever runs the service; the rest is told by number. */
 const KNOWN: Record<string, readonly [ErrorCode, string]> = {
@@ -69,5 +70,5 @@ export function notInTime(): SvcError {
 }
 
 export function outcomeUnknown(): SvcError {
-  return new FateUnknown("PostgreSQL went away while the record was being committed");
+  return mayBeFound("PostgreSQL did not confirm the record in time");
 }

@@ -69,7 +69,7 @@ class PostgresStore implements Store {
   private readonly writer: Writer;
   private readonly reader: Reader;
   private readonly listener: Listener;
-  private readonly commits = new GroupCommit((batch) => this.commit(batch));
+  private readonly commits = new GroupCommit((batch, _until, leave) => this.commit(batch, leave));
   private closing: Promise<void> | undefined;
 
   constructor(url: string, warn: Warn) {
@@ -151,8 +151,8 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[]): Promise<undefined> {
-    await this.writer.commit(batch);
+  private async commit(batch: readonly Pending[], leave: () => void): Promise<undefined> {
+    await this.writer.commit(batch, leave);
     this.signal.notify();
   }
 

@@ -51,15 +51,15 @@ export class Writer {
     }
   }
 
-  async commit(units: readonly Pending[]): Promise<void> {
+  async commit(units: readonly Pending[], leave: () => void): Promise<void> {
     if (this.stalled) throw notInTime();
     const limit = timeLimit(BATCH_MS);
     try {
-      await this.attempt(units, limit.signal);
+      await this.attempt(units, limit.signal, leave);
     } catch (error) {
       this.drop();
       if (limit.signal.aborted || sqlState(error) === LOCK_TIMEOUT) this.stall();
-      else if (isValueError(error) && units.length > 1) return await this.oneByOne(units);
+      else if (isValueError(error) && units.length > 1) return await this.oneByOne(units, leave);
       throw failure(error);
     } finally {
       limit.clear();
@@ -74,7 +74,7 @@ export class Writer {
     await session?.end();
   }
 
-  private async attempt(units: readonly Pending[], signal: AbortSignal): Promise<void> {
+  private async attempt(units: readonly Pending[], signal: AbortSignal, leave: () => void): Promise<void> {
     const started = performance.now();
     const facts = new Facts();
     const { session, locked } = await this.begin(units, facts, signal);
@@ -88,6 +88,7 @@ export class Writer {
           return;
         }
         const statements = statementsOf(batch, locked);
+        leave();
         sent = { last: batch.records.at(-1), xid: locked.xid };
         refused = await writeAndCommit(session, statements);
       });
@@ -156,10 +157,10 @@ export class Writer {
   }
 
   /** One unit's value must not cost its neighbours their answer. */
-  private async oneByOne(units: readonly Pending[]): Promise<void> {
+  private async oneByOne(units: readonly Pending[], leave: () => void): Promise<void> {
     for (const pending of units) {
       try {
-        await this.commit([pending]);
+        await this.commit([pending], leave);
       } catch (error) {
         pending.outcome = { ok: false, error };
       }

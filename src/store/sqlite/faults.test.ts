@@ -7,7 +7,8 @@ import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faul
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
-import { FateUnknown, SvcError } from "../../kernel/errors.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import { MayBeFound } from "../may-be-found.ts";
 import type { Store } from "../port.ts";
 import { sqliteJobs } from "./jobs.ts";
 import { openSqliteStore } from "./store.ts";
@@ -33,7 +34,7 @@ async function workload(store: Store): Promise<{ acked: string[]; refused: strin
     } catch (error) {
       expect(error).toBeInstanceOf(SvcError);
       expect((error as SvcError).code).toBe("unavailable");
-      (error instanceof FateUnknown ? unknown : refused).push(name);
+      (error instanceof MayBeFound ? unknown : refused).push(name);
     }
   };
   await attempt("a", 1);

@@ -3,7 +3,7 @@
  * synchronous NORMAL, which lets the lock go; the write-ahead log is then synced, and only then is
  * anybody told. Why that is durable, checkpoints included, is in docs/design/stores.md.
  */
-import { FateUnknown, SvcError } from "../../kernel/errors.ts";
+import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
@@ -14,6 +14,7 @@ import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Helper } from "../logged/side-thread.ts";
+import { mayBeFound } from "../may-be-found.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { verifyTail } from "./verify-tail.ts";
 
@@ -159,7 +160,7 @@ export class SqliteLog implements Log {
       this.takeBack(open, error);
       if (isDiskFull(error)) throw error;
       // Its pages may be in the log although it failed; what opens the log next decides.
-      if (has_left) throw new FateUnknown("a COMMIT has failed", { cause: error });
+      if (has_left) throw mayBeFound("a COMMIT has failed", error);
       throw sqliteFailure(error, this.parts.path);
     }
     this.lookBehind(open);
