@@ -103,14 +103,12 @@ const statusOf = async (url: string, id: string): Promise<string> =>
 /** Every kind of read, and what it shows of an intent and an approval once they are durable. */
 const shown = (id: string): Record<string, string> => ({
   "runs/r": READ.reason,
-  "runs?limit=5": '"run_id":"r"',
   status: '"records":3',
   "search/records": READ.reason,
   "search/runs?tool=crm.get": '"run_id":"r"',
   "runs/r/export": READ.reason,
   "runs/r/plan": "crm.get",
   "runs/r/report": READ.reason,
-  "ledger/verify": '"records":3',
   [`approvals/${id}?wait=20`]: '"status":"approved"',
   "approvals?status=approved": id,
 });
@@ -144,11 +142,9 @@ describe.each(STORES)("a server on %s", (store) => {
     const repeats = [server, server, other].map(({ url }, i) => ask(`repeat ${i}`, intent(url, { id: 1 })));
     const conflict = ask("conflict", intent(server.url, { id: 2 }));
     const reads = [server, other].flatMap(({ url }) =>
-      Object.entries(shown(id)).map(async ([path, what]) => {
-        const reply = await ask(path, call(url, "GET", path, undefined, { as: "admin" }));
-        expect(reply.status, `${path}: ${reply.text}`).toBe(200);
-        expect(reply.text).toContain(what);
-      }),
+      Object.entries(shown(id)).map(([path, what]) =>
+        ask(path, call(url, "GET", path, undefined, { as: "admin" })).then((reply) => ({ what, reply })),
+      ),
     );
     await aWhile();
     expect(answered).toEqual([]);
@@ -159,7 +155,10 @@ describe.each(STORES)("a server on %s", (store) => {
     for (const repeat of await Promise.all(repeats)) expect(repeat).toEqual(told);
     expect((await conflict).status).toBe(409);
     expect((await approving).body.status).toBe("approved");
-    await Promise.all(reads);
+    for (const { what, reply } of await Promise.all(reads)) {
+      expect(reply.status, reply.text).toBe(200);
+      expect(reply.text).toContain(what);
+    }
     countTrials(store, "slow sync: repeated keys, conflicts and reads", answered.length);
   });
 
