@@ -173,6 +173,17 @@ describe("a sync that fails", () => {
     await again.close();
   });
 
+  it("is no reason to refuse for who had seen the batch and slept until its journal was gone", async () => {
+    const { disk, failAfter } = failing();
+    const { store, other, seen, hold } = await two(disk);
+    failAfter(() => seen("b"));
+    expect(await told(work(store, "b"))).toBe("acked");
+    await store.scrub();
+    await work(store, "c");
+    await work(other, "d");
+    await hold("a", "b", "c", "d");
+  });
+
   it("is made good for with what others and this process have built on it meanwhile", async () => {
     const { disk, failAfter } = failing();
     const { store, other, seen, hold } = await two(disk);

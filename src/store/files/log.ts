@@ -25,6 +25,7 @@ import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
 import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
+import { standingOf } from "./standing.ts";
 
 export interface FilesLogParts {
   disk: Disk;
@@ -55,6 +56,10 @@ export class FilesLog implements Log {
 
   get journal_bytes(): number {
     return this.cursor?.journal_size ?? 0;
+  }
+
+  get grown_to(): number {
+    return this.cursor?.ledger_size ?? 0;
   }
 
   get position(): string {
@@ -118,12 +123,14 @@ export class FilesLog implements Log {
       journal_size: bytes,
       crc,
     };
-    return { base: EMPTY_BASE, journals: [{ generation: 1, units: [] }], problem: undefined };
+    const journals = [{ generation: 1, units: [] }];
+    return { base: EMPTY_BASE, journals, problem: undefined, known: "everything" };
   }
 
   async load(base: Base): Promise<Loaded> {
     const { disk, folder, warn } = this.parts;
-    const { cursor, loaded } = await loadFiles({ disk, folder, warn, base });
+    const stood = this.cursor && standingOf(disk, this.cursor);
+    const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });
     await this.handles.retire(this.cursor?.ledger_fd);
     await this.handles.retire(this.cursor?.journal_fd);
     this.cursor = cursor;

@@ -11,7 +11,7 @@ import type { Written } from "../group-commit.ts";
 import { type Base, Checkpoint } from "./checkpoint.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { isDiskFull, sqliteFailure, whenFree } from "./connection.ts";
-import type { Journaled, Loaded, Log } from "./log.ts";
+import type { Journaled, Knowledge, Loaded, Log } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 import type { Reserve } from "./reserve.ts";
 import { Turns } from "./turns.ts";
@@ -44,10 +44,9 @@ export class Committer {
   private current: Checkpoint | undefined;
   private broken = false;
   private holding = false;
-  /** The furthest that this process has told anybody of. */
-  private told = 0;
-  /** Why nothing may be added until a person has looked. */
+  /** Why nothing may be added until a person has looked; it stays until the store is opened anew. */
   problem: SvcError | undefined;
+  private known: Knowledge = "everything";
 
   constructor(parts: CommitterParts) {
     this.parts = parts;
@@ -61,6 +60,12 @@ export class Committer {
   /** Whether what this process knows is all there is to know: then others' news must not be looked for. */
   get isStill(): boolean {
     return this.holding || this.broken || this.problem !== undefined;
+  }
+
+  /** What cannot be known is refused, never told to be missing or fewer. */
+  assertKnown(what: "documents" | "ledger"): void {
+    if (this.known === "everything" || this.known === what) return;
+    throw this.problem;
   }
 
   async open(): Promise<void> {
@@ -92,9 +97,9 @@ export class Committer {
       // Closing a journal waits for the sync under way; better here than with the lock in hand.
       if (checkpointer.isDue) await this.syncs.idle();
       await this.locked(until, async () => {
-        await this.catchUp();
+        await this.catchUpToAdd();
         // Closing a journal may have let others in between.
-        if (await checkpointer.rotateIfDue()) await this.catchUp();
+        if (await checkpointer.rotateIfDue()) await this.catchUpToAdd();
         this.assertSound();
         await this.write(batch, leave);
       });
@@ -109,7 +114,7 @@ export class Committer {
     await this.turns.take(async () => {
       await this.usable(until);
       await this.locked(until, async () => {
-        await this.catchUp();
+        await this.catchUpToAdd();
         await work();
       });
     });
@@ -149,7 +154,11 @@ export class Committer {
 
   /** Mends what has to be. */
   private async usable(until: number): Promise<void> {
-    if (this.broken || this.parts.log.isDamaged) await this.recover(until);
+    if (this.problem === undefined && (this.broken || this.parts.log.isDamaged)) await this.recover(until);
+    this.assertAddable();
+  }
+
+  private assertAddable(): void {
     if (this.problem !== undefined) throw this.problem;
   }
 
@@ -178,8 +187,15 @@ export class Committer {
     for (const { generation, units } of news) mirror.apply(generation, units);
   }
 
+  /** Nothing is added to what turns out, only now, to be damaged or set back. */
+  private async catchUpToAdd(): Promise<void> {
+    await this.catchUp();
+    this.assertAddable();
+  }
+
   private async read(): Promise<void> {
-    for (;;) {
+    // What was found wrong stays wrong: a second look would no longer know what this process knew.
+    while (this.problem === undefined) {
       const base = this.base();
       const loaded = await this.parts.log.load(base);
       // The checkpoint moves without the lock, and a journal goes once it was taken in: look again.
@@ -201,12 +217,7 @@ export class Committer {
     mirror.reset(this.checkpoint, loaded.base);
     for (const { generation, units } of loaded.journals) mirror.apply(generation, units);
     this.problem = loaded.problem;
-    if (mirror.head.records < this.told) {
-      this.problem ??= new SvcError(
-        "corrupt",
-        "the ledger has lost records that this process had reported as recorded",
-      );
-    }
+    this.known = loaded.known;
     if (this.problem !== undefined) warn("the ledger refuses new records", { error: this.problem.message });
   }
 
@@ -223,7 +234,7 @@ export class Committer {
       if (urgent.length === 0) throw full;
       await reserve.release();
       // The lock may have been out of our hands for a moment.
-      await this.catchUp();
+      await this.catchUpToAdd();
       await this.runAndWrite(urgent, leave);
       for (const pending of batch) {
         if (!urgent.includes(pending)) pending.outcome = { ok: false, error: full };
@@ -268,7 +279,7 @@ export class Committer {
   private async sync(wanted: number): Promise<void> {
     if (this.durable >= wanted) return;
     this.assertSound();
-    const { head, version } = this.parts.mirror;
+    const { version } = this.parts.mirror;
     try {
       await this.parts.log.sync();
     } catch (error) {
@@ -277,7 +288,6 @@ export class Committer {
       throw error;
     }
     this.durable = version;
-    this.told = Math.max(this.told, head.records);
   }
 
   /** However many wait for it, it is tried once at a time. */

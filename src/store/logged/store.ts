@@ -7,6 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
+import { Doubt, TRIAL_KEY } from "../doubt.ts";
 import { GroupCommit, type Written } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
@@ -64,6 +65,7 @@ export class LoggedStore implements Store {
   private announced = 0;
   private poll: NodeJS.Timeout | undefined;
   private probing: Promise<void> | undefined;
+  private readonly doubt = new Doubt();
   private closed = false;
   private closing: Promise<void> | undefined;
 
@@ -110,23 +112,25 @@ export class LoggedStore implements Store {
   }
 
   get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
-    return this.look(() => this.mirror.get(table, key));
+    return this.look("documents", () => this.mirror.get(table, key));
   }
 
   list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
-    return this.look(() => listDocuments(table, query, this.mirror.overlays, this.committer.checkpoint));
+    const { overlays } = this.mirror;
+    return this.look("documents", () => listDocuments(table, query, overlays, this.committer.checkpoint));
   }
 
   count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
-    return this.look(() => countDocuments(table, query, this.mirror.overlays, this.committer.checkpoint));
+    const { overlays } = this.mirror;
+    return this.look("documents", () => countDocuments(table, query, overlays, this.committer.checkpoint));
   }
 
   records(query: RecordQuery): Promise<string[]> {
-    return this.look(() => this.search.records(query));
+    return this.look("ledger", () => this.search.records(query));
   }
 
   head(): Promise<LedgerState> {
-    return this.look(() => ({ ...this.mirror.head, events: { ...this.mirror.events } }));
+    return this.look("ledger", () => ({ ...this.mirror.head, events: { ...this.mirror.events } }));
   }
 
   changed(signal: AbortSignal): Promise<void> {
@@ -141,7 +145,7 @@ export class LoggedStore implements Store {
     if (this.committer.problem !== undefined) throw this.committer.problem;
     // The way of a batch up to the point of writing: lock, files in place, nothing to recover.
     await this.commits.submit({ run: () => undefined });
-    this.probing ??= this.probe().finally(() => {
+    this.probing ??= this.tryDisk().finally(() => {
       this.probing = undefined;
     });
     await inTime(this.probing);
@@ -192,18 +196,28 @@ export class LoggedStore implements Store {
     until: number,
     leave: () => void,
   ): Promise<Written | undefined> {
-    const written = await this.committer.commit(batch, until, leave, this.checkpointer);
+    const written = await this.doubting(this.committer.commit(batch, until, leave, this.checkpointer));
     this.checkpointer.poke();
-    return written && { durable: written.durable.then(() => this.announce()) };
+    return written && { durable: this.doubting(written.durable).then(() => this.announce()) };
+  }
+
+  private async doubting<T>(attempt: Promise<T>): Promise<T> {
+    try {
+      return await attempt;
+    } catch (error) {
+      this.doubt.raise();
+      throw error;
+    }
   }
 
   /**
    * What `find` sees when it is called, told once that is durable: this process or another may have written it a
    * moment ago, and a power cut must not take back what somebody was shown.
    */
-  private async look<T>(find: () => T | Promise<T>): Promise<T> {
+  private async look<T>(what: "documents" | "ledger", find: () => T | Promise<T>): Promise<T> {
     const wait = this.refresh();
     if (wait !== undefined) await wait;
+    this.committer.assertKnown(what);
     const found = find();
     const durable = this.committer.whenDurable();
     if (durable === undefined) return found;
@@ -245,13 +259,22 @@ export class LoggedStore implements Store {
   }
 
   /** Whether the disk would take a record now: a read-only, full, failing or hung one says so here. */
-  private async probe(): Promise<void> {
+  private async tryDisk(): Promise<void> {
+    await this.probe(0);
+    await this.doubt.settle(async () => {
+      await this.probe(this.log.grown_to);
+      await this.transact({ run: (tx) => tx.delete("meta", TRIAL_KEY) });
+    });
+  }
+
+  /** A file that has something at that place and nothing before it. */
+  private async probe(position: number): Promise<void> {
     const { disk, folder } = this.parts;
     const path = join(folder, `probe-${process.pid}`);
     try {
       const fd = await disk.open(path, "w");
       try {
-        await writeAll(disk, fd, Buffer.alloc(4_096, 0x2e), 0);
+        await writeAll(disk, fd, Buffer.alloc(4_096, 0x2e), position);
         await disk.datasync(fd);
       } finally {
         await disk.close(fd);

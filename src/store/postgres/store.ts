@@ -5,6 +5,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { Pending } from "../batch.ts";
 import { changeSignal } from "../change-signal.ts";
+import { Doubt } from "../doubt.ts";
 import { GroupCommit } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
@@ -14,6 +15,7 @@ import { Reader } from "./reader.ts";
 import { prepareDatabase } from "./schema.ts";
 import { Session } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
+import { tryRecord } from "./try-record.ts";
 import { Writer } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
@@ -70,6 +72,7 @@ class PostgresStore implements Store {
   private readonly reader: Reader;
   private readonly listener: Listener;
   private readonly commits = new GroupCommit((batch, _until, leave) => this.commit(batch, leave));
+  private readonly doubt = new Doubt();
   private closing: Promise<void> | undefined;
 
   constructor(url: string, warn: Warn) {
@@ -128,6 +131,7 @@ class PostgresStore implements Store {
   /** A batch without effect: it takes the head lock, which only a database that can be written to grants. */
   async ready(): Promise<void> {
     await this.transact({ run: () => undefined });
+    await this.doubt.settle(() => tryRecord(this.url));
   }
 
   async scrub(): Promise<void> {
@@ -152,7 +156,12 @@ class PostgresStore implements Store {
   }
 
   private async commit(batch: readonly Pending[], leave: () => void): Promise<undefined> {
-    await this.writer.commit(batch, leave);
+    try {
+      await this.writer.commit(batch, leave);
+    } catch (error) {
+      this.doubt.raise();
+      throw error;
+    }
     this.signal.notify();
   }
 

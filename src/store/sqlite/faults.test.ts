@@ -1,10 +1,10 @@
 /** The sqlite store when its database is locked, gone, newer, damaged, or its disk fails. */
-import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
 import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faulty-disk.ts";
-import { expectConsistent, work } from "../../../test/support/store-work.ts";
+import { allRecords, expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
 import { SvcError } from "../../kernel/errors.ts";
@@ -139,17 +139,71 @@ describe("a database that cannot be used", () => {
     await expect(open(folder)).rejects.toMatchObject({ code: "corrupt" });
   });
 
-  it("because its checkpoint is gone: the ledger is shown, and refused new records", async () => {
+  const withoutCheckpoint = (folder: string): void => {
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith("svc.checkpoint")) rmSync(join(folder, name));
+    }
+  };
+
+  it("because its checkpoint is gone, which is made anew as long as svc.db has all there is", async () => {
+    const folder = join(tempDir(), "data");
+    const store = await open(folder);
+    await work(store, "documents only", 0);
+    await store.close();
+    withoutCheckpoint(folder);
+    const early = await open(folder);
+    expect(await early.get("meta", "total")).toBe(0);
+    await work(early, "a", 3);
+    const units = [...(await early.list("idempotency", { limit: 9 }))];
+    await early.close();
+    withoutCheckpoint(folder);
+    const told: string[] = [];
+    const again = await openSqliteStore(folder, (message) => told.push(message));
+    expect(told).toEqual(["svc.checkpoint was missing and is made anew from svc.db"]);
+    expect(await again.list("idempotency", { limit: 9 })).toEqual(units);
+    await again.ready();
+    expect(await work(again, "b")).toEqual([3]);
+    await again.scrub();
+    await again.close();
+    const last = await open(folder);
+    expect((await last.head()).records).toBe(4);
+    expect(await last.count("idempotency")).toBe(3);
+    await last.close();
+  });
+
+  it("because its checkpoint is gone with older documents: only the ledger is known", async () => {
     const folder = join(tempDir(), "data");
     const store = await open(folder);
     await work(store, "a", 3);
+    await store.scrub();
+    await work(store, "b");
     await store.close();
-    for (const name of readdirSync(folder)) {
-      if (name.startsWith("svc.checkpoint")) renameSync(join(folder, name), join(tempDir(), name));
-    }
+    withoutCheckpoint(folder);
     const orphan = await open(folder);
-    await expect(work(orphan, "b")).rejects.toThrow(/svc.checkpoint.* is missing/);
+    await expect(work(orphan, "c")).rejects.toThrow(/svc.checkpoint.* is missing/);
+    expect(await allRecords(orphan)).toHaveLength(4);
     expect(await orphan.records({ run_id: "a", limit: 9 })).toHaveLength(3);
+    await expect(orphan.get("meta", "total")).rejects.toMatchObject({ code: "corrupt" });
+    await expect(orphan.count("idempotency")).rejects.toMatchObject({ code: "corrupt" });
     await orphan.close();
+  });
+
+  it("because its journal was changed: only the ledger is known", async () => {
+    const folder = join(tempDir(), "data");
+    const store = await open(folder);
+    for (const name of ["a", "b", "c"]) await work(store, name);
+    await store.close();
+    const db = new DatabaseSync(join(folder, "svc.db"));
+    db.exec("UPDATE journal SET block = replace(block, 'last/b', 'last/x') WHERE n = 2");
+    db.close();
+    const changed = await open(folder);
+    await expect(work(changed, "d")).rejects.toMatchObject({ code: "corrupt" });
+    await expect(changed.ready()).rejects.toMatchObject({ code: "corrupt" });
+    expect(await changed.head()).toMatchObject({ records: 3, events: { intended: 3 } });
+    expect(await allRecords(changed)).toHaveLength(3);
+    for (const key of ["last/a", "last/c", "never"])
+      await expect(changed.get("meta", key)).rejects.toMatchObject({ code: "corrupt" });
+    await expect(changed.list("meta", { limit: 9 })).rejects.toMatchObject({ code: "corrupt" });
+    await changed.close();
   });
 });
