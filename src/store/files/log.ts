@@ -129,7 +129,7 @@ export class FilesLog implements Log {
 
   async load(base: Base): Promise<Loaded> {
     const { disk, folder, warn } = this.parts;
-    const stood = this.cursor && standingOf(disk, this.cursor);
+    const stood = this.cursor && standingOf(this.cursor);
     const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });
     await this.handles.retire(this.cursor?.ledger_fd);
     await this.handles.retire(this.cursor?.journal_fd);
