@@ -1,8 +1,10 @@
 /** Between being written and being durable: a power cut could still take it, so nobody is shown it. */
 import { describe, expect, it } from "vitest";
 import { conflict } from "../../src/kernel/errors.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import { MayBeFound } from "../../src/store/may-be-found.ts";
 import type { Store } from "../../src/store/port.ts";
-import { approvalDoc, draft, put } from "./samples.ts";
+import { append, approvalDoc, draft, put } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
 /** Every way to find out about the unit below; true where it is seen. */
@@ -24,6 +26,9 @@ const LOOKS: Record<string, (store: Store) => Promise<boolean>> = {
       })
       .catch((error) => error.code === "conflict"),
 };
+
+/** As a process that is stopped: no timer of its own runs meanwhile. */
+const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 const aWhile = () => new Promise((resolve) => setTimeout(resolve, 200));
 
@@ -62,6 +67,25 @@ export function unsyncedTests(bench: Bench): void {
       await Promise.all([using, ...looks]);
       for (const handle of held.stores)
         for (const [name, look] of Object.entries(LOOKS)) expect(await look(handle), name).toBe(true);
+    });
+
+    it("is not let out any more when nobody waits for it: refused plainly, nothing is left", async () => {
+      const store = await bench.open();
+      let left_ms = LIMITS.store_deadline_ms + 200;
+      const late = store.transact({
+        run: (tx) => {
+          tx.put("meta", "late", 1);
+          tx.append(draft({ run_id: "late" }));
+          standStill(left_ms);
+          left_ms = 0;
+        },
+      });
+      const error = await late.catch((reason) => reason);
+      expect(error).toMatchObject({ code: "unavailable" });
+      expect(error).not.toBeInstanceOf(MayBeFound);
+      while (!(await append(store, { run_id: "next" }).catch(() => undefined))) await aWhile();
+      expect((await store.records({ limit: 9 })).map((line) => JSON.parse(line).run_id)).toEqual(["next"]);
+      expect(await store.get("meta", "late")).toBeUndefined();
     });
   });
 }
