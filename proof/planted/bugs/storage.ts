@@ -57,7 +57,7 @@ export const STORAGE: readonly Bug[] = [
     only: "not durable yet",
   },
   {
-    name: "what another process has written is taken for durable",
+    name: "a batch of one unit is taken for durable",
     file: "src/store/logged/mirror.ts",
     find: "if (units.length > 0) this.version++;",
     replace: "if (units.length > 1) this.version++;",
