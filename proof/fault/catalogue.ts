@@ -13,6 +13,7 @@ import { TRIALS_FILE, type Trials } from "../../test/support/trials.ts";
 import { newRow, type Row } from "./row.ts";
 
 const ON_ALL = ["test/faults/server.test.ts", "test/faults/unrecordable.test.ts"];
+const SYNCS = "test/faults/syncs.test.ts";
 /** What is on disk is not what it was. */
 const ALTERED = [
   "src/store/logged/set-back.test.ts",
@@ -23,6 +24,7 @@ const TESTS: Record<StoreKind, readonly string[]> = {
   files: [
     ...ON_ALL,
     ...ALTERED,
+    SYNCS,
     "src/store/files/faults.test.ts",
     "src/store/files/power.test.ts",
     "src/store/files/tail.test.ts",
@@ -34,6 +36,7 @@ const TESTS: Record<StoreKind, readonly string[]> = {
   sqlite: [
     ...ON_ALL,
     ...ALTERED,
+    SYNCS,
     "src/store/sqlite/faults.test.ts",
     "src/store/logged/real-disk.test.ts",
     "test/contract/sqlite.test.ts",

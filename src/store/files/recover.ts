@@ -9,7 +9,7 @@ import type { Head, LedgerRecord } from "../../ledger/record.ts";
 import type { LineInfo, Placed, UnitBlock } from "../logged/block.ts";
 import type { Base } from "../logged/checkpoint.ts";
 import type { Knowledge } from "../logged/log.ts";
-import { type ParsedJournal, resolveVoids } from "../logged/parse.ts";
+import { type ParsedJournal, unitsOf } from "../logged/parse.ts";
 import type { LedgerScan, ScannedLine } from "./ledger-scan.ts";
 
 export interface ReadJournal {
@@ -121,7 +121,7 @@ function repaired(base: Base, journals: readonly ReadJournal[], scan: LedgerScan
 
 /** All that a journal says, as far as it can be read. */
 function keepAll({ generation, parsed }: ReadJournal): KeptJournal<Placed<UnitBlock>> {
-  return { generation, units: resolveVoids(parsed.items), end: parsed.end, crc: parsed.crc };
+  return { generation, units: unitsOf(parsed.items), end: parsed.end, crc: parsed.crc };
 }
 
 function rottenLedger({ bad_seq }: LedgerScan): SvcError | undefined {
@@ -149,7 +149,7 @@ export function damagedJournal(journals: readonly ReadJournal[]): SvcError | und
 
 function disagreement(base: Base, scan: LedgerScan, journals: readonly ReadJournal[]): SvcError | undefined {
   for (const { parsed } of journals) {
-    for (const unit of resolveVoids(parsed.items)) {
+    for (const unit of unitsOf(parsed.items)) {
       const bad = differingRecord(base, scan, unit);
       if (bad === undefined) continue;
       return new SvcError("corrupt", `the journal and ledger.jsonl disagree at record ${bad}`);

@@ -43,6 +43,8 @@ export interface Log extends LineReader {
   readonly what: string;
   /** Bytes of the journal that is being written: what a crash would have to replay. */
   readonly journal_bytes: number;
+  /** Where it stands, in words that only a log with the same history would find. */
+  readonly position: string;
   /** The length of a file that must grow with every record: where that has a limit, recording has it, too. */
   readonly grown_to: number;
 
@@ -66,8 +68,11 @@ export interface Log extends LineReader {
    */
   load(base: Base): Promise<Loaded>;
 
-  /** Under the lock: adds the units and lets others see them. If it rejects, nothing of them is left. */
-  write(units: readonly CommittedUnit[], until: number): Promise<Journaled>;
+  /**
+   * Under the lock: adds the units and lets others see them; what others may have seen is never taken back. `leave` is
+   * called right before that, and may throw. If it rejects, nothing of them is left, unless with `MayBeFound`.
+   */
+  write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled>;
 
   /** Makes everything that was seen or written so far durable. */
   sync(): Promise<void>;
@@ -78,7 +83,7 @@ export interface Log extends LineReader {
   /** Whether a failure has left something that only `recover` can put right. */
   readonly isDamaged: boolean;
 
-  /** Under the lock: opens everything anew and, where it can, takes back a batch that failed to sync. */
+  /** Under the lock: lets go of what a failure may have left in an unknown state, and opens it anew. */
   recover(): Promise<void>;
 
   /** Under the lock, after `load`: makes durable anew what a failed sync may have lost. */

@@ -70,7 +70,7 @@ class PostgresStore implements Store {
   private readonly writer: Writer;
   private readonly reader: Reader;
   private readonly listener: Listener;
-  private readonly commits = new GroupCommit((batch, until) => this.commit(batch, until));
+  private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, until, leave));
   private isSound = true;
   private readonly doubt = new Doubt();
   private closing: Promise<void> | undefined;
@@ -155,9 +155,9 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[], until: number): Promise<undefined> {
+  private async commit(batch: readonly Pending[], until: number, leave: () => void): Promise<undefined> {
     try {
-      await this.writer.commit(batch, until);
+      await this.writer.commit(batch, until, leave);
     } catch (error) {
       this.doubt.raise();
       this.warnedOf(error);

@@ -58,19 +58,19 @@ export class Writer {
     }
   }
 
-  /** `until` is when the callers are gone, on the clock of performance.now. */
-  async commit(units: readonly Pending[], until: number): Promise<void> {
+  /** `until` is when the callers are gone, on the clock of performance.now; `leave` is told when bytes go out that may stay. */
+  async commit(units: readonly Pending[], until: number, leave: () => void): Promise<void> {
     if (this.stalled) throw notInTime();
     const answer_by = until - ANSWER_MS;
     const time_left_ms = answer_by - LOOK_UP_MS - performance.now();
     if (time_left_ms <= 0) throw notInTime();
     const limit = timeLimit(time_left_ms);
     try {
-      await this.attempt(units, limit.signal, answer_by);
+      await this.attempt(units, limit.signal, answer_by, leave);
     } catch (error) {
       this.drop();
       if (limit.signal.aborted || sqlState(error) === LOCK_TIMEOUT) this.stall();
-      else if (isValueError(error) && units.length > 1) return await this.oneByOne(units, until);
+      else if (isValueError(error) && units.length > 1) return await this.oneByOne(units, until, leave);
       throw failure(error);
     } finally {
       limit.clear();
@@ -89,7 +89,12 @@ export class Writer {
     await session?.end();
   }
 
-  private async attempt(units: readonly Pending[], signal: AbortSignal, answer_by: number): Promise<void> {
+  private async attempt(
+    units: readonly Pending[],
+    signal: AbortSignal,
+    answer_by: number,
+    leave: () => void,
+  ): Promise<void> {
     const facts = new Facts();
     const { session, locked } = await this.begin(units, facts, signal);
     let sent: Sent | undefined;
@@ -101,6 +106,7 @@ export class Writer {
         if (batch.isEmpty) return await commitNothing(session);
         const statements = statementsOf(batch, locked);
         head = batch.head;
+        leave();
         sent = { last: batch.records.at(-1), xid: locked.xid };
         refused = await writeAndCommit(session, statements);
       });
@@ -169,10 +175,10 @@ export class Writer {
   }
 
   /** One unit's value must not cost its neighbours their answer. */
-  private async oneByOne(units: readonly Pending[], until: number): Promise<void> {
+  private async oneByOne(units: readonly Pending[], until: number, leave: () => void): Promise<void> {
     for (const pending of units) {
       try {
-        await this.commit([pending], until);
+        await this.commit([pending], until, leave);
       } catch (error) {
         pending.outcome = { ok: false, error };
       }

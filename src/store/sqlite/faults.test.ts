@@ -8,6 +8,7 @@ import { allRecords, expectConsistent, work } from "../../../test/support/store-
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { MayBeFound } from "../may-be-found.ts";
 import type { Store } from "../port.ts";
 import { sqliteJobs } from "./jobs.ts";
 import { openSqliteStore } from "./store.ts";
@@ -22,9 +23,10 @@ function open(folder: string, disk = faultyDisk()): Promise<Store> {
   });
 }
 
-async function workload(store: Store): Promise<{ acked: string[]; refused: string[] }> {
+async function workload(store: Store): Promise<{ acked: string[]; refused: string[]; unknown: string[] }> {
   const acked: string[] = [];
   const refused: string[] = [];
+  const unknown: string[] = [];
   const attempt = async (name: string, count: number): Promise<void> => {
     try {
       await work(store, name, count);
@@ -32,7 +34,7 @@ async function workload(store: Store): Promise<{ acked: string[]; refused: strin
     } catch (error) {
       expect(error).toBeInstanceOf(SvcError);
       expect((error as SvcError).code).toBe("unavailable");
-      refused.push(name);
+      (error instanceof MayBeFound ? unknown : refused).push(name);
     }
   };
   await attempt("a", 1);
@@ -40,7 +42,7 @@ async function workload(store: Store): Promise<{ acked: string[]; refused: strin
   await attempt("e", 1);
   await store.scrub().catch(() => {});
   for (const name of ["f", "g", "h"]) await attempt(name, 1);
-  return { acked, refused };
+  return { acked, refused, unknown };
 }
 
 describe("a disk call that fails", () => {
@@ -60,12 +62,15 @@ describe("a disk call that fails", () => {
         const disk = faultyDisk();
         const store = await open(folder, disk);
         disk.fail({ ...way, call });
-        const { acked } = await workload(store);
+        const { acked, refused, unknown } = await workload(store);
         disk.fail(undefined);
+        // A disk that fails once can be asked again, and then it is known.
+        if (way.lasting !== true) expect(unknown, `unknown at ${call}`).toEqual([]);
         await work(store, "after");
         await store.ready();
         const units = await expectConsistent(store);
         for (const name of [...acked, "after"]) expect(units.has(name), `${name} at ${call}`).toBe(true);
+        for (const name of refused) expect(units.has(name), `${name} was refused at ${call}`).toBe(false);
         await store.close();
         const again = await open(folder);
         expect(await expectConsistent(again)).toEqual(units);

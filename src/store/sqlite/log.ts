@@ -14,6 +14,7 @@ import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Helper } from "../logged/side-thread.ts";
+import { mayBeFound } from "../may-be-found.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { ledgerUnit, verifyTail } from "./verify-tail.ts";
 
@@ -50,6 +51,10 @@ export class SqliteLog implements Log {
 
   get journal_bytes(): number {
     return this.blocks.get(this.at.generation) ?? 0;
+  }
+
+  get position(): string {
+    return `${this.at.generation}/${this.at.n}/${this.at.crc}`;
   }
 
   async lock(until: number): Promise<void> {
@@ -136,12 +141,13 @@ export class SqliteLog implements Log {
     }
   }
 
-  async write(units: readonly CommittedUnit[]): Promise<Journaled> {
+  async write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled> {
     const open = this.holding();
     const { n, generation, size, crc } = this.at;
     const batch = encodeBatch(units, { size, crc });
     const { head } = units[units.length - 1]!;
     const next: HeadRow = { n: n + 1, generation, head, size: batch.tip.size, crc: batch.tip.crc };
+    let has_left = false;
     try {
       for (const unit of units) {
         for (const [i, { seq, prev, hash }] of unit.records.entries()) {
@@ -150,14 +156,17 @@ export class SqliteLog implements Log {
       }
       open.addBlock.run(next.n, generation, batch.text);
       this.putHead(open, next);
+      leave();
+      has_left = true;
       open.commit.run();
-      // The first look behind a commit writes to shared memory, which a frozen disk would not let it do;
-      // taken now, later reads need not.
-      open.reader.head();
     } catch (error) {
       this.takeBack(open, error);
-      throw isDiskFull(error) ? error : sqliteFailure(error, this.parts.path);
+      if (isDiskFull(error)) throw error;
+      // Its pages may be in the log although it failed; what opens the log next decides.
+      if (has_left) throw mayBeFound("a COMMIT has failed", error);
+      throw sqliteFailure(error, this.parts.path);
     }
+    this.lookBehind(open);
     this.at = next;
     this.grow(generation, batch.text.length);
     this.sinceWal += batch.text.length + batch.tip.size - size;
@@ -243,11 +252,23 @@ export class SqliteLog implements Log {
     throw new SvcError("unavailable", `ledger unavailable: the lock on ${this.parts.path} was lost`);
   }
 
-  /** A full disk is rolled back and the lock taken again; after anything else the connection is not trusted. */
+  /**
+   * The first look behind a commit writes to shared memory, which a frozen disk would not let it do; taken now, later
+   * reads need not. If it fails, the commit stands all the same.
+   */
+  private lookBehind(open: Connections): void {
+    try {
+      open.reader.head();
+    } catch {
+      this.isDamaged = true;
+    }
+  }
+
+  /** A full disk is rolled back and the lock taken again; after a failure the connection is not trusted. */
   private takeBack(open: Connections, error: unknown): void {
     this.unlock();
-    this.isDamaged ||= !isDiskFull(error);
-    if (this.isDamaged) return;
+    this.isDamaged ||= !(error instanceof SvcError) && !isDiskFull(error);
+    if (!isDiskFull(error) || this.isDamaged) return;
     try {
       open.begin.run();
     } catch {
