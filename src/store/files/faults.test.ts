@@ -250,8 +250,7 @@ describe("a limit on how long a file may get", () => {
     set(16_384);
     expect((await store.head()).records).toBe(60);
     expect(await told(work(store, "b"))).toBe("unavailable");
-    for (let i = 0; i < 2; i++)
-      await expect(store.ready()).rejects.toThrow(/EFBIG/);
+    for (let i = 0; i < 2; i++) await expect(store.ready()).rejects.toThrow(/EFBIG/);
     // A start knows of no failure, and finds it out.
     const again = await open(folder, disk);
     await expect(again.ready()).rejects.toMatchObject({ code: "unavailable" });
