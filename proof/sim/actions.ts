@@ -49,7 +49,8 @@ export function makeHistory(seed: number): Action[] {
   const ask = (): Action => ({
     do: "ask",
     run: below(8),
-    tool: pick(TOOLS),
+    // Payments most of all: they are what people decide.
+    tool: chance(15) ? "pay" : pick(TOOLS),
     arg: below(3),
     dep: chance(20) ? below(8) : null,
   });
@@ -82,7 +83,7 @@ export function makeHistory(seed: number): Action[] {
       }),
     ],
     [
-      12,
+      20,
       () => ({
         do: "decide",
         request: below(8),
@@ -90,8 +91,8 @@ export function makeHistory(seed: number): Action[] {
         person: below(PEOPLE.length),
       }),
     ],
-    [3, lend],
-    [1, () => ({ do: "turn", person: below(2), approver: chance(50) })],
+    [6, lend],
+    [4, () => ({ do: "turn", person: below(2), approver: chance(50) })],
     [2, () => ({ do: "age", request: below(8) })],
     [2, () => ({ do: "halt", agent: below(2), tool: chance(70) ? pick(TOOLS) : null })],
     [2, () => ({ do: "lift", halt: below(4) })],

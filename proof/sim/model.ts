@@ -9,7 +9,7 @@ export const BUDGET = 6;
 export const LIMIT = 3;
 export const TTL_MS = 3_600_000;
 /** From this amount on a payment needs two people. */
-export const LARGE = 2;
+export const LARGE = 1;
 
 interface Tool extends ToolFacts {
   permission: "near" | "far";

@@ -1,6 +1,7 @@
 /** Who gets in: the three modes, cookies, sessions that end, forms that belong to a session. */
-
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config/load.ts";
@@ -8,6 +9,7 @@ import { mountConsole } from "../../src/console/mount.ts";
 import { ROUTES } from "../../src/console/routes.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { fakeEnv } from "../support/env.ts";
 import { until } from "../support/until.ts";
@@ -288,6 +290,27 @@ describe("login", () => {
       expect((await as(client, elsewhere.url).get("/console")).to).toContain("/console/login");
     expect(await halted()).toBe(count);
     await issuer.close();
+  });
+
+  it("carries a form out with the authority that its sender has when it is whole", async () => {
+    const own = await started({ keys: [{ name: "chief", role: "admin" }] });
+    const client = await loggedIn(own.url, "chief");
+    const csrf = await client.csrf();
+    const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const sent = request(`${own.url}/console/evidence/halt`, {
+      method: "POST",
+      headers: { cookie, "content-type": "application/x-www-form-urlencoded" },
+    });
+    sent.write(`csrf=${csrf}&reason=x&`);
+    const begun = performance.now();
+    const keys = own.app.keys!;
+    const { index, fingerprint } = (await keys.list()).find(({ name }) => name === "chief")!;
+    await keys.patch(index, { roles: ["auditor"] }, fingerprint);
+    await until(() => performance.now() - begun > 2 * LIMITS.look_again_ms, "some time has passed");
+    sent.end("confirm=yes");
+    const [{ statusCode }] = (await once(sent, "response")) as [IncomingMessage];
+    expect(statusCode).toBe(403);
+    expect((await own.api("auditor", "GET", "/v1/halts")).body.halts).toEqual([]);
   });
 
   it("gives a fresh token at login, so that one known before is worth nothing", async () => {
