@@ -71,8 +71,8 @@ export const HELD: readonly Bug[] = [
   {
     name: "an upstream's address stays in what is said about it",
     file: "src/gateway/upstream/own-secrets.ts",
-    find: "return (text) => text.replace(any, MASK);",
-    replace: "return (text) => (any.source === MASK ? MASK : text);",
+    find: "return (text) => text.replace(spelled, MASK);",
+    replace: "return (text) => (spelled.source === MASK ? MASK : text);",
     tests: ["test/gateway/upstreams.test.ts"],
     only: "says its address",
   },

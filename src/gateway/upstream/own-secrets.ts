@@ -13,8 +13,8 @@ export function hidingSecrets(spec: UpstreamSpec): (text: string) => string {
   const told = [...new Set(secrets.filter((text) => text.length >= SHORTEST).map(escaped))];
   if (told.length === 0) return (text) => text;
   // Longest first, so that a piece of another does not leave the rest of it behind.
-  const any = new RegExp(told.sort((a, b) => b.length - a.length).join("|"), "gi");
-  return (text) => text.replace(any, MASK);
+  const spelled = new RegExp(told.sort((a, b) => b.length - a.length).join("|"), "gi");
+  return (text) => text.replace(spelled, MASK);
 }
 
 /** The path as a whole and in pieces, the query's values, and what the headers carry behind a scheme. */
