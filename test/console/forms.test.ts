@@ -263,6 +263,7 @@ describe("a run", () => {
       await page.getByLabel("Path").fill("$args.amount");
       await page.getByLabel("New value (JSON)").fill("900");
       await page.getByRole("button", { name: "Replay" }).click();
+      await page.getByText("1 difference").first().waitFor();
       const text = (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
       expect(text).toContain("1 difference");
       expect(text).toContain("refunds over 500 need a person");

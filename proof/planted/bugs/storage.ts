@@ -342,10 +342,10 @@ export const STORAGE: readonly Bug[] = [
     tests: ["test/http/retention.test.ts", "test/http/retention-rules.test.ts"],
   },
   {
-    name: "an archive follows a link and writes over what is there",
-    file: "src/retention/archive.ts",
-    find: "const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;",
-    replace: "const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;",
-    tests: ["test/http/retention.test.ts", "test/http/retention-rules.test.ts"],
+    name: "an archive takes the place of what is there",
+    file: "src/evidence/out-file.ts",
+    find: "await linkFile(temporary, path);",
+    replace: "await rename(temporary, path);",
+    tests: ["src/evidence/out-file.test.ts", "test/http/retention.test.ts"],
   },
 ];
