@@ -101,10 +101,13 @@ describe("resources that are subscribed to", () => {
     });
     const one = await g.connect("agent", listen("one"));
     await g.connect("agent", listen("two"));
-    await ask(one, "resources/subscribe", { uri: "mem://fake/a" });
-    await until(() => heard.length > 0, "the update");
+    // Each time it is asked the upstream tells once. What it tells before the client has its stream open is lost.
+    await until(async () => {
+      await ask(one, "resources/subscribe", { uri: "mem://fake/a" });
+      return heard.length > 0;
+    }, "an update");
     await aMoment();
-    expect(heard).toEqual(["one mem://fake/a"]);
+    expect(new Set(heard)).toEqual(new Set(["one mem://fake/a"]));
   });
 });
 
