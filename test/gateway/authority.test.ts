@@ -114,11 +114,14 @@ describe("what comes later", () => {
   it("a decision that was waited for is not told to a key that is gone", async () => {
     const agent = await g.connect("bot", { headers: { "svc-run-id": "waits" } });
     const approval_id = (await call(agent, "slow")).structuredContent.approval_id;
-    const waiting = call(agent, "svc.await_approval", { approval_id, seconds: 60 });
+    // Whether it is waiting already or still on its way, the key is gone by the time of the answer.
+    const waiting = told(call(agent, "svc.await_approval", { approval_id, seconds: 60 })).catch(
+      (error: Error) => error.message,
+    );
     await change("bot", { disabled: true });
     const approver = await g.connect("approver", { path: "/operator/mcp" });
     expect(await told(call(approver, "svc.approve_action", { approval_id }))).toBe("done");
-    expect(await told(waiting)).toBe("invalid credential");
+    expect(await waiting).toContain("invalid credential");
   });
 
   it("a stream ends when its key may no longer open it, in a session and without one", async () => {
