@@ -53,8 +53,7 @@ export const STORAGE: readonly Bug[] = [
     find: "const durable = this.whenDurable();\n      return durable && { durable };",
     replace:
       "if (!batch.some(({ outcome }) => outcome?.ok && outcome.wrote)) return undefined;\n      const durable = this.whenDurable();\n      return durable && { durable };",
-    tests: ["test/contract/files.test.ts", "test/contract/sqlite.test.ts"],
-    only: "not durable yet",
+    tests: ["src/store/files/power.test.ts"],
   },
   {
     name: "a batch of one unit is taken for durable",
