@@ -13,9 +13,11 @@ import { TRIALS_FILE, type Trials } from "../../test/support/trials.ts";
 import { newRow, type Row } from "./row.ts";
 
 const ON_ALL = "test/faults/server.test.ts";
+const SYNCS = "test/faults/syncs.test.ts";
 const TESTS: Record<StoreKind, readonly string[]> = {
   files: [
     ON_ALL,
+    SYNCS,
     "src/store/files/faults.test.ts",
     "src/store/files/power.test.ts",
     "src/store/files/tail.test.ts",
@@ -26,6 +28,7 @@ const TESTS: Record<StoreKind, readonly string[]> = {
   ],
   sqlite: [
     ON_ALL,
+    SYNCS,
     "src/store/sqlite/faults.test.ts",
     "src/store/logged/real-disk.test.ts",
     "test/contract/sqlite.test.ts",

@@ -121,6 +121,15 @@ export function handleTests(bench: Bench): void {
       }
     });
 
+    it("wake each other, also when somebody else has taken the news in before", async () => {
+      const place = await bench.place();
+      const [writer, reader] = [await place.open(), await place.open()];
+      const woken = reader.changed(new AbortController().signal);
+      await put(writer, "meta", { i: 1 });
+      expect(await reader.get("meta", "i")).toBe(1);
+      await woken;
+    });
+
     it("go on when another one closes", async () => {
       const place = await bench.place();
       const [one, two] = [await place.open(), await place.open()];

@@ -49,7 +49,8 @@ export async function begin(
   return { head, events: row.events, xid: row.xid };
 }
 
-function lock(session: Session, told: Head = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
+/** Takes the head, and looks what is in the last place that was told of. */
+export function lock(session: Session, told: Head = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
   return session.client.query<HeadRow>({ ...session.prepared(sql.LOCK), values: [told.records - 1] });
 }
 

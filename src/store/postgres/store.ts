@@ -5,6 +5,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { Pending } from "../batch.ts";
 import { changeSignal } from "../change-signal.ts";
+import { Doubt } from "../doubt.ts";
 import { GroupCommit } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
@@ -15,7 +16,8 @@ import { prepareDatabase } from "./schema.ts";
 import { Session } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
 import { Told } from "./told.ts";
-import { Writer } from "./writer.ts";
+import { tryRecord } from "./try-record.ts";
+import { type Callers, Writer } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
@@ -68,7 +70,8 @@ class PostgresStore implements Store {
   private readonly writer: Writer;
   private readonly reader: Reader;
   private readonly listener: Listener;
-  private readonly commits = new GroupCommit((batch, until) => this.commit(batch, until));
+  private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, { until, leave }));
+  private readonly doubt = new Doubt();
   private isSound = true;
   private closing: Promise<void> | undefined;
 
@@ -128,6 +131,7 @@ class PostgresStore implements Store {
   /** A batch without effect, made durable like any other: only a database that can record now lets it through. */
   async ready(): Promise<void> {
     await this.transact({ run: () => undefined });
+    await this.doubt.settle(() => this.reader.lend(tryRecord));
   }
 
   async scrub(): Promise<void> {
@@ -151,10 +155,11 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[], until: number): Promise<undefined> {
+  private async commit(batch: readonly Pending[], callers: Callers): Promise<undefined> {
     try {
-      await this.writer.commit(batch, until);
+      await this.writer.commit(batch, callers);
     } catch (error) {
+      this.doubt.raise();
       this.warnedOf(error);
       throw error;
     }
