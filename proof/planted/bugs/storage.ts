@@ -177,19 +177,12 @@ export const STORAGE: readonly Bug[] = [
     only: "only heard of",
   },
   {
-    name: "postgres: a batch goes on after its callers have gone",
-    file: "src/store/postgres/writer.ts",
-    find: "const time_left_ms = answer_by - LOOK_UP_MS - performance.now();",
-    replace: "const time_left_ms = BATCH_MS * 2;",
+    name: "postgres: a commit that nobody has confirmed is refused as if it had not been made",
+    file: "src/store/postgres/failures.ts",
+    find: 'return mayBeFound("PostgreSQL did not confirm the record in time");',
+    replace: "return notInTime();",
     tests: ["test/faults/postgres-slow.test.ts"],
     only: "of which nobody was told",
-  },
-  {
-    name: "a batch that is late is refused as if nothing could come of it",
-    file: "src/store/group-commit.ts",
-    find: 'for (const waiting of batch) waiting.reject(mayBeFound("the store does not answer in time"));',
-    replace: "for (const waiting of batch) waiting.reject(slow());",
-    tests: ["src/store/group-commit.test.ts"],
   },
   {
     name: "postgres: what the standby did not confirm is answered as done",

@@ -110,10 +110,15 @@ export class Reader {
   }
 
   private async query<R extends pg.QueryResultRow>(sql: Sql): Promise<R[]> {
+    const { rows } = await this.lend((session) => ask<R>(session, sql));
+    return rows;
+  }
+
+  /** One of the connections, for as long as a read may take. */
+  async lend<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const limit = timeLimit(READ_MS);
     try {
-      const { rows } = await this.pool.use(limit.signal, (session) => ask<R>(session, sql));
-      return rows;
+      return await this.pool.use(limit.signal, work);
     } catch (error) {
       throw failure(error);
     } finally {

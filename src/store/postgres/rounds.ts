@@ -2,7 +2,6 @@
  * A batch as two round trips: lock the head and fetch the facts; write, move the head and commit. Each
  * is sent as one bundle without waiting for the answers in between.
  */
-import { randomBytes } from "node:crypto";
 import type { QueryResult } from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts";
@@ -50,7 +49,8 @@ export async function begin(
   return { head, events: row.events, xid: row.xid };
 }
 
-function lock(session: Session, told: Head = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
+/** Takes the head, and looks what is in the last place that was told of. */
+export function lock(session: Session, told: Head = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
   return session.client.query<HeadRow>({ ...session.prepared(sql.LOCK), values: [told.records - 1] });
 }
 
@@ -211,22 +211,6 @@ function advanceValues(batch: Batch, before: Record<string, number>): (Buffer | 
 export async function touch(session: Session): Promise<void> {
   await session.together(() =>
     Promise.all([session.begin(sql.BEGIN), lock(session), session.client.query("ROLLBACK")]),
-  );
-}
-
-/** More than a page, and nothing that compression could make small. */
-const TRIAL_BYTES = 16_384;
-
-/** The same with a record behind the last, in its place and large enough to need room. */
-export async function tryRecord(session: Session): Promise<void> {
-  const line = randomBytes(TRIAL_BYTES).toString("base64");
-  await session.together(() =>
-    Promise.all([
-      session.begin(sql.BEGIN),
-      lock(session),
-      session.client.query(sql.TRIAL, [line]),
-      session.client.query("ROLLBACK"),
-    ]),
   );
 }
 

@@ -7,11 +7,6 @@ export const CHANNEL = "svc_changed";
 /** Each statement must see all that was committed before the lock was granted: READ COMMITTED, whatever the default. */
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/** A record that is rolled back again: whether there is room for one. */
-export const TRIAL = `
-  INSERT INTO svc_ledger (seq, prev, hash, line, event, actor, ts_ms)
-  SELECT records, hash, 'trial', $1, 'trial', 'trial', 0 FROM svc_head WHERE one`;
-
 /** Takes the head; `told` is the hash of the record that this process has told of, or null where it is not there. */
 export const LOCK = {
   name: "svc_lock",

@@ -16,8 +16,8 @@ import { prepareDatabase } from "./schema.ts";
 import { Session } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
 import { Told } from "./told.ts";
-import { tryRecordAt } from "./try-record.ts";
-import { Writer } from "./writer.ts";
+import { tryRecord } from "./try-record.ts";
+import { type Callers, Writer } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
@@ -70,9 +70,9 @@ class PostgresStore implements Store {
   private readonly writer: Writer;
   private readonly reader: Reader;
   private readonly listener: Listener;
-  private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, until, leave));
-  private isSound = true;
+  private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, { until, leave }));
   private readonly doubt = new Doubt();
+  private isSound = true;
   private closing: Promise<void> | undefined;
 
   constructor(url: string, warn: Warn) {
@@ -131,7 +131,7 @@ class PostgresStore implements Store {
   /** A batch without effect, made durable like any other: only a database that can record now lets it through. */
   async ready(): Promise<void> {
     await this.transact({ run: () => undefined });
-    await this.doubt.settle(() => tryRecordAt(this.url));
+    await this.doubt.settle(() => this.reader.lend(tryRecord));
   }
 
   async scrub(): Promise<void> {
@@ -155,9 +155,9 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[], until: number, leave: () => void): Promise<undefined> {
+  private async commit(batch: readonly Pending[], callers: Callers): Promise<undefined> {
     try {
-      await this.writer.commit(batch, until, leave);
+      await this.writer.commit(batch, callers);
     } catch (error) {
       this.doubt.raise();
       this.warnedOf(error);

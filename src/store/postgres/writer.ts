@@ -35,6 +35,14 @@ const PROBE_MS = 2_000;
 const PROBE_EVERY_MS = 300;
 const LOCK_TIMEOUT = "55P03";
 
+/** Those who wait for a batch. */
+export interface Callers {
+  /** When they are gone, on the clock of performance.now. */
+  until: number;
+  /** To be called right before the bytes go out that cannot be taken back; throws when they have gone. */
+  leave(): void;
+}
+
 export class Writer {
   private readonly url: string;
   private readonly told: Told;
@@ -58,19 +66,18 @@ export class Writer {
     }
   }
 
-  /** `until` is when the callers are gone, on the clock of performance.now; `leave` is told when bytes go out that may stay. */
-  async commit(units: readonly Pending[], until: number, leave: () => void): Promise<void> {
+  async commit(units: readonly Pending[], callers: Callers): Promise<void> {
     if (this.stalled) throw notInTime();
-    const answer_by = until - ANSWER_MS;
+    const answer_by = callers.until - ANSWER_MS;
     const time_left_ms = answer_by - LOOK_UP_MS - performance.now();
     if (time_left_ms <= 0) throw notInTime();
     const limit = timeLimit(time_left_ms);
     try {
-      await this.attempt(units, limit.signal, answer_by, leave);
+      await this.attempt(units, limit.signal, { answer_by, leave: callers.leave });
     } catch (error) {
       this.drop();
       if (limit.signal.aborted || sqlState(error) === LOCK_TIMEOUT) this.stall();
-      else if (isValueError(error) && units.length > 1) return await this.oneByOne(units, until, leave);
+      else if (isValueError(error) && units.length > 1) return await this.oneByOne(units, callers);
       throw failure(error);
     } finally {
       limit.clear();
@@ -92,8 +99,7 @@ export class Writer {
   private async attempt(
     units: readonly Pending[],
     signal: AbortSignal,
-    answer_by: number,
-    leave: () => void,
+    { answer_by, leave }: { answer_by: number; leave(): void },
   ): Promise<void> {
     const facts = new Facts();
     const { session, locked } = await this.begin(units, facts, signal);
@@ -105,8 +111,8 @@ export class Writer {
         const batch = await runUnits(units, locked.head, facts, (keys) => fetchFacts(session, keys, facts));
         if (batch.isEmpty) return await commitNothing(session);
         const statements = statementsOf(batch, locked);
-        head = batch.head;
         leave();
+        head = batch.head;
         sent = { last: batch.records.at(-1), xid: locked.xid };
         refused = await writeAndCommit(session, statements);
       });
@@ -175,10 +181,10 @@ export class Writer {
   }
 
   /** One unit's value must not cost its neighbours their answer. */
-  private async oneByOne(units: readonly Pending[], until: number, leave: () => void): Promise<void> {
+  private async oneByOne(units: readonly Pending[], callers: Callers): Promise<void> {
     for (const pending of units) {
       try {
-        await this.commit([pending], until, leave);
+        await this.commit([pending], callers);
       } catch (error) {
         pending.outcome = { ok: false, error };
       }
