@@ -61,6 +61,7 @@ const filled = (path: string): string =>
 const LARGEST = 900_000;
 const SMALLEST = 50_000;
 const IN_A_LINE = 6_000;
+const SHORT = 15_000;
 const PATIENCE_MS = 180_000;
 const WHOLE_RUN = 10_000;
 const TURNS = 6;
@@ -158,8 +159,13 @@ async function tryOperation(op: Operation, size: number, target: Target, watch: 
   const sample = sampleOf(op);
   await watch.see(name, send(path, sample));
   for (const field of fieldsOf(op.body))
-    for (const { name: bomb, value } of watch.share(field, [...textBombs(size), ...valueBombs(size)]))
+    for (const { name: bomb, value } of watch.share(field, [...textsFor(field, size), ...valueBombs(size)]))
       await watch.see(`${name}, ${field}: ${bomb}`, send(path, { ...sample, [field]: value }));
+}
+
+/** What is short may be read in another way than what is long. */
+function textsFor(field: string, size: number): Bomb[] {
+  return DOCUMENTS.has(field) ? [...textBombs(size), ...textBombs(SHORT)] : textBombs(size);
 }
 
 /** A body that is fine but for what is put into it. */
@@ -188,7 +194,7 @@ async function tryConsole(target: Target, size: number, watch: Watch): Promise<v
     await watch.see(`console form ${path}`, () => session.post(at, {}));
     // A form is written with three characters for many.
     for (const field of fields ?? [])
-      for (const { name, value } of watch.share(field, textBombs(size / 3)))
+      for (const { name, value } of watch.share(field, textsFor(field, size / 3)))
         await watch.see(`console form ${path}, ${field}: ${name}`, () =>
           session.post(at, { do: "check", [field]: String(value) }),
         );

@@ -1,6 +1,6 @@
 /**
- * Reading what people wrote, beside the process that serves decisions. What is short is cheap and is read at once;
- * all else, and every policy that somebody only sends to be looked at, is read in a thread with a limit on its time.
+ * Reading what people wrote, beside the process that serves decisions. What is short and plain is cheap and is read
+ * at once; all else is read in a thread with a limit on its time.
  */
 import { compiling, type Policy } from "../../model/policy/compile.ts";
 import { SandboxHost } from "./host.ts";
@@ -9,6 +9,8 @@ import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./reading
 
 /** Reading costs a few microseconds a character at most. */
 const SHORT_CHARS = 16_384;
+/** Patterns cost by their counts and tests by their repeats; an escape could spell either. */
+const COSTLY = /matches|repeat|\\/;
 const never = new AbortController().signal;
 
 /** What somebody sends waits its turn behind what others sent, and never holds up what the service reads for itself. */
@@ -35,13 +37,11 @@ async function read<R extends Reading>(
 
 async function* nothing(): AsyncGenerator<Page> {}
 
-/** A policy's own tests may run for any time, however short their text is. */
 function isShort(reading: Reading): boolean {
   switch (reading.read) {
     case "checked_policy":
-      return false;
     case "policy":
-      return reading.text.length <= SHORT_CHARS;
+      return reading.text.length <= SHORT_CHARS && !COSTLY.test(reading.text);
     case "manifests":
       return reading.files.reduce((sum, { text }) => sum + text.length, 0) <= SHORT_CHARS;
     case "draft": {
