@@ -24,7 +24,7 @@ import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
 import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
-import { standingOf } from "./standing.ts";
+import { type Standing, standingOf } from "./standing.ts";
 
 export interface FilesLogParts {
   disk: Disk;
@@ -47,6 +47,8 @@ export class FilesLog implements Log {
   private readonly fileLock: FileLock;
   private readonly handles: Handles;
   private cursor: Cursor | undefined;
+  /** How far it knew the files, while what was found there since is not right. */
+  private stood: Standing | undefined;
   /** How far this process has made each file durable. */
   private synced = { ledger: 0, journal: 0 };
   /** Oldest first. */
@@ -131,8 +133,10 @@ export class FilesLog implements Log {
 
   async load(base: Base): Promise<Loaded> {
     const { disk, folder, warn } = this.parts;
-    const stood = this.cursor && standingOf(disk, this.cursor);
+    const stood = this.stood ?? (this.cursor && standingOf(disk, this.cursor));
     const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });
+    // Whoever looks again must still know what this process knew before.
+    this.stood = loaded.problem === undefined ? undefined : stood;
     await this.handles.retire(this.cursor?.ledger_fd);
     await this.handles.retire(this.cursor?.journal_fd);
     this.cursor = cursor;
