@@ -23,8 +23,8 @@ const ALTERED = [
 const TESTS: Record<StoreKind, readonly string[]> = {
   files: [
     ...ON_ALL,
-    ...ALTERED,
     SYNCS,
+    ...ALTERED,
     "src/store/files/faults.test.ts",
     "src/store/files/power.test.ts",
     "src/store/files/tail.test.ts",
@@ -35,8 +35,8 @@ const TESTS: Record<StoreKind, readonly string[]> = {
   ],
   sqlite: [
     ...ON_ALL,
-    ...ALTERED,
     SYNCS,
+    ...ALTERED,
     "src/store/sqlite/faults.test.ts",
     "src/store/logged/real-disk.test.ts",
     "test/contract/sqlite.test.ts",

@@ -259,14 +259,6 @@ export const STORAGE: readonly Bug[] = [
     tests: ["src/store/logged/set-back.test.ts"],
   },
   {
-    name: "files: a batch that was taken back openly passes for a set back",
-    file: "src/store/files/standing.ts",
-    find: 'if (item.kind === "void" && item.since < journal_size) ({ head, size } = item);',
-    replace: 'if (item.kind === "void" && item.since < 0) ({ head, size } = item);',
-    tests: ["src/store/files/faults.test.ts"],
-    only: "slept until",
-  },
-  {
     name: "sqlite: what a process knew is not held against what it finds",
     file: "src/store/sqlite/verify-tail.ts",
     find: "if (head.n < stood.n || (crc !== undefined && crc !== stood.crc)) return false;",
