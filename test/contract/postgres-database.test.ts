@@ -149,6 +149,7 @@ describe("connections", () => {
         ]).flat(),
       );
     }
+    await store.ready();
     expect(await expectWhole(store)).toHaveLength(200);
     await store.close();
   });
