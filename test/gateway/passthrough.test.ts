@@ -104,6 +104,9 @@ describe("resources that are subscribed to", () => {
     await until(() => heard.length > 0, "the update");
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(heard).toEqual(["one mem://fake/a"]);
+    await ask(one, "resources/subscribe", { uri: "mem://fake/at-once" });
+    await until(() => heard.includes("one mem://fake/at-once"), "an update that comes with the answer");
+    expect(heard).toHaveLength(2);
   });
 });
 
