@@ -79,17 +79,17 @@ export class AgentPeer {
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
     const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
-    const answer = await this.gateway.passthrough.handle({
+    const { passthrough, subscriptions } = this.gateway;
+    const request = {
       method,
       params,
       input: context.retried,
       cancellation: context.cancellation,
       own,
-      meta: (upstream) => this.envelope(upstream, context),
-      rounds: (upstream) => this.rounds(upstream, context),
-    });
-    if (typeof params["uri"] === "string") this.gateway.subscriptions.note(method, params["uri"], this);
-    return answer;
+      meta: (upstream: Upstream) => this.envelope(upstream, context),
+      rounds: (upstream: Upstream) => this.rounds(upstream, context),
+    };
+    return subscriptions.around(method, params["uri"], this, () => passthrough.handle(request));
   }
 
   /** Authority is that of the request, not of the session it belongs to. */

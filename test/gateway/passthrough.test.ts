@@ -108,6 +108,9 @@ describe("resources that are subscribed to", () => {
     }, "an update");
     await aMoment();
     expect(new Set(heard)).toEqual(new Set(["one mem://fake/a"]));
+    await ask(one, "resources/subscribe", { uri: "mem://fake/at-once" });
+    await until(() => heard.includes("one mem://fake/at-once"), "an update that comes with the answer");
+    expect(new Set(heard)).toEqual(new Set(["one mem://fake/a", "one mem://fake/at-once"]));
   });
 });
 

@@ -215,7 +215,9 @@ const METHODS = {
   "resources/list": () => ({ resources: [{ uri: `mem://${FAKE_NAME}/a`, name: "a", "x-r": 1 }] }),
   "resources/read": ({ params }) => ({ contents: [{ uri: params.uri, text: `hello from ${FAKE_NAME}` }] }),
   "resources/subscribe": ({ params }) => {
-    setTimeout(() => send({ method: "notifications/resources/updated", params: { uri: params.uri } }), 20);
+    const tell = () => send({ method: "notifications/resources/updated", params: { uri: params.uri } });
+    if (params.uri.endsWith("/at-once")) tell();
+    else setTimeout(tell, 20);
     return {};
   },
   "prompts/list": () => ({ prompts: [{ name: "p", "x-p": 1 }] }),
