@@ -7,9 +7,11 @@ const SHARING = [
 ];
 
 const common = {
-  testTimeout: 120_000,
-  hookTimeout: 180_000,
+  // A net under what hangs. Tests wait for conditions, and a busy machine takes its time over them.
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
   pool: "forks",
+  setupFiles: ["test/support/patience.ts"],
 } as const;
 
 export default defineConfig({

@@ -47,6 +47,7 @@ function factsFor(doc: PolicyDoc): Facts {
   return {
     now: 0,
     run,
+    caller: { max_permissions: null, allow_observe: false },
     tool: manifest.tool,
     args,
     manifest,

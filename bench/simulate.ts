@@ -93,6 +93,7 @@ function bareDecisions(calls: readonly PastCall[]): number {
     return {
       ...{ now: 0, run, tool, args, manifest, policy, call, halts: [], kill_switch: null, repeat_of: null },
       ...{ missing_prerequisites: [], fallen_dependencies: [], counters: new Map(), request: null },
+      caller: { max_permissions: null, allow_observe: false },
       fresh_approval_id: "apr",
     };
   });

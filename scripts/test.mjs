@@ -1,12 +1,11 @@
 /**
- * `npm test`: installs what is missing, builds, finds a Chromium when a test wants one, runs vitest
- * with the arguments given, and closes with one plain line that says how many passed and failed.
+ * `npm test`: installs what is missing, builds, runs vitest with the arguments given, and closes with one plain
+ * line that says how many passed and failed. Programs of the machine are installed when a test asks for them.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureChromium } from "./chromium.mjs";
 import { build, ensureInstalled, ROOT, StepFailed } from "./ensure.mjs";
 
 const NOTHING_RAN = { passed: 0, failed: 1, skipped: 0 };
@@ -17,7 +16,6 @@ async function main(args) {
   try {
     ensureInstalled();
     build();
-    if (someTestImportsTheBrowser()) process.env.CHROME_PATH = ensureChromium();
   } catch (error) {
     console.error(`svc: ${error instanceof Error ? error.message : error}`);
     close(NOTHING_RAN);
@@ -66,13 +64,4 @@ function readCounts(file) {
 function close({ passed, failed, skipped }) {
   const rest = skipped > 0 ? `, ${skipped} skipped` : "";
   process.stdout.write(`\n${passed} passed, ${failed} failed${rest}\n`);
-}
-
-/** Chromium is large; a run without browser tests does not fetch it. */
-function someTestImportsTheBrowser() {
-  return ["src", "test"].some((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".test.ts"))
-      .some((name) => /support\/browser\.ts["']/.test(readFileSync(join(ROOT, folder, name), "utf8"))),
-  );
 }

@@ -7,6 +7,7 @@ export { type ConnectOptions, connect, type RemoteSvc } from "./library/connect.
 export { BlockedError, UncertainError } from "./library/errors.ts";
 export { type OpenOptions, open, type RunOptions, type Svc } from "./library/open.ts";
 export type { CallOptions, Intent, Outcome, RollbackRequest, Run } from "./library/run.ts";
+export { RollbackInterrupted } from "./rollback/execute.ts";
 export type { RollbackPlan } from "./rollback/plan.ts";
 export type { CompensationCall, Compensator, Reader, ReadRequest } from "./rollback/ports.ts";
 export type { RollbackReport } from "./rollback/report.ts";

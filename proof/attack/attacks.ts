@@ -82,6 +82,34 @@ export const ATTACKS: readonly Attack[] = [
     changes: true,
   },
   {
+    name: "one's own calls, approved ahead of time under four eyes",
+    on: "server",
+    send: [2_000, 5].map((amount) =>
+      call({
+        key: "both",
+        method: "POST",
+        path: "/v1/runs/own/approvals",
+        body: JSON.stringify({ tool: "pay.refund", args: { amount, note: CANARY } }),
+      }),
+    ),
+    status: [403],
+    message: /you cannot decide your own request/,
+  },
+  {
+    name: "a key's index with another key's fingerprint",
+    on: "server",
+    send: ["DELETE", "PATCH"].flatMap((method) =>
+      ["0000000000000000", '"0"', ""].map((fingerprint) =>
+        call({
+          ...{ key: "admin", method, path: "/v1/keys/1", headers: { "if-match": fingerprint } },
+          ...(method === "PATCH" ? { body: '{"disabled":true}' } : {}),
+        }),
+      ),
+    ),
+    status: [409],
+    message: /another key has this index now/,
+  },
+  {
     name: "a wider scope, or another mode, for a run that is open",
     on: "server",
     send: [

@@ -17,6 +17,46 @@ export const COVERED: readonly Covered[] = [
     file: "src/engine/engine.test.ts",
     test: "may not be decided by the one who asked, under four_eyes",
   },
+  {
+    name: "approving one's own call ahead, by breaking glass, or before four eyes were turned on",
+    file: "test/http/four-eyes.test.ts",
+    test: "an approval of one's own, from before four eyes were turned on",
+  },
+  {
+    name: "two votes by one person: a lender and a key of its own",
+    file: "test/http/lent-authority.test.ts",
+    test: "a lender and whoever uses the lent authority count once, in either order",
+  },
+  {
+    name: "a token named like the key that was lent to",
+    file: "test/http/lent-authority.test.ts",
+    test: "the key of that name, which a token of the same name is not",
+  },
+  {
+    name: "authority lent by a key that is gone",
+    file: "test/http/lent-authority.test.ts",
+    test: "a delegation ends with its lender's authority",
+  },
+  {
+    name: "a body that is finished after its sender lost the role",
+    file: "test/http/authority.test.ts",
+    test: "is carried out with the authority of its end, not of its beginning",
+  },
+  {
+    name: "a token's console session under a lowered role map",
+    file: "test/console/modes.test.ts",
+    test: "gives a token's session the role that the role map says now",
+  },
+  {
+    name: "an index out of an older list of keys",
+    file: "test/http/keys.test.ts",
+    test: "by an index out of a list that is no longer current",
+  },
+  {
+    name: "a key file that lets everybody in, and an empty login",
+    file: "test/console/modes.test.ts",
+    test: "knows nobody without a credential",
+  },
   { name: "a flood of approval requests", file: "src/engine/engine.test.ts", test: "has a cap per run" },
   {
     name: "calls that race a halt, over four processes",
@@ -191,5 +231,30 @@ export const COVERED: readonly Covered[] = [
     name: "100,000 planned calls",
     file: "test/sandbox/speculate.test.ts",
     test: "a hundred thousand calls are only many",
+  },
+  {
+    name: "an upstream that takes another's tool, at run time and over a restart",
+    file: "test/gateway/takeover.test.ts",
+    test: "is refused it after a restart as well, and keeps nobody from starting",
+  },
+  {
+    name: "an upstream that takes the name of one that is away",
+    file: "test/gateway/takeover.test.ts",
+    test: "is not lent to another",
+  },
+  {
+    name: "values beside the arguments of an approved call",
+    file: "test/gateway/side-doors.test.ts",
+    test: "cannot add to a call that was approved",
+  },
+  {
+    name: "an undo through a tool that changed",
+    file: "test/gateway/pins.test.ts",
+    test: "is not tried by a job over the API either",
+  },
+  {
+    name: "an argument echoed in every spelling",
+    file: "src/engine/clean-text.test.ts",
+    test: "are of every spelling that is found in the wild",
   },
 ];

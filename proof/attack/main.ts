@@ -1,11 +1,14 @@
 /**
- * `npm run attack [-- --inputs n --seed s --area table|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
- * every attack of the table against a real process, then mutated inputs by the hundred thousand against the
+ * `npm run attack [-- --inputs n --seed s --area table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --json]`:
+ * every attack of the table against a real process, the costliest inputs for every operation and form, every surface
+ * under a key whose authority changes, upstreams that turn, then mutated inputs by the hundred thousand against the
  * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";
+import { turnRoles } from "./authority.ts";
 import { runBatches } from "./batches.ts";
+import { runHeavy } from "./heavy.ts";
 import { fuzzMcp } from "./mcp.ts";
 import { PARSERS, type Parser } from "./parsers.ts";
 import { asBytes, bodies, noise, paths } from "./requests.ts";
@@ -13,19 +16,24 @@ import { type AreaRow, isClean, newRow, STALL_MS } from "./row.ts";
 import { PERMISSIONS } from "./samples.ts";
 import { runTable } from "./table.ts";
 import { Target } from "./target.ts";
+import { turnUpstreams } from "./turning.ts";
 
 /** What each area gets of the inputs. */
 const SHARES: Readonly<Record<string, number>> = {
+  authority: 0.03,
+  upstreams: 0.001,
   http: 0.12,
   paths: 0.1,
   mcp: 0.03,
-  json: 0.58,
+  json: 0.55,
   manifests: 0.05,
   policies: 0.03,
   configs: 0.03,
   bundles: 0.06,
 };
-const AREAS = ["table", ...Object.keys(SHARES)];
+/** Each move of an upstream that turns takes a while; fewer than these would show little. */
+const FEWEST_TURNS = 60;
+const AREAS = ["table", "heavy", ...Object.keys(SHARES)];
 
 export async function main(args: string[]): Promise<number> {
   const { values } = parseArgs({
@@ -43,7 +51,8 @@ export async function main(args: string[]): Promise<number> {
   const seed = Number(values.seed);
   const rows: AreaRow[] = [];
   for (const area of AREAS.filter((name) => values.area.includes(name))) {
-    const count = Math.ceil(Number(values.inputs) * (values.area.length === 1 ? 1 : (SHARES[area] ?? 0)));
+    const share = area === "heavy" || values.area.length === 1 ? 1 : (SHARES[area] ?? 0);
+    const count = Math.ceil(Number(values.inputs) * share);
     console.error(
       `${area}${area === "table" ? "" : `: ${count.toLocaleString("en-US")} inputs, seed ${seed}`}`,
     );
@@ -55,6 +64,9 @@ export async function main(args: string[]): Promise<number> {
 
 function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
   if (area === "table") return runTable();
+  if (area === "authority") return turnRoles(count, seed);
+  if (area === "heavy") return runHeavy(count);
+  if (area === "upstreams") return turnUpstreams(Math.max(count, FEWEST_TURNS), seed);
   if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
   if (area === "mcp") return fuzzMcp(count, seed);
   return fuzzParser(area, count, seed);

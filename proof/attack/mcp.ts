@@ -79,9 +79,9 @@ export async function fuzzMcp(count: number, seed: number): Promise<AreaRow> {
   }
 }
 
-const ACCEPT = { accept: "application/json, text/event-stream" };
+export const ACCEPT = { accept: "application/json, text/event-stream" };
 
-async function openSession(target: Target): Promise<string> {
+export async function openSession(target: Target): Promise<string> {
   const body = JSON.stringify(INITIALIZE);
   const reply = await target.send(
     asBytes({ key: "agent", method: "POST", path: "/mcp", headers: ACCEPT, body }),

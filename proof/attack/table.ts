@@ -26,6 +26,8 @@ async function attack(kind: Kind, row: AreaRow): Promise<void> {
       permissions: PERMISSIONS.filter((name) => name !== "user.delete"),
     });
     await target.send(asBytes({ key: "agent", method: "POST", path: "/v1/runs", body }));
+    const own = JSON.stringify({ run_id: "own", permissions: PERMISSIONS });
+    await target.send(asBytes({ key: "both", method: "POST", path: "/v1/runs", body: own }));
     await target.stall();
     for (const one of ATTACKS.filter(({ on }) => on === kind)) await tryOne(target, one, row);
     await lookForValues(target, row);

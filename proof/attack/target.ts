@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { newKeyPair } from "../../src/evidence/signing.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { DEMO_MANIFESTS, DEMO_POLICY } from "./samples.ts";
 import type { Stall } from "./stall-watch.ts";
@@ -17,24 +18,49 @@ const ROLES = ["agent", "auditor", "approver", "operator", "admin"];
 
 export type Kind = "server" | "gateway";
 
+/** What stands in the configuration beside the usual. */
+export interface Setup {
+  upstreams?: readonly object[];
+  /** In addition to the samples. */
+  manifests?: string;
+  /** How long an answer may take; the usual time where it is not given. */
+  patience_ms?: number;
+}
+
 export class Target {
   readonly url: string;
   readonly folder: string;
+  private readonly kind: Kind;
   private readonly child: ChildProcess;
   private readonly said: Said;
   private readonly lanes: Wire[] = [];
 
-  private constructor(folder: string, child: ChildProcess, said: Said, url: string) {
+  private readonly patience_ms: number | undefined;
+
+  private constructor(
+    folder: string,
+    kind: Kind,
+    child: ChildProcess,
+    said: Said,
+    url: string,
+    patience_ms?: number,
+  ) {
     this.folder = folder;
+    this.kind = kind;
     this.child = child;
     this.said = said;
     this.url = url;
+    this.patience_ms = patience_ms;
   }
 
-  static async start(kind: Kind): Promise<Target> {
+  static async start(kind: Kind, setup: Setup = {}): Promise<Target> {
     if (!IS_COMPILED) throw new Error("targets are started by the compiled proof: node proof/run.mjs attack");
     const folder = mkdtempSync(join(tmpdir(), "svc-attack-"));
-    writeSetup(folder, kind);
+    writeSetup(folder, kind, setup);
+    return Target.launch(folder, kind, setup.patience_ms);
+  }
+
+  private static async launch(folder: string, kind: Kind, patience_ms?: number): Promise<Target> {
     const child = spawn(
       process.execPath,
       ["--import", beside("./stall-watch.js"), beside("../../src/cli/bin.js"), kind, "--port", "0"],
@@ -46,12 +72,18 @@ export class Target {
     );
     const said = new Said();
     const url = await listening(child, said);
-    return new Target(folder, child, said, url);
+    return new Target(folder, kind, child, said, url, patience_ms);
+  }
+
+  /** Ends the process and starts another on the same data. */
+  async again(): Promise<Target> {
+    await this.end();
+    return Target.launch(this.folder, this.kind, this.patience_ms);
   }
 
   /** One request on a connection of its own. */
   async send(bytes: Buffer | string): Promise<Reply> {
-    const wire = new Wire(this.url);
+    const wire = new Wire(this.url, this.patience_ms);
     try {
       return await wire.send(bytes);
     } finally {
@@ -103,13 +135,18 @@ export class Target {
   }
 
   async stop(): Promise<number | null> {
+    const code = await this.end();
+    rmSync(this.folder, { recursive: true, force: true });
+    return code;
+  }
+
+  private async end(): Promise<number | null> {
     for (const lane of this.lanes) lane?.close();
     const ended = once(this.child, "exit") as Promise<[number | null]>;
     if (this.isAlive) {
       this.child.kill("SIGTERM");
       await ended;
     }
-    rmSync(this.folder, { recursive: true, force: true });
     return this.child.exitCode;
   }
 }
@@ -147,33 +184,40 @@ class Said {
   }
 }
 
-function writeSetup(folder: string, kind: Kind): void {
-  const keys = [...ROLES.map((role) => ({ name: role, role })), { name: "agent2", role: "agent" }].map(
-    (entry) => ({
-      ...entry,
-      key_sha256: sha256Hex(entry.name),
-      max_permissions: ["*"],
-      allow_observe: true,
-    }),
-  );
+export function fakeUpstream(name: string, env: Record<string, string>): object {
+  const script = join(process.cwd(), "test", "gateway", "support", "fake-upstream.mjs");
+  return { name, command: process.execPath, args: [script], env: { FAKE_NAME: name, ...env }, timeout: "5s" };
+}
+
+function writeSetup(folder: string, kind: Kind, { upstreams, manifests = "" }: Setup): void {
+  const more = [
+    { name: "agent2", role: "agent" },
+    { name: "both", role: ["agent", "admin"] },
+  ];
+  const keys = [...ROLES.map((role) => ({ name: role, role })), ...more].map((entry) => ({
+    ...entry,
+    key_sha256: sha256Hex(entry.name),
+    max_permissions: ["*"],
+    allow_observe: true,
+  }));
   mkdirSync(join(folder, "archive"));
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
-  writeFileSync(join(folder, "manifests.yaml"), DEMO_MANIFESTS);
+  writeFileSync(join(folder, "sign.key"), newKeyPair().private_pem, { mode: 0o600 });
+  writeFileSync(join(folder, "manifests.yaml"), DEMO_MANIFESTS + manifests);
   writeFileSync(join(folder, "policy.yaml"), DEMO_POLICY);
-  const upstream = {
-    name: "fake",
-    command: process.execPath,
-    args: [join(process.cwd(), "test", "gateway", "support", "fake-upstream.mjs")],
-    timeout: "5s",
-  };
+  const behind = { auth: { keys: "keys.json" }, upstreams: upstreams ?? [fakeUpstream("fake", {})] };
   const config = {
     manifests: "manifests.yaml",
     policy: "policy.yaml",
     data: "data",
     archive_root: "archive",
+    registry: { manifests: "registry/manifests", policies: "registry/policies" },
+    capture: { enabled: true },
+    signing_key: "sign.key",
+    anchor: { sinks: [{ type: "file", path: "anchors.jsonl" }] },
     console: { mode: "login" },
     listen: { host: "127.0.0.1", port: 0 },
-    ...(kind === "gateway" ? { auth: { keys: "keys.json" }, upstreams: [upstream] } : { keys: "keys.json" }),
+    ...(kind === "gateway" ? behind : { keys: "keys.json" }),
   };
   writeFileSync(join(folder, "svc.config.yaml"), JSON.stringify(config));
 }

@@ -11,7 +11,7 @@ export interface Reply {
   body: string;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 120_000;
 /** What becomes of a connection is told by its end. */
 const ignore = (): void => {};
 const NONE: Reply = { status: 0, headers: "", body: "" };
@@ -19,9 +19,11 @@ const NONE: Reply = { status: 0, headers: "", body: "" };
 export class Wire {
   private readonly host: string;
   private readonly port: number;
+  private readonly patience_ms: number;
   private socket: Socket | undefined;
 
-  constructor(url: string) {
+  constructor(url: string, patience_ms = PATIENCE_MS) {
+    this.patience_ms = patience_ms;
     const { hostname, port } = new URL(url);
     this.host = hostname;
     this.port = Number(port);
@@ -50,10 +52,9 @@ export class Wire {
       };
       const patience = setTimeout(() => {
         this.close();
-        reject(
-          new Error(`no answer within ${PATIENCE_MS} ms to ${JSON.stringify(String(bytes).slice(0, 300))}`),
-        );
-      }, PATIENCE_MS);
+        const sent = JSON.stringify(String(bytes).slice(0, 300));
+        reject(new Error(`no answer within ${this.patience_ms} ms to ${sent}`));
+      }, this.patience_ms);
       const take = (chunk: Buffer) => {
         if (answer.take(chunk)) end(answer.reply());
       };

@@ -1,6 +1,6 @@
 /**
- * `npm run fault [-- --kills n --approvals n --outcomes n --halts n --clocks n --outages n --power-cuts n --power-losses n
- * --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks things for real and counts
+ * `npm run fault [-- --kills n --approvals n --outcomes n --halts n --clocks n --outages n --set-backs n --slow-commits n
+ * --power-cuts n --power-losses n --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks things for real and counts
  * what came of it. Exits 1 when anything but zeros is found, or a fault hit nothing.
  */
 import { parseArgs } from "node:util";
@@ -16,6 +16,8 @@ import { outages } from "./outages.ts";
 import { outcomes } from "./outcomes.ts";
 import { Places } from "./places.ts";
 import { isClean, newRow, type Row } from "./row.ts";
+import { setBacks } from "./set-backs.ts";
+import { slowCommits } from "./slow-commits.ts";
 import { table } from "./table.ts";
 import { Crew } from "./writer.ts";
 
@@ -27,6 +29,8 @@ const FAULTS: Record<string, { run: Fault; count: number; stores: readonly Store
   halts: { run: halts, count: 30, stores: STORE_KINDS },
   clocks: { run: clocks, count: 20, stores: STORE_KINDS },
   outages: { run: outages, count: 8, stores: ["postgres"] },
+  "set-backs": { run: setBacks, count: 4, stores: ["postgres"] },
+  "slow-commits": { run: slowCommits, count: 4, stores: ["postgres"] },
 };
 const SIZES = { "power-cuts": 80, "power-losses": 3 };
 const PARTS = ["processes", "catalogue"];

@@ -43,6 +43,10 @@ export interface WorkerOps {
   load(input: { label: string; width: number }): void;
   /** Ends the load once what is under way was answered; says how often the store refused so far. */
   rest(): number;
+  /** How often the store has refused so far. */
+  refusals(): number;
+  /** Asks until a ledger that was set back has been refused, or an answer came. */
+  insist(): void;
   /** Sets how far this process's clock is ahead. */
   clock(ms: number): void;
   seed(input: { label: string; count: number; call: "waiting" | "accepted" }): Seeded[];

@@ -43,6 +43,24 @@ const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<Worke
     return refused;
   },
 
+  async refusals() {
+    return refused;
+  },
+
+  async insist() {
+    const run_id = `insist-${process.pid}-${refused}`;
+    for (;;) {
+      const unit = openRunUnit(newRun(core, AGENT, { run_id, permissions: ["p"] }));
+      const error = await core.store.transact(unit).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      if (error === undefined) throw new Error("a run was opened on a ledger that had been set back");
+      if (error instanceof SvcError && error.code === "corrupt") return;
+      await pause(20);
+    }
+  },
+
   async clock(ms: number) {
     ahead_ms = ms;
   },
@@ -76,9 +94,14 @@ const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<Worke
 async function work(run_id: string): Promise<void> {
   await insist(() => core.store.transact(openRunUnit(newRun(core, AGENT, { run_id, permissions: ["p"] }))));
   const input = { tool: PLAIN, args: { run_id }, reason: "load", depends_on: [] };
+  let next = 0;
+  let unsure = 0;
   for (let i = 0; isLoading; i++) {
     const asked = clock();
-    const result = await once(() => core.store.transact(intentUnit(core, AGENT, run_id, input)));
+    const result = await once(
+      () => core.store.transact(intentUnit(core, AGENT, run_id, input)),
+      () => unsure++,
+    );
     if (result === undefined) continue;
     const { decision, records } = result;
     if (decision.decision !== "allow") {
@@ -87,6 +110,11 @@ async function work(run_id: string): Promise<void> {
       continue;
     }
     tell("allow", records.at(-1)!, asked);
+    // A step that nobody was given belongs to a refusal which said that it might.
+    if (decision.step < next || decision.step > next + unsure)
+      throw new Error(`${run_id}: step ${decision.step}, where ${next} to ${next + unsure} could be`);
+    next = decision.step + 1;
+    unsure = 0;
     if (i % 2 === 0) continue;
     const unit = outcomeUnit(core, AGENT, run_id, decision.step, { status: "succeeded" });
     const done = await once(() => core.store.transact(unit));
@@ -98,13 +126,17 @@ function tell(kind: Ack["kind"], { seq, hash, run_id, step }: LedgerRecord, aske
   say({ ack: { kind, seq, hash, run_id: run_id!, step: step ?? -1, asked } satisfies Ack });
 }
 
-/** What a store refuses because it cannot write now is refused to the agent too, and asked again. */
-async function once<T>(act: () => Promise<T>): Promise<T | undefined> {
+/**
+ * What a store refuses because it cannot write now is refused to the agent too, and asked again. Some refusals say
+ * that the call may be found to have been recorded.
+ */
+async function once<T>(act: () => Promise<T>, mayBeFound: () => void = () => {}): Promise<T | undefined> {
   try {
     return await act();
   } catch (error) {
     if (!(error instanceof SvcError && error.code === "unavailable")) throw error;
     refused++;
+    if (/may be found/.test(error.message)) mayBeFound();
     await pause(5);
     return undefined;
   }

@@ -7,7 +7,7 @@ import type { Ack, Place, WorkerOps } from "./protocol.ts";
 
 const SCRIPT = fileURLToPath(new URL("./worker.js", import.meta.url));
 /** Longer than any wait that the service allows itself. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 300_000;
 
 interface Message {
   up?: true;

@@ -2,8 +2,22 @@
 import type { Bug } from "./bug.ts";
 import { DECISIONS } from "./bugs/decisions.ts";
 import { EVIDENCE } from "./bugs/evidence.ts";
+import { GATEWAY } from "./bugs/gateway.ts";
+import { HELD } from "./bugs/held.ts";
 import { IDENTITY } from "./bugs/identity.ts";
 import { INPUT } from "./bugs/input.ts";
+import { SETUP } from "./bugs/setup.ts";
 import { STORAGE } from "./bugs/storage.ts";
+import { TOLD } from "./bugs/told.ts";
 
-export const BUGS: readonly Bug[] = [...STORAGE, ...DECISIONS, ...IDENTITY, ...EVIDENCE, ...INPUT];
+export const BUGS: readonly Bug[] = [
+  ...STORAGE,
+  ...DECISIONS,
+  ...IDENTITY,
+  ...EVIDENCE,
+  ...INPUT,
+  ...SETUP,
+  ...TOLD,
+  ...HELD,
+  ...GATEWAY,
+];

@@ -1,12 +1,14 @@
 /**
- * What can happen in a history: agents ask and report, people decide, halt and roll back, clocks jump, processes
- * crash. An action names what it is about by number, counted around, so that any part of a history is one too.
+ * What can happen in a history: agents ask and report, people decide, lend, lose their role, halt and roll back,
+ * clocks jump, processes crash. An action names what it is about by number, counted around, so that any part of a history is one too.
  */
 import { seeded } from "../../test/support/env.ts";
 
 export const MODES = ["enforce", "observe", "advise"] as const;
 export const TOOLS = ["look", "make", "fill", "send", "pay", "once", "far", "ghost"] as const;
 export type ToolName = (typeof TOOLS)[number];
+/** Two approvers, and somebody who can only decide with what they lend. */
+export const PEOPLE = ["ann", "dan", "eve"] as const;
 export const STATUSES = ["succeeded", "failed", "uncertain"] as const;
 
 export type Action =
@@ -14,7 +16,9 @@ export type Action =
   | { do: "ask"; run: number; tool: ToolName; arg: number; dep: number | null }
   | { do: "report"; run: number; step: number; status: (typeof STATUSES)[number]; with_id: boolean }
   | { do: "resolve"; run: number; step: number; status: "succeeded" | "failed"; with_id: boolean }
-  | { do: "decide"; request: number; decision: "approve" | "deny" }
+  | { do: "decide"; request: number; decision: "approve" | "deny"; person: number }
+  | { do: "lend"; from: number; to: number }
+  | { do: "turn"; person: number; approver: boolean }
   | { do: "age"; request: number }
   | { do: "halt"; agent: number; tool: ToolName | null }
   | { do: "lift"; halt: number }
@@ -45,10 +49,15 @@ export function makeHistory(seed: number): Action[] {
   const ask = (): Action => ({
     do: "ask",
     run: below(8),
-    tool: pick(TOOLS),
+    // Payments most of all: they are what people decide.
+    tool: chance(15) ? "pay" : pick(TOOLS),
     arg: below(3),
     dep: chance(20) ? below(8) : null,
   });
+  const lend = (): Action => {
+    const from = below(2);
+    return { do: "lend", from, to: (from + 1 + below(2)) % PEOPLE.length };
+  };
   /** How likely each is, and how it comes about. */
   const kinds: [weight: number, make: () => Action][] = [
     [5, open],
@@ -73,7 +82,17 @@ export function makeHistory(seed: number): Action[] {
         with_id: chance(80),
       }),
     ],
-    [10, () => ({ do: "decide", request: below(8), decision: chance(75) ? "approve" : "deny" })],
+    [
+      20,
+      () => ({
+        do: "decide",
+        request: below(8),
+        decision: chance(80) ? "approve" : "deny",
+        person: below(PEOPLE.length),
+      }),
+    ],
+    [6, lend],
+    [4, () => ({ do: "turn", person: below(2), approver: chance(50) })],
     [2, () => ({ do: "age", request: below(8) })],
     [2, () => ({ do: "halt", agent: below(2), tool: chance(70) ? pick(TOOLS) : null })],
     [2, () => ({ do: "lift", halt: below(4) })],

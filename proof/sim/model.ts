@@ -8,6 +8,8 @@ import type { Action, Said, ToolName } from "./actions.ts";
 export const BUDGET = 6;
 export const LIMIT = 3;
 export const TTL_MS = 3_600_000;
+/** From this amount on a payment needs two people. */
+export const LARGE = 1;
 
 interface Tool extends ToolFacts {
   permission: "near" | "far";
@@ -49,11 +51,15 @@ interface Request {
   arg: number;
   status: "pending" | "approved" | "denied" | "expired" | "consumed";
   until: number;
+  /** Who stands behind its approvals: the one who gave it, and whose authority it was. */
+  behind: Set<number>;
+  approvals: number;
 }
 
 const at = <T>(list: readonly T[], index: number): T | undefined => list[index % Math.max(1, list.length)];
 const NOTHING: Said = { answer: "nothing", events: [] };
 const CONFLICT: Said = { answer: "conflict", events: [] };
+const FORBIDDEN: Said = { answer: "forbidden", events: [] };
 const alive = ({ status }: Request): boolean => status === "pending" || status === "approved";
 
 export class Model {
@@ -62,6 +68,8 @@ export class Model {
   readonly halts: { agent: number; tool: ToolName | null }[] = [];
   private now = 0;
   private readonly spent = [0, 0];
+  private readonly isApprover = [true, true, false];
+  private readonly loans: { from: number; to: number; at: number }[] = [];
 
   perform(action: Action): Said {
     return (this[action.do] as (action: Action) => Said).call(this, action);
@@ -101,7 +109,10 @@ export class Model {
     if (isHalted || (known === undefined && run.mode !== "observe")) return refuse();
     if ((held || mustAsk) && run.mode === "enforce") {
       if (!held && request === undefined)
-        this.requests.push({ run, arg, status: "pending", until: this.now + TTL_MS });
+        this.requests.push({
+          ...{ run, arg, status: "pending", until: this.now + TTL_MS },
+          ...{ behind: new Set(), approvals: 0 },
+        });
       return refuse();
     }
     const answer = held || mustAsk ? "would_block" : "allow";
@@ -145,7 +156,8 @@ export class Model {
     return { answer: `${step.facts.n} ${status}`, events: [status] };
   }
 
-  decide({ request: number, decision }: Action & { do: "decide" }): Said {
+  /** Nobody counts twice, neither by deciding nor by having lent. */
+  decide({ request: number, decision, person }: Action & { do: "decide" }): Said {
     const request = at(this.requests, number);
     if (request === undefined) return NOTHING;
     if (request.status !== "pending") return CONFLICT;
@@ -153,8 +165,38 @@ export class Model {
       request.status = "expired";
       return { answer: "conflict", events: ["approval_expired"] };
     }
-    request.status = decision === "approve" ? "approved" : "denied";
-    return { answer: request.status, events: [request.status] };
+    const ways = this.waysToDecide(person);
+    if (ways.length === 0) return FORBIDDEN;
+    if (decision === "deny") {
+      request.status = "denied";
+      return { answer: "denied", events: ["denied"] };
+    }
+    const people = ways.find((way) => way.every((one) => !request.behind.has(one)));
+    if (people === undefined) return CONFLICT;
+    for (const one of people) request.behind.add(one);
+    request.approvals++;
+    if (request.approvals >= (request.arg >= LARGE ? 2 : 1)) request.status = "approved";
+    return { answer: request.status, events: ["approved"] };
+  }
+
+  private waysToDecide(person: number): number[][] {
+    const lent = this.loans
+      .filter(({ from, to }) => to === person && this.isApprover[from])
+      .sort((a, b) => a.at - b.at)
+      .map(({ from }) => [person, from]);
+    return this.isApprover[person] ? [[person], ...lent] : lent;
+  }
+
+  lend({ from, to }: Action & { do: "lend" }): Said {
+    this.now++;
+    if (!this.isApprover[from]) return FORBIDDEN;
+    this.loans.push({ from, to, at: this.now });
+    return { answer: "lent", events: ["delegated"] };
+  }
+
+  turn({ person, approver }: Action & { do: "turn" }): Said {
+    this.isApprover[person] = approver;
+    return NOTHING;
   }
 
   age({ request: number }: Action & { do: "age" }): Said {

@@ -2,7 +2,7 @@
 import { manifestSet } from "../../src/model/manifest/set.ts";
 import type { Effect, Manifest } from "../../src/model/manifest/types.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
-import { BUDGET, KNOWN, LIMIT } from "./model.ts";
+import { BUDGET, KNOWN, LARGE, LIMIT } from "./model.ts";
 
 /** Longer than any history, whichever way its clocks jump. */
 const window = "3650d";
@@ -11,7 +11,16 @@ export const RULES = {
   manifests: manifestSet([...KNOWN.values()].map(manifest)),
   policy: compilePolicy({
     version: 1,
-    rules: [{ id: "payments", match: { tool: "pay" }, action: "require_approval" }],
+    rules: [
+      { id: "payments", match: { tool: "pay" }, action: "require_approval" },
+      {
+        id: "large",
+        match: { tool: "pay" },
+        when: [{ path: "$args.amount", op: "gte", value: LARGE }],
+        action: "require_approval",
+        approval: { quorum: 2 },
+      },
+    ],
     limits: [{ id: "looks", match: { tool: "look" }, max: LIMIT, per: "run", window }],
     budgets: [
       { id: "sends", match: { tool: "send" }, path: "$args.amount", max: BUDGET, per: "actor", window },

@@ -1,5 +1,6 @@
 /** The real engine on a real store, behind the same actions as the model. */
 import { ageUnit, decideUnit } from "../../src/engine/approvals/decide-request.ts";
+import { delegateUnit } from "../../src/engine/approvals/delegations.ts";
 import { type Core, silentListeners } from "../../src/engine/core.ts";
 import { haltUnit, resumeUnit } from "../../src/engine/halts.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
@@ -9,15 +10,16 @@ import type { Env } from "../../src/kernel/env.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import type { Principal } from "../../src/model/roles.ts";
+import type { KeptPrincipal, Principal } from "../../src/model/roles.ts";
 import { executeRollback } from "../../src/rollback/execute.ts";
 import type { Store } from "../../src/store/port.ts";
 import { principal } from "../../test/support/engine.ts";
 import { type FakeEnv, fakeEnv } from "../../test/support/env.ts";
-import type { Action, Said } from "./actions.ts";
+import { type Action, PEOPLE, type Said } from "./actions.ts";
 import { RULES } from "./rules.ts";
 
-const APPROVER = principal("ann", "approver");
+const REFUSALS: ReadonlySet<string> = new Set(["conflict", "forbidden"]);
+const LOAN_MS = 20 * 86_400_000;
 const NOTHING: Said = { answer: "nothing", events: [] };
 const at = <T>(list: readonly T[], index: number): T | undefined => list[index % Math.max(1, list.length)];
 const eventsOf = (records: readonly LedgerRecord[]): string[] => records.map(({ event }) => event);
@@ -36,6 +38,7 @@ export class Service {
   private readonly handle: Handle;
   private readonly env: FakeEnv;
   private readonly agents: readonly Principal[];
+  private readonly people: Principal[];
   private core: Core;
 
   /** Everything of a history carries its label, so that several may share a store. */
@@ -44,6 +47,7 @@ export class Service {
     this.handle = handle;
     this.env = fakeEnv({ seed });
     this.agents = [principal(`${label}-a`), principal(`${label}-b`)];
+    this.people = PEOPLE.map((name, i) => principal(`${label}-${name}`, i < 2 ? "approver" : "auditor"));
     this.core = this.newCore();
   }
 
@@ -64,7 +68,7 @@ export class Service {
     try {
       return await (this[action.do] as (action: Action) => Promise<Said>).call(this, action);
     } catch (error) {
-      if (error instanceof SvcError && error.code === "conflict") return { answer: "conflict", events: [] };
+      if (error instanceof SvcError && REFUSALS.has(error.code)) return { answer: error.code, events: [] };
       throw error;
     }
   }
@@ -110,12 +114,33 @@ export class Service {
     return { answer: `${answer.step} ${answer.status}`, events: eventsOf(records) };
   }
 
-  async decide({ request, decision }: Action & { do: "decide" }): Promise<Said> {
+  async decide({ request, decision, person }: Action & { do: "decide" }): Promise<Said> {
     const id = at(this.requests, request);
     if (id === undefined) return NOTHING;
-    const unit = decideUnit(this.core, APPROVER, id, { decision, note: null }, []);
+    const who = this.people[person]!;
+    const loans = await this.core.store.list("delegations", { owner: who.name, tag: "active", limit: 500 });
+    const lent = loans.map(({ doc }) => doc);
+    const today = ({ principal }: KeptPrincipal) => this.people.find(({ id }) => id === principal) ?? null;
+    const unit = decideUnit(this.core, who, id, { decision, note: null }, lent, today);
     const { approval, records, refused } = await this.core.store.transact(unit);
     return { answer: refused === null ? approval.status : refused.code, events: eventsOf(records) };
+  }
+
+  async lend({ from, to }: Action & { do: "lend" }): Promise<Said> {
+    // No two loans at the same moment: the older one is used first.
+    this.env.setNow(this.env.now() + 1);
+    const input = { to: this.people[to]!.name, tools: "*", reason: "away" };
+    const unit = delegateUnit(this.core, this.people[from]!, {
+      ...input,
+      expires_ms: this.env.now() + LOAN_MS,
+    });
+    const { records } = await this.core.store.transact(unit);
+    return { answer: "lent", events: eventsOf(records) };
+  }
+
+  async turn({ person, approver }: Action & { do: "turn" }): Promise<Said> {
+    this.people[person] = principal(this.people[person]!.name, approver ? "approver" : "auditor");
+    return NOTHING;
   }
 
   async age({ request }: Action & { do: "age" }): Promise<Said> {

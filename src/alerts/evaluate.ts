@@ -6,6 +6,7 @@ import { plural } from "../kernel/plural.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { StepDoc } from "../model/run.ts";
+import type { PinDoc } from "../store/docs.ts";
 import { recentAuthFailures } from "./auth-failures.ts";
 import { type Alert, alert } from "./kinds.ts";
 
@@ -111,13 +112,33 @@ async function unmanifested(core: Core, since: number): Promise<Alert[]> {
 
 async function toolsChanged(core: Core, since: number): Promise<Alert[]> {
   const pins = await core.store.list("pins", { limit: MOST });
-  return pins
-    .filter(({ doc }) => doc.changed_ms !== null && doc.changed_ms >= since)
-    .map(({ doc }) =>
-      alert("tool_changed", `The definition of ${doc.tool} is not the one first seen`, doc.changed_ms!, {
-        tool: doc.tool,
-      }),
-    );
+  return pins.flatMap(({ doc }) => {
+    const found = pinTrouble(doc).filter(({ at_ms }) => at_ms >= since);
+    if (found.length === 0) return [];
+    const began_ms = Math.min(...found.map(({ at_ms }) => at_ms));
+    return alert("tool_changed", found.map(({ text }) => text).join("; "), began_ms, { tool: doc.tool });
+  });
+}
+
+/** What is other than it was when the tool was pinned. */
+function pinTrouble(pin: PinDoc): { text: string; at_ms: number }[] {
+  const { tool, upstream, changed_ms, changed_upstream, claimed } = pin;
+  const found: { text: string; at_ms: number }[] = [];
+  if (changed_ms !== null) {
+    const text =
+      changed_upstream === undefined
+        ? `The definition of ${tool} is not the one first seen`
+        : `${tool} comes from upstream ${changed_upstream}, and was first seen at ${upstream}`;
+    found.push({ text, at_ms: changed_ms });
+  }
+  if (claimed !== undefined) {
+    const text = `${tool} is offered by upstream ${claimed.by.join(", ")} too, which is refused`;
+    found.push({
+      text: upstream === undefined ? text : `${text}: upstream ${upstream} has the name`,
+      at_ms: claimed.since_ms,
+    });
+  }
+  return found;
 }
 
 async function authFailures(core: Core): Promise<Alert[]> {

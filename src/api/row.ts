@@ -16,16 +16,19 @@ export interface Field {
   /** The text as the operation takes it; undefined for a text that is none. */
   read(text: string): unknown;
   write(value: unknown): string;
-  /** What is wrong with a text that is none. */
+  /** What is wrong with one that the operation does not take, instead of its own words. */
   says?: string;
   /** How the document describes the text, where it is not as the operation describes the field. */
   schema?: Record<string, unknown>;
 }
 
 export interface HeaderField {
+  /** As the document writes it. */
   header: string;
   field: string;
   about: string;
+  /** How the document describes it; left out where the header is of use without being named. */
+  schema?: Record<string, unknown>;
   read(text: string | undefined): unknown;
   write(value: unknown): string;
 }
@@ -36,8 +39,10 @@ export interface Row {
   /** With `{id}` for parameters, as OpenAPI writes them. */
   readonly path: string;
   readonly status: number;
-  /** Other successes, each with the answers that have it; they come before `status`. */
-  readonly also: readonly { status: number; shape: z.ZodType; is(answer: object): boolean }[];
+  /** What is answered with `status`, where that is not all of what the operation answers. */
+  readonly shape: z.ZodType | undefined;
+  /** Other successes, each with the answers that have it. */
+  readonly also: readonly { status: number; about: string; shape: z.ZodType; is(answer: object): boolean }[];
   readonly params: Readonly<Record<string, Field>>;
   readonly query: Readonly<Record<string, Field>>;
   readonly headers: readonly HeaderField[];
@@ -48,6 +53,7 @@ export interface Row {
 
 export interface Places {
   status?: number;
+  shape?: z.ZodType;
   also?: Row["also"];
   params?: Readonly<Record<string, Field>>;
   query?: readonly Field[];
@@ -56,20 +62,21 @@ export interface Places {
 
 export function at(place: `${Method} /v1/${string}`, op: Operation, places: Places = {}): Row {
   const [method, path] = place.split(" ") as [Method, string];
-  const { status = 200, also = [], params = {}, headers = [] } = places;
+  const { status = 200, shape, also = [], params = {}, headers = [] } = places;
   const query = Object.fromEntries((places.query ?? []).map((field) => [field.field, field]));
   const placed = new Set(
     [...Object.values(params), ...Object.values(query), ...headers].map((one) => one.field),
   );
   const body = method === "POST" || method === "PATCH";
-  return { op, method, path, status, also, params, query, headers, body, placed };
+  return { op, method, path, status, shape, also, params, query, headers, body, placed };
 }
 
 export const plain = (field: string): Field => ({ field, read: (text) => text, write: String });
 
-export const whole = (field: string, digits: RegExp, says: string): Field => ({
+/** Digits without a sign and without leading zeros. */
+export const whole = (field: string, says: string): Field => ({
   field,
-  read: (text) => (digits.test(text) ? Number(text) : undefined),
+  read: (text) => (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : undefined),
   write: String,
   says,
 });

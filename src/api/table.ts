@@ -37,6 +37,7 @@ import {
   completeUndo,
   getRollback,
   plan,
+  rollbackPlanned,
   rollbackStarted,
   startRollback,
 } from "../app/operations/rollback.ts";
@@ -50,34 +51,36 @@ import { at, type Field, flag, type HeaderField, plain, type Row, whole } from "
 
 const run = { params: { id: plain("run_id") } };
 const step = {
-  params: { id: plain("run_id"), n: whole("step", /^(?:0|[1-9]\d{0,14})$/, "must be a step number") },
+  params: { id: plain("run_id"), n: whole("step", "must be a step number") },
 };
 const approval = { params: { id: plain("approval_id") } };
 const entry = {
-  params: { index: whole("index", /^(?:0|[1-9]\d{0,8})$/, "must be the index of a key entry") },
+  params: { index: whole("index", "must be the index of a key entry") },
 };
 
-const limit = whole("limit", /^[1-9]\d{0,3}$/, `must be a whole number from 1 to ${LIMITS.page_max}`);
+const limit = whole("limit", `must be a whole number from 1 to ${LIMITS.page_max}`);
 const page = [limit, plain("cursor")];
 const texts = (...names: string[]): Field[] => names.map(plain);
 
 const once: HeaderField = {
-  header: "idempotency-key",
+  header: "Idempotency-Key",
   field: "idempotency_key",
-  about: "the same request under the same key is answered as the first time",
+  about: "a retry under the same key gets the first answer again",
+  schema: { type: "string", minLength: 1, maxLength: LIMITS.idempotency_key_chars },
   read: (text) => text,
   write: String,
 };
 /** May be quoted as ETags are. */
 const matching: HeaderField = {
-  header: "if-match",
+  header: "If-Match",
   field: "fingerprint",
-  about: "the entry's fingerprint; a 409 when the entry is another one by now",
+  about: "the fingerprint of the entry that is meant",
+  schema: { type: "string" },
   read: (text) => text?.replace(/^"(.*)"$/, "$1"),
   write: (value) => `"${value}"`,
 };
 const accepting: HeaderField = {
-  header: "accept",
+  header: "Accept",
   field: "format",
   about: "application/json for one object; JSON lines otherwise",
   read: (text) => (prefersJson(text) ? "json" : "ndjson"),
@@ -98,7 +101,15 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/runs/{id}/plan", plan, run),
   at("POST /v1/runs/{id}/rollback", startRollback, {
     ...run,
-    also: [{ status: 202, shape: rollbackStarted, is: (answer) => "job" in answer }],
+    shape: rollbackPlanned,
+    also: [
+      {
+        status: 202,
+        about: "the job was started",
+        shape: rollbackStarted,
+        is: (answer) => "job" in answer,
+      },
+    ],
   }),
   at("GET /v1/runs/{id}/rollback", getRollback, run),
   at("POST /v1/runs/{id}/steps/{n}/compensation", beginUndo, step),
@@ -106,7 +117,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/approvals", listApprovals, { query: [...texts("status", "run_id"), ...page] }),
   at("GET /v1/approvals/{id}", getApproval, {
     ...approval,
-    query: [whole("wait", /^\d{1,2}$/, `must be whole seconds, at most ${LIMITS.approval_wait_s}`)],
+    query: [whole("wait", `must be whole seconds, at most ${LIMITS.approval_wait_s}`)],
   }),
   at("POST /v1/approvals/{id}/approve", approve, approval),
   at("POST /v1/approvals/{id}/deny", deny, approval),
@@ -154,7 +165,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("POST /v1/holds", placeHold, { status: 201 }),
   at("DELETE /v1/holds/{id}", releaseHold, { params: { id: plain("hold_id") } }),
   at("GET /v1/retention/plan", getRetentionPlan, {
-    query: [whole("days", /^[1-9]\d{0,4}$/, "must be a positive whole number of days")],
+    query: [whole("days", "must be a positive whole number of days")],
   }),
   at("POST /v1/retention/apply", runRetention),
   at("GET /v1/keys", listKeys),

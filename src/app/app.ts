@@ -9,6 +9,7 @@ import type { RunFacts } from "../engine/gather.ts";
 import type { SigningKey } from "../evidence/signing.ts";
 import type { Lru } from "../kernel/lru.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import type { Today } from "../model/roles.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import type { JobTools } from "../rollback/job.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -26,6 +27,10 @@ export interface App {
   signing: SigningKey | null;
   /** Unchanging facts of runs seen lately: they let a store fetch all of an intent's facts at once. */
   runFacts: Lru<string, RunFacts>;
+  /** The authority that a kept principal has now; none where this process knows no credentials. */
+  today: Today;
+  /** Which principal a name means, by the keys and the issuer of this process. */
+  principalNamed(name: string, kind?: "key" | "oidc"): string;
   /** Manages the key file; null where there is none. */
   keys: KeyManager | null;
   /** Tells people; null where nobody is to be told from here. */

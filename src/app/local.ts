@@ -9,6 +9,7 @@ import { conflict, messageOf, ProblemsError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { Lru } from "../kernel/lru.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
+import { keyId } from "../model/roles.ts";
 import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { App } from "./app.ts";
 import { Background, timeLeft } from "./background.ts";
@@ -50,6 +51,8 @@ export async function openLocalApp(settings: Settings, env: Env, options: LocalO
     background,
     jobTools: null,
     keys: null,
+    today: () => null,
+    principalNamed: keyId,
     notifier: null,
     async reload() {
       const { manifests, policy } = await opened.rules.reload().catch(refuse);

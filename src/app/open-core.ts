@@ -3,6 +3,7 @@ import type { Settings } from "../config/settings.ts";
 import { createEgress, type Egress } from "../egress/egress.ts";
 import { type Core, type Listeners, silentListeners } from "../engine/core.ts";
 import type { Env } from "../kernel/env.ts";
+import { SvcError } from "../kernel/errors.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { registryRules } from "../registry/rules.ts";
 import { openStore, type StoreKind } from "../store/open.ts";
@@ -70,11 +71,17 @@ export async function openCore({ settings, env, log, ...options }: OpenCoreOptio
   }
 }
 
-/** The store's own secret, made once by whichever process comes first. */
+/**
+ * The store's own secret, made once by whichever process comes first. A store that has lost its documents records
+ * nothing any more, so nothing is hashed with a secret that stands in: the service starts, to show what can be shown.
+ */
 async function storeKey(store: Store, env: Env): Promise<string> {
-  const known = await store.get("meta", STORE_KEY);
-  if (typeof known === "string") return known;
   const fresh = Buffer.from(env.bytes(32)).toString("hex");
+  const known = await store.get("meta", STORE_KEY).catch((error: unknown) => {
+    if (error instanceof SvcError && error.code === "corrupt") return fresh;
+    throw error;
+  });
+  if (typeof known === "string") return known;
   return store.transact({
     needs: [["meta", STORE_KEY]],
     run(tx) {

@@ -11,6 +11,8 @@ import type { App } from "./app.ts";
 export interface Caller {
   app: App;
   principal: Principal;
+  /** Who asks by now, for an answer that had to wait; throws where the credential no longer counts. */
+  again?: () => Principal | Promise<Principal>;
   /** Aborts when the caller goes away or the service stops. */
   signal: AbortSignal;
   /** Holds the data anyway, as whoever sits at the machine does: features that are off for others are not. */

@@ -15,13 +15,13 @@ export const runId = z
   .regex(RUN_ID, "up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
 /** The input of an operation on a run as a whole, and of one on a step of it. */
 export const ofRun = z.strictObject({ run_id: runId });
-export const ofStep = z.strictObject({ run_id: runId, step: z.int().min(0).max(999_999_999_999_999) });
+export const ofStep = z.strictObject({ run_id: runId, step: z.int().min(0).max(Number.MAX_SAFE_INTEGER) });
 
 /** An id that the service gave out: a well-formed text that is none of them is unknown rather than invalid. */
 export const givenId = (form: string) =>
   z.string().regex(/^[\w.:-]{1,128}$/, `must be an id such as ${form}`);
 
-export const pageLimit = z.int().min(1).max(LIMITS.page_max, `at most ${LIMITS.page_max}`);
+export const pageLimit = z.int().min(1).max(LIMITS.page_max);
 
 /** Of an operation that takes nothing. */
 export const nothing = z.strictObject({});

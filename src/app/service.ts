@@ -11,6 +11,7 @@ import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
+import type { Today } from "../model/roles.ts";
 import { approvalRequested } from "../notify/events.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import { compensatorCommand, readerCommand } from "../process/rollback-commands.ts";
@@ -78,7 +79,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
   if (capture !== null) channels.add(capture);
   app.refusedCredentials = failures;
-  app.jobTools = jobTools(settings, background.signal);
+  app.jobTools = jobTools(settings, background.signal, identity.today);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
   background.every(SWEEP_MS, "ageing approvals", async () => {
@@ -97,13 +98,23 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   return Object.assign(app, {
     auth: identity.auth,
     keys: identity.manager,
+    today: identity.today,
+    principalNamed: identity.principalNamed,
     metrics,
     notifier,
     capture,
+    /** Whoever asks for it, a person or a signal, it is in the log. */
     async reload() {
-      const { manifests, policy } = await app.rules.reload().catch(refuse);
-      const keys = await identity.auth.reload().catch(refuse);
-      return { manifests: manifests.all.length, policy: policy.hash, keys };
+      try {
+        const { manifests, policy } = await app.rules.reload().catch(refuse);
+        const keys = await identity.auth.reload().catch(refuse);
+        const loaded = { manifests: manifests.all.length, policy: policy.hash, keys };
+        log.info("reloaded", loaded);
+        return loaded;
+      } catch (error) {
+        log.warn("reload refused", { error: messageOf(error) });
+        throw error;
+      }
     },
     async close(until = performance.now() + LIMITS.stop_ms) {
       identity.close();
@@ -125,7 +136,7 @@ async function reloadChanged(app: App): Promise<void> {
   }
 }
 
-function jobTools(settings: Settings, stop: AbortSignal): JobTools | null {
+function jobTools(settings: Settings, stop: AbortSignal, today: Today): JobTools | null {
   const { compensator_cmd, reader_cmd, timeout_ms } = settings.rollback;
   if (compensator_cmd === null) return null;
   return {
@@ -135,5 +146,6 @@ function jobTools(settings: Settings, stop: AbortSignal): JobTools | null {
         ? null
         : readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }),
     stop,
+    today,
   };
 }

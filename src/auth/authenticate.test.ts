@@ -7,6 +7,7 @@ import { SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { Authenticator, type AuthFailure } from "./authenticate.ts";
 import { KeyFile } from "./key-file.ts";
+import { KeyRing } from "./keys.ts";
 
 async function setUp(entries: object[] = [{ name: "ann", role: "admin", key_sha256: sha256Hex("s3cret") }]) {
   const path = join(tempDir("k"), "keys.json");
@@ -59,6 +60,32 @@ describe("an Authorization header", () => {
     for (const header of wrong) expect(await told(auth.authenticate(header))).toBe(INVALID);
     expect(failures.filter((failure) => failure === "missing")).toHaveLength(2);
     expect(failures).toHaveLength(wrong.length + 2);
+  });
+});
+
+describe("an empty credential", () => {
+  test("is nobody's, on every way in, whatever a ring may hold", async () => {
+    const { env } = await setUp();
+    const nothing = ["", " ", "\n", "\r\n", "\t", "\u0000"];
+    const entries = nothing.map((key, n) => ({
+      name: `n${n}`,
+      roles: ["admin" as const],
+      key_sha256: sha256Hex(key),
+      max_permissions: [],
+      groups: [],
+      tenant: null,
+      not_before: null,
+      expires_at: null,
+      disabled: false,
+      allow_observe: false,
+    }));
+    const keys = { ring: new KeyRing(entries) } as KeyFile;
+    const auth = new Authenticator({ env, keys, oidc: null });
+    for (const key of nothing) {
+      expect(await told(auth.authenticateToken(key))).toBe(INVALID);
+      expect(await told(auth.authenticate(`Bearer ${key}`))).toBe(INVALID);
+      expect(auth.keyHolder(`Bearer ${key}`)).toBeUndefined();
+    }
   });
 });
 

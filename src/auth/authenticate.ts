@@ -4,7 +4,7 @@
  */
 import type { Env } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
-import type { Principal } from "../model/roles.ts";
+import { type KeptPrincipal, type Principal, principalName } from "../model/roles.ts";
 import type { KeyFile } from "./key-file.ts";
 import type { FoundKey, KeyRefusal } from "./keys.ts";
 import { looksLikeToken, type OidcVerifier } from "./oidc.ts";
@@ -32,6 +32,8 @@ export interface Authenticated {
 
 const MAX_CHARS = 16_384;
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
+/** What can be sent as a bearer, and so the only thing that is a credential anywhere: never an empty text. */
+const CREDENTIAL = /^[\x21-\x7e]+$/;
 
 export class Authenticator {
   private readonly options: AuthenticatorOptions;
@@ -65,6 +67,8 @@ export class Authenticator {
   /** The same for a bare credential, as it is pasted into the console's login form. */
   async authenticateToken(token: string): Promise<Authenticated> {
     const { oidc } = this.options;
+    if (token === "") throw this.refuse("missing");
+    if (token.length > MAX_CHARS || !CREDENTIAL.test(token)) throw this.refuse("malformed");
     const found = this.findKey(token);
     if (typeof found !== "string") {
       const { principal, expires_ms, key_sha256 } = found;
@@ -86,9 +90,23 @@ export class Authenticator {
     return typeof found === "string" ? undefined : found.principal;
   }
 
+  /** Who holds a credential by now; null once it has ended. Settings do not change under a process, so a token's holder stays. */
+  current({ principal, expires_ms, key_sha256 }: Authenticated): Principal | null {
+    if (key_sha256 !== null) return this.holderOf(key_sha256) ?? null;
+    return expires_ms !== null && this.options.env.now() >= expires_ms ? null : principal;
+  }
+
   /** Who the key of this name is now, for chat users mapped to key names. */
   named(name: string): Principal | undefined {
     return this.options.keys?.ring.findName(name, this.options.env.now());
+  }
+
+  /** Whom a kept principal stands for now, with the roles, groups and caps of today; null once it no longer counts. */
+  today({ principal, groups, credential }: KeptPrincipal): Principal | null {
+    const { kind, name } = principalName(principal);
+    if (kind === "oidc") return this.options.oidc?.holder(principal, groups) ?? null;
+    if (kind !== "key") return null;
+    return this.options.keys?.ring.findName(name, this.options.env.now(), credential) ?? null;
   }
 
   /** Reads the key file again; throws and keeps the old keys where it does not load. Answers their number. */

@@ -2,6 +2,7 @@
 import { tryTimestamp } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { compileGlob } from "../kernel/glob.ts";
+import { sha256Hex } from "../kernel/hash.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { suggest } from "../model/problems.ts";
@@ -38,6 +39,8 @@ const FIELDS = [
 const PLAIN = /^[\x21-\x7e]+$/;
 const NAME_CHARS = 256;
 const LIST_ENTRIES = 1_000;
+/** What hashing a variable that was not set gives, with and without the line end of a shell's echo. */
+const HASHES_OF_NOTHING: ReadonlySet<string> = new Set(["", "\n", "\r\n"].map((text) => sha256Hex(text)));
 
 /** A key that can ask for a call and also approve it; svc doctor warns of these. */
 export function asksAndApproves({ roles }: KeyEntry): boolean {
@@ -124,6 +127,10 @@ class FieldReader {
     const hash = this.get("key_sha256");
     if (typeof hash !== "string" || !/^[0-9a-f]{64}$/.test(hash)) {
       return this.fail("key_sha256", "must be the SHA-256 of the key as 64 lowercase hex digits", "");
+    }
+    if (HASHES_OF_NOTHING.has(hash)) {
+      const message = "is the hash of an empty key, which everybody has; make a key with svc keys add";
+      return this.fail("key_sha256", message, "");
     }
     return hash;
   }

@@ -5,7 +5,7 @@ import { ProblemsError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { asksAndApproves } from "./key-entry.ts";
 import { parseKeys, parseKeysGently } from "./key-list.ts";
-import { KeyRing } from "./keys.ts";
+import { fingerprintOf, KeyRing } from "./keys.ts";
 
 const HASH = sha256Hex("secret");
 const good = { name: "ann", role: "admin", key_sha256: HASH };
@@ -112,6 +112,9 @@ describe("reading the file", () => {
     ["uppercase hex", { key_sha256: HASH.toUpperCase() }, /key_sha256: must be .* lowercase hex/],
     ["63 digits", { key_sha256: HASH.slice(1) }, /key_sha256/],
     ["a plain key", { key_sha256: "secret" }, /key_sha256/],
+    ["the hash of an empty key", { key_sha256: sha256Hex("") }, /key_sha256: is the hash of an empty key/],
+    ["the hash of a bare line end", { key_sha256: sha256Hex("\n") }, /hash of an empty key/],
+    ["the hash of the other line end", { key_sha256: sha256Hex("\r\n") }, /hash of an empty key/],
     ["a bad timestamp", { expires_at: "tomorrow" }, /expires_at: must be an ISO 8601/],
     ["a number as timestamp", { expires_at: 1_800_000_000 }, /expires_at/],
     [
@@ -207,6 +210,7 @@ describe("the ring", () => {
         tenant: "t",
         max_permissions: ["a"],
         allow_observe: true,
+        credential: fingerprintOf(HASH),
       },
     });
   });

@@ -5,7 +5,7 @@
  */
 import { tryTimestamp } from "../kernel/duration.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import type { Principal } from "../model/roles.ts";
+import { keyId, type Principal } from "../model/roles.ts";
 import type { KeyEntry } from "./key-entry.ts";
 
 export type KeyRefusal = "unknown" | "disabled" | "expired" | "not_yet_valid";
@@ -51,10 +51,14 @@ export class KeyRing {
     return { principal, key_sha256: hash, expires_ms };
   }
 
-  /** The principal that a chat user, or another trusted mapping, stands for: any usable key of that name. */
-  findName(name: string, now: number): Principal | undefined {
+  /**
+   * The principal that a chat user, or another trusted mapping, stands for: any usable key of that name, or the
+   * very one whose fingerprint is given.
+   */
+  findName(name: string, now: number, fingerprint?: string): Principal | undefined {
     for (const entry of this.entries) {
       if (entry.name !== name) continue;
+      if (fingerprint !== undefined && fingerprintOf(entry.key_sha256) !== fingerprint) continue;
       const found = this.findHash(entry.key_sha256, now);
       if (typeof found !== "string") return found.principal;
     }
@@ -72,16 +76,22 @@ export class KeyRing {
   }
 }
 
+/** A hash of the stored hash: it can be shown and compared, and is not a part of what the file holds. */
+export function fingerprintOf(key_sha256: string): string {
+  return sha256Hex(`svc-key-fingerprint\n${key_sha256}`).slice(0, 16);
+}
+
 function holderOf(entry: KeyEntry): Holder {
   return {
     principal: Object.freeze({
-      id: `key:${entry.name}`,
+      id: keyId(entry.name),
       name: entry.name,
       roles: entry.roles,
       groups: entry.groups,
       tenant: entry.tenant,
       max_permissions: entry.max_permissions,
       allow_observe: entry.allow_observe,
+      credential: fingerprintOf(entry.key_sha256),
     }),
     not_before_ms: entry.not_before === null ? Number.NEGATIVE_INFINITY : tryTimestamp(entry.not_before)!,
     expires_ms: entry.expires_at === null ? null : tryTimestamp(entry.expires_at)!,

@@ -13,7 +13,8 @@ import { withEditLock } from "./edit-lock.ts";
 import { type KeyEntry, readEntry } from "./key-entry.ts";
 import type { KeyFile } from "./key-file.ts";
 import { type KeyList as Keys, parseKeysGently } from "./key-list.ts";
-import { KeyRing } from "./keys.ts";
+import { KeySights } from "./key-sights.ts";
+import { fingerprintOf, KeyRing } from "./keys.ts";
 
 /** An entry as it is shown; the fingerprint tells keys apart without helping anybody to guess one. */
 export interface KeyView {
@@ -69,6 +70,7 @@ interface Edited<T> {
 }
 
 export class KeyManager {
+  readonly sights = new KeySights();
   private readonly path: string;
   private readonly options: KeyManagerOptions;
   private running: Promise<unknown> = Promise.resolve();
@@ -76,10 +78,13 @@ export class KeyManager {
   constructor(path: string, options: KeyManagerOptions) {
     this.path = path;
     this.options = options;
+    this.sights.look(options.live?.ring.entries.map(keyView) ?? []);
   }
 
   async list(): Promise<KeyView[]> {
-    return (await this.load()).entries.map(keyView);
+    const keys = (await this.load()).entries.map(keyView);
+    this.sights.look(keys);
+    return keys;
   }
 
   /** The key itself is in this answer and nowhere else. */
@@ -171,11 +176,6 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
     allow_observe: entry.allow_observe,
     fingerprint: fingerprintOf(entry.key_sha256),
   };
-}
-
-/** A hash of the stored hash: it can be shown and compared, and is not a part of what the file holds. */
-export function fingerprintOf(key_sha256: string): string {
-  return sha256Hex(`svc-key-fingerprint\n${key_sha256}`).slice(0, 16);
 }
 
 function hasAdmin(entries: readonly KeyEntry[], now: number): boolean {

@@ -8,7 +8,7 @@ import type { Env } from "../kernel/env.ts";
 import { forbidden, SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { Lru } from "../kernel/lru.ts";
-import { type Principal, RESERVED_NAMES, type Role } from "../model/roles.ts";
+import { type Principal, principalName, RESERVED_NAMES, type Role, tokenId } from "../model/roles.ts";
 import { IssuerKeys, type JwksDeps } from "./jwks.ts";
 
 /** Only signatures that the issuer alone can make; with a shared secret, whoever checks could also sign. */
@@ -124,6 +124,14 @@ export class OidcVerifier {
     }
   }
 
+  /** Who the holder of such a token is by today's settings; null where they give it no role, or name another issuer. */
+  holder(id: string, groups: readonly string[]): Principal | null {
+    const { kind, issuer, name } = principalName(id);
+    if (kind !== "oidc" || issuer !== this.settings.issuer) return null;
+    const principal = this.principalOf(name, groups);
+    return principal.roles.length === 0 ? null : principal;
+  }
+
   private principal(payload: JWTPayload): Principal {
     const { sub } = payload;
     if (
@@ -134,15 +142,18 @@ export class OidcVerifier {
     )
       throw refused();
     if (RESERVED_NAMES.has(sub)) throw forbidden("the token's subject is a name of the service itself");
-    const { role_map, max_permissions, issuer } = this.settings;
-    const groups = groupsOf(payload, this.settings.groups_claim);
+    const principal = this.principalOf(sub, groupsOf(payload, this.settings.groups_claim));
+    if (principal.roles.length === 0) throw forbidden("no role is mapped to this token's groups");
+    return principal;
+  }
+
+  private principalOf(sub: string, groups: readonly string[]): Principal {
+    const { role_map, max_permissions: caps, issuer } = this.settings;
     const roles = [
       ...new Set(groups.flatMap((group) => (Object.hasOwn(role_map, group) ? [role_map[group]!] : []))),
     ];
-    if (roles.length === 0) throw forbidden("no role is mapped to this token's groups");
-    const caps = max_permissions;
     return Object.freeze({
-      id: `oidc:${issuer}#${sub}`,
+      id: tokenId(issuer, sub),
       name: sub,
       roles,
       groups,

@@ -4,7 +4,7 @@ import type { App } from "../app/app.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import { invalid } from "../kernel/errors.ts";
-import type { Principal } from "../model/roles.ts";
+import { localId, type Principal } from "../model/roles.ts";
 import { channelsSchema } from "../notify/channels/table.ts";
 import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
 import type { Io } from "./io.ts";
@@ -118,7 +118,7 @@ export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Co
 /** Whoever sits at the command line holds the data already, and so acts with every role. */
 export function localPrincipal(name = "cli"): Principal {
   return {
-    id: `local:${name}`,
+    id: localId(name),
     name,
     roles: ["admin"],
     groups: [],

@@ -92,7 +92,7 @@ async function demo(): Promise<void> {
   const service = await openService(loadSettings({ flags, env, cwd: folder }), systemEnv);
   const listening = await startServer(service);
   welcome(io, listening.url, keys, await openDemoRun(service, keys.agent));
-  await untilSignalled(async () => void (await service.reload()));
+  await untilSignalled(service);
   await listening.stop();
 }
 

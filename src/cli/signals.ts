@@ -1,5 +1,7 @@
 /** Waiting for the end: SIGTERM and SIGINT stop, SIGHUP reloads. A second signal ends at once. */
-export function untilSignalled(onHangup: () => Promise<void>): Promise<NodeJS.Signals> {
+import type { Service } from "../app/service.ts";
+
+export function untilSignalled(service: Pick<Service, "reload">): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let stopping = false;
     const stop = (signal: NodeJS.Signals) => {
@@ -9,6 +11,7 @@ export function untilSignalled(onHangup: () => Promise<void>): Promise<NodeJS.Si
     };
     process.on("SIGTERM", stop);
     process.on("SIGINT", stop);
-    process.on("SIGHUP", () => void onHangup());
+    // A reload that is refused changes nothing, and the service logs it.
+    process.on("SIGHUP", () => void service.reload().catch(() => {}));
   });
 }

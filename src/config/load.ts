@@ -152,7 +152,9 @@ function readValue(row: Row, schema: z.ZodType, given: Json, isText: boolean): R
 }
 
 function hideSecrets(problem: Problem, row: Row): Problem {
-  const named = problem.path.some((part) => typeof part === "string" && isSecretName(part));
+  const named = problem.path.some(
+    (part) => typeof part === "string" && (isSecretName(part) || part === "url"),
+  );
   if (!row.secret && !named) return problem;
   return { ...problem, message: problem.message.replace(/, not [\s\S]*$|^".*?"\.{0,3} (?=is |has )/, "") };
 }

@@ -147,14 +147,14 @@ describe("a URL", () => {
     const data = tempDir("d");
     await loadManifests({ path: url, egress: answer(200, entry("a")), data });
     await expect(loadManifests({ path: url, egress: answer(200, "- {tool: b}"), data })).rejects.toThrow(
-      /^https:\/\/m\.example\.com\/tools\.yaml:1: tool b: /,
+      /^https:\/\/m\.example\.com\/\*{8}:1: tool b: /,
     );
     expect((await loadManifests({ path: url, egress: down, data })).all[0]?.tool).toBe("a");
   });
 
-  test("nothing told about it holds its query", async () => {
+  test("nothing told about it holds its path or query", async () => {
     const { errors } = await validateManifests(url, answer(404, ""));
-    expect(errors).toEqual(["https://m.example.com/tools.yaml: the server answered 404"]);
+    expect(errors).toEqual(["https://m.example.com/********: the server answered 404"]);
     expect((await validateManifests(url)).errors[0]).toMatch(/cannot be fetched here/);
   });
 });

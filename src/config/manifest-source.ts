@@ -15,6 +15,8 @@ import {
   readManifests,
 } from "../model/manifest/load.ts";
 import { decodeText, fileProblem, readTextFile, unreadable, writeFileAtomic } from "./files.ts";
+import { maskUrl } from "./mask.ts";
+import { isRemote } from "./row.ts";
 
 const MAX_REMOTE_BYTES = 16 * 1_048_576;
 const YAML_NAME = /\.ya?ml$/;
@@ -26,24 +28,26 @@ export interface ManifestSource {
   readonly egress?: Pick<Egress, "request"> | undefined;
   /** The data folder, where the last good copy of a remote set is kept. */
   readonly data?: string | null | undefined;
+  /** How texts become manifests; at once, unless told otherwise. */
+  readonly read?: ((files: readonly ManifestFile[]) => Promise<LoadedManifests>) | undefined;
   readonly warn?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
-}
-
-export function isRemote(path: string): boolean {
-  return /^https?:\/\//i.test(path);
 }
 
 /** The manifests in force, or a ProblemsError with every problem. */
 export async function loadManifests(source: ManifestSource): Promise<LoadedManifests> {
-  const { path } = source;
+  const { path, read = readAtOnce } = source;
   if (path === null) return readManifests([]);
-  if (isRemote(path)) return loadRemote(path, source);
+  if (isRemote(path)) return loadRemote(path, source, read);
   const { files, problems } = await manifestFiles(path);
-  if (problems.length > 0) throw new ProblemsError([...problems, ...problemsIn(files)]);
-  const set = readManifests(files);
+  if (problems.length > 0) throw new ProblemsError([...problems, ...(await problemsIn(files, read))]);
+  const set = await read(files);
   if (files.length > 0) return set;
   return { ...set, warnings: [`${path}: holds no .yaml file, so no tool is registered`] };
 }
+
+type Read = NonNullable<ManifestSource["read"]>;
+
+const readAtOnce: Read = async (files) => readManifests(files);
 
 export interface Validation {
   readonly ok: boolean;
@@ -135,9 +139,9 @@ async function look(path: string) {
   }
 }
 
-function problemsIn(files: readonly ManifestFile[]): readonly string[] {
+async function problemsIn(files: readonly ManifestFile[], read: Read): Promise<readonly string[]> {
   try {
-    readManifests(files);
+    await read(files);
     return [];
   } catch (error) {
     if (error instanceof ProblemsError) return error.problems;
@@ -146,7 +150,7 @@ function problemsIn(files: readonly ManifestFile[]): readonly string[] {
 }
 
 /** An unreachable server falls back on the copy; a reachable one that serves nonsense is an error. */
-async function loadRemote(url: string, source: ManifestSource): Promise<LoadedManifests> {
+async function loadRemote(url: string, source: ManifestSource, read: Read): Promise<LoadedManifests> {
   const copy =
     source.data == null ? null : join(source.data, "remote-manifests", `${sha256Hex(url).slice(0, 32)}.yaml`);
   let fetched: ManifestFile;
@@ -158,9 +162,9 @@ async function loadRemote(url: string, source: ManifestSource): Promise<LoadedMa
     source.warn?.("remote manifests are out of reach; the last good copy is in force", {
       problem: messageOf(error),
     });
-    return readManifests([{ file: showUrl(url), text: kept }]);
+    return read([{ file: maskUrl(url), text: kept }]);
   }
-  const set = readManifests([fetched]);
+  const set = await read([fetched]);
   if (copy !== null) {
     await writeFileAtomic(copy, fetched.text).catch((error: unknown) => {
       source.warn?.("the copy of the remote manifests could not be kept", { problem: messageOf(error) });
@@ -173,7 +177,7 @@ async function fetchManifests(
   url: string,
   egress: Pick<Egress, "request"> | undefined,
 ): Promise<ManifestFile> {
-  const file = showUrl(url);
+  const file = maskUrl(url);
   if (egress === undefined)
     throw new SvcError(
       "invalid",
@@ -185,10 +189,4 @@ async function fetchManifests(
   });
   if (status !== 200) throw new SvcError("delivery_failed", `${file}: the server answered ${status}`);
   return { file, text: decodeText(file, body) };
-}
-
-/** The address without its query, which may hold a password. */
-function showUrl(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  return parsed === undefined ? "the manifests URL" : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }

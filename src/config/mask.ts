@@ -15,13 +15,6 @@ export function maskUrl(text: string): string {
   return url.pathname === "/" && url.search === "" ? url.origin : `${url.origin}/${MASKED}`;
 }
 
-/** For a URL that has a secret beside it: only what may be a password within it is masked, so that it can be recognised. */
-export function maskSecretParts(text: string): string {
-  if (!URL.canParse(text)) return MASKED;
-  const { origin, pathname, search } = new URL(text);
-  return `${origin}${pathname}${search === "" ? "" : `?${MASKED}`}`;
-}
-
 /** A connection URL without its password. */
 export function maskConnection(text: string): string {
   if (!URL.canParse(text)) return MASKED;

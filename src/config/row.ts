@@ -68,8 +68,12 @@ export const textSchema = NUL_FREE;
 
 export const pathSchema = NUL_FREE.max(4_096);
 
+export function isRemote(path: string): boolean {
+  return /^https?:\/\//i.test(path);
+}
+
 export function locatePath(path: string, base: string): string {
-  return isAbsolute(path) || /^https?:\/\//i.test(path) ? path : resolve(base, path);
+  return isAbsolute(path) || isRemote(path) ? path : resolve(base, path);
 }
 
 /** A path, absolute once loaded; null where it was not given. */

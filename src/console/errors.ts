@@ -1,5 +1,6 @@
 /** What a person is told when something did not work: what happened, and what to do about it. */
 import { ERRORS, type ErrorCode, messageOf, SvcError } from "../kernel/errors.ts";
+import { MayBeFound } from "../store/may-be-found.ts";
 import { type Html, html } from "./html.ts";
 import { notice, pageHead } from "./parts/blocks.ts";
 
@@ -43,6 +44,10 @@ const WORDS: Record<ErrorCode, Words> = {
     hint: "Nothing was done. Verify the ledger (svc verify) before anything else, and see the server's log.",
   },
 };
+const MAY_BE_DONE: Words = {
+  title: "It is not known whether that was done",
+  hint: "It may have been recorded all the same. Look at the page again before you send it once more; the server's log has the cause.",
+};
 const UNEXPECTED: Words = {
   title: "Something went wrong here",
   hint: "Nothing more is known on this page; the server's log has the cause.",
@@ -53,6 +58,8 @@ export interface Failure {
   code: ErrorCode | null;
   message: string;
   extra: Record<string, unknown> | undefined;
+  /** The store could not find out in time whether it was recorded. */
+  may_be_found?: boolean;
 }
 
 const FASTIFY: Record<string, ErrorCode> = {
@@ -64,7 +71,13 @@ const FASTIFY: Record<string, ErrorCode> = {
 /** Null for what nobody expected: that goes to the log, and the person is told no details. */
 export function failureOf(error: unknown): Failure | null {
   if (error instanceof SvcError)
-    return { status: ERRORS[error.code].http, code: error.code, message: error.message, extra: error.extra };
+    return {
+      status: ERRORS[error.code].http,
+      code: error.code,
+      message: error.message,
+      extra: error.extra,
+      may_be_found: error instanceof MayBeFound,
+    };
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const known = code === undefined ? undefined : FASTIFY[code];
   if (known !== undefined)
@@ -75,6 +88,7 @@ export function failureOf(error: unknown): Failure | null {
 }
 
 export function failureWords(failure: Failure | null): Words {
+  if (failure?.may_be_found) return MAY_BE_DONE;
   return failure?.code == null ? UNEXPECTED : WORDS[failure.code];
 }
 

@@ -6,13 +6,14 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "../app/app.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { forbidden } from "../kernel/errors.ts";
-import type { Principal } from "../model/roles.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { localPerson, type Principal } from "../model/roles.ts";
 import { Form } from "./ctx.ts";
 import { isArrival, judgeOpen, judgePost, type Source } from "./guard.ts";
 import { html } from "./html.ts";
 import { safeNext } from "./login.ts";
 import { secure, sendHtml } from "./send.ts";
-import { localPerson, type Notice, SESSION_MS, Sessions } from "./session.ts";
+import { type Notice, SESSION_MS, Sessions } from "./session.ts";
 import { bare } from "./shell.ts";
 
 /** What is known of a request once it has passed. */
@@ -22,6 +23,8 @@ export interface Visit {
   fresh: boolean;
   /** Null for somebody who has to log in first. */
   principal: Principal | null;
+  /** When that was looked at, by performance.now. */
+  admitted_at: number;
 }
 
 const noForm = () =>
@@ -34,7 +37,7 @@ export class Gate {
   private readonly visits = new WeakMap<FastifyRequest, Visit>();
   private readonly flash: string;
 
-  constructor(app: App, auth: Pick<Authenticator, "holderOf">) {
+  constructor(app: App, auth: Pick<Authenticator, "holderOf" | "today">) {
     this.settings = app.settings;
     this.mode = app.settings.console.mode === "open" ? "open" : "login";
     this.sessions = new Sessions(app.core, auth);
@@ -50,7 +53,12 @@ export class Gate {
     const principal = await this.holder(known);
     request.principal = principal;
     const token = known ?? this.sessions.newToken();
-    this.visits.set(request, { token, fresh: known === undefined, principal });
+    this.visits.set(request, {
+      token,
+      fresh: known === undefined,
+      principal,
+      admitted_at: performance.now(),
+    });
     return undefined;
   }
 
@@ -60,6 +68,14 @@ export class Gate {
     const visit = this.visits.get(request);
     const given = new Form(request.body).text("csrf");
     if (visit === undefined || !this.sessions.isCsrf(visit.token, given)) throw noForm();
+  }
+
+  /** Whoever sent a form that took its time may be somebody else by now, or nobody. */
+  async lookAgain(request: FastifyRequest): Promise<void> {
+    const visit = this.visits.get(request);
+    if (visit === undefined || performance.now() - visit.admitted_at < LIMITS.look_again_ms) return;
+    visit.principal = await this.holder(visit.token);
+    request.principal = visit.principal;
   }
 
   /** Undefined for a request that was turned away before anybody knew who sends it. */

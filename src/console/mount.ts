@@ -24,7 +24,7 @@ import { bare, shell } from "./shell.ts";
 
 export interface ConsoleParts {
   app: App;
-  auth: Pick<Authenticator, "authenticateToken" | "holderOf">;
+  auth: Pick<Authenticator, "authenticateToken" | "holderOf" | "today">;
 }
 
 /** Adds the console under /console, unless the settings say off. */
@@ -59,7 +59,10 @@ class Console {
     await scope.register(cookies);
     scope.addHook("onRequest", (request, reply) => this.gate.admit(request, reply));
     scope.addHook("onRequest", async (request, reply) => withoutSlash(request, reply));
-    scope.addHook("preHandler", async (request) => this.gate.checkForm(request));
+    scope.addHook("preHandler", async (request) => {
+      this.gate.checkForm(request);
+      await this.gate.lookAgain(request);
+    });
     scope.addHook("preClose", async () => this.pulse.close());
     scope.setErrorHandler((error, request, reply) => this.fail(error, request, reply));
     scope.setNotFoundHandler(async (request) => {

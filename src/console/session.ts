@@ -1,14 +1,15 @@
 /**
  * Who is at the other end. The browser keeps a random token; the store keeps, under its hash, which credential
  * it stands for, so that every process knows it, a restart does not end it, and logging out does. The
- * credential is looked at again on every request: a key that was disabled is out at once.
+ * credential is looked at again on every request: a key that was disabled is out at once, and the groups of a
+ * token mean what the role map says now.
  */
 import { hkdfSync } from "node:crypto";
 import type { Authenticated, Authenticator } from "../auth/authenticate.ts";
 import type { Core } from "../engine/core.ts";
 import { hmacHex, sameSecret, sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
-import { hasRole, type Principal } from "../model/roles.ts";
+import { hasRole, keptOf, type Principal } from "../model/roles.ts";
 
 export const SESSION_MS = 12 * 3_600_000;
 const MOST_SESSIONS = 2_000;
@@ -18,7 +19,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 interface Session {
   /** Null for a token's session. */
   key_sha256: string | null;
-  /** Who a token spoke for; a key's holder is looked up anew. */
+  /** Who a token spoke for, and its groups; what they may is looked up anew, as a key's holder is. */
   principal: Principal | null;
   expires_ms: number;
 }
@@ -32,10 +33,10 @@ export interface Notice {
 export class Sessions {
   readonly cookie: string;
   private readonly core: Core;
-  private readonly auth: Pick<Authenticator, "holderOf">;
+  private readonly auth: Pick<Authenticator, "holderOf" | "today">;
   private readonly key: Buffer;
 
-  constructor(core: Core, auth: Pick<Authenticator, "holderOf">) {
+  constructor(core: Core, auth: Pick<Authenticator, "holderOf" | "today">) {
     this.core = core;
     this.auth = auth;
     this.key = Buffer.from(hkdfSync("sha256", core.storeKey, "", "svc console", 32));
@@ -88,9 +89,13 @@ export class Sessions {
     const id = sha256Hex(token);
     const session = Object.hasOwn(doc, id) ? doc[id] : undefined;
     if (session === undefined || session.expires_ms <= this.core.env.now()) return undefined;
-    const principal =
-      session.key_sha256 === null ? session.principal : this.auth.holderOf(session.key_sha256);
+    const principal = this.today(session);
     return principal && hasRole(principal, "auditor") ? principal : undefined;
+  }
+
+  private today({ key_sha256, principal }: Session): Principal | null | undefined {
+    if (key_sha256 !== null) return this.auth.holderOf(key_sha256);
+    return principal && this.auth.today(keptOf(principal));
   }
 
   /** A message for the next page, which nobody else can put there. */
@@ -127,17 +132,4 @@ function newest(doc: SessionDoc, most: number): SessionDoc {
       .sort(([, a], [, b]) => b.expires_ms - a.expires_ms)
       .slice(0, most),
   );
-}
-
-/** Everybody at an open console is this one person. */
-export function localPerson(role: "auditor" | "approver" | "operator"): Principal {
-  return {
-    id: "local:local-console",
-    name: "local-console",
-    roles: [role],
-    groups: [],
-    tenant: null,
-    max_permissions: [],
-    allow_observe: false,
-  };
 }

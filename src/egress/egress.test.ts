@@ -199,20 +199,27 @@ describe("redirects", () => {
     "x-team-key": "k",
   };
 
-  it.each([301, 302, 303])("%i to another host turns a POST into a bare GET", async (status) => {
+  it.each([301, 302, 303])("%i does not turn a POST into a GET whose answer would count", async (status) => {
+    const server = await receiver((request, response) => {
+      if (request.path === "/") response.writeHead(status, { location: "/login" }).end();
+      else response.end("log in");
+    });
+    for (const body of ["{}", undefined]) {
+      const options = { method: "POST", headers: SECRETS, ...(body === undefined ? {} : { body }) };
+      expect(await ruleOf(newEgress().request(server.url(), options))).toBe("redirect_method");
+      expect(await ruleOf(newEgress().fetch(server.url(), options))).toBe("redirect_method");
+    }
+    expect(server.received.map(({ path }) => path)).toEqual(["/", "/", "/", "/"]);
+  });
+
+  it.each([301, 302, 303, 307])("%i to another host takes no secret there", async (status) => {
     const far = await receiver();
     const near = await receiver(redirectTo(far.url("/far", "far.test"), status));
-    const headers = { ...SECRETS, accept: "text/x-mark", "content-type": "application/json" };
-    const secret_headers = ["accept"];
-    await newEgress().request(near.url("/", "near.test"), {
-      method: "POST",
-      headers,
-      body: "{}",
-      secret_headers,
-    });
+    const headers = { ...SECRETS, accept: "text/x-mark" };
+    await newEgress().request(near.url("/", "near.test"), { headers, secret_headers: ["accept"] });
     const got = far.received[0]!;
-    expect([got.method, got.body]).toEqual(["GET", ""]);
-    for (const name of [...Object.keys(SECRETS), "content-type"]) expect(got.headers[name]).toBeUndefined();
+    expect(got.method).toBe("GET");
+    for (const name of Object.keys(SECRETS)) expect(got.headers[name]).toBeUndefined();
     expect(got.headers["accept"]).not.toBe("text/x-mark");
   });
 

@@ -1,12 +1,12 @@
 /**
  * What a redirect may carry on. To another host go neither secrets nor a body: headers pass only if they
- * are known to be harmless, since a custom header is as likely a credential as Authorization is.
+ * are known to be harmless, since a custom header is as likely a credential as Authorization is. A request
+ * stays what it was on every hop, or the redirect is refused.
  */
 import type { RuleName } from "./refusal.ts";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const HARMLESS = new Set(["accept", "accept-encoding", "accept-language", "user-agent"]);
-const BODY_HEADERS = ["content-type", "content-length", "content-encoding", "transfer-encoding"];
 
 export interface Hop {
   readonly url: URL;
@@ -35,24 +35,21 @@ export function nextHop(
     return { rule: "redirect_target" };
   }
   if (from.url.protocol === "https:" && url.protocol === "http:") return { rule: "redirect_downgrade" };
-  const { method, keepsBody } = methodAfter(from.method, status);
-  const carriesBody = from.has_body && keepsBody;
+  if (asksForPage(from.method, status)) return { rule: "redirect_method" };
   const near = sameHost(from.url, url);
-  if (carriesBody && (!near || !from.replayable)) return { rule: "redirect_body" };
+  if (from.has_body && (!near || !from.replayable)) return { rule: "redirect_body" };
   const secret = new Set(secretHeaders.map((name) => name.toLowerCase()));
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(from.headers)) {
-    if (!carriesBody && BODY_HEADERS.includes(name)) continue;
     if (near || (HARMLESS.has(name) && !secret.has(name))) headers[name] = value;
   }
-  return { hop: { url, method, headers, has_body: carriesBody, replayable: from.replayable } };
+  return { hop: { ...from, url, headers } };
 }
 
-function methodAfter(method: string, status: number): { method: string; keepsBody: boolean } {
-  if (status === 307 || status === 308) return { method, keepsBody: true };
-  if (method === "HEAD") return { method, keepsBody: false };
-  if (status === 303) return { method: "GET", keepsBody: false };
-  return method === "POST" ? { method: "GET", keepsBody: false } : { method, keepsBody: true };
+/** A message that was turned into a GET has not arrived: the 200 behind it is a login page's. */
+function asksForPage(method: string, status: number): boolean {
+  if (method === "GET" || method === "HEAD") return false;
+  return status === 303 || (method === "POST" && (status === 301 || status === 302));
 }
 
 /** The same host and port, or the same host's step from plain http to https on the usual ports. */

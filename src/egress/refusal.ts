@@ -17,6 +17,7 @@ export const RULES = {
   redirects: `more than ${LIMITS.egress_redirects} redirects`,
   redirect_target: "the redirect names no usable address",
   redirect_downgrade: "the redirect leads from https to http",
+  redirect_method: "the redirect would ask for a page instead of sending; give the address that takes it",
   redirect_body: "the redirect would send the request's body to another host",
 } as const;
 

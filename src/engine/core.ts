@@ -71,3 +71,6 @@ export const silentListeners: Listeners = {
 export const ENGINE = "engine";
 
 export type Asking = Pick<Principal, "id" | "name">;
+
+/** Who asks for a call, with what the credential may ask for now: a run may have been opened when that was more. */
+export type Caller = Asking & Pick<Principal, "max_permissions" | "allow_observe">;

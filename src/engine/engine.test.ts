@@ -409,9 +409,15 @@ describe("an approval", () => {
     );
     await e.store.transact(revokeUnit(e.core, ann, lent.delegation.id));
     // As it was read before: the unit itself has to look again.
-    const vote = decideUnit(e.core, principal("dep", "auditor"), id, { decision: "approve", note: null }, [
-      lent.delegation,
-    ]);
+    const by = principal("dep", "auditor");
+    const vote = decideUnit(
+      e.core,
+      by,
+      id,
+      { decision: "approve", note: null },
+      [lent.delegation],
+      () => ann,
+    );
     await expect(e.store.transact(vote)).rejects.toMatchObject({ code: "forbidden" });
   });
 

@@ -11,7 +11,7 @@ import { counterKeys } from "../model/policy/limits.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../store/docs.ts";
 import type { Key, Tx } from "../store/port.ts";
-import type { Core } from "./core.ts";
+import type { Caller, Core } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
 
@@ -90,6 +90,7 @@ export function gather(
   core: Core,
   tx: Tx,
   run: RunDoc,
+  caller: Caller,
   input: IntentInput,
   fresh_approval_id: string,
   hashArgs: HashArgs,
@@ -103,6 +104,7 @@ export function gather(
   const facts: Facts = {
     now: core.env.now(),
     run,
+    caller,
     tool: input.tool,
     args: input.args,
     manifest,

@@ -5,7 +5,7 @@ import type { Manifest } from "../model/manifest/types.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
 import { expireApproval, newApproval, takeApproval } from "./approvals/requests.ts";
-import { type Asking, type Core, ENGINE } from "./core.ts";
+import { type Caller, type Core, ENGINE } from "./core.ts";
 import { decide } from "./decide/decide.ts";
 import type { Facts } from "./decide/facts.ts";
 import type { Decision, Verdict } from "./decide/verdict.ts";
@@ -36,7 +36,7 @@ export interface IntentResult {
 /** `known` holds the run's unchanging facts where the caller has them; they only save round trips. */
 export function intentUnit(
   core: Core,
-  asking: Asking,
+  asking: Caller,
   run_id: string,
   input: IntentInput,
   known?: RunFacts,
@@ -49,7 +49,7 @@ export function intentUnit(
       const run = loadRun(tx, run_id);
       // To an agent, another's run is as unknown as one that does not exist.
       if (run.principal !== asking.id) throw unknownRun(run_id);
-      const gathered = gather(core, tx, run, input, fresh_approval_id, hashArgs);
+      const gathered = gather(core, tx, run, asking, input, fresh_approval_id, hashArgs);
       const verdict = decide(gathered.facts);
       return commit(core, tx, gathered, input, verdict);
     },

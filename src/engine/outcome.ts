@@ -1,7 +1,8 @@
 /** Outcomes: what became of an accepted step, told by the agent or, when nobody knew, by an operator. */
-import { conflict } from "../kernel/errors.ts";
+import { conflict, SvcError } from "../kernel/errors.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { parsePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Manifest } from "../model/manifest/types.ts";
@@ -27,6 +28,14 @@ export interface OutcomeResult {
   records: LedgerRecord[];
 }
 
+/** The step has an outcome: what was to be recorded, or what somebody else recorded, is there. */
+export class AlreadyReported extends SvcError {
+  constructor({ step, status }: StepDoc) {
+    super("conflict", `the outcome of step ${step} was already reported (${status})`);
+    this.name = "AlreadyReported";
+  }
+}
+
 export function outcomeUnit(
   core: Core,
   asking: Asking,
@@ -40,9 +49,7 @@ export function outcomeUnit(
       const run = loadSealedRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const step = loadStep(tx, run_id, n);
-      if (step.status !== "intended") {
-        throw conflict(`the outcome of step ${n} was already reported (${step.status})`);
-      }
+      if (step.status !== "intended") throw new AlreadyReported(step);
       const { status, result, error } = input;
       return finish(core, tx, run, step, { status, result, error, actor: asking.name, detail: null });
     },
@@ -96,8 +103,7 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   const key = stepKey(run.run_id, step.step);
   const payload = tx.get("payloads", key);
   const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
-  const error =
-    input.error === undefined ? null : core.redact(withoutValues(input.error, payload?.args, input.result));
+  const error = input.error === undefined ? null : cleanError(core, input.error, payload?.args, input.result);
   if (step.status === "uncertain") run.uncertain--;
   else run.open--;
 
@@ -128,6 +134,11 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
   return { answer: { step: step.step, status: input.status }, run, step, manifest, records: [record] };
+}
+
+/** Cut last: half a value, or half a credential, is not recognised any more. */
+function cleanError(core: Core, text: string, ...values: (Json | undefined)[]): string {
+  return core.redact(withoutValues(text, ...values)).slice(0, LIMITS.error_chars);
 }
 
 /** From here on only the values that the declared undo and read-back name are kept. */

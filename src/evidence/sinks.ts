@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileError, unreadable } from "../config/files.ts";
-import { maskSecretParts } from "../config/mask.ts";
+import { maskUrl } from "../config/mask.ts";
 import type { AnchorSink } from "../config/sections/operations.ts";
 import type { Egress } from "../egress/egress.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
@@ -16,7 +16,7 @@ import { type Anchor, anchorLine } from "./anchor.ts";
 
 export interface SinkResult {
   type: AnchorSink["type"];
-  /** The file, or the webhook without what may be its password. */
+  /** The file, or the host of the webhook: the rest of its address may be its password. */
   target: string;
   ok: boolean;
   error: string | null;
@@ -32,7 +32,7 @@ export function publishAnchor(
     sinks.map(async (sink): Promise<SinkResult> => {
       const result = {
         type: sink.type,
-        target: sink.type === "file" ? sink.path : maskSecretParts(sink.url),
+        target: sink.type === "file" ? sink.path : maskUrl(sink.url),
       };
       try {
         if (sink.type === "file") await appendLine(sink.path, line);

@@ -32,6 +32,8 @@ export interface BundleReport {
   count: number;
   first_seq: number | null;
   last_seq: number | null;
+  /** The hash of its last record; 64 zeros where it holds none. */
+  last_hash: string;
   tree_size: number;
   head: string;
   /** Whether the ledger's last record is in the bundle, so that head and tree are tied together. */
@@ -67,6 +69,7 @@ interface RecordsFound {
   count: number;
   first_seq: number | null;
   last_seq: number | null;
+  last_hash: string;
   problem: string | undefined;
   /** A line as such could not be read. */
   unreadable: boolean;
@@ -82,7 +85,7 @@ async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys
   if (typeof members === "string") return no(members);
   const found = await (members.kind === "ledger" ? checkLedger : checkRun)(file, bundle, members);
   if (found.problem !== undefined) return no(found.problem, found.unreadable);
-  const { first_seq, last_seq } = found;
+  const { first_seq, last_seq, last_hash } = found;
   const { key_id, public_key, signature } = members;
   const summary = summaryOf(members, first_seq, last_seq) as unknown as Json;
   const signed = checkSignature({ domain: "bundle", summary, key_id, public_key, signature }, trusted);
@@ -99,6 +102,7 @@ async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys
     count,
     first_seq,
     last_seq,
+    last_hash,
     tree_size: tree.size,
     head,
     head_tied,
@@ -136,7 +140,7 @@ async function checkLedger(file: LineFile, bundle: BundleFile, members: Members)
         ledgerProblem(members, records, head, root) ??
         leavesProblem(file, bundle, members))
       : `record ${first_bad.seq}: ${first_bad.problem}`;
-  return { ...found, problem, unreadable };
+  return { ...found, last_hash: head, problem, unreadable };
 }
 
 function ledgerProblem(
@@ -184,7 +188,7 @@ const SURPLUS = "it has an inclusion proof for a record that it does not hold";
 /** Each record proven to be in the signed tree, and the run's own numbering without a gap. */
 async function checkRun(file: LineFile, bundle: BundleFile, members: Members): Promise<RecordsFound> {
   const trail = readTrail(recordTexts(file, bundle), members.run_id!);
-  const { entries, unreadable } = trail;
+  const { entries, last_hash, unreadable } = trail;
   const found = {
     count: entries.length,
     first_seq: entries[0]?.seq ?? null,
@@ -192,6 +196,7 @@ async function checkRun(file: LineFile, bundle: BundleFile, members: Members): P
   };
   return {
     ...found,
+    last_hash,
     problem: trail.problem ?? countProblem(members, found) ?? runProblem(members, trail),
     unreadable,
   };

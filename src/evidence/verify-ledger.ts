@@ -4,6 +4,7 @@
  * a server that appends.
  */
 import { setTimeout as pause } from "node:timers/promises";
+import { SvcError } from "../kernel/errors.ts";
 import type { Head } from "../ledger/record.ts";
 import { asLines, type CheckOptions } from "./chain/chunk.ts";
 import { type FirstBad, LedgerJoin, type Moment } from "./chain/join.ts";
@@ -109,12 +110,29 @@ export async function verifyStoreLedger(
 export async function* storeTasks(store: LedgerReader, from: number, to: number): AsyncGenerator<Task> {
   let next = from;
   while (next < to) {
-    const lines = await store.records({ from: next, to: to - 1, limit: PAGE });
+    const lines = await readablePage(store, next, to - 1);
     if (lines.length === 0) return;
     const { bytes, length } = asLines(`${lines.join("\n")}\n`);
     next += lines.length;
     yield { kind: "lines", bytes: bytes.buffer as ArrayBuffer, length };
   }
+}
+
+/** The next records, up to the first that is not there. */
+async function readablePage(store: LedgerReader, from: number, to: number): Promise<string[]> {
+  try {
+    return await store.records({ from, to, limit: PAGE });
+  } catch (error) {
+    if (!(error instanceof SvcError && error.code === "corrupt")) throw error;
+  }
+  const lines: string[] = [];
+  try {
+    for (let seq = from; seq <= to && lines.length < PAGE; seq++)
+      lines.push(...(await store.records({ from: seq, to: seq, limit: 1 })));
+  } catch (error) {
+    if (!(error instanceof SvcError && error.code === "corrupt")) throw error;
+  }
+  return lines;
 }
 
 function prepare(options: VerifyOptions, in_bundle: boolean): { join: LedgerJoin; check: CheckOptions } {

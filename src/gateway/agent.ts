@@ -20,9 +20,10 @@ import { callOwnTool, definitionOf } from "./tools/own-tool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface AgentOptions {
-  principal: Principal;
-  /** The session's run; null where each request has its own. */
-  run: BoundRun | null;
+  /** The only one who can ask, over standard input; null where each request says who asks. */
+  local: Principal | null;
+  /** The session's run for whoever asks; null where each request has its own. */
+  run: ((principal: Principal) => BoundRun) | null;
   era: "legacy" | "modern";
   /** The method of the one request that it is made for, where it is made for one. */
   method?: string | undefined;
@@ -35,17 +36,17 @@ const INSTRUCTIONS =
 
 export class AgentPeer {
   readonly server: Server;
-  readonly principal: Principal;
   readonly era: "legacy" | "modern";
   private readonly gateway: Gateway;
-  private readonly run: BoundRun | null;
+  private readonly local: Principal | null;
+  private readonly run: AgentOptions["run"];
   private readonly links: OwnLinks;
   private readonly calls = new Map<Upstream, RequestContext[]>();
   private level: LogLevel | null = null;
 
-  constructor(gateway: Gateway, { principal, run, era, method }: AgentOptions) {
+  constructor(gateway: Gateway, { local, run, era, method }: AgentOptions) {
     this.gateway = gateway;
-    this.principal = principal;
+    this.local = local;
     this.run = run;
     this.era = era;
     const { app, passthrough } = gateway;
@@ -78,22 +79,36 @@ export class AgentPeer {
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
     const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
-    const answer = await this.gateway.passthrough.handle({
+    const { passthrough, subscriptions } = this.gateway;
+    const request = {
       method,
-      params: { ...params, ...context.retried },
+      params,
+      input: context.retried,
       cancellation: context.cancellation,
       own,
-      meta: (upstream) => this.envelope(upstream, context),
-      rounds: (upstream) => this.rounds(upstream, context),
-    });
-    if (typeof params["uri"] === "string") this.gateway.subscriptions.note(method, params["uri"], this);
-    return answer;
+      meta: (upstream: Upstream) => this.envelope(upstream, context),
+      rounds: (upstream: Upstream) => this.rounds(upstream, context),
+    };
+    return subscriptions.around(method, params["uri"], this, () => passthrough.handle(request));
+  }
+
+  /** Authority is that of the request, not of the session it belongs to. */
+  private asking({ extra }: RequestContext): Principal {
+    const principal = extra?.principal ?? this.local;
+    if (principal === null) throw new Error("a request came without saying who asks");
+    return principal;
+  }
+
+  /** The run that the request names, or else the session's. */
+  private continued(context: RequestContext): BoundRun | null {
+    return context.run ?? this.run?.(this.asking(context)) ?? null;
   }
 
   private async listTools(context: RequestContext): Promise<JsonObject> {
     const { gateway } = this;
-    const run = context.run ?? this.run ?? gateway.runs.fresh(this.principal);
-    const routes = await gateway.offered(run);
+    const principal = this.asking(context);
+    const run = this.continued(context) ?? gateway.runs.fresh(principal);
+    const routes = await gateway.offered(run, principal);
 
     return { tools: [...routes.map(({ definition }) => definition), ...AGENT_TOOLS.map(definitionOf)] };
   }
@@ -116,10 +131,12 @@ export class AgentPeer {
     const { name } = params;
     if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
+    await gateway.settle();
     const route = gateway.routes().get(name);
-    const continued = context.run ?? this.run;
-    const key = continued === null ? gateway.waiting.key(this.principal.id, name, args) : null;
-    const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(this.principal);
+    const principal = this.asking(context);
+    const continued = this.continued(context);
+    const key = continued === null ? gateway.waiting.key(principal.id, name, args) : null;
+    const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(principal);
     // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
     if (route === undefined && (run.mode === "observe" || gateway.isDeclared(name))) throw unknownTool(name);
     const result = await gateway.track(this.govern(run, name, args, route, context));
@@ -137,16 +154,18 @@ export class AgentPeer {
     const { meta } = context;
     const token = meta["progressToken"];
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
+    const rounds = this.rounds(route?.upstream, context);
     try {
       return await governedCall(this.gateway, {
-        principal: this.principal,
+        principal: this.asking(context),
         run,
         tool,
         args,
-        meta: { ...meta, ...this.envelope(route?.upstream, context) },
+        meta,
         route,
-        rounds: this.rounds(route?.upstream, context),
-        more: context.retried,
+        rounds,
+        envelope: this.envelope(route?.upstream, context),
+        input: rounds ? context.retried : undefined,
         cancellation: context.cancellation,
         session: this,
         own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
@@ -167,12 +186,9 @@ export class AgentPeer {
     const { services } = this.gateway;
     const tool = AGENT_TOOLS.find((own) => own.name === name);
     if (tool === undefined) throw unknownTool(name);
-    const run = context.run ?? this.run;
-    return callOwnTool(
-      tool,
-      { services, principal: this.principal, run, signal: context.cancellation.signal },
-      args,
-    );
+    const { signal } = context.cancellation;
+    const call = { services, principal: this.asking(context), run: this.continued(context), signal };
+    return callOwnTool(tool, { ...call, again: context.extra?.again }, args);
   }
 
   /** In the newer era each request says what its client can do and wants to hear; what may pass, passes. */
@@ -182,7 +198,7 @@ export class AgentPeer {
     const level = envelope[LOG_LEVEL_META_KEY];
     const offer = this.offer(upstream, context);
     return {
-      ...(level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level }),
+      ...(isLogLevel(level) ? { [LOG_LEVEL_META_KEY]: level } : {}),
       ...(Object.keys(offer).length === 0 ? {} : { [CLIENT_CAPABILITIES_META_KEY]: offer as JsonObject }),
     };
   }
@@ -191,8 +207,10 @@ export class AgentPeer {
     return offered(upstream?.spec.passthrough ?? [], envelope?.[CLIENT_CAPABILITIES_META_KEY] as never);
   }
 
+  /** Whether the upstream may ask the client within its answers, and so gets what the client says to that. */
   private rounds(upstream: Upstream | undefined, context: RequestContext): boolean {
-    return this.era === "modern" && Object.keys(this.offer(upstream, context)).length > 0;
+    if (this.era !== "modern" || upstream?.current?.era !== "modern") return false;
+    return Object.keys(this.offer(upstream, context)).length > 0;
   }
 
   /** Older revisions know only objects as structured content; the SDK wraps anything else for them. */

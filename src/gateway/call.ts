@@ -1,7 +1,8 @@
 /**
  * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to
- * the agent. Nothing is sent upstream without a recorded intent, and nothing is answered without a
- * recorded outcome; what nobody knows is recorded as not known.
+ * the agent. Nothing is sent upstream without a recorded intent, and nothing of the agent's but the arguments
+ * that were judged and hashed; nothing is answered without a recorded outcome, and what nobody knows is
+ * recorded as not known.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { App } from "../app/app.ts";
@@ -9,6 +10,7 @@ import type { Caller } from "../app/operation.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
+import { AlreadyReported } from "../engine/outcome.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -21,13 +23,14 @@ import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStr
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
 import type { Link } from "./upstream/link.ts";
+import type { Upstream } from "./upstream/upstream.ts";
 
 export interface Governing {
   app: App;
   runs: Runs;
   flights: Flights;
   /** What to hold against a call of this route. */
-  objections(route: Route): Promise<readonly string[]>;
+  objections(route: Route): readonly string[];
 }
 
 export interface ToolCall {
@@ -35,13 +38,16 @@ export interface ToolCall {
   run: BoundRun;
   tool: string;
   args: JsonObject;
+  /** The agent's own `_meta`. It is read here and goes no further: nobody judges it, and no approval covers it. */
   meta: JsonObject;
   /** Undefined where no upstream offers the tool. */
   route: Route | undefined;
   /** Whether the client can be asked for input with an answer, and may be. */
   rounds: boolean;
-  /** Further parameters that go upstream as they are. */
-  more?: JsonObject | undefined;
+  /** What the upstream has to be told of the client, in the gateway's words. */
+  envelope: JsonObject;
+  /** What the client answers to an upstream that may ask it. */
+  input?: JsonObject | undefined;
   cancellation: Cancellation;
   session: object;
   /** A connection of the session's own, where it has one. */
@@ -51,13 +57,12 @@ export interface ToolCall {
 }
 
 export const IDEMPOTENCY_META = "svc/idempotency_key";
-const OWN_META = /^svc\//;
 const OUTCOME_TRIES = 4;
 const OUTCOME_RETRY_MS = 250;
 
 export async function governedCall(gateway: Governing, call: ToolCall): Promise<JsonObject> {
   const context = contextOf(gateway, call);
-  if (call.route !== undefined) context.objections = await gateway.objections(call.route);
+  if (call.route !== undefined) context.objections = gateway.objections(call.route);
   const decision = await decide(gateway, call, context);
   const facts: JsonObject = { "svc/run_id": call.run.run_id, "svc/decision": decision.decision };
   if (decision.decision === "block") return blocked(gateway, call, decision.reasons, facts);
@@ -146,23 +151,22 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   try {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
     const own = await call.own?.();
-    const params: JsonObject = call.more === undefined ? {} : { ...call.more };
-    params["arguments"] = call.args;
-    forwardMeta(call.meta, params);
+    const params: JsonObject = { ...call.input, arguments: call.args };
+    if (Object.keys(call.envelope).length > 0) params["_meta"] = call.envelope;
     const fulfil = own !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
-    return answered(await upstream.callTool(route.name, route.definition, params, options, own), call.rounds);
+    const result = await upstream.callTool(route.name, route.definition, params, options, own);
+    return withoutSecrets(answered(result, call.rounds), upstream);
   } catch (error) {
-    return unanswered(error, call, upstream.spec.timeout_ms);
+    return withoutSecrets(unanswered(error, call, upstream.spec.timeout_ms), upstream);
   } finally {
     done();
   }
 }
 
-/** What the agent tells the gateway is not the upstream's business; the rest of `_meta` passes. */
-function forwardMeta(meta: JsonObject, params: JsonObject): void {
-  const kept = Object.entries(meta).filter(([name]) => !OWN_META.test(name) && name !== "progressToken");
-  if (kept.length > 0) params["_meta"] = Object.fromEntries(kept);
+/** What is recorded of an error does not hold the address or the credentials of the upstream that told it. */
+function withoutSecrets(end: End, upstream: Upstream): End {
+  return end.text === undefined ? end : { ...end, text: upstream.hide(end.text) };
 }
 
 function answered(result: JsonObject, rounds: boolean): End {
@@ -206,15 +210,17 @@ async function report(
   end: End,
 ): Promise<void> {
   const { env } = app.core;
-  const input = { run_id, step, status: end.status, result: end.result, error: end.text };
+  // More of it is not looked at; less would leave half a value at its end.
+  const error = end.text?.slice(0, LIMITS.error_read_chars);
+  const input = { run_id, step, status: end.status, result: end.result, error };
   for (let attempt = 1; ; attempt++) {
     try {
       await perform(outcomeOp, context, input);
       return;
     } catch (error) {
+      // An earlier try arrived after all, or an operator was faster. Any other conflict left the step open.
+      if (error instanceof AlreadyReported) return;
       const code = error instanceof SvcError ? error.code : undefined;
-      // An earlier try arrived after all, or an operator was faster.
-      if (code === "conflict") return;
       if (code !== "unavailable" || attempt >= OUTCOME_TRIES) throw unrecorded(run_id, step, end, error);
       await env.sleep(OUTCOME_RETRY_MS * 2 ** (attempt - 1));
     }

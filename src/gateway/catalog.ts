@@ -1,6 +1,6 @@
 /**
- * The tools of all upstreams under the names that agents see. A name means one tool of one upstream: what
- * would hide another tool, or one of the service's own, is refused.
+ * The tools of all upstreams under the names that agents see. Names that would hide one of the service's own
+ * tools, or stand in another upstream's namespace, are refused.
  */
 import { valueHash } from "../kernel/hash.ts";
 import { assertJson, type JsonObject } from "../kernel/json.ts";
@@ -15,21 +15,31 @@ export interface Route {
   name: string;
   /** As the upstream gave it, but for the shown name. */
   definition: JsonObject;
-  /** Over the whole definition; what a pin is compared with. */
+  /** Over the whole definition; a pin is compared with it. */
   hash: string;
 }
 
-export interface CatalogView {
-  routes: ReadonlyMap<string, Route>;
-  /** Tools that are not offered, and why. */
+/** What the upstreams offer; whose a name is that several offer, the pins say. */
+export interface Catalog {
+  /** By the shown name, in the order of the configuration. */
+  offers: ReadonlyMap<string, readonly Route[]>;
+  /** Tools that must not be offered, and why; with one of them the gateway does not start. */
   problems: readonly string[];
+  /** Tools that are left out, and why. */
+  strays: readonly string[];
+  /** By name, whether its tools are known to be these; upstreams that are not configured are not there. */
+  upstreams: ReadonlyMap<string, boolean>;
 }
 
 export const OWN_PREFIX = "svc.";
+export const NO_CATALOG: Catalog = { offers: new Map(), problems: [], strays: [], upstreams: new Map() };
 
-export function buildCatalog(upstreams: readonly Upstream[]): CatalogView {
-  const routes = new Map<string, Route>();
+export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
+  const offers = new Map<string, Route[]>();
   const problems: string[] = [];
+  const strays: string[] = [];
+  // The names that begin with a namespace are its upstream's, those too that it does not offer yet.
+  const namespaces = new Map(upstreams.filter(({ spec }) => spec.namespace).map((one) => [one.name, one]));
   for (const upstream of upstreams) {
     for (const definition of upstream.tools) {
       const read = readDefinition(upstream, definition);
@@ -37,12 +47,19 @@ export function buildCatalog(upstreams: readonly Upstream[]): CatalogView {
         problems.push(read);
         continue;
       }
-      const other = routes.get(read.tool);
-      if (other === undefined) routes.set(read.tool, read);
-      else problems.push(duplicate(read, other));
+      const others = offers.get(read.tool) ?? [];
+      const owner = namespaces.get(namespaceOf(read.tool));
+      if (owner !== undefined && owner !== upstream) strays.push(stray(read, owner));
+      else if (others.some((other) => other.upstream === upstream)) problems.push(twice(read));
+      else offers.set(read.tool, [...others, read]);
     }
   }
-  return { routes, problems };
+  return { offers, problems, strays, upstreams: new Map(upstreams.map(({ name, ok }) => [name, ok])) };
+}
+
+/** The part before the first dot, which no upstream's name holds. */
+function namespaceOf(tool: string): string {
+  return tool.slice(0, Math.max(0, tool.indexOf(".")));
 }
 
 function readDefinition(upstream: Upstream, definition: JsonObject): Route | string {
@@ -65,8 +82,10 @@ function readDefinition(upstream: Upstream, definition: JsonObject): Route | str
   return { tool, upstream, name, definition: seen, hash: valueHash(definition) };
 }
 
-function duplicate(one: Route, other: Route): string {
-  const tool = JSON.stringify(one.tool);
-  if (one.upstream === other.upstream) return `upstream ${one.upstream.name}: lists tool ${tool} twice`;
-  return `upstreams ${other.upstream.name} and ${one.upstream.name} both offer tool ${tool}; set namespace: true for one of them`;
+function twice({ tool, upstream }: Route): string {
+  return `upstream ${upstream.name}: lists tool ${JSON.stringify(tool)} twice`;
+}
+
+function stray({ tool, upstream }: Route, { name }: Upstream): string {
+  return `upstream ${upstream.name}: the name of tool ${JSON.stringify(tool)} begins with the namespace of upstream ${name}; set namespace: true for this upstream`;
 }

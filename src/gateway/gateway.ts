@@ -5,14 +5,15 @@
 import type { App, Connector } from "../app/app.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
-import { buildCatalog, type CatalogView, type Route } from "./catalog.ts";
+import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
 import { type LogLevel, milder } from "./log-level.ts";
 import { Passthrough } from "./passthrough.ts";
 import { atMost } from "./patience.ts";
-import { CHANGED_REASON, Pins } from "./pins.ts";
-import { upstreamCompensator, upstreamReader } from "./rollback.ts";
+import { Pins } from "./pins.ts";
+import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
 import { type Listener, Subscriptions } from "./subscriptions.ts";
 import type { ToolServices } from "./tools/own-tool.ts";
@@ -43,7 +44,7 @@ export class Gateway implements Governing {
   private readonly listeners = new Set<Listener>();
   private readonly underway = new Set<Promise<unknown>>();
   private broadcast: Broadcast = () => {};
-  private catalog: CatalogView = { routes: new Map(), problems: [] };
+  private catalog: Catalog = NO_CATALOG;
   private complained = new Set<string>();
   private started = false;
   private level: LogLevel | null = null;
@@ -60,15 +61,15 @@ export class Gateway implements Governing {
     };
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
     this.passthrough = new Passthrough(this.upstreams);
-    const routes = () => this.routes();
-    this.services = { app, compensator: upstreamCompensator(routes), reader: upstreamReader(routes) };
+    this.services = { app, undo: undoThroughUpstreams(this) };
   }
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
   async start(patience_ms = PATIENCE_MS): Promise<void> {
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
     await atMost(this.app.core.env, first, patience_ms);
-    const { problems } = buildCatalog(this.upstreams);
+    const catalog = buildCatalog(this.upstreams);
+    const problems = [...catalog.problems, ...(await this.pins.ownerless(catalog))];
     if (problems.length > 0) throw new ProblemsError(problems);
     this.started = true;
     await this.refresh();
@@ -83,12 +84,18 @@ export class Gateway implements Governing {
     if (this.rules === manifests) return;
     const first = this.rules === null;
     this.rules = manifests;
-    await this.pins.check(this.catalog.routes);
+    await this.settle();
     if (!first) this.tellAll("notifications/tools/list_changed");
   }
 
+  /** Makes sure that each name means the tool and the upstream that it was approved for, as of now. */
+  settle(): Promise<void> {
+    return this.pins.check(this.catalog);
+  }
+
+  /** What may be called under each name, once it is settled. */
   routes(): ReadonlyMap<string, Route> {
-    return this.catalog.routes;
+    return this.pins.routes;
   }
 
   isDeclared(tool: string): boolean {
@@ -103,34 +110,44 @@ export class Gateway implements Governing {
   }
 
   private async refresh(): Promise<void> {
-    const before = this.catalog;
-    const next = buildCatalog(this.upstreams);
-    for (const problem of next.problems) {
+    const before = this.routes();
+    this.catalog = buildCatalog(this.upstreams);
+    await this.settle();
+    this.complain();
+    if (!sameRoutes(before, this.routes())) this.tellAll("notifications/tools/list_changed");
+  }
+
+  /** Each problem once, for as long as it lasts. */
+  private complain(): void {
+    const { problems, strays } = this.catalog;
+    const all = [...problems, ...strays, ...this.pins.refusals];
+    for (const problem of all) {
       if (!this.complained.has(problem)) this.app.log.error("a tool is not offered", { problem });
     }
-    this.complained = new Set(next.problems);
-    if (sameTools(before, next)) return;
-    this.catalog = next;
-    await this.pins.check(next.routes);
-    this.tellAll("notifications/tools/list_changed");
+    this.complained = new Set(all);
   }
 
   /** The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. */
-  async offered(run: BoundRun): Promise<Route[]> {
-    const { routes } = this.catalog;
-    await this.pins.check(routes);
+  async offered(run: BoundRun, principal: Principal): Promise<Route[]> {
+    await this.settle();
+    const routes = this.routes();
     if (run.mode !== "enforce") return [...routes.values()];
     const { manifests } = this.app.core.rules();
     return [...routes.values()].filter((route) => {
       const manifest = manifests.active(route.tool);
       if (manifest === undefined || manifest.lifecycle === "draft") return false;
-      return run.permissions.has(manifest.permission) && !this.pins.changed(route);
+      const { permission } = manifest;
+      return (
+        run.permissions.has(permission) &&
+        mayRequest(principal, permission) &&
+        this.pins.objection(route) === null
+      );
     });
   }
 
-  async objections(route: Route): Promise<readonly string[]> {
-    await this.pins.check(this.catalog.routes);
-    return this.pins.changed(route) ? [CHANGED_REASON] : [];
+  objections(route: Route): readonly string[] {
+    const objection = this.pins.objection(route);
+    return objection === null ? [] : [objection];
   }
 
   private heard(upstream: Upstream, method: string, params: JsonObject): void {
@@ -224,10 +241,10 @@ export class Gateway implements Governing {
   }
 }
 
-function sameTools(a: CatalogView, b: CatalogView): boolean {
-  if (a.routes.size !== b.routes.size) return false;
-  for (const [tool, route] of b.routes) {
-    const other = a.routes.get(tool);
+function sameRoutes(a: ReadonlyMap<string, Route>, b: ReadonlyMap<string, Route>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [tool, route] of b) {
+    const other = a.get(tool);
     if (other?.hash !== route.hash || other.upstream !== route.upstream) return false;
   }
   return true;

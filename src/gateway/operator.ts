@@ -1,16 +1,16 @@
 /** The operator endpoint as a server: the operator tools, and nothing else. */
 import type { Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
-import type { Principal } from "../model/roles.ts";
 import { isToolCallParams } from "./call.ts";
 import { createPeer, invalidParams, methodNotFound } from "./peer.ts";
+import { extraOf } from "./request-context.ts";
 import { OPERATOR_TOOLS } from "./tools/operator-tools.ts";
 import { callOwnTool, definitionOf, type ToolServices } from "./tools/own-tool.ts";
 
 const INSTRUCTIONS =
   "Operator tools of the action governance service: see runs and approval requests, decide them, plan and execute rollbacks, export evidence, halt and resume.";
 
-export function createOperatorPeer(services: ToolServices, principal: Principal, method?: string): Server {
+export function createOperatorPeer(services: ToolServices, method?: string): Server {
   const { app } = services;
 
   return createPeer({
@@ -19,7 +19,7 @@ export function createOperatorPeer(services: ToolServices, principal: Principal,
     instructions: INSTRUCTIONS,
     log: app.log,
     serves: method === undefined || method.startsWith("tools/"),
-    async handle(method, params, { mcpReq }): Promise<JsonObject> {
+    async handle(method, params, { mcpReq, http }): Promise<JsonObject> {
       if (method === "tools/list") return { tools: OPERATOR_TOOLS.map(definitionOf) };
       if (method !== "tools/call") throw methodNotFound(method);
       if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
@@ -27,7 +27,9 @@ export function createOperatorPeer(services: ToolServices, principal: Principal,
       if (tool === undefined) throw invalidParams(`unknown tool ${JSON.stringify(params.name.slice(0, 80))}`);
       const args = params["arguments"] ?? {};
       if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
-      return callOwnTool(tool, { services, principal, run: null, signal: mcpReq.signal }, args);
+      // Who asks is said by each request: a session knows nobody.
+      const { principal, again } = extraOf(http?.authInfo)!;
+      return callOwnTool(tool, { services, principal, again, run: null, signal: mcpReq.signal }, args);
     },
   });
 }

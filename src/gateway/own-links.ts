@@ -5,7 +5,7 @@
  */
 import type { ClientCapabilities } from "@modelcontextprotocol/client";
 import type { Upstream as UpstreamSpec } from "../config/sections/gateway.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { methodNotFound } from "./peer.ts";
 import type { Link } from "./upstream/link.ts";
 import type { Upstream } from "./upstream/upstream.ts";
@@ -29,16 +29,29 @@ export interface LinkOwner {
   notification(upstream: Upstream, method: string, params: JsonObject): void;
 }
 
+/** What the protocol knows of each ability. Whatever else a client declares is its own text, and goes no further. */
+const PARTS = {
+  sampling: ["context", "tools"],
+  elicitation: ["form", "url"],
+  roots: ["listChanged"],
+} as const;
+
 /** What of the client's abilities the upstream may use. */
 export function offered(
   passthrough: UpstreamSpec["passthrough"],
   client: ClientCapabilities | undefined,
 ): ClientCapabilities {
   const offer: ClientCapabilities = {};
-  if (passthrough.includes("sampling") && client?.sampling) offer.sampling = client.sampling;
-  if (passthrough.includes("elicitation") && client?.elicitation) offer.elicitation = client.elicitation;
-  if (passthrough.includes("roots") && client?.roots) offer.roots = client.roots;
+  for (const feature of Object.values(ASKING)) {
+    const declared = client?.[feature];
+    if (passthrough.includes(feature) && isJsonObject(declared)) offer[feature] = plainly(feature, declared);
+  }
   return offer;
+}
+
+function plainly(feature: keyof typeof PARTS, declared: JsonObject): JsonObject {
+  const parts = PARTS[feature].filter((part) => declared[part] === true || isJsonObject(declared[part]));
+  return Object.fromEntries(parts.map((part) => [part, declared[part] === true ? true : {}]));
 }
 
 export class OwnLinks {

@@ -1,6 +1,7 @@
 /**
  * Methods beside tools. Nothing governs them, so an upstream's resources, prompts and completions are out
- * of reach unless its configuration names them; then they pass as they are.
+ * of reach unless its configuration names them; then their parameters pass as they are. What stands beside
+ * the parameters (`_meta`, answers to questions that the upstream may not ask) belongs to no method, and stays.
  */
 import type { PASSTHROUGH } from "../config/sections/gateway.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
@@ -30,6 +31,8 @@ const MAX_PAGES = 100;
 export interface PassRequest {
   method: string;
   params: JsonObject;
+  /** What the client answers to an upstream that may ask it. */
+  input: JsonObject | undefined;
   cancellation: Cancellation;
   /** The session's own connection to an upstream, where it has one. */
   own(upstream: Upstream): Promise<Link | undefined>;
@@ -39,6 +42,13 @@ export interface PassRequest {
   rounds(upstream: Upstream): boolean;
 }
 
+/** An item of a joined list; its key is null where it has no name to go by. */
+interface Shown {
+  key: string | null;
+  upstream: Upstream;
+  item: Json;
+}
+
 interface Target {
   upstream: Upstream;
   params: JsonObject;
@@ -46,7 +56,7 @@ interface Target {
 
 export class Passthrough {
   private readonly upstreams: readonly Upstream[];
-  /** Which upstream showed a prompt or resource, by `<member> <name>`, from the last lists. */
+  /** Which upstream showed a prompt or resource first, by `<member> <name>`. */
   private readonly owners = new Map<string, Upstream>();
 
   constructor(upstreams: readonly Upstream[]) {
@@ -81,17 +91,31 @@ export class Passthrough {
   }
 
   private async list(request: PassRequest, list: (typeof LISTS)[string]): Promise<JsonObject> {
-    const items: Json[] = [];
+    const shown: Shown[] = [];
     let meta: Json | undefined;
     for (const upstream of this.allowed(list.feature, request.method)) {
       if (!upstream.ok) continue;
       for await (const page of this.pages(request, upstream)) {
         meta ??= page["_meta"];
         const found = page[list.member];
-        for (const item of Array.isArray(found) ? found : []) items.push(this.shown(upstream, list, item));
+        for (const item of Array.isArray(found) ? found : []) shown.push(asShown(upstream, list, item));
       }
     }
-    return { [list.member]: items, ...(meta === undefined ? {} : { _meta: meta }) };
+    this.settleOwners(shown);
+    const items = shown.filter(({ key, upstream }) => key === null || this.owners.get(key) === upstream);
+    return { [list.member]: items.map(({ item }) => item), ...(meta === undefined ? {} : { _meta: meta }) };
+  }
+
+  /** Whoever showed a name first keeps it, for as long as it shows it or cannot be asked. */
+  private settleOwners(shown: readonly Shown[]): void {
+    const claims = new Map<string, Upstream[]>();
+    for (const { key, upstream } of shown)
+      if (key !== null) claims.set(key, [...(claims.get(key) ?? []), upstream]);
+    for (const [key, upstreams] of claims) {
+      const owner = this.owners.get(key);
+      if (owner === undefined || (owner.ok && !upstreams.includes(owner)))
+        this.owners.set(key, upstreams[0]!);
+    }
   }
 
   private async *pages(request: PassRequest, upstream: Upstream): AsyncGenerator<JsonObject> {
@@ -107,15 +131,6 @@ export class Passthrough {
       if (typeof next !== "string" || next === cursor) return;
       cursor = next;
     }
-  }
-
-  private shown(upstream: Upstream, { member, key }: (typeof LISTS)[string], item: Json): Json {
-    const name = isJsonObject(item) ? item[key] : undefined;
-    if (!isJsonObject(item) || typeof name !== "string") return item;
-    // Only prompts have names; a resource's address is its own.
-    const shown = member === "prompts" && upstream.spec.namespace ? `${upstream.name}.${name}` : name;
-    this.owners.set(`${member} ${shown}`, upstream);
-    return shown === name ? item : { ...item, name: shown };
   }
 
   private async single(request: PassRequest, feature: Feature): Promise<JsonObject> {
@@ -134,23 +149,24 @@ export class Passthrough {
     throw refusal ?? invalidParams(`${request.method}: no upstream has what it names`);
   }
 
+  /** What has an owner goes to the owner alone; anything else to each in turn until one knows it. */
   private targets({ method, params }: PassRequest, candidates: Upstream[]): Target[] {
     const { ref } = params;
     const named = method === "completion/complete" && isJsonObject(ref) ? ref : params;
     if (typeof named["uri"] === "string") {
       const owner = this.owners.get(`resources ${named["uri"]}`);
-      const order = owner !== undefined && candidates.includes(owner) ? [owner] : candidates;
-      return order.map((upstream) => ({ upstream, params }));
+      return candidates
+        .filter((upstream) => owner === undefined || upstream === owner)
+        .map((upstream) => ({ upstream, params }));
     }
     const { name } = named;
     if (typeof name !== "string") throw invalidParams(`${method}: name or uri is required`);
     const owner = this.owners.get(`prompts ${name}`);
-    // Who shows it under this name comes first, then whose prefix it carries, then the rest.
-    const rank = (upstream: Upstream) => (upstream === owner ? 0 : upstream.spec.namespace ? 1 : 2);
-    const order = [...candidates].sort((a, b) => rank(a) - rank(b));
+    // Whose prefix it carries comes before those without one.
+    const order = [...candidates].sort((a, b) => Number(b.spec.namespace) - Number(a.spec.namespace));
     return order.flatMap((upstream): Target[] => {
       const prefix = upstream.spec.namespace ? `${upstream.name}.` : "";
-      if (!name.startsWith(prefix)) return [];
+      if (!name.startsWith(prefix) || (owner !== undefined && upstream !== owner)) return [];
       const own = { ...named, name: name.slice(prefix.length) };
       return [{ upstream, params: named === params ? own : { ...params, ref: own } }];
     });
@@ -160,13 +176,30 @@ export class Passthrough {
     const { method, cancellation } = request;
     const own = await request.own(upstream);
     const meta = request.meta(upstream);
-    const told = isJsonObject(params["_meta"]) ? params["_meta"] : {};
-    const sent = Object.keys(meta).length === 0 ? params : { ...params, _meta: { ...told, ...meta } };
+    const rounds = request.rounds(upstream);
+    const sent: JsonObject = {
+      ...parametersAlone(params),
+      ...(rounds ? request.input : {}),
+      ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+    };
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, fulfil: own !== undefined };
     const answer = await upstream.request(method, sent, options, own);
-    if (answer["resultType"] === "input_required" && !request.rounds(upstream)) {
+    if (answer["resultType"] === "input_required" && !rounds) {
       throw invalidParams(`${method}: the upstream asks for input, which its passthrough does not allow`);
     }
     return answer;
   }
+}
+
+function asShown(upstream: Upstream, { member, key }: (typeof LISTS)[string], item: Json): Shown {
+  const name = isJsonObject(item) ? item[key] : undefined;
+  if (!isJsonObject(item) || typeof name !== "string") return { key: null, upstream, item };
+  // Only prompts have names; a resource's address is its own.
+  const shown = member === "prompts" && upstream.spec.namespace ? `${upstream.name}.${name}` : name;
+  return { key: `${member} ${shown}`, upstream, item: shown === name ? item : { ...item, name: shown } };
+}
+
+function parametersAlone(params: JsonObject): JsonObject {
+  const { _meta, inputResponses, requestState, ...alone } = params;
+  return alone;
 }

@@ -1,4 +1,5 @@
 /** What the agent and the operator endpoint have in common: one SDK server per session, one error table. */
+import { SdkHttpError } from "@modelcontextprotocol/client";
 import {
   ProtocolError,
   ProtocolErrorCode,
@@ -64,6 +65,12 @@ export function asProtocolError(error: unknown, log: Logger): ProtocolError {
     const { http, rpc } = ERRORS[error.code];
     if (http === 503) log.warn("call refused", { error: error.message });
     return new ProtocolError(rpc, error.message);
+  }
+  if (error instanceof SdkHttpError) {
+    // Its message holds what the upstream said, and that may repeat the upstream's address.
+    const { status } = error;
+    log.warn("an upstream refused a request", { status });
+    return new ProtocolError(ProtocolErrorCode.InternalError, `the upstream answered HTTP ${status}`);
   }
   log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
   return new ProtocolError(ProtocolErrorCode.InternalError, "internal error; see the gateway's log");

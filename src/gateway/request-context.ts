@@ -1,10 +1,29 @@
 /** What comes with a request of an agent, whichever way it came. */
 import type { AuthInfo, RequestId, Server, ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { Principal } from "../model/roles.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { BoundRun } from "./runs.ts";
 
+/** What the HTTP surface found out about a request, beside its message. */
+export interface RequestExtra {
+  [name: string]: unknown;
+  /** Who asks, with the authority of this very request. */
+  principal: Principal;
+  /** The same once more, for an answer that comes later; throws where the credential no longer counts here. */
+  again(): Principal;
+  run: BoundRun | undefined;
+  /** The method of the request, where there is one. */
+  method: string | undefined;
+}
+
+export function extraOf(auth: AuthInfo | undefined): RequestExtra | undefined {
+  return auth?.extra as RequestExtra | undefined;
+}
+
 export interface RequestContext {
+  /** Undefined where nobody but the one who started the process can ask. */
+  extra: RequestExtra | undefined;
   /** The request's `_meta`, without what the newer era reserves. */
   meta: JsonObject;
   /** What the newer era reserves: the client's abilities and the log level it wants. */
@@ -39,7 +58,8 @@ export function fromSdk({ mcpReq, http }: ServerContext): RequestContext {
     meta: isJsonObject(mcpReq._meta) ? (mcpReq._meta as JsonObject) : {},
     envelope: mcpReq.envelope as JsonObject | undefined,
     retried: retriedWith(mcpReq.requestState(), mcpReq.inputResponses),
-    run: (http?.authInfo?.extra?.["run"] as BoundRun | undefined) ?? null,
+    extra: extraOf(http?.authInfo),
+    run: extraOf(http?.authInfo)?.run ?? null,
     cancellation: Cancellation.of(mcpReq.signal),
     notify: (method, params) => void mcpReq.notify({ method, params }).catch(() => {}),
     ask: (method, params, options) =>
@@ -70,7 +90,8 @@ export function directContext(
     meta: isJsonObject(params["_meta"]) ? withoutReserved(params["_meta"]) : {},
     envelope: undefined,
     retried: undefined,
-    run: (auth?.extra?.["run"] as BoundRun | undefined) ?? null,
+    extra: extraOf(auth),
+    run: extraOf(auth)?.run ?? null,
     cancellation,
     notify: (method, told) => void server.notification({ method, params: told }, related).catch(() => {}),
     ask: (method, asked, options) =>

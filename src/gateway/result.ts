@@ -1,7 +1,6 @@
 /** The shapes of results: what a rollback may refer to in them, and what the gateway itself answers. */
 
 import { assertJson, isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
 import { approvalIn } from "../library/errors.ts";
 
 /**
@@ -39,7 +38,7 @@ export function errorText(result: JsonObject): string {
     isJsonObject(part) && typeof part["text"] === "string" ? [part["text"]] : [],
   );
   const text = texts.join("\n").trim();
-  return (text === "" ? "the tool answered with an error and no text" : text).slice(0, LIMITS.error_chars);
+  return text === "" ? "the tool answered with an error and no text" : text;
 }
 
 export function textResult(text: string, structured: JsonObject, isError = false): JsonObject {

@@ -1,5 +1,6 @@
 /** Undoing through the upstreams: compensations and read-backs are calls of tools, as the manifests say. */
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
+import type { RollbackOptions } from "../rollback/execute.ts";
 import type { Compensator, Reader } from "../rollback/ports.ts";
 import { IDEMPOTENCY_META } from "./call.ts";
 import { Cancellation } from "./cancellation.ts";
@@ -9,8 +10,37 @@ import { failureOf, isTimeout } from "./upstream/failure.ts";
 
 type Routes = () => ReadonlyMap<string, Route>;
 
+/** All that an undo through the upstreams goes by; whoever undoes takes all of it. */
+export type UpstreamUndo = Required<Pick<RollbackOptions, "compensator" | "reader" | "objection">>;
+
+export interface Pinned {
+  settle(): Promise<void>;
+  routes: Routes;
+  /** What to hold against a call of this route. */
+  objections(route: Route): readonly string[];
+}
+
+export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
+  const routes: Routes = () => pinned.routes();
+  return {
+    compensator: compensatorOf(routes),
+    reader: readerOf(routes),
+    /** What agents may not call because it is no longer the tool that was approved, an undo does not call either. */
+    async objection(tools) {
+      await pinned.settle();
+      for (const tool of tools) {
+        const route = routes().get(tool);
+        const [objection] = route === undefined ? [] : pinned.objections(route);
+        if (objection !== undefined)
+          return `not tried, an operator is needed for ${tool}: ${objection}. Then roll back again`;
+      }
+      return null;
+    },
+  };
+}
+
 /** The key goes with the call, for upstreams that can tell a repeat; it is the same on every try. */
-export function upstreamCompensator(routes: Routes): Compensator {
+function compensatorOf(routes: Routes): Compensator {
   return async ({ tool, args, idempotency_key, run_id, step, original_tool }, signal) => {
     const meta = {
       [IDEMPOTENCY_META]: idempotency_key,
@@ -22,7 +52,7 @@ export function upstreamCompensator(routes: Routes): Compensator {
   };
 }
 
-export function upstreamReader(routes: Routes): Reader {
+function readerOf(routes: Routes): Reader {
   return async ({ tool, arguments: args }, signal) => {
     const value = resultValue(await callPlainly(routes, tool, args, {}, signal));
     if (value === undefined) throw new Error(`${tool} answered with values that cannot be compared exactly`);
@@ -52,9 +82,9 @@ async function callPlainly(
   } catch (error) {
     signal.throwIfAborted();
     if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);
-    throw new Error(`upstream ${upstream.name}: ${failureOf(error).message}`);
+    throw new Error(`upstream ${upstream.name}: ${upstream.hide(failureOf(error).message)}`);
   }
-  if (result["isError"] === true) throw new Error(errorText(result));
+  if (result["isError"] === true) throw new Error(upstream.hide(errorText(result)));
   if (result["resultType"] === "input_required")
     throw new Error(`${tool} asks for input, which nobody here can give`);
   return result;

@@ -6,9 +6,8 @@
 import type { App } from "../app/app.ts";
 import { newRun, openRunUnit } from "../engine/open-run.ts";
 import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";
-import { globMatches } from "../kernel/glob.ts";
 import { Lru } from "../kernel/lru.ts";
-import type { Principal } from "../model/roles.ts";
+import { mayRequest, type Principal } from "../model/roles.ts";
 import { type Mode, RUN_ID, type RunDoc } from "../model/run.ts";
 
 /** What a surface needs to know of a run; none of it ever changes. */
@@ -18,6 +17,12 @@ export interface BoundRun {
   readonly permissions: ReadonlySet<string>;
   /** Makes sure that the run is stored. What is asked of the store right after it sees the run. */
   open(): Promise<void>;
+}
+
+/** A run that is stored with its first call. */
+interface FreshRun extends BoundRun {
+  /** Whether that call has come. */
+  readonly begun: boolean;
 }
 
 interface KnownRun extends BoundRun {
@@ -68,14 +73,27 @@ export class Runs {
     }
   }
 
+  /** The run of a session, for whoever asks in it. Until its first call it is opened anew for a changed authority. */
+  ofSession(): (principal: Principal) => BoundRun {
+    let opened: { run: FreshRun; for: Principal } | null = null;
+    return (principal) => {
+      if (opened === null || (opened.for !== principal && !opened.run.begun))
+        opened = { run: this.fresh(principal), for: principal };
+      return opened.run;
+    };
+  }
+
   /** A run of its own for a session or a request; it is stored with its first call. */
-  fresh(principal: Principal): BoundRun {
+  fresh(principal: Principal): FreshRun {
     const { app } = this;
     const run = this.describe(principal);
     const { run_id, actor, tenant, environment, salt } = run;
     let opening: Promise<void> | null = null;
     return {
       ...facts(run),
+      get begun() {
+        return opening !== null;
+      },
       open() {
         opening ??= (async () => {
           // Known beforehand, so that the intent joins the same commit as the run it belongs to.
@@ -113,8 +131,9 @@ export class Runs {
     const { core, settings } = this.app;
     const declared = core.rules().manifests.permissions;
     const wanted = settings.permissions ?? declared;
+    // A credential without caps may ask for all that is declared, and for nothing else.
     const caps = principal.max_permissions ?? declared;
-    return wanted.filter((permission) => caps.some((cap) => globMatches(cap, permission)));
+    return wanted.filter((permission) => mayRequest({ max_permissions: caps }, permission));
   }
 }
 

@@ -33,7 +33,7 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
     let left: () => void = () => {};
     const handle = serveStdio(
       ({ era }) => {
-        const peer = new AgentPeer(gateway, { principal, run, era });
+        const peer = new AgentPeer(gateway, { local: principal, run: () => run, era });
         const leave = gateway.join(peer);
         peer.server.onclose = () => {
           leave();

@@ -8,11 +8,26 @@ export interface Listener {
 export class Subscriptions {
   private readonly byUri = new Map<string, Set<Listener>>();
 
-  note(method: string, uri: string, listener: Listener): void {
-    if (method === "resources/subscribe") {
-      const listeners = this.byUri.get(uri) ?? new Set();
-      this.byUri.set(uri, listeners.add(listener));
-    } else if (method === "resources/unsubscribe") this.remove(uri, listener);
+  /** Carries out a request that may change who wants to hear of `uri`. */
+  async around<T>(method: string, uri: unknown, listener: Listener, request: () => Promise<T>): Promise<T> {
+    if (typeof uri !== "string") return request();
+    // Before the request: an update may arrive together with the answer.
+    const added = method === "resources/subscribe" && this.add(uri, listener);
+    try {
+      const answer = await request();
+      if (method === "resources/unsubscribe") this.remove(uri, listener);
+      return answer;
+    } catch (error) {
+      if (added) this.remove(uri, listener);
+      throw error;
+    }
+  }
+
+  private add(uri: string, listener: Listener): boolean {
+    const listeners = this.byUri.get(uri) ?? new Set();
+    const known = listeners.has(listener);
+    this.byUri.set(uri, listeners.add(listener));
+    return !known;
   }
 
   updated(params: JsonObject): void {

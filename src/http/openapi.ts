@@ -1,26 +1,40 @@
-/** The OpenAPI 3.1 document, made from the schemas that validate the requests. */
+/** The OpenAPI 3.1 document, made from the schemas that validate the requests and describe the answers. */
 import { z } from "zod";
 import type { Field, Row } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { Output } from "../app/operation.ts";
+import { planView } from "../app/operations/rollback.ts";
+import { approvalViewShape, decisionView, haltView, outcomeView, runView, stepView } from "../app/schemas.ts";
 import { ERRORS, type ErrorCode } from "../kernel/errors.ts";
+import { OPEN_PATHS } from "./openapi-open.ts";
 
-type JsonSchema = Record<string, unknown>;
+export type JsonSchema = Record<string, unknown>;
 
-const ERROR_BODY = {
-  description: "an error",
-  content: {
-    "application/json": {
-      schema: { type: "object", properties: { error: { type: "string" } }, required: ["error"] },
-    },
-  },
+/** What several operations answer with has a name of its own; anything else is named after its operation. */
+const NAMED: Readonly<Record<string, z.ZodType>> = {
+  Run: runView,
+  Step: stepView,
+  Decision: decisionView,
+  Outcome: outcomeView,
+  Approval: approvalViewShape,
+  Halt: haltView,
+  RollbackPlan: planView,
 };
 
+export const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
+export const errorResponse = (description: string): JsonSchema => ({
+  description,
+  content: { "application/json": { schema: reference("Error") } },
+});
+
 export function openApiDocument(version: string): JsonSchema {
+  const bodies = new Components("input");
+  const answers = new Components("output", NAMED);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const row of HTTP_TABLE) {
     paths[row.path] ??= {};
-    paths[row.path]![row.method.toLowerCase()] = describe(row);
+    paths[row.path]![row.method.toLowerCase()] = describe(row, bodies, answers);
   }
   return {
     openapi: "3.1.0",
@@ -36,88 +50,130 @@ export function openApiDocument(version: string): JsonSchema {
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", description: "an API key or an OIDC token" },
       },
+      schemas: { ...ERROR, ...answers.schemas(), ...bodies.schemas() },
     },
     paths: { ...paths, ...OPEN_PATHS },
   };
 }
 
-const open = (summary: string, type = "application/json") => ({
-  get: { summary, security: [], responses: { 200: { description: "ok", content: { [type]: {} } } } },
-});
-const OPEN_PATHS = {
-  "/healthz": open("Whether the process is alive"),
-  "/readyz": open("Whether decisions can be made and recorded"),
-  "/metrics": open("Metrics; needs an auditor credential unless made public", "text/plain"),
-  "/openapi.json": open("This document"),
-  "/integrations/chat/actions": {
-    post: {
-      summary: "Approve or deny by a chat service's button; authenticated by the service's signature",
-      security: [],
-      parameters: ["x-slack-request-timestamp", "x-slack-signature"].map((name) => ({
-        name,
-        in: "header",
-        required: true,
-        schema: { type: "string" },
-      })),
-      requestBody: {
-        required: true,
-        content: {
-          "application/x-www-form-urlencoded": {
-            schema: { type: "object", properties: { payload: { type: "string" } }, required: ["payload"] },
-          },
-        },
-      },
-      responses: {
-        200: { description: "ok", content: { "application/json": {} } },
-        ...Object.fromEntries([400, 401, 403, 404, 409].map((status) => [status, ERROR_BODY])),
-      },
-    },
+const ERROR = {
+  Error: {
+    type: "object",
+    properties: { error: { type: "string", description: "what is wrong, and what to do" } },
+    required: ["error"],
   },
 };
 
-function describe({ op, ...row }: Row): JsonSchema {
-  const fields = jsonSchema(op.input, "input") as ObjectSchema;
-  const responses: JsonSchema = { [row.status]: { description: "ok", content: outputContent(op.output) } };
-  for (const { status, shape } of row.also)
-    responses[status] = { description: "ok", content: outputContent(shape) };
-  for (const status of [400, 401, 403]) responses[status] = ERROR_BODY;
-  if (row.body) for (const status of [413, 415]) responses[status] = ERROR_BODY;
-  responses[503] = ERROR_BODY;
-  if (op.run_of !== undefined)
-    responses[409] = { ...ERROR_BODY, description: "the run's stored scope was changed" };
-  for (const [code, description] of Object.entries(op.errors ?? {}))
-    responses[ERRORS[code as ErrorCode].http] = { ...ERROR_BODY, description };
+/** Schemas under their names, each written once and referred to from everywhere else. */
+class Components {
+  private readonly io: "input" | "output";
+  private readonly registry = z.registry<{ id: string }>();
+
+  constructor(io: "input" | "output", named: Readonly<Record<string, z.ZodType>> = {}) {
+    this.io = io;
+    for (const [id, schema] of Object.entries(named)) this.registry.add(schema, { id });
+  }
+
+  /** A reference to the schema, which gets this name unless it has one. */
+  refer(schema: z.ZodType, name: string): JsonSchema {
+    if (!this.registry.has(schema)) this.registry.add(schema, { id: name });
+    return reference(this.registry.get(schema)!.id);
+  }
+
+  schemas(): Record<string, JsonSchema> {
+    const uri = (id: string) => `#/components/schemas/${id}`;
+    const { schemas } = z.toJSONSchema(this.registry, { io: this.io, unrepresentable: "any", uri });
+    return Object.fromEntries(
+      Object.entries(schemas).map(([id, schema]) => {
+        const { $schema: _, $id: __, ...rest } = schema as JsonSchema;
+        return [id, rest];
+      }),
+    );
+  }
+}
+
+function describe(row: Row, bodies: Components, answers: Components): JsonSchema {
+  const { op } = row;
+  const { id } = op;
+  const fields = z.toJSONSchema(op.input, { io: "input", unrepresentable: "any" }) as ObjectSchema;
   return {
-    operationId: op.id,
+    operationId: id,
     summary: op.summary,
     "x-svc-role": op.any_role ? "any" : op.role,
     parameters: [
       ...parameters(fields, row.params, "path"),
       ...parameters(fields, row.query, "query"),
-      ...row.headers.map(({ header, about }) => ({
-        name: header,
-        in: "header",
-        required: false,
-        description: about,
-        schema: { type: "string" },
-      })),
+      ...row.headers
+        .filter(({ schema }) => schema !== undefined)
+        .map(({ header, about, schema }) => ({
+          name: header,
+          in: "header",
+          required: false,
+          description: about,
+          schema,
+        })),
     ],
     ...(row.body
-      ? { requestBody: { content: { "application/json": { schema: bodySchema(fields, row.placed) } } } }
+      ? {
+          requestBody: {
+            content: { "application/json": { schema: bodies.refer(bodyOf(row), `${id}_body`) } },
+          },
+        }
       : {}),
-    responses,
+    responses: responses(row, answers),
   };
 }
 
-interface ObjectSchema extends JsonSchema {
+interface ObjectSchema {
   properties?: Record<string, JsonSchema>;
   required?: string[];
 }
 
-function outputContent(output: Output): JsonSchema {
+/** What has no place of its own. */
+function bodyOf({ op, placed }: Row): z.ZodType {
+  const input = op.input as z.ZodObject;
+  const kept = Object.keys(input.shape).filter((name) => !placed.has(name));
+  return z.strictObject(Object.fromEntries(kept.map((name) => [name, input.shape[name]!])));
+}
+
+/** Every answer that the operation can give, those included that come before it is asked. */
+function responses({ op, ...row }: Row, answers: Components): JsonSchema {
+  const own = Object.entries(op.errors ?? {}).map(([code, description]) => [
+    ERRORS[code as ErrorCode].http,
+    description,
+  ]);
+  const errors: Record<number, string> = {
+    400: "an invalid path, query or body",
+    401: "a missing or invalid credential",
+    403: "the role or the permission cap forbids it",
+    ...(op.feature === undefined ? {} : { 404: "not enabled on this server" }),
+    ...(op.run_of === undefined ? {} : { 404: "unknown run", 409: "the run's scope was changed" }),
+    ...(row.method === "GET" ? {} : { 413: "a body over 1 MB", 415: "a body that is not plain JSON" }),
+    503: "the ledger is not available; nothing was done",
+    ...Object.fromEntries(own),
+  };
+  const success = (description: string, output: Output, name: string) => ({
+    description,
+    content: contentOf(output, name, answers),
+  });
+  return {
+    [row.status]: success("ok", row.shape ?? op.output, `${op.id}_answer`),
+    ...Object.fromEntries(
+      row.also.map(({ status, about, shape }) => [
+        status,
+        success(about, shape, `${op.id}_${status}_answer`),
+      ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(errors).map(([status, description]) => [status, errorResponse(description)]),
+    ),
+  };
+}
+
+function contentOf(output: Output, name: string, answers: Components): JsonSchema {
   if ("content_types" in output) return Object.fromEntries(output.content_types.map((type) => [type, {}]));
   const shape = "text_of" in output ? output.text_of : output;
-  return { "application/json": { schema: jsonSchema(shape, "output") } };
+  return { "application/json": { schema: answers.refer(shape, name) } };
 }
 
 function parameters(
@@ -131,20 +187,4 @@ function parameters(
     required: where === "path" || required.includes(field),
     schema: schema ?? properties[field],
   }));
-}
-
-/** What has no place of its own. */
-function bodySchema({ properties = {}, required = [], ...rest }: ObjectSchema, placed: ReadonlySet<string>) {
-  const kept = Object.entries(properties).filter(([name]) => !placed.has(name));
-  const needed = required.filter((name) => !placed.has(name));
-  return {
-    ...rest,
-    properties: Object.fromEntries(kept),
-    ...(needed.length === 0 ? {} : { required: needed }),
-  };
-}
-
-function jsonSchema(schema: z.ZodType, io: "input" | "output"): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as JsonSchema;
-  return rest;
 }

@@ -8,6 +8,7 @@ import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
 import { type Caller, Content, JsonText } from "../app/operation.ts";
 import { perform } from "../app/perform.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import type { HttpParts } from "./parts.ts";
 
@@ -19,6 +20,7 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
       exposeHeadRoute: false,
       // Before the body is read: a stranger's megabyte is not parsed.
       onRequest(request, _reply, done) {
+        request.admitted_at = performance.now();
         const found = authenticate(request.headers.authorization);
         if (found instanceof Promise) void letIn(request, found, done);
         else {
@@ -26,7 +28,7 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
           done();
         }
       },
-      handler: (request, reply) => answer(app, row, request, reply),
+      handler: (request, reply) => answer(app, authenticate, row, request, reply),
     });
   }
 }
@@ -42,8 +44,17 @@ function letIn(
   }, done);
 }
 
-async function answer(app: App, row: Row, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const caller: Caller = { app, principal: request.principal!, signal: goneSignal(request, row) };
+async function answer(
+  app: App,
+  authenticate: HttpParts["authenticate"],
+  row: Row,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const again = () => authenticate(request.headers.authorization);
+  // A body that took its time: authority may have changed since it was asked for.
+  if (performance.now() - request.admitted_at > LIMITS.look_again_ms) request.principal = await again();
+  const caller = new HttpCaller(app, request.principal!, again, reply);
   const { input, complaint } = readRequest(row, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
@@ -67,12 +78,31 @@ function sendContent(reply: FastifyReply, content: Content): FastifyReply {
   return reply.send(typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body));
 }
 
-const NEVER = new AbortController().signal;
+class HttpCaller implements Caller {
+  readonly app: App;
+  readonly principal: Principal;
+  readonly again: () => Principal | Promise<Principal>;
+  private readonly response: FastifyReply["raw"];
+  private gone: AbortSignal | undefined;
 
-/** Only a call that waits listens for the client's departure; the others pay nothing for it. */
-function goneSignal(request: FastifyRequest, row: Row): AbortSignal {
-  if (row.op.waits !== true) return NEVER;
+  constructor(app: App, principal: Principal, again: HttpCaller["again"], reply: FastifyReply) {
+    this.app = app;
+    this.principal = principal;
+    this.again = again;
+    this.response = reply.raw;
+  }
+
+  /** Made when it is asked for: an operation that is over at once pays nothing for it. */
+  get signal(): AbortSignal {
+    this.gone ??= goneSignal(this.response);
+    return this.gone;
+  }
+}
+
+/** Aborts when the client leaves. It hangs on the answer, not on a connection that carries many of them. */
+function goneSignal(response: FastifyReply["raw"]): AbortSignal {
   const gone = new AbortController();
-  request.raw.socket.once("close", () => gone.abort());
+  if (response.destroyed) gone.abort();
+  else response.once("close", () => gone.abort());
   return gone.signal;
 }

@@ -24,6 +24,8 @@ import { refuseUnreadable } from "./unreadable.ts";
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
+    /** When the credential was looked at, by performance.now. */
+    admitted_at: number;
   }
 }
 
@@ -52,6 +54,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     frameworkErrors: (error, _request, reply) => sendError(app, error, reply as FastifyReply),
   });
   server.decorateRequest("principal", null);
+  server.decorateRequest("admitted_at", 0);
   readBodiesStrictly(server);
   server.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);

@@ -30,8 +30,28 @@ describe("globs", () => {
     expect(globMatches(`${"*a".repeat(200)}b`, "a".repeat(5_000))).toBe(false);
   });
 
-  it.each(["{a", "a}", "{a,b}".repeat(12)])("refuses %s", (pattern) => {
-    expect(() => compileGlob(pattern)).toThrow(/^glob /);
+  it.each([
+    ['"{" without "}"', "{a"],
+    ['"}" without "{"', "a}"],
+    ["too many alternatives", "{a,b}".repeat(12)],
+    ["too many alternatives", `${"x".repeat(1_900)}${"{a,b}".repeat(9)}`],
+    ['"{" without "}"', `{${"a,".repeat(1_000)}}`.slice(0, 1_999)],
+    ["braces nested more than 10 deep", "{".repeat(1_000) + "}".repeat(1_000)],
+    ["longer than 2000 characters", "*".repeat(2_001)],
+  ])("refuses what is wrong: %s", (why, pattern) => {
+    expect(() => compileGlob(pattern)).toThrow(why);
+  });
+
+  it("says how a long one begins, and no more", () => {
+    expect(() => compileGlob("a".repeat(900_000))).toThrow(
+      /^glob "a{100}\.\.\.": longer than 2000 characters$/,
+    );
+  });
+
+  it("takes braces around nothing, and a comma outside of braces", () => {
+    expect(globMatches("a{}b{,c}{{{d}}},e", "abcd,e")).toBe(true);
+    expect(globMatches("a{}b{,c}{{{d}}},e", "abd,e")).toBe(true);
+    expect(globMatches("a{}b{,c}{{{d}}},e", "ab,e")).toBe(false);
   });
 
   it("knows the literal start of a pattern", () => {

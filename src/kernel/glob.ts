@@ -1,11 +1,16 @@
 /**
  * Globs for names: `*` any run of characters, `?` one character, `{a,b}` alternatives. Matching walks
  * the text once per star, so no pattern from a policy can stall the process, as a regular expression
- * made from it could.
+ * made from it could. How much its braces stand for is counted, in one walk, before anything is made of them.
  */
 import { invalid } from "./errors.ts";
+import { Lru } from "./lru.ts";
 
+export const MAX_GLOB_CHARS = 2_000;
 const MAX_ALTERNATIVES = 1_000;
+/** Of all alternatives together: what a glob may cost to make and to keep. */
+const MAX_EXPANDED_CHARS = 20_000;
+const MAX_NESTING = 10;
 
 export interface Glob {
   readonly source: string;
@@ -15,6 +20,8 @@ export interface Glob {
 }
 
 export function compileGlob(source: string): Glob {
+  const problem = globProblem(source);
+  if (problem !== null) throw invalid(`glob ${shown(source)}: ${problem}`);
   const alternatives = expandBraces(source);
   const patterns = alternatives.map((pattern) => pattern.split("*"));
   const anything = alternatives.includes("*");
@@ -28,44 +35,92 @@ export function compileGlob(source: string): Glob {
   };
 }
 
+const KEPT_GLOBS = 500;
+const kept = new Lru<string, Glob>(KEPT_GLOBS);
+
+/** The same globs are asked for again and again: those of halts, key entries, delegations and retention rules. */
 export function globMatches(source: string, text: string): boolean {
-  return compileGlob(source).test(text);
+  let glob = kept.get(source);
+  if (glob === undefined) {
+    glob = compileGlob(source);
+    kept.set(source, glob);
+  }
+  return glob.test(text);
 }
 
 export function isGlob(text: string): boolean {
   return /[*?{}]/.test(text);
 }
 
+/** A long one is told by how it begins. */
+function shown(source: string): string {
+  return JSON.stringify(source.length > 100 ? `${source.slice(0, 100)}...` : source);
+}
+
+/** How many texts a piece stands for, and how many characters those have in all. */
+interface Size {
+  count: number;
+  chars: number;
+}
+
+const behind = (a: Size, b: Size): Size => ({
+  count: a.count * b.count,
+  chars: a.chars * b.count + b.chars * a.count,
+});
+const beside = (a: Size, b: Size): Size => ({ count: a.count + b.count, chars: a.chars + b.chars });
+const NOTHING: Size = { count: 1, chars: 0 };
+const ONE_CHAR: Size = { count: 1, chars: 1 };
+
+/** Why the text is not a glob that can be used, or null; found in one walk, before anything is expanded. */
+function globProblem(source: string): string | null {
+  if (source.length > MAX_GLOB_CHARS) return `longer than ${MAX_GLOB_CHARS} characters`;
+  /** The open braces: what stands before each, and its alternatives so far. */
+  const open: { before: Size; sides: Size | null }[] = [];
+  let here = NOTHING;
+  for (const c of source) {
+    const top = open.at(-1);
+    if (c === "{") {
+      if (open.length === MAX_NESTING) return `braces nested more than ${MAX_NESTING} deep`;
+      open.push({ before: here, sides: null });
+      here = NOTHING;
+    } else if (c === "," && top !== undefined) {
+      top.sides = top.sides === null ? here : beside(top.sides, here);
+      here = NOTHING;
+    } else if (c === "}") {
+      if (top === undefined) return '"}" without "{"';
+      here = behind(top.before, top.sides === null ? here : beside(top.sides, here));
+      open.pop();
+    } else here = behind(here, ONE_CHAR);
+    if (here.count > MAX_ALTERNATIVES || here.chars > MAX_EXPANDED_CHARS) return "too many alternatives";
+  }
+  return open.length > 0 ? '"{" without "}"' : null;
+}
+
+/** The alternatives of a text that `globProblem` finds nothing wrong with. */
 function expandBraces(source: string): string[] {
-  const open = source.indexOf("{");
-  if (open < 0) {
-    if (source.includes("}")) throw invalid(`glob ${JSON.stringify(source)}: "}" without "{"`);
-    return [source];
+  const open: { before: string[]; sides: string[] }[] = [];
+  let here = [""];
+  const append = (tails: readonly string[]) => {
+    // Braces around nothing cost nothing, however many alternatives stand before them.
+    if (tails.length === 1 && tails[0] === "") return;
+    here = here.flatMap((head) => tails.map((tail) => head + tail));
+  };
+  for (const piece of source.match(/[{},]|[^{},]+/g) ?? []) {
+    const top = open.at(-1);
+    if (piece === "{") {
+      open.push({ before: here, sides: [] });
+      here = [""];
+    } else if (piece === "," && top !== undefined) {
+      top.sides.push(...here);
+      here = [""];
+    } else if (piece === "}") {
+      const sides = [...top!.sides, ...here];
+      here = top!.before;
+      append(sides);
+      open.pop();
+    } else append([piece]);
   }
-  let depth = 0;
-  const cuts: number[] = [];
-  for (let i = open; i < source.length; i++) {
-    const c = source[i];
-    if (c === "{") depth++;
-    else if (c === "}") depth--;
-    else if (c === "," && depth === 1) cuts.push(i);
-    if (depth === 0) {
-      const edges = [open, ...cuts, i];
-      const out: string[] = [];
-      const tails = expandBraces(source.slice(i + 1));
-      for (let k = 0; k + 1 < edges.length; k++) {
-        for (const middle of expandBraces(source.slice(edges[k]! + 1, edges[k + 1]!))) {
-          for (const tail of tails) {
-            out.push(source.slice(0, open) + middle + tail);
-            if (out.length > MAX_ALTERNATIVES)
-              throw invalid(`glob ${JSON.stringify(source)}: too many alternatives`);
-          }
-        }
-      }
-      return out;
-    }
-  }
-  throw invalid(`glob ${JSON.stringify(source)}: "{" without "}"`);
+  return here;
 }
 
 /** Greedy matching of the pieces between stars: the first and last are anchored, the rest found in order. */

@@ -10,6 +10,8 @@ export const LIMITS = {
   reason_chars: 4_000,
   note_chars: 4_000,
   error_chars: 4_000,
+  /** How much of an error is looked through for values before it is cut to what is kept. */
+  error_read_chars: 8_000,
   permissions: 1_000,
   permission_chars: 256,
   depends_on: 1_000,
@@ -26,6 +28,8 @@ export const LIMITS = {
   lease_ms: 30_000,
   lease_heartbeat_ms: 5_000,
   key_reload_ms: 2_000,
+  /** A request whose body took longer than this is authenticated again before it is carried out. */
+  look_again_ms: 1_000,
   page_default: 50,
   page_max: 500,
   store_deadline_ms: 5_000,

@@ -26,6 +26,7 @@ export interface RollbackRequest {
   verifier?: Reader;
   retries?: number;
   approve_compensations?: boolean;
+  /** Gives up at once with RollbackInterrupted; nobody knows how the undo under way ended, and it is done again. */
   signal?: AbortSignal;
 }
 

@@ -1,5 +1,7 @@
 /** Approval requests, delegations and halts. */
+
 import type { ApprovalNeed } from "./policy/approvals.ts";
+import { type KeptPrincipal, keyId, type PrincipalName, principalName } from "./roles.ts";
 
 export const APPROVAL_STATUSES = [
   "pending",
@@ -72,15 +74,27 @@ export interface Delegation {
   created_ms: number;
   expires_ms: number;
   revoked_ms: number | null;
+  /** The principal it was lent to. Stores of before have the bare name alone, and then it is the key of that name. */
+  to_id?: string | undefined;
   /** What was lent, as it was when lent; listings leave it out. */
-  authority: { principal: string; groups: string[] };
+  authority: KeptPrincipal;
 }
 
-export type DelegationView = Omit<Delegation, "authority">;
+export function recipientOf({ to, to_id }: Delegation): string {
+  return to_id ?? keyId(to);
+}
 
-export function delegationView(doc: Delegation): DelegationView {
-  const { authority: _authority, ...view } = doc;
-  return view;
+export interface DelegationView extends Omit<Delegation, "authority" | "to_id"> {
+  from_principal: PrincipalName;
+  to_principal: PrincipalName;
+  /** Whether it could be used now: neither over nor taken back, and its lender could still decide. */
+  in_force: boolean;
+}
+
+export function delegationView(doc: Delegation, in_force: boolean): DelegationView {
+  const { authority, to_id: _to_id, ...view } = doc;
+  const from_principal = principalName(authority.principal);
+  return { ...view, from_principal, to_principal: principalName(recipientOf(doc)), in_force };
 }
 
 export const HALT_FIELDS = ["tool", "actor", "tenant", "environment"] as const;

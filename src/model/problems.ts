@@ -38,13 +38,18 @@ function shorten(text: string): string {
   return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS - 3)}...`;
 }
 
+/** More problems than anybody mends at once: the rest is counted, and no place or hint is looked for. */
+export const MAX_PROBLEMS = 200;
+/** How many names a word is compared with at most. */
+const MOST_NAMES = 200;
+
 /** `; did you mean "gte"?` when one of the names is close to the word, else nothing. */
 export function suggest(word: unknown, names: readonly unknown[]): string {
   if (typeof word !== "string" || word.length > 64) return "";
   let best: string | undefined;
   let least = word.length <= 3 ? 2 : 3;
-  for (const name of names) {
-    if (typeof name !== "string") continue;
+  for (const name of names.slice(0, MOST_NAMES)) {
+    if (typeof name !== "string" || Math.abs(name.length - word.length) >= least) continue;
     const distance = editDistance(word.toLowerCase(), name.toLowerCase());
     if (distance < least) [best, least] = [name, distance];
   }
@@ -74,7 +79,8 @@ export function schemaProblems(schema: z.ZodType, value: Json): { data: unknown;
     if (issue.code === "unrecognized_keys") {
       const known = keysAt(schema, path);
       for (const key of issue.keys) {
-        const hint = suggest(key, known) || (known.length > 0 ? `; known keys are ${known.join(", ")}` : "");
+        const near = problems.length < MAX_PROBLEMS ? suggest(key, known) : "";
+        const hint = near || (known.length > 0 ? `; known keys are ${known.join(", ")}` : "");
         problems.push({ path: [...path, key], message: `unknown key${hint}`, key: true });
       }
     } else {

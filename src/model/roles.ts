@@ -1,4 +1,5 @@
 /** Roles and principals. Roles are cumulative from auditor upward; agent stands apart. */
+import { globMatches } from "../kernel/glob.ts";
 
 export const ROLES = ["agent", "auditor", "approver", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
@@ -17,12 +18,69 @@ export interface Principal {
   /** Globs of permissions a run may ask for; null where every permission of the manifests is allowed. */
   max_permissions: readonly string[] | null;
   allow_observe: boolean;
+  /** Which of its holder's keys was presented, by its fingerprint; absent for whoever has none. */
+  credential?: string | undefined;
+}
+
+/** What is kept of a principal whose authority has to be looked at again later: by a delegation, a job, a session. */
+export interface KeptPrincipal {
+  principal: string;
+  groups: string[];
+  /** Authority lent or used with one key ends with that key, whoever has the name by then. */
+  credential?: string | undefined;
+}
+
+export function keptOf({ id, groups, credential }: Principal): KeptPrincipal {
+  return { principal: id, groups: [...groups], ...(credential === undefined ? {} : { credential }) };
+}
+
+/** The principal as it is now; null once its credential, its role or its issuer no longer counts. */
+export type Today = (kept: KeptPrincipal) => Principal | null;
+
+/** Who a principal is, taken apart: two kinds, or two issuers, may know the same name. */
+export interface PrincipalName {
+  kind: string;
+  issuer: string | null;
+  name: string;
+}
+
+export const keyId = (name: string): string => `key:${name}`;
+export const tokenId = (issuer: string, subject: string): string => `oidc:${issuer}#${subject}`;
+export const localId = (name: string): string => `local:${name}`;
+
+export function principalName(id: string): PrincipalName {
+  const [, kind = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(id) ?? [];
+  if (kind !== "oidc") return { kind, issuer: null, name: rest };
+  // An issuer is a URL without a fragment, so the first sign is the one between the two.
+  const at = rest.indexOf("#");
+  return { kind, issuer: rest.slice(0, at), name: rest.slice(at + 1) };
+}
+
+/** Everybody at an open console is this one person. */
+export function localPerson(role: "auditor" | "approver" | "operator"): Principal {
+  return {
+    id: localId("local-console"),
+    name: "local-console",
+    roles: [role],
+    groups: [],
+    tenant: null,
+    max_permissions: [],
+    allow_observe: false,
+  };
 }
 
 export function hasRole(principal: Principal, role: Role): boolean {
   if (role === "agent") return principal.roles.includes("agent");
   const wanted = LADDER.indexOf(role);
   return principal.roles.some((held) => LADDER.indexOf(held) >= wanted);
+}
+
+/** Whether a permission that the manifests declare is within what the credential may ask for. */
+export function mayRequest(
+  { max_permissions: caps }: Pick<Principal, "max_permissions">,
+  permission: string,
+): boolean {
+  return caps === null || caps.includes(permission) || caps.some((cap) => globMatches(cap, permission));
 }
 
 /** What a caller without the role is told. */

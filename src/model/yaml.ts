@@ -8,7 +8,7 @@ import type { z } from "zod";
 import { ProblemsError } from "../kernel/errors.ts";
 import type { Json, JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { type FieldPath, type Problem, schemaProblems, showPath } from "./problems.ts";
+import { type FieldPath, MAX_PROBLEMS, type Problem, schemaProblems, showPath } from "./problems.ts";
 
 const MAX_CHARS = 16 * 1_048_576;
 /** Nodes that aliases may add in all: enough for reuse, too few for a bomb. */
@@ -18,7 +18,6 @@ const MAX_ALIASED = 10_000;
  * the stack, and V8 then may not throw but abort the process, so it is never given such a document.
  */
 const MAX_PARSER_STACK = LIMITS.json_depth * 4;
-const MAX_PROBLEMS = 200;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export type Report = (path: FieldPath, message: string) => void;
@@ -60,23 +59,27 @@ export function parseYaml(text: string, file: string): YamlSource {
     throw new ProblemsError([`${file}:1:1: (document): longer than ${MAX_CHARS} characters; split it`]);
   }
   const doc = compose(text, lines, at);
-  const broken = doc.errors.map((error) => at(error.pos[0], `(document): ${syntaxMessage(error)}`));
+  const broken = doc.errors
+    .slice(0, MAX_PROBLEMS)
+    .map((error) => at(error.pos[0], `(document): ${syntaxMessage(error)}`));
   if (doc.directives?.yaml.version === "1.1")
     broken.push(at(0, "(document): is YAML 1.1; remove the %YAML line"));
   if (broken.length > 0) throw new ProblemsError(broken.slice(0, MAX_PROBLEMS));
-  const reader = new NodeReader(doc, at);
+  const reader = new NodeReader(at);
   const value = reader.read(doc.contents, [], 0);
-  if (reader.problems.length > 0) throw new ProblemsError(reader.problems.slice(0, MAX_PROBLEMS));
+  if (reader.problems.length > 0) throw new ProblemsError(reader.problems);
   if (doc.contents === null || value === null)
     throw new ProblemsError([at(0, "(document): the document is empty")]);
   const offset = (problem: Problem) => offsetOf(doc, problem);
   const place = (problem: Problem) => at(offset(problem), `${showPath(problem.path)}: ${problem.message}`);
   const placeAll = (problems: readonly Problem[]) => {
-    const placed = problems.map((problem, order) => ({ problem, order, from: offset(problem) }));
+    // Finding the place of one walks the document, and nobody mends more at once.
+    const first = problems.slice(0, MAX_PROBLEMS);
+    const placed = first.map((problem, order) => ({ problem, order, from: offset(problem) }));
     placed.sort((a, b) => a.from - b.from || a.order - b.order);
     const told = [...new Set(placed.map(({ problem }) => place(problem)))];
-    if (told.length <= MAX_PROBLEMS) return told;
-    return [...told.slice(0, MAX_PROBLEMS), `${file}: and ${told.length - MAX_PROBLEMS} more problems`];
+    const left = problems.length - first.length;
+    return left === 0 ? told : [...told, `${file}: and ${left} more problems`];
   };
   return { file, value, place, placeAll };
 }
@@ -102,7 +105,8 @@ function compose(text: string, lines: LineCounter, at: At): Document.Parsed {
     version: "1.2",
     schema: "core",
     prettyErrors: false,
-    uniqueKeys: true,
+    // The library compares every key with every other; the reader looks them up.
+    uniqueKeys: false,
     lineCounter: lines,
   } as const;
   const docs = [...new Composer(options).compose(tokens, true, text.length)];
@@ -114,7 +118,6 @@ function compose(text: string, lines: LineCounter, at: At): Document.Parsed {
 }
 
 function syntaxMessage(error: { code: string; message: string }): string {
-  if (error.code === "DUPLICATE_KEY") return "duplicate key; remove or rename one of the two";
   if (error.code === "TAB_AS_INDENT") return "a tab is used to indent; use spaces";
   return `not well-formed YAML: ${error.message.split("\n")[0]}`;
 }
@@ -122,21 +125,31 @@ function syntaxMessage(error: { code: string; message: string }): string {
 class NodeReader {
   readonly problems: string[] = [];
   private aliased = 0;
-  private readonly doc: Document.Parsed;
+  /** As the walk has met them: an alias means the last anchor of its name before it. */
+  private readonly anchors = new Map<string, unknown>();
   private readonly at: At;
 
-  constructor(doc: Document.Parsed, at: At) {
-    this.doc = doc;
+  constructor(at: At) {
     this.at = at;
+  }
+
+  private tell(offset: number, message: string): void {
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push(this.at(offset, message));
+  }
+
+  private noteAnchor(node: unknown, viaAlias: boolean): void {
+    const { anchor } = node as { anchor?: string };
+    if (anchor !== undefined && !viaAlias) this.anchors.set(anchor, node);
   }
 
   read(node: unknown, path: FieldPath, depth: number, viaAlias = false): Json {
     if (node === null || node === undefined) return null;
     const from = startOf(node);
     const fail = (message: string): null => {
-      this.problems.push(this.at(from, `${showPath(path)}: ${message}`));
+      this.tell(from, `${showPath(path)}: ${message}`);
       return null;
     };
+    this.noteAnchor(node, viaAlias);
     if (depth > LIMITS.json_depth) return fail(`nesting is deeper than ${LIMITS.json_depth} levels`);
     if (viaAlias && ++this.aliased > MAX_ALIASED) {
       return this.aliased === MAX_ALIASED + 1 ? fail("aliases repeat too much; write the values out") : null;
@@ -144,7 +157,7 @@ class NodeReader {
     if ((node as { tag?: string }).tag !== undefined)
       return fail("tags (!name) are not supported; remove the tag");
     if (isAlias(node)) {
-      const target = node.resolve(this.doc);
+      const target = this.anchors.get(node.source);
       if (target === undefined) return fail(`no anchor &${node.source} stands before this alias`);
       return this.read(target, path, depth + 1, true);
     }
@@ -163,12 +176,14 @@ class NodeReader {
     const out: JsonObject = {};
     for (const pair of items) {
       const key = isScalar(pair.key) ? pair.key.value : undefined;
-      const tell = (message: string) =>
-        this.problems.push(this.at(startOf(pair.key), `${showPath(path)}: ${message}`));
+      if (isScalar(pair.key)) this.noteAnchor(pair.key, viaAlias);
+      const tell = (message: string) => this.tell(startOf(pair.key), `${showPath(path)}: ${message}`);
       if (typeof key === "number" || typeof key === "boolean")
         tell(`the key ${key} must be text; put it in quotes`);
       else if (typeof key !== "string") tell("a key must be text");
       else if (key === "__proto__") tell('the key "__proto__" is not allowed');
+      else if (Object.hasOwn(out, key))
+        this.tell(startOf(pair.key), "(document): duplicate key; remove or rename one of the two");
       else out[key] = this.read(pair.value, [...path, key], depth + 1, viaAlias);
     }
     return out;

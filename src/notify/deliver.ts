@@ -29,6 +29,26 @@ export class Undelivered extends Error {
 
 const ANSWER_BYTES = 4_096;
 const LONGEST_WAIT_MS = 60_000;
+/**
+ * What a chat service says where something is to be mended, in its documented words. Whatever else a receiver
+ * answers is not repeated: it may echo the address, whose path is a password, or what was sent to it.
+ */
+const KNOWN_ANSWERS: ReadonlySet<string> = new Set([
+  "action_prohibited",
+  "channel_is_archived",
+  "channel_not_found",
+  "invalid_payload",
+  "invalid_token",
+  "no_active_hooks",
+  "no_service",
+  "no_service_id",
+  "no_team",
+  "no_text",
+  "posting_to_general_channel_denied",
+  "team_disabled",
+  "too_many_attachments",
+  "user_not_found",
+]);
 
 /** Resolves when the service has taken the message; throws only Undelivered. */
 export async function deliver(delivery: Delivery, deps: DeliverDeps, signal?: AbortSignal): Promise<void> {
@@ -38,7 +58,7 @@ export async function deliver(delivery: Delivery, deps: DeliverDeps, signal?: Ab
   } catch (error) {
     if (error instanceof Undelivered) throw error;
     const retry = !(error instanceof EgressRefused) && !isFinalMailError(error);
-    throw new Undelivered(plain(messageOf(error)), retry);
+    throw new Undelivered(mailAnswer(error) ?? plain(messageOf(error)), retry);
   }
 }
 
@@ -54,15 +74,24 @@ async function post(delivery: HttpDelivery, deps: DeliverDeps, signal?: AbortSig
     ...(signal === undefined ? {} : { signal }),
   });
   if (status >= 200 && status < 300) return;
-  const said = plain(Buffer.from(body).toString("utf8"), 200);
+  const said = Buffer.from(body).toString("utf8").trim();
   const retry = status === 408 || status === 425 || status === 429 || status >= 500;
-  throw new Undelivered(`answered ${status}${said === "" ? "" : `: ${said}`}`, retry, retryAfter(headers));
+  const words = KNOWN_ANSWERS.has(said) ? `: ${said}` : "";
+  throw new Undelivered(`answered ${status}${words}`, retry, retryAfter(headers));
 }
 
 function retryAfter(headers: Readonly<Record<string, string>>): number | null {
   const value = headers["retry-after"];
   if (value === undefined || !/^\d{1,6}$/.test(value)) return null;
   return Math.min(Number(value) * 1_000, LONGEST_WAIT_MS);
+}
+
+/** A mail server's refusal without its own words, which may repeat the login. */
+function mailAnswer(error: unknown): string | undefined {
+  const { responseCode, command } = error as { responseCode?: unknown; command?: unknown };
+  if (typeof responseCode !== "number") return undefined;
+  const to = typeof command === "string" && /^[A-Z0-9 -]{1,20}$/.test(command) ? ` to ${command}` : "";
+  return `the mail server answered ${responseCode}${to}`;
 }
 
 /** SMTP: 5xx and a refused login are final, 4xx and everything about the connection is not. */

@@ -160,6 +160,16 @@ describe("mail", () => {
     expect(await failure(send(mail({ port: 1 })))).toMatchObject({ retry: true });
   });
 
+  it("is not answered in the server's own words, which may repeat the login", async () => {
+    const { port } = await mailServer({
+      onAuth: ({ username, password }, _session, done) =>
+        done(new Error(`${username}:${password} is unknown`)),
+    });
+    const error = await failure(send(mail({ port, user: "svc", password: "wr0ng-w0rd" })));
+    expect(error?.message).toMatch(/^the mail server answered 535 to AUTH/);
+    expect(error?.message).not.toContain("wr0ng");
+  });
+
   it("is stopped by the egress rules like everything else", async () => {
     verifies("contract.readings.egress-smtp");
     const strict = createEgress(

@@ -152,11 +152,11 @@ describe("retries", () => {
         channel: "hook",
         type: "webhook",
         event: "alert",
-        problem: "answered 503: busy",
+        problem: "answered 503",
       },
     ]);
     expect(JSON.stringify(warnings())).not.toContain("secret-path");
-    expect(notifier.channels()[0]).toMatchObject({ ok: 0, failed: 1, last_error: "answered 503: busy" });
+    expect(notifier.channels()[0]).toMatchObject({ ok: 0, failed: 1, last_error: "answered 503" });
   });
 
   it("gets through when the service comes back", async () => {
@@ -277,7 +277,7 @@ describe("shutdown", () => {
     const server = await receiver();
     const { notifier } = setUp([hook(server.url())], {}, { env: systemEnv });
     for (const event of Object.values(EVENTS)) notifier.notify(event);
-    await notifier.drain(5_000);
+    await notifier.drain(60_000);
     expect(server.received).toHaveLength(5);
     notifier.notify(EVENTS.alert);
     expect(notifier.channels()[0]!.queued).toBe(0);

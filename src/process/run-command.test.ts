@@ -1,26 +1,25 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { isGone } from "../../test/support/process-tree.ts";
 import { tempDir, tempFile } from "../../test/support/tmp.ts";
+import { aMoment, until } from "../../test/support/until.ts";
 import { childEnv } from "./child-env.ts";
 import { type CommandOptions, runCommand } from "./run-command.ts";
 
-const node = (script: string, options: Partial<CommandOptions> = {}) =>
-  runCommand([process.execPath, "-e", script], { input: "", timeout_ms: 20_000, ...options });
+/** For commands whose deadline is not what is tried. */
+const PATIENT_MS = 500_000;
 
-async function gone(pid: number): Promise<boolean> {
-  for (let i = 0; i < 200; i++) {
-    try {
-      process.kill(pid, 0);
-      // A killed process that nobody has reaped yet is as gone as can be.
-      if (readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.startsWith("Z")) return true;
-    } catch {
-      return true;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  return false;
+const node = (script: string, options: Partial<CommandOptions> = {}) =>
+  runCommand([process.execPath, "-e", script], { input: "", timeout_ms: PATIENT_MS, ...options });
+
+/** The id that a script has written; none while it has not, or not yet to the end of its line. */
+function pidIn(file: string): number | undefined {
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  return text.endsWith("\n") ? Number(text) : undefined;
 }
+
+const gone = (pid: number) => until(() => isGone(pid), `process ${pid} to end`);
 
 describe("runCommand", () => {
   it("gives the input on stdin and hands back output and exit code", async () => {
@@ -58,10 +57,17 @@ sh -c 'trap "" TERM; echo $$ > ${dir}/grandchild; while :; do sleep 1; done' &
 echo $$ > ${dir}/child
 while :; do sleep 1; done`,
     );
-    const result = await runCommand(["sh", script], { input: "", timeout_ms: 700 });
-    expect(result.cut_short).toBe("timeout");
-    expect(await gone(Number(readFileSync(join(dir, "child"), "utf8")))).toBe(true);
-    expect(await gone(Number(readFileSync(join(dir, "grandchild"), "utf8")))).toBe(true);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const running = runCommand(["sh", script], { input: "", timeout_ms: 700 });
+    const pids = () => ["child", "grandchild"].map((name) => pidIn(join(dir, name)));
+    await until(() => !pids().includes(undefined), "both to ignore SIGTERM");
+    vi.advanceTimersByTime(700);
+    await aMoment();
+    expect(pids().map((pid) => isGone(pid!))).toEqual([false, false]);
+    vi.advanceTimersByTime(2_000);
+    expect((await running).cut_short).toBe("timeout");
+    for (const pid of pids()) await gone(pid!);
   });
 
   it("does not wait for a grandchild that holds the pipe after the command has ended", async () => {
@@ -70,9 +76,9 @@ while :; do sleep 1; done`,
       "leaves.sh",
       `sh -c 'echo $$ > ${dir}/pid; sleep 600' &\nwhile [ ! -s ${dir}/pid ]; do sleep 0.05; done\necho done`,
     );
-    const result = await runCommand(["sh", script], { input: "", timeout_ms: 20_000 });
+    const result = await runCommand(["sh", script], { input: "", timeout_ms: PATIENT_MS });
     expect(result).toMatchObject({ code: 0, stdout: "done\n", cut_short: null });
-    expect(await gone(Number(readFileSync(join(dir, "pid"), "utf8")))).toBe(true);
+    await gone(pidIn(join(dir, "pid"))!);
   });
 
   it("stops a flood of output with bounded memory", async () => {
@@ -106,14 +112,16 @@ while :; do sleep 1; done`,
     const dir = tempDir();
     const script = `
       import { runCommand } from ${JSON.stringify(new URL("./run-command.ts", import.meta.url).href)};
+      import { existsSync, readFileSync } from "node:fs";
       runCommand(["sh", "-c", "echo $$ > ${dir}/pid; sleep 600"], { input: "", timeout_ms: 600000 });
-      setTimeout(() => process.kill(process.pid, "SIGKILL"), 1500);`;
+      const written = () => existsSync("${dir}/pid") && readFileSync("${dir}/pid", "utf8").endsWith("\\n");
+      setInterval(() => written() && process.kill(process.pid, "SIGKILL"), 5);`;
     const result = await runCommand(
       [process.execPath, "--import", "tsx", "--input-type=module", "-e", script],
-      { input: "", timeout_ms: 25_000, cwd: process.cwd() },
+      { input: "", timeout_ms: PATIENT_MS, cwd: process.cwd() },
     );
     expect(result.signal).toBe("SIGKILL");
-    expect(await gone(Number(readFileSync(join(dir, "pid"), "utf8")))).toBe(true);
+    await gone(pidIn(join(dir, "pid"))!);
   });
 });
 

@@ -110,11 +110,14 @@ class Running {
     });
     child.once("exit", (code, signal) => {
       this.exit = { code, signal };
-      // A grandchild may hold the pipe for ever; what the command itself wrote is there by now.
-      this.after(LINGER_MS, () => {
-        this.kill("SIGKILL");
-        this.finish();
-      });
+      // A grandchild may hold the pipe for ever; what the command itself wrote is there by now, and is read
+      // before the next turn even where this process had no turn in all that time.
+      this.after(LINGER_MS, () =>
+        setImmediate(() => {
+          this.kill("SIGKILL");
+          this.finish();
+        }),
+      );
     });
     child.once("close", () => this.finish());
   }

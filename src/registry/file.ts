@@ -1,5 +1,6 @@
 /** A registry file: YAML as a person wrote it, under one comment line that says who put it there and when. */
 import { readTextFile, writeFileAtomic } from "../config/files.ts";
+import { sha256Hex } from "../kernel/hash.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../kernel/json.ts";
 
 const MARK = "# svc-registry ";
@@ -23,12 +24,13 @@ export async function readRegistryFile(path: string): Promise<RegistryFile> {
 }
 
 export async function writeRegistryFile(path: string, { meta, yaml }: RegistryFile): Promise<void> {
-  await writeFileAtomic(
-    path,
-    `${MARK}${JSON.stringify(meta)}\n${yaml.endsWith("\n") ? yaml : `${yaml}\n`}`,
-    0o644,
-  );
+  await writeFileAtomic(path, `${MARK}${JSON.stringify(meta)}\n${endedLine(yaml)}`, 0o644);
 }
+
+const endedLine = (yaml: string): string => (yaml.endsWith("\n") ? yaml : `${yaml}\n`);
+
+/** Tells whether the YAML is still the one that the comment line speaks of. */
+export const digestOf = (yaml: string): string => sha256Hex(endedLine(yaml));
 
 export const textOf = (meta: JsonObject, field: string): string | null => {
   const value = meta[field];

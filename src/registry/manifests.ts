@@ -4,18 +4,16 @@
  */
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { parseDocument, stringify } from "yaml";
 import { withEditLock } from "../auth/edit-lock.ts";
 import type { Env } from "../kernel/env.ts";
-import { conflict, forbidden, invalid, notFound, ProblemsError } from "../kernel/errors.ts";
+import { conflict, forbidden, notFound } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
-import { readManifests } from "../model/manifest/load.ts";
-import type { Lifecycle, Manifest } from "../model/manifest/types.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { LIFECYCLES, type Lifecycle, type Manifest } from "../model/manifest/types.ts";
 import { compareVersions } from "../model/manifest/version.ts";
 import type { Principal } from "../model/roles.ts";
-import { parseYaml } from "../model/yaml.ts";
-import { numberOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
+import type { Draft } from "./draft.ts";
+import { digestOf, numberOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
 
 export interface RegistryEntry {
   tool: string;
@@ -32,23 +30,32 @@ interface Stored extends RegistryEntry {
   yaml: string;
 }
 
+/** How texts are read, wherever that is done. Each refuses with an error that says what is wrong. */
+export interface ManifestReader {
+  draft(given: { manifest: JsonObject } | { yaml: string }): Promise<Draft>;
+  entries(file: string, yaml: string): Promise<readonly Pick<Manifest, "tool" | "version" | "lifecycle">[]>;
+  withLifecycle(yaml: string, to: Lifecycle): Promise<string>;
+  /** Refuses what could not be in force beside all the other manifests once the file says this. */
+  fits(file: string, yaml: string): Promise<void>;
+}
+
 export class ManifestRegistry {
   private readonly folder: string;
   private readonly env: Env;
+  private readonly reader: ManifestReader;
 
-  constructor(folder: string, env: Env) {
+  constructor(folder: string, env: Env, reader: ManifestReader) {
     this.folder = folder;
     this.env = env;
+    this.reader = reader;
   }
 
   async list(): Promise<RegistryEntry[]> {
     return (await this.stored()).map(({ path: _path, meta: _meta, yaml: _yaml, ...entry }) => entry);
   }
 
-  /** Takes a draft. What it says of its own lifecycle does not count: nobody approves by publishing. */
   async publish(given: { manifest: JsonObject } | { yaml: string }, by: Principal): Promise<RegistryEntry> {
-    const text = "yaml" in given ? asList(given.yaml) : stringify([given.manifest]);
-    const manifest = onlyEntry(text);
+    const { manifest, yaml } = await this.reader.draft(given);
     return this.locked(async () => {
       const known = (await this.stored()).find(
         (entry) => entry.tool === manifest.tool && entry.version === manifest.version,
@@ -58,9 +65,8 @@ export class ManifestRegistry {
           `${manifest.tool} version ${manifest.version} is already in the registry; publish it under a new version`,
         );
       }
-      const meta = { created_by: by.name, created_by_id: by.id, created_ms: this.env.now() };
-      await writeRegistryFile(this.pathOf(manifest), { meta, yaml: withLifecycle(text, "draft") });
-      return { ...view(manifest, meta), lifecycle: "draft" };
+      const meta = { created_by: by.name, created_ms: this.env.now() };
+      return this.write(this.pathOf(manifest), { ...manifest, lifecycle: "draft" }, meta, yaml);
     });
   }
 
@@ -71,7 +77,7 @@ export class ManifestRegistry {
     four_eyes: boolean,
   ): Promise<RegistryEntry> {
     return this.move(tool, version, "draft", "approved", (entry) => {
-      if (four_eyes && entry.meta["created_by_id"] === by.id)
+      if (four_eyes && textOf(entry.meta, "created_by") === by.name)
         throw forbidden("you cannot decide your own request");
       return { ...entry.meta, approved_by: by.name, approved_ms: this.env.now() };
     });
@@ -103,9 +109,22 @@ export class ManifestRegistry {
       if (entry === undefined)
         throw conflict(`${tool} has no ${from} version to make ${to} (it is ${entries[0]!.lifecycle})`);
       const meta = change(entry);
-      await writeRegistryFile(entry.path, { meta, yaml: withLifecycle(entry.yaml, to) });
-      return { ...view(entry, meta), lifecycle: to };
+      const yaml = await this.reader.withLifecycle(entry.yaml, to);
+      return this.write(entry.path, { ...entry, lifecycle: to }, meta, yaml);
     });
+  }
+
+  /** What the file says is kept in its first line, so that a listing need not read the rest of it. */
+  private async write(
+    path: string,
+    { tool, version, lifecycle }: Pick<Manifest, "tool" | "version" | "lifecycle">,
+    about: JsonObject,
+    yaml: string,
+  ): Promise<RegistryEntry> {
+    await this.reader.fits(path, yaml);
+    const meta = { ...about, tool, version, lifecycle, digest: digestOf(yaml) };
+    await writeRegistryFile(path, { meta, yaml });
+    return view({ tool, version, lifecycle }, meta);
   }
 
   private async stored(): Promise<Stored[]> {
@@ -117,9 +136,9 @@ export class ManifestRegistry {
     for (const name of names.filter((name) => /\.ya?ml$/.test(name)).sort()) {
       const path = join(this.folder, name);
       const { meta, yaml } = await readRegistryFile(path);
-      for (const manifest of readManifests([{ file: path, text: yaml }]).all) {
-        found.push({ ...view(manifest, meta), path, meta, yaml });
-      }
+      const known = entryOf(meta, yaml);
+      const entries = known === null ? await this.reader.entries(path, yaml) : [known];
+      for (const entry of entries) found.push({ ...view(entry, meta), path, meta, yaml });
     }
     return found;
   }
@@ -136,6 +155,14 @@ export class ManifestRegistry {
   }
 }
 
+/** The entry as the first line has it; null where the file was written or edited by hand. */
+function entryOf(meta: JsonObject, yaml: string): Pick<Manifest, "tool" | "version" | "lifecycle"> | null {
+  const [tool, version] = [textOf(meta, "tool"), textOf(meta, "version")];
+  const lifecycle = LIFECYCLES.find((one) => one === meta["lifecycle"]);
+  if (tool === null || version === null || lifecycle === undefined) return null;
+  return meta["digest"] === digestOf(yaml) ? { tool, version, lifecycle } : null;
+}
+
 function view(manifest: Pick<Manifest, "tool" | "version" | "lifecycle">, meta: JsonObject): RegistryEntry {
   const { tool, version, lifecycle } = manifest;
   return {
@@ -144,34 +171,4 @@ function view(manifest: Pick<Manifest, "tool" | "version" | "lifecycle">, meta: 
     created_ms: numberOf(meta, "created_ms"),
     approved_by: textOf(meta, "approved_by"),
   };
-}
-
-/** One entry may come without its dash; what cannot be read stays as it is, and is refused by its reader. */
-function asList(text: string): string {
-  try {
-    const { value } = parseYaml(text, "manifest");
-    return isJsonObject(value) ? stringify([value]) : text;
-  } catch (error) {
-    if (error instanceof ProblemsError) return text;
-    throw error;
-  }
-}
-
-function onlyEntry(text: string): Manifest {
-  let all: readonly Manifest[];
-  try {
-    all = readManifests([{ file: "manifest", text }]).all;
-  } catch (error) {
-    if (error instanceof ProblemsError) throw invalid(error.problems.join("; "));
-    throw error;
-  }
-  if (all.length !== 1) throw invalid(`manifest: one entry is published at a time, not ${all.length}`);
-  return all[0]!;
-}
-
-/** Sets the lifecycle in the YAML as written, keeping the author's comments and order. */
-function withLifecycle(text: string, lifecycle: Lifecycle): string {
-  const document = parseDocument(text);
-  document.setIn([0, "lifecycle"], lifecycle);
-  return document.toString();
 }

@@ -8,19 +8,21 @@ import type { Core } from "../engine/core.ts";
 import { appendRunRecord } from "../engine/records.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import type { RunDoc } from "../model/run.ts";
 import { leaseNeed } from "../rollback/lease.ts";
 import type { Store, Tx } from "../store/port.ts";
 import type { TableName } from "../store/tables.ts";
 import { ACTIVE_HOLDS, activeHolds, calledInTx, coveringHold } from "./holds.ts";
 import { type PlannedRun, planRetention, type RetentionSettings } from "./plan.ts";
 
-/** Writes and verifies a signed bundle of the run; answers its path. */
-export type Archive = (run_id: string) => Promise<string>;
+/** Writes a signed bundle of the run and verifies that it holds all of it; answers its path. */
+export type Archive = (run: RunDoc) => Promise<string>;
 
 export interface ApplyOptions extends RetentionSettings {
   by: string;
   dry_run: boolean;
-  archive: Archive | null;
+  /** Null where none was asked for; why not, where one was asked for and cannot be made. */
+  archive: Archive | null | { impossible: string };
 }
 
 export interface ApplyReport {
@@ -30,14 +32,20 @@ export interface ApplyReport {
   archived: string[];
 }
 
+/** How the reason begins for which a run was kept that was to be archived and could not be. */
+export const NOT_ARCHIVED = "it could not be archived";
+
 export async function applyRetention(core: Core, options: ApplyOptions): Promise<ApplyReport> {
   const report: ApplyReport = { deleted: [], would_delete: [], kept: [], archived: [] };
   for await (const planned of planRetention(core, options)) {
     const { run_id } = planned.run;
+    const { archive } = options;
     const reason = reasonToKeep(planned);
     if (reason !== null) report.kept.push({ run_id, reason });
+    else if (archive !== null && "impossible" in archive)
+      report.kept.push({ run_id, reason: archive.impossible });
     else if (options.dry_run) report.would_delete.push(run_id);
-    else await purge(core, planned, options, report);
+    else await purge(core, planned, options.by, archive, report);
   }
   if (report.deleted.length > 0) await core.store.scrub();
   return report;
@@ -53,18 +61,19 @@ function reasonToKeep({ decision, hold, age_days, keep_days }: PlannedRun): stri
 async function purge(
   core: Core,
   planned: PlannedRun,
-  options: ApplyOptions,
+  by: string,
+  archive: Archive | null,
   report: ApplyReport,
 ): Promise<void> {
   const { run_id } = planned.run;
   let archived: string | null = null;
   try {
-    archived = options.archive === null ? null : await options.archive(run_id);
+    archived = archive === null ? null : await archive(planned.run);
   } catch (error) {
-    report.kept.push({ run_id, reason: `it could not be archived: ${messageOf(error)}` });
+    report.kept.push({ run_id, reason: `${NOT_ARCHIVED}: ${messageOf(error)}` });
     return;
   }
-  const outcome = await purgeRun(core, planned, options.by, archived);
+  const outcome = await purgeRun(core, planned, by, archived);
   if ("kept" in outcome) report.kept.push({ run_id, reason: outcome.kept });
   else {
     core.listeners.recorded([outcome.record]);

@@ -2,8 +2,7 @@
  * Where archives may be written. The folder is named by a caller, so it is treated as hostile: never inside the
  * service's own folders, only below the configured root, links are not followed, nothing is overwritten.
  */
-import { constants } from "node:fs";
-import { lstat, mkdir, open, realpath } from "node:fs/promises";
+import { lstat, mkdir, realpath, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { invalid } from "../kernel/errors.ts";
 
@@ -19,12 +18,11 @@ function inside(path: string, folder: string): boolean {
   return way === "" || (!way.startsWith(`..${sep}`) && way !== ".." && !way.startsWith("/"));
 }
 
-/** The real folder, made if it was missing, or an error that says why it may not be used. */
-export async function openArchiveFolder({
-  archive_dir,
-  archive_root,
-  forbidden,
-}: ArchivePlace): Promise<string> {
+/** The real folder, made if it is missing and wanted, or an error that says why it may not be used. */
+export async function openArchiveFolder(
+  { archive_dir, archive_root, forbidden }: ArchivePlace,
+  make: boolean,
+): Promise<string> {
   if (archive_dir.includes("\0")) throw invalid("archive_dir: must not hold a NUL character");
   const wanted = resolve(archive_dir);
   const check = async (path: string) => {
@@ -38,7 +36,7 @@ export async function openArchiveFolder({
     }
   };
   await check(await real(wanted));
-  await mkdir(wanted, { recursive: true, mode: 0o700 });
+  if (make) await mkdir(wanted, { recursive: true, mode: 0o700 });
   const found = await real(wanted);
   await check(found);
   return found;
@@ -55,29 +53,10 @@ async function real(path: string): Promise<string> {
   }
 }
 
-/** Creates the file with the text, durable; an existing one is answered with false and left alone. */
-export async function createArchiveFile(path: string, text: string): Promise<boolean> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  let handle: Awaited<ReturnType<typeof open>>;
-  try {
-    handle = await open(path, flags, 0o600);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  const folder = await open(dirname(path), constants.O_RDONLY);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-  return true;
+/** Takes an empty file away: nobody's archive, but what an interrupted writer left where links are not to be had. */
+export async function removeIfEmpty(path: string): Promise<void> {
+  const there = await lstat(path).catch(() => undefined);
+  if (there?.isFile() && there.size === 0) await rm(path);
 }
 
 export async function isPlainFile(path: string): Promise<boolean> {

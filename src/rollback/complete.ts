@@ -15,7 +15,7 @@ import type { Undo } from "./classify.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import type { ReadBack } from "./readback.ts";
 
-/** How an undo ended. `read_back` is null where none is declared, or where there was nothing to read back. */
+/** How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where there was nothing to read back. */
 export type UndoEnd =
   | { ok: true; attempts: number; read_back: ReadBack | null }
   | { ok: false; attempts: number; error: string };
@@ -99,6 +99,7 @@ function undone(tx: Tx, step: StepDoc, seq: number, unverified: boolean): void {
 }
 
 function errorOf(end: UndoEnd): string | null {
+  if (!end.ok && end.attempts === 0) return end.error;
   if (!end.ok) return `${attemptsText(end.attempts) ?? "after 1 attempt"}: ${end.error}`;
   return end.read_back?.as === "verification_failed" ? end.read_back.error : null;
 }
@@ -109,7 +110,7 @@ function attemptsText(attempts: number): string | undefined {
 
 /** What a compensator says of its failure, without credentials, values of the call, or terminal commands. */
 export function cleanError(core: Core, undo: Undo, text: string): string {
-  const plain = withoutValues(text.slice(0, 4 * LIMITS.error_chars), undo.args, undo.read_back?.arguments)
+  const plain = withoutValues(text, undo.args, undo.read_back?.arguments)
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
     .trim();
   return core.redact(plain).slice(0, LIMITS.error_chars) || "no reason given";

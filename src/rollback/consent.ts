@@ -3,6 +3,7 @@
  * an approved one is spent by the begin, once, and covers every later try of the same step.
  */
 
+import { covers } from "../engine/approvals/counting.ts";
 import { writeRecord } from "../engine/approvals/decide-request.ts";
 import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
 import { type Core, ENGINE } from "../engine/core.ts";
@@ -50,14 +51,16 @@ export function settleConsent(
       writeRecord(tx, run, request, "approval_expired", ENGINE, core.env.now(), `request ${request.id}`),
     );
   }
-  if (request?.status === "approved") {
+  const { approvals } = core.rules().policy;
+  if (request?.status === "approved" && covers(request, mergeTerms([approvals]), approvals.four_eyes)) {
     takeApproval(tx, run, request.id, step.step);
     records.push(
       writeRecord(tx, run, request, "approved", ENGINE, core.env.now(), `used request ${request.id}`),
     );
     return { waits_for: null, opened: null, records };
   }
-  if (input.approve) {
+  // Approving all at once is deciding too: not what one asked for oneself, under four eyes.
+  if (input.approve && !(approvals.four_eyes && input.actor === run.actor)) {
     records.push(approveNow(core, tx, run, step, request, input.actor));
     return { waits_for: null, opened: null, records };
   }

@@ -147,6 +147,25 @@ describe("a rollback", () => {
     expect(b.world.calls).toHaveLength(10);
   });
 
+  it("asks before every attempt whether the tool may be called, and stops trying when it may not", async () => {
+    const b = await bench(["db.create", "db.create"]);
+    b.world.fails = () => "the database is away";
+    const asked: string[] = [];
+    const objection = async (tools: readonly string[]) => {
+      asked.push(tools.join(" "));
+      return asked.length === 1 || asked.length === 3 ? "not as things stand" : null;
+    };
+    expect(await b.rollback({ retries: 4, objection })).toMatchObject({
+      failed: [
+        { step: 1, error: "not as things stand" },
+        { step: 0, error: "after 1 attempt: not as things stand" },
+      ],
+      complete: false,
+    });
+    expect(b.world.order).toEqual([0]);
+    expect(new Set(asked).size).toBe(1);
+  });
+
   it("defers what a failed undo depends on, and goes on with the rest", async () => {
     const b = await bench(["db.create", "db.create", "db.fill"]);
     await b.act("db.create", { depends_on: [1] });

@@ -4,7 +4,7 @@
  */
 
 import type { Core } from "../engine/core.ts";
-import { conflict, invalid, SvcError } from "../kernel/errors.ts";
+import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
@@ -14,7 +14,7 @@ import { completeUnit } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
 import { acquireLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
 import { type Loaded, loadForRollback, loadRunDoc } from "./load.ts";
-import type { Compensator, Reader, UndoCheck } from "./ports.ts";
+import type { Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
 import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./report.ts";
 import { type UndoTools, undoStep } from "./undo-step.ts";
 
@@ -24,6 +24,7 @@ export interface RollbackOptions {
   compensator: Compensator;
   reader?: Reader | null | undefined;
   verify?: UndoCheck | null | undefined;
+  objection?: UndoObjection | null | undefined;
   /** Attempts in all for each compensation. */
   retries?: number | undefined;
   backoff_ms?: number | undefined;
@@ -37,6 +38,8 @@ export interface RollbackOptions {
   lease?: Lease | undefined;
   /** What was undone from this ledger position on counts as this rollback's own work. */
   since_seq?: number | undefined;
+  /** Whether the one who rolls back still may; asked before each step is begun. */
+  authorised?: (() => boolean) | undefined;
   /** Joins the unit in which a step's undo begins. */
   onBegin?: ((tx: Tx, step: number) => void) | undefined;
 }
@@ -98,6 +101,7 @@ function undoTools(options: RollbackOptions): UndoTools {
     compensator: options.compensator,
     reader: options.reader ?? null,
     verify: options.verify ?? null,
+    objection: options.objection ?? null,
     retries: checkRetries(options.retries ?? LIMITS.rollback_retries.default),
     backoff_ms: options.backoff_ms ?? LIMITS.gateway_backoff_ms,
   };
@@ -192,6 +196,10 @@ class Rollback {
 
   private async begin(step: StepDoc, known_steps: number): Promise<BeginResult> {
     const { core, options } = this;
+    if (options.authorised?.() === false)
+      throw forbidden(
+        `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,
+      );
     const input = {
       run_id: this.run_id,
       step: step.step,

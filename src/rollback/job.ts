@@ -8,6 +8,7 @@ import { loadSealedRun } from "../engine/load-run.ts";
 import { messageOf, notFound, SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { hasRole, type KeptPrincipal, type Today } from "../model/roles.ts";
 import type { JobDoc } from "../store/docs.ts";
 import type { Store, Tx } from "../store/port.ts";
 import { checkRetries, executeRollback, RollbackInterrupted, type RollbackOptions } from "./execute.ts";
@@ -26,11 +27,15 @@ import type { RollbackReport } from "./report.ts";
 /** What every job of this server works with. */
 export type JobTools = Pick<
   RollbackOptions,
-  "compensator" | "reader" | "verify" | "backoff_ms" | "signal" | "stop" | "onProgress"
->;
+  "compensator" | "reader" | "verify" | "objection" | "backoff_ms" | "signal" | "stop" | "onProgress"
+> & {
+  /** The authority of whoever started a job, as it is now; without it nobody's is looked at. */
+  today?: Today | undefined;
+};
 
 export interface JobInput {
   by: string;
+  authority?: KeptPrincipal | undefined;
   retries?: number | undefined;
   approve_compensations?: boolean | undefined;
 }
@@ -78,6 +83,7 @@ export async function startJob(
         started_ms: now,
         finished_ms: null,
         by: input.by,
+        authority: input.authority,
         current_step: null,
         report: null,
         error: null,
@@ -143,6 +149,7 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
   try {
     const report = await executeRollback(core, run_id, {
       ...tools,
+      authorised: () => stillMay(job, tools.today),
       actor: job.by,
       retries: job.options.retries,
       approve_compensations: job.options.approve_compensations,
@@ -154,6 +161,13 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
   } catch (error) {
     return await brokenOff(core, job, lease, error).catch(() => null);
   }
+}
+
+/** A job goes on while whoever started it could start it; one that an older process began is not held to that. */
+function stillMay({ authority }: JobDoc, today: Today | undefined): boolean {
+  if (authority === undefined || today === undefined) return true;
+  const principal = today(authority);
+  return principal !== null && hasRole(principal, "operator");
 }
 
 /** Interruptions and a store that is away leave the job to be carried on; anything else ends it. */

@@ -1,5 +1,6 @@
 /** The rollback plan: what undoing a run would do, and what it could not. A pure function; nothing is changed. */
 import type { Json } from "../kernel/json.ts";
+import { plural } from "../kernel/plural.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
 import { classify, type Standing, type Undo } from "./classify.ts";
@@ -27,6 +28,8 @@ export interface CompensateAction {
   compensation_kind: "inverse" | "compensation";
   /** Whether the undo will be read back. */
   verified: boolean;
+  /** How the undo failed when it was tried last; absent where it did not. */
+  last_error?: string;
 }
 
 export interface DeferAction {
@@ -48,7 +51,27 @@ export interface RollbackPlan {
   run_id: string;
   /** Newest first, as they would be done. */
   actions: PlanAction[];
+  /** Assumes that each compensation succeeds, also one that failed before. */
   fully_reversible: boolean;
+}
+
+/**
+ * The plan in a few words for people. Where an undo has failed already, the assumption behind `fully_reversible`
+ * has been wrong once, and that is said instead.
+ */
+export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversible">): {
+  ok: boolean;
+  words: string;
+} {
+  if (!plan.fully_reversible) return { ok: false, words: "not fully reversible" };
+  const failed = plan.actions.filter(hasFailed).length;
+  if (failed === 0) return { ok: true, words: "fully reversible" };
+  const which = plural(failed, "undo that failed succeeds", "undos that failed succeed");
+  return { ok: false, words: `reversible only if ${which} this time` };
+}
+
+export function hasFailed(action: PlanAction): action is CompensateAction & { last_error: string } {
+  return action.kind === "compensate" && action.last_error !== undefined;
 }
 
 /** Whether a step of this kind is out of the way afterwards, so that what it depends on can go too. */
@@ -88,13 +111,14 @@ export function planRollback(
   return { run_id: run.run_id, actions, fully_reversible };
 }
 
-function actionFor({ step, tool }: StepDoc, standing: Standing, blocked_by: readonly number[]): PlanAction {
+function actionFor(doc: StepDoc, standing: Standing, blocked_by: readonly number[]): PlanAction {
+  const { step, tool } = doc;
   if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
   if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
-  return compensateAction(step, tool, standing.undo);
+  return compensateAction(doc, standing.undo);
 }
 
-function compensateAction(step: number, tool: string, undo: Undo): CompensateAction {
+function compensateAction({ step, tool, status, error }: StepDoc, undo: Undo): CompensateAction {
   return {
     step,
     tool,
@@ -106,5 +130,6 @@ function compensateAction(step: number, tool: string, undo: Undo): CompensateAct
     residue: undo.residue,
     compensation_kind: undo.kind,
     verified: undo.read_back !== null,
+    ...(status === "compensation_failed" ? { last_error: error ?? "no reason given" } : {}),
   };
 }

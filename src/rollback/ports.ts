@@ -24,3 +24,9 @@ export type Reader = (request: ReadRequest, signal: AbortSignal) => Promise<Json
 
 /** A further check of an undo that went well; a rejection makes the compensation fail. */
 export type UndoCheck = (call: CompensationCall, signal: AbortSignal) => Promise<unknown>;
+
+/**
+ * Why these tools are not to be called as things stand, or null where they may be. Asked before every attempt:
+ * an undo that is objected to is not tried, and a person has to settle it first.
+ */
+export type UndoObjection = (tools: readonly string[]) => Promise<string | null>;

@@ -7,7 +7,7 @@ import type { Core } from "../engine/core.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Undo } from "./classify.ts";
 import { cleanError, type UndoEnd } from "./complete.ts";
-import type { CompensationCall, Compensator, Reader, UndoCheck } from "./ports.ts";
+import type { CompensationCall, Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
 import { readBack } from "./readback.ts";
 
 export interface UndoTools {
@@ -15,6 +15,7 @@ export interface UndoTools {
   /** Null where nobody can read back: a declared read-back then ends `unverified`. */
   reader: Reader | null;
   verify: UndoCheck | null;
+  objection: UndoObjection | null;
   /** Attempts in all. */
   retries: number;
   /** The first wait between attempts, before jitter; it doubles each time. */
@@ -60,7 +61,11 @@ export async function undoStep(work: UndoWork): Promise<UndoEnd> {
   }
   if (undo.read_back === null) return done;
   if (reader === null) return { ...done, read_back: { as: "unverified" } };
-  const bounded: Reader = (request) => untilAborted(() => reader(request, signal), signal);
+  const bounded: Reader = async (request) => {
+    const objection = await tools.objection?.([request.tool]);
+    if (objection) throw new Error(objection);
+    return untilAborted(() => reader(request, signal), signal);
+  };
   return { ...done, read_back: await readBack(core.env, bounded, undo.read_back, signal) };
 }
 
@@ -74,7 +79,11 @@ async function compensate({
   mayRetry,
   told,
 }: UndoWork): Promise<UndoEnd> {
+  // The read-back's tool too: an undo that cannot be confirmed afterwards had better not be begun.
+  const called = [undo.tool, ...(undo.read_back === null ? [] : [undo.read_back.tool])];
   for (let attempt = 1; ; attempt++) {
+    const objection = await tools.objection?.(called);
+    if (objection) return { ok: false, attempts: attempt - 1, error: objection };
     const problem = await failure(() => tools.compensator(call, signal), signal);
     if (problem === null) return { ok: true, attempts: attempt, read_back: null };
     const error = cleanError(core, undo, problem);
@@ -105,7 +114,7 @@ async function failure(work: () => Promise<unknown>, signal: AbortSignal): Promi
 }
 
 /** Does not wait for work that ignores its signal. */
-async function untilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   return await new Promise<T>((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

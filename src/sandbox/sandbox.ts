@@ -3,7 +3,7 @@
  * every permission of the manifests, its counters start empty, no halt reaches it, and a call that it
  * refuses leaves nothing behind.
  */
-import { type Asking, type Core, type Rules, silentListeners } from "../engine/core.ts";
+import { type Caller, type Core, type Rules, silentListeners } from "../engine/core.ts";
 import { policyCall } from "../engine/gather.ts";
 import { type IntentResult, intentUnit } from "../engine/intent.ts";
 import { stepKey } from "../engine/keys.ts";
@@ -90,7 +90,7 @@ export class Sandbox {
   private readonly core: Core;
   private readonly template: RunDoc;
   private readonly count: RecordCount = { records: 0 };
-  private readonly asking: Asking = PRINCIPAL;
+  private readonly asking: Caller = PRINCIPAL;
   private now_ms: number;
 
   constructor({ store, rules, env, storeKey, environment }: SandboxSetup) {

@@ -33,7 +33,7 @@ export type View = (table: TableName, key: string) => AnyDoc | undefined;
 /** A unit waiting for its batch, and what became of it. */
 export interface Pending {
   readonly unit: Unit<unknown>;
-  outcome: { ok: true; value: unknown } | { ok: false; error: unknown } | undefined;
+  outcome: { ok: true; value: unknown; wrote: boolean } | { ok: false; error: unknown } | undefined;
 }
 
 /** What one unit that went through left behind, for stores that write units apart. */
@@ -99,8 +99,7 @@ export class Batch {
     this.overwritten = [];
     try {
       const value = pending.unit.run(this.tx);
-      this.keep(count);
-      pending.outcome = { ok: true, value };
+      pending.outcome = { ok: true, value, wrote: this.keep(count) };
     } catch (error) {
       this.takeBack(head, count);
       if (error instanceof MissingFact) throw error;
@@ -135,14 +134,16 @@ export class Batch {
     return record;
   }
 
-  private keep(count: number): void {
-    if (this.written.length === 0 && this.lines.length === count) return;
+  /** Says whether the unit left anything. */
+  private keep(count: number): boolean {
+    if (this.written.length === 0 && this.lines.length === count) return false;
     this.units.push({
       head: this.head,
       lines: this.lines.slice(count),
       records: this.records.slice(count),
       changes: this.written,
     });
+    return true;
   }
 
   private takeBack(head: Head, count: number): void {

@@ -1,5 +1,6 @@
 /** Documents that belong to the running of the service rather than to its vocabulary. */
 import type { Json } from "../kernel/json.ts";
+import type { KeptPrincipal } from "../model/roles.ts";
 
 /** A sliding window of counted calls or summed amounts. */
 export interface CounterDoc {
@@ -26,6 +27,8 @@ export interface JobDoc {
   started_ms: number;
   finished_ms: number | null;
   by: string;
+  /** Whose authority the job goes on; stores of before do not have it. */
+  authority?: KeptPrincipal | undefined;
   current_step: number | null;
   report: Json;
   error: string | null;
@@ -64,8 +67,14 @@ export interface PinDoc {
   tool: string;
   hash: string;
   first_seen_ms: number;
+  /** The upstream that has the name. Pins of earlier versions have none, and learn it. */
+  upstream?: string;
   changed_ms: number | null;
   changed_hash: string | null;
+  /** Where the changed definition comes from, when that is not the upstream of the pin. */
+  changed_upstream?: string;
+  /** Other upstreams that offer the name too, and since when; they are refused. */
+  claimed?: { by: readonly string[]; since_ms: number };
   /** The manifest that stood for the definition when it was pinned; a new one accepts a changed definition. */
   manifest_hash: string | null;
 }

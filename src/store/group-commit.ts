@@ -2,26 +2,34 @@
  * Group commit: units that arrive while a batch is under way form the next batch. There is no timer and no added
  * wait when idle. The next batch is run and written while the one before it is being synced, and nobody is answered
  * before both are durable. A batch that does not finish in time is answered `unavailable`, and until it does finish
- * nothing new is let in, so that a hung disk never holds callers.
+ * nothing new is let in, so that a hung disk never holds callers. Such a batch leaves nothing behind, or whoever wrote
+ * in it is told that it may be found.
  */
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Pending } from "./batch.ts";
+import { MayBeFound, mayBeFound } from "./may-be-found.ts";
 import type { Unit } from "./port.ts";
 
 const MAX_BATCH = 512;
 
-/** A batch that others see and that is not yet known to be durable. */
+/** A batch that has run, on what is perhaps not durable yet: its own writes, or only what it has seen. */
 export interface Written {
-  /** Rejects if the batch, or one before it, was lost. */
+  /** Rejects where that could not be made sure of. */
   readonly durable: Promise<void>;
 }
 
 /**
- * Runs every unit of the batch and writes the result, or throws and leaves nothing. What is still to be synced is
- * answered; what is durable already is not. At `until` (a time of performance.now) nobody waits for it any more.
+ * Runs every unit of the batch and writes the result, or throws and leaves nothing (or throws `MayBeFound`). What is
+ * still to be synced is answered; what is durable already is not. At `until` (a time of performance.now) nobody waits
+ * for it any more: `leave`, called right before the bytes go out that cannot be taken back, then throws, and whoever
+ * is refused after it has passed is told that his record may be found.
  */
-export type CommitBatch = (batch: readonly Pending[], until: number) => Promise<Written | undefined>;
+export type CommitBatch = (
+  batch: readonly Pending[],
+  until: number,
+  leave: () => void,
+) => Promise<Written | undefined>;
 
 interface Waiting extends Pending {
   readonly since: number;
@@ -87,9 +95,9 @@ export class GroupCommit {
 
   /** Resolves once the batch is written, or has failed; `finished` ends when its units were answered. */
   private async begin(batch: Waiting[]): Promise<{ finished: Promise<void> }> {
-    const { until, end } = this.watch(batch);
+    const { until, leave, end } = this.watch(batch);
     try {
-      const written = await this.commit(batch, until);
+      const written = await this.commit(batch, until, leave);
       return { finished: this.finish(batch, written, end) };
     } catch (error) {
       refuse(batch, error);
@@ -103,35 +111,47 @@ export class GroupCommit {
       if (written !== undefined) await written.durable;
       for (const waiting of batch) settle(waiting);
     } catch (error) {
-      refuse(batch, error);
+      refuse(batch, mayBeFound(notDurable(error), error));
     } finally {
       end();
     }
   }
 
-  private watch(batch: readonly Waiting[]): { until: number; end: () => void } {
+  private watch(batch: readonly Waiting[]): { until: number; leave: () => void; end: () => void } {
     // Counted from when the oldest unit came: time spent behind a slow batch is time waited, too.
     const until = batch[0]!.since + this.deadline_ms;
     let is_late = false;
+    let has_left = false;
     const timer = setTimeout(
       () => {
         is_late = true;
         this.overdue++;
-        for (const waiting of batch.concat(this.queue.splice(0))) waiting.reject(slow());
+        refuse(batch, has_left ? mayBeFound("the store did not confirm the record in time") : slow());
+        refuse(this.queue.splice(0), slow());
       },
       Math.max(0, until - performance.now()),
     );
+    const leave = () => {
+      // A process that was stopped meanwhile comes here before its timer does.
+      if (is_late || performance.now() > until) throw slow();
+      has_left = true;
+    };
     const end = () => {
       clearTimeout(timer);
       if (is_late) this.overdue--;
     };
-    return { until, end };
+    return { until, leave, end };
   }
 }
 
 function refuse(batch: readonly Waiting[], error: unknown): void {
   const failure = error instanceof SvcError ? error : unavailable(error);
-  for (const waiting of batch) waiting.reject(failure);
+  for (const waiting of batch) {
+    const { outcome } = waiting;
+    // Nothing of a unit that wrote nothing can be found.
+    const isHarmless = failure instanceof MayBeFound && !(outcome?.ok && outcome.wrote);
+    waiting.reject(isHarmless ? unfounded(failure.cause) : failure);
+  }
 }
 
 function settle(waiting: Waiting): void {
@@ -146,10 +166,16 @@ function slow(): SvcError {
   return new SvcError("unavailable", "ledger unavailable: the store does not answer in time");
 }
 
+function unfounded(cause: unknown): SvcError {
+  const message = "ledger unavailable: what this request has found could not be made durable in time";
+  return new SvcError("unavailable", message, { cause });
+}
+
 function unavailable(cause: unknown): SvcError {
-  const code = (cause as { code?: unknown } | null)?.code;
-  const hint = typeof code === "string" ? ` (${code})` : "";
-  return new SvcError("unavailable", `ledger unavailable: the record could not be made durable${hint}`, {
-    cause,
-  });
+  return new SvcError("unavailable", `ledger unavailable: ${notDurable(cause)}`, { cause });
+}
+
+function notDurable(cause: unknown): string {
+  const code = cause instanceof SvcError ? undefined : (cause as { code?: unknown } | null)?.code;
+  return `the record could not be made durable${typeof code === "string" ? ` (${code})` : ""}`;
 }

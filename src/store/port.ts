@@ -80,13 +80,15 @@ export interface Store {
 
   /**
    * Runs the unit and answers once its records and documents are durable. Units of one process and of
-   * several see each other's effects as if run one after the other. Rejects with `unavailable` when
-   * nothing could be made durable in time; then no part of the unit is visible to later units, unless
-   * the medium failed after the bytes had left this process, in which case they may be found there.
+   * several see each other's effects as if run one after the other, and what a unit has seen is durable,
+   * too, before it is answered. Rejects with `unavailable` when that could not be had in time; then no part
+   * of the unit is left, or the error is a `MayBeFound`, which says so.
    */
   transact<T>(unit: Unit<T>): Promise<T>;
 
-  /** A committed document as this process or any other last left it. */
+  // Every read sees what any process committed last, and is answered when that is durable.
+
+  /** A document as this process or any other last left it. */
   get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined>;
   /** Documents in (`sort`, key) order. */
   list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]>;

@@ -67,9 +67,11 @@ describe("metrics", () => {
       halted: () => {
         throw new Error("store is down");
       },
+      approvals: () => Promise.reject(new Error("store is down")),
     });
     await metrics.render();
     const text = await metrics.render();
+    expect(text).not.toMatch(/^svc_approvals\{/m);
     expect(text).not.toMatch(/^svc_runs \d/m);
     expect(text).toContain('svc_ledger_events_total{event="intended"} 7\n');
     expect(text).toContain('svc_scrape_errors_total{series="runs"}');

@@ -120,7 +120,7 @@ function addState(registry: Registry, options: MetricsOptions): void {
   });
   /** A collect function: reads, then sets in one go, so that two scrapes at once do not add up. */
   const fill = async <T>(
-    metric: { reset(): void; remove(): void },
+    metric: { reset(): void; remove(labels: object): void },
     series: string,
     read: () => Awaitable<T>,
     set: (value: T) => void,
@@ -132,7 +132,7 @@ function addState(registry: Registry, options: MetricsOptions): void {
     } catch {
       // Absent, not zero: "not halted" must never be what a broken store looks like.
       metric.reset();
-      metric.remove();
+      metric.remove({});
       failures.inc({ series });
     }
   };
@@ -185,7 +185,7 @@ function addState(registry: Registry, options: MetricsOptions): void {
 }
 
 type Fill = <T>(
-  metric: { reset(): void; remove(): void },
+  metric: { reset(): void; remove(labels: object): void },
   series: string,
   read: () => Awaitable<T>,
   set: (value: T) => void,

@@ -2,6 +2,7 @@ import { JsonTraceSerializer } from "@opentelemetry/otlp-transformer";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Answer, startReceiver } from "../../test/golden/notify/support/receivers.ts";
+import { until } from "../../test/support/until.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { createEgress, type EgressRequest } from "../egress/egress.ts";
 import { type Env, systemEnv } from "../kernel/env.ts";
@@ -147,9 +148,6 @@ async function setUp(
   const spans = () => batches().flatMap((batch) => batch.resourceSpans[0]!.scopeSpans[0]!.spans);
   return { collector, tracer, lines, batches, spans };
 }
-const until = async (done: () => boolean) => {
-  while (!done()) await systemEnv.sleep(5);
-};
 /** An Env whose waits end when told, so that nothing is measured against the real clock. */
 function manualEnv() {
   const waits: { ms: number; end: () => void }[] = [];
@@ -179,7 +177,7 @@ describe("export", () => {
       record("compensating"),
       record("compensated"),
     ]);
-    await tracer.close(5_000);
+    await tracer.close(60_000);
     const mine = batches()[0]!;
     expect(collector.received[0]).toMatchObject({ method: "POST", path: "/v1/traces" });
     expect(collector.received[0]?.headers).toMatchObject({
@@ -223,12 +221,12 @@ describe("export", () => {
     const { env, waits } = manualEnv();
     const { collector, tracer, spans } = await setUp(undefined, {}, env);
     tracer.record(Array.from({ length: 60 }, () => record("blocked", { step: undefined })));
-    await until(() => collector.received.length === 1 && waits.length > 0);
+    await until(() => collector.received.length === 1 && waits.length > 0, "the first batch");
     expect(spans()).toHaveLength(50);
     const timer = waits.at(-1)!;
     expect(timer.ms).toBe(5_000);
     timer.end();
-    await until(() => tracer.stats().ok === 60);
+    await until(() => tracer.stats().ok === 60, "the spans to be taken");
     expect(spans()).toHaveLength(60);
     expect(tracer.stats()).toEqual({ queued: 0, ok: 60, failed: 0, dropped: 0 });
   });
@@ -242,10 +240,10 @@ describe("export", () => {
     );
     tracer.record([record("blocked")]);
     for (let i = 0; i < 3; i++) {
-      await until(() => waits.length > i);
+      await until(() => waits.length > i, "the next attempt");
       waits[i]!.end();
     }
-    await until(() => tracer.stats().ok === 1);
+    await until(() => tracer.stats().ok === 1, "the span to be taken");
     expect(waits.map((wait) => wait.ms)).toEqual([5_000, 10_000, 20_000]);
     expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
       "trace export failed",
@@ -267,10 +265,27 @@ describe("export", () => {
     );
     tracer.record([record("blocked")]);
     waits[0]!.end();
-    await until(() => tracer.stats().failed === 1);
+    await until(() => tracer.stats().failed === 1, "the span to be given up");
     expect(tracer.stats()).toMatchObject({ queued: 0, failed: 1 });
     expect(lines[0]).toMatch(status === 200 ? /egress rule/ : /answered 400/);
     expect(lines[0]).toContain('"level":"warn"');
+  });
+
+  it("does not take a redirect to a login page for a delivery", async () => {
+    const { env, waits } = manualEnv();
+    const { tracer, lines } = await setUp(
+      (request, response) =>
+        request.path === "/login"
+          ? response.end("log in")
+          : response.writeHead(302, { location: "/login" }).end(),
+      {},
+      env,
+    );
+    tracer.record([record("blocked")]);
+    waits[0]!.end();
+    await until(() => tracer.stats().failed === 1, "the delivery to count as failed");
+    expect(tracer.stats().ok).toBe(0);
+    expect(lines[0]).toMatch(/redirect_method/);
   });
 
   it("bounds its queue and never throws into the caller", async () => {
@@ -286,7 +301,7 @@ describe("export", () => {
   it("sends what is open at a shutdown, and gives up at the deadline", async () => {
     const { tracer, spans } = await setUp();
     tracer.record([record("intended")]);
-    await tracer.close(5_000);
+    await tracer.close(60_000);
     expect(attributes(spans()[0]!)).toMatchObject({ "svc.event": "intended" });
     const hung = await setUp(() => undefined);
     hung.tracer.record([record("blocked")]);
@@ -309,7 +324,7 @@ describe("export", () => {
       { egress, env: systemEnv, log: silentLogger },
     );
     tracer.record([record("blocked")]);
-    await tracer.close(5_000);
+    await tracer.close(60_000);
     expect(asked).toEqual([10_000]);
   });
 
@@ -318,7 +333,7 @@ describe("export", () => {
       response.end('{"partialSuccess":{"rejectedSpans":"2"}}'),
     );
     tracer.record([record("blocked")]);
-    await tracer.close(5_000);
+    await tracer.close(60_000);
     expect(lines[0]).toMatch(/rejected spans/);
   });
 

@@ -18,6 +18,16 @@ const file = (name: string, text: string) => {
 const manifests = file("manifests.yaml", MANIFESTS);
 
 describe("svc validate", () => {
+  it("refuses prerequisites that form a ring, over several files too", async () => {
+    const folder = tempDir("ring");
+    writeFileSync(join(folder, "a.yaml"), "- tool: a\n  effect: read\n  permission: p\n  requires: [b]\n");
+    writeFileSync(join(folder, "b.yaml"), "- tool: b\n  effect: read\n  permission: p\n  requires: [a]\n");
+    const { code, err } = await svc(["validate", folder]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/a\.yaml:4: tool a: requires: .*ring/);
+    expect(err).toMatch(/b\.yaml:4: tool b: requires: .*ring/);
+  });
+
   it("counts valid manifests", async () => {
     verifies("core.validate.ok-line", "core.validate.ok-exit", "core.cli.validate");
     expect(await svc(["validate", manifests])).toEqual({

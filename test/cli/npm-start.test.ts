@@ -1,11 +1,14 @@
 /** `npm start` in a fresh clone: installs, builds, serves a demo, and prints what a newcomer can paste. */
+
 import { execFile, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ROOT } from "../support/files.ts";
+import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 /** A clone without its dependencies, and an npm that "installs" by linking ours. */
@@ -54,13 +57,10 @@ async function start(folder: string, script: string, npm: string) {
   });
   onTestFinished(() => void child.kill("SIGKILL"));
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  const ready = async () => {
-    while (!out.includes("Ctrl-C stops it")) {
-      if (child.exitCode !== null) throw new Error(`it ended: ${err}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  };
-  await ready();
+  await until(() => {
+    if (child.exitCode !== null) throw new Error(`it ended: ${err}`);
+    return out.includes("Ctrl-C stops it");
+  }, "the demo to be ready");
   return {
     out: () => out,
     stop: () => {
@@ -71,61 +71,58 @@ async function start(folder: string, script: string, npm: string) {
 }
 
 const run = async (line: string) => JSON.parse((await promisify(execFile)("sh", ["-c", line])).stdout);
-const hasCurl = (process.env["PATH"] ?? "").split(":").some((path) => existsSync(join(path, "curl")));
+// The lines to paste call it.
+await program("curl");
 
 describe("npm start", () => {
-  it.skipIf(!hasCurl)(
-    "is enough in a fresh clone, and its lines can be pasted",
-    { timeout: 300_000 },
-    async () => {
-      verifies(
-        "contract.start.npm-start",
-        "contract.start.npm-start-examples",
-        "contract.start.npm-start-policy",
-        "contract.start.npm-start-prints-keys",
-        "contract.start.npm-start-prints-curl",
-        "contract.start.npm-start-prints-console",
-      );
-      const { folder, npm, installs } = freshClone();
-      const demo = await start(folder, "scripts/start.mjs", npm);
-      expect(installs()).toEqual(["ci --include=dev"]);
-      const text = demo.out();
-      const url = /svc is running at (http:\S+)/.exec(text)![1]!;
-      const keys = Object.fromEntries(
-        [...text.matchAll(/^ {2}(agent|auditor|approver|operator|admin) +(svc_\S+)$/gm)].map(
-          ([, role, key]) => [role, key],
-        ),
-      );
-      expect(Object.keys(keys)).toEqual(["agent", "auditor", "approver", "operator", "admin"]);
-      for (const role of ["auditor", "approver", "operator", "admin"]) {
-        const shown = text.split(keys[role]!).length - 1;
-        expect(shown, role).toBe(role === "auditor" ? 2 : 1);
-      }
-      expect(readFileSync(join(folder, ".demo", "keys.json"), "utf8")).not.toContain(keys["admin"]);
+  it("is enough in a fresh clone, and its lines can be pasted", async () => {
+    verifies(
+      "contract.start.npm-start",
+      "contract.start.npm-start-examples",
+      "contract.start.npm-start-policy",
+      "contract.start.npm-start-prints-keys",
+      "contract.start.npm-start-prints-curl",
+      "contract.start.npm-start-prints-console",
+    );
+    const { folder, npm, installs } = freshClone();
+    const demo = await start(folder, "scripts/start.mjs", npm);
+    expect(installs()).toEqual(["ci --include=dev"]);
+    const text = demo.out();
+    const url = /svc is running at (http:\S+)/.exec(text)![1]!;
+    const keys = Object.fromEntries(
+      [...text.matchAll(/^ {2}(agent|auditor|approver|operator|admin) +(svc_\S+)$/gm)].map(
+        ([, role, key]) => [role, key],
+      ),
+    );
+    expect(Object.keys(keys)).toEqual(["agent", "auditor", "approver", "operator", "admin"]);
+    for (const role of ["auditor", "approver", "operator", "admin"]) {
+      const shown = text.split(keys[role]!).length - 1;
+      expect(shown, role).toBe(role === "auditor" ? 2 : 1);
+    }
+    expect(readFileSync(join(folder, ".demo", "keys.json"), "utf8")).not.toContain(keys["admin"]);
 
-      const lines = text.split("\n").filter((line) => /^ {2}curl .*\/intents /.test(line));
-      const answers = [];
-      for (const line of lines) answers.push(await run(line));
-      expect(answers).toEqual([
-        { decision: "allow", step: 0 },
-        { decision: "block", reasons: expect.arrayContaining([expect.any(String)]) },
-      ]);
-      const status = await run(`curl -s ${url}/v1/status -H 'authorization: Bearer ${keys["auditor"]}'`);
-      expect(status).toMatchObject({ store: "files", environment: "demo" });
-      expect(status.manifests).toBeGreaterThan(3);
-      expect(status.policy.rules).toBeGreaterThan(0);
+    const lines = text.split("\n").filter((line) => /^ {2}curl .*\/intents /.test(line));
+    const answers = [];
+    for (const line of lines) answers.push(await run(line));
+    expect(answers).toEqual([
+      { decision: "allow", step: 0 },
+      { decision: "block", reasons: expect.arrayContaining([expect.any(String)]) },
+    ]);
+    const status = await run(`curl -s ${url}/v1/status -H 'authorization: Bearer ${keys["auditor"]}'`);
+    expect(status).toMatchObject({ store: "files", environment: "demo" });
+    expect(status.manifests).toBeGreaterThan(3);
+    expect(status.policy.rules).toBeGreaterThan(0);
 
-      const shown = /^console +(http:\S+)/m.exec(text)![1]!;
-      expect(shown).toBe(`${url}/console`);
-      const page = await fetch(shown);
-      expect([page.status, page.url.split("?")[0]]).toEqual([200, `${url}/console/login`]);
-      expect(await page.text()).toMatch(/<form[^>]*method="post"/i);
-      expect(await demo.stop()).toBe(0);
+    const shown = /^console +(http:\S+)/m.exec(text)![1]!;
+    expect(shown).toBe(`${url}/console`);
+    const page = await fetch(shown);
+    expect([page.status, page.url.split("?")[0]]).toEqual([200, `${url}/console/login`]);
+    expect(await page.text()).toMatch(/<form[^>]*method="post"/i);
+    expect(await demo.stop()).toBe(0);
 
-      // A second one finds everything built, and makes keys of its own.
-      const again = await start(folder, "dist/cli/demo.js", npm);
-      expect(again.out()).not.toContain(keys["admin"]!);
-      expect(await again.stop()).toBe(0);
-    },
-  );
+    // A second one finds everything built, and makes keys of its own.
+    const again = await start(folder, "dist/cli/demo.js", npm);
+    expect(again.out()).not.toContain(keys["admin"]!);
+    expect(await again.stop()).toBe(0);
+  });
 });

@@ -1,5 +1,5 @@
 /** `svc retention` and `svc hold`: the documented lines, and that a dry run changes nothing. */
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { openLocalApp } from "../../src/app/local.ts";
@@ -7,6 +7,7 @@ import { loadSettings } from "../../src/config/load.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
+import { svc as runSvc } from "../support/cli.ts";
 import { principal } from "../support/engine.ts";
 import { type FakeEnv, fakeEnv } from "../support/env.ts";
 import { speak } from "../support/io.ts";
@@ -14,11 +15,19 @@ import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
 const DAY = 86_400_000;
+/** Ends the process without a word when it begins to write into a file it has opened. */
+const KILLED_AT_WRITING = `data:text/javascript,${encodeURIComponent(`
+  import { open } from "node:fs/promises";
+  const file = await open(process.execPath);
+  Object.getPrototypeOf(file).writeFile = () => process.kill(process.pid, "SIGKILL");
+  await file.close();
+`)}`;
 let folder = "";
 let clock: FakeEnv;
 beforeEach(async () => {
   folder = tempDir("retention");
-  clock = fakeEnv({ now: Date.UTC(2026, 5, 15) });
+  // Real processes see the runs as old as this one does.
+  clock = fakeEnv({ now: Date.now() - 35 * DAY });
   writeFileSync(join(folder, "manifests.yaml"), "- {tool: crm.get, effect: read, permission: p}\n");
   writeFileSync(join(folder, "policy.yaml"), "version: 1\nretention: {default_days: 30}\n");
   writeFileSync(
@@ -85,6 +94,45 @@ describe("svc retention", () => {
     });
     expect((await svc("retention", "apply", "--days", "5")).out).toBe("deleted: new\n");
     expect((await svc("retention", "apply")).err).toBe("no runs\n");
+  });
+
+  it("keeps each run that was to be archived where no key is given, and names it", async () => {
+    const archive = join(tempDir("archive"), "none");
+    const why =
+      "it is to be archived first, archives are signed, and there is no signing key: set signing_key (SVC_SIGNING_KEY), or give --key to the command";
+    const kept = { code: 0, out: `kept old: ${why}\nkept new: 10 of 30 days old\n`, err: "" };
+    expect(await svc("retention", "apply", "--archive-dir", archive)).toEqual(kept);
+    expect(await svc("retention", "apply", "--archive-dir", archive, "--dry-run")).toEqual(kept);
+    expect(existsSync(archive)).toBe(false);
+  });
+
+  it("asks for attention where a run could not be archived", async () => {
+    writeFileSync(join(folder, "sign.key"), newKeyPair().private_pem, { mode: 0o600 });
+    const archive = tempDir("archive");
+    writeFileSync(join(archive, "old.json"), "not an archive");
+    const args = ["retention", "apply", "--archive-dir", archive, "--key", join(folder, "sign.key")];
+    const refused = await svc(...args);
+    expect(refused).toMatchObject({ code: 2, err: "" });
+    expect(refused.out).toMatch(/^kept old: it could not be archived: .* move it away/m);
+    rmSync(join(archive, "old.json"));
+    expect(await svc(...args)).toMatchObject({ code: 0, out: expect.stringMatching(/^deleted: old$/m) });
+  });
+
+  it("killed while it writes an archive, deletes the run the next time", async () => {
+    writeFileSync(join(folder, "sign.key"), newKeyPair().private_pem, { mode: 0o600 });
+    const archive = tempDir("archive");
+    const args = ["retention", "apply", "--archive-dir", archive, "--key", join(folder, "sign.key")];
+    const killed = await runSvc(args, {
+      cwd: folder,
+      env: { NODE_OPTIONS: `--import ${KILLED_AT_WRITING}` },
+    });
+    expect(killed).toMatchObject({ code: null, out: "" });
+    expect(existsSync(join(archive, "old.json"))).toBe(false);
+    expect(await runSvc(args, { cwd: folder })).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^deleted: old$/m),
+    });
+    expect(JSON.parse(readFileSync(join(archive, "old.json"), "utf8"))).toMatchObject({ run_id: "old" });
   });
 
   it("is refused without the section", async () => {

@@ -64,6 +64,21 @@ describe("svc plan", () => {
   });
 });
 
+describe("svc plan after an undo that failed", () => {
+  it("does not call the run fully reversible, and says how the undo failed", async () => {
+    const data = await made(join(folder, "f"), ["thing.make"]);
+    const failing = script("failing.mjs", "console.error('the tool is gone'); process.exit(1);");
+    const rollback = ["rollback", "r", "--retries", "1", "--compensator-cmd", failing, ...flags(data)];
+    expect((await svc(rollback)).code).toBe(2);
+    const plan = await svc(["plan", "r", ...flags(data)]);
+    expect(plan.out).toContain("run r: reversible only if 1 undo that failed succeeds this time\n");
+    expect(plan.out).toContain("failed before: after 1 attempt: ");
+    expect(plan.out).not.toContain("fully reversible");
+    const json = JSON.parse((await svc(["plan", "r", "--json", ...flags(data)])).out);
+    expect(json.actions[0].last_error).toContain("the tool is gone");
+  });
+});
+
 describe("svc rollback", () => {
   it("undoes with the commands given, and exits 0 only when nothing is left", async () => {
     verifies(

@@ -1,4 +1,5 @@
 /** `svc server` as a process of its own: where its settings come from, what it logs where, signals, and refusals to start. */
+
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { startSvcServer, svc } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const BIN = fileURLToPath(new URL("../../bin/svc.js", import.meta.url));
@@ -39,9 +41,6 @@ async function call(url: string, key: string, method: string, path: string, body
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
-const until = async (done: () => boolean) => {
-  while (!done()) await new Promise((resolve) => setTimeout(resolve, 10));
-};
 
 describe("svc server", () => {
   it("takes its settings from the config file and the environment, and options override them", async () => {
@@ -94,11 +93,11 @@ describe("svc server", () => {
     expect([await works("root"), await works("fresh")]).toEqual([200, 401]);
     write("keys.json", keys("fresh"));
     process.kill(server.pid, "SIGHUP");
-    await until(() => server.output().includes('"msg":"reloaded"'));
+    await until(() => server.output().includes('"msg":"reloaded"'), "the reload");
     expect([await works("root"), await works("fresh")]).toEqual([401, 200]);
     write("keys.json", "[");
     process.kill(server.pid, "SIGHUP");
-    await until(() => server.output().includes('"msg":"reload refused"'));
+    await until(() => server.output().includes('"msg":"reload refused"'), "the refusal");
     expect(await works("fresh")).toBe(200);
     expect(await server.stop()).toBe(0);
   });
@@ -120,11 +119,14 @@ describe("svc server", () => {
     });
     const ended = new Promise((resolve) => child.once("exit", resolve));
     onTestFinished(() => void child.kill("SIGKILL"));
-    await until(() => err.includes("listening on"));
+    await until(() => err.includes("listening on"), "the address");
     const url = /listening on (\S+)/.exec(err)![1]!;
     await call(url, "bot", "POST", "/v1/runs", { run_id: "r", permissions: ["crm.read"], reason: "canary" });
     child.kill("SIGHUP");
-    await until(() => err.includes('"msg":"reloaded"') && out.includes("/v1/runs"));
+    await until(
+      () => err.includes('"msg":"reloaded"') && out.includes("/v1/runs"),
+      "the reload and the request",
+    );
     child.kill("SIGTERM");
     expect(await ended).toBe(0);
     const lines = out

@@ -256,13 +256,14 @@ describe("a run", () => {
 
   it(`replays with one change ${verifies("ops.replay.console", "core.console.run-replay")}`, async () => {
     await succeed("pay.refund", { amount: 80 }, { id: "p-2" });
-    await server.app.capture!.drain(5_000);
+    await server.app.capture!.drain(60_000);
     await using("operator", async (page, { open }) => {
       await open(`/runs/${run}`);
       await page.getByLabel("Change in").selectOption("step:0");
       await page.getByLabel("Path").fill("$args.amount");
       await page.getByLabel("New value (JSON)").fill("900");
       await page.getByRole("button", { name: "Replay" }).click();
+      await page.getByText("1 difference").first().waitFor();
       const text = (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
       expect(text).toContain("1 difference");
       expect(text).toContain("refunds over 500 need a person");
@@ -301,7 +302,7 @@ tests:
 
   it(`checks a policy, runs its tests, compares, and simulates ${verifies("core.console.policy-validate", "core.console.policy-simulate", "ops.simulate.console")}`, async () => {
     await succeed("pay.refund", { amount: 80 }, { id: "p-3" });
-    await server.app.capture!.drain(5_000);
+    await server.app.capture!.drain(60_000);
     await using("operator", async (page, { open }) => {
       await open("/policy");
       await page.getByLabel("Policy (YAML)").fill("version: 1\nrules:\n  - {id: x, action: maybe}\n");

@@ -1,6 +1,8 @@
 /** The same console on the gateway: its pages, and a rollback that goes through the upstream. */
+
 import { expect, it } from "vitest";
 import { call, fakeUpstream, testGateway } from "../gateway/support/gateway.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { Client, loggedIn } from "./support/client.ts";
 
@@ -19,9 +21,8 @@ it(`serves the console that its configuration asks for ${verifies("core.purpose.
   expect(page.text).toContain("create");
   const begun = await operator.submit(`/console/runs/${run}/rollback`, { confirm: "yes" });
   expect(begun.status).toBe(303);
-  await expect
-    .poll(async () => (await operator.get(`/console/runs/${run}`)).text, { timeout: 10_000 })
-    .toContain("compensated");
+  const shown = async () => (await operator.get(`/console/runs/${run}`)).text.includes("compensated");
+  await until(shown, "the undo to be shown");
 });
 
 it("has none where the configuration asks for none", async () => {

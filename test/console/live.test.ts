@@ -150,7 +150,7 @@ describe("text from agents", () => {
       { note: EVIL },
     );
     await server.api("admin", "POST", "/v1/halt", { reason: EVIL, tool: EVIL });
-    await server.app.capture!.drain(5_000);
+    await server.app.capture!.drain(60_000);
 
     const { page, open, complaints, context } = await browsing.as("admin");
     const paths = [

@@ -1,12 +1,18 @@
 /** Who gets in: the three modes, cookies, sessions that end, forms that belong to a session. */
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config/load.ts";
 import { mountConsole } from "../../src/console/mount.ts";
 import { ROUTES } from "../../src/console/routes.ts";
+import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import { MemoryStore } from "../../src/store/memory/store.ts";
 import { fakeEnv } from "../support/env.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { Client, loggedIn } from "./support/client.ts";
 import { localIssuer } from "./support/issuer.ts";
@@ -21,6 +27,13 @@ async function started(...args: Parameters<typeof consoleServer>): Promise<Conso
 afterAll(async () => {
   await Promise.all(running.map((server) => server.close()));
 });
+
+/** The same browser, shown another server's address. */
+function as(client: Client, url: string): Client {
+  const moved = new Client(url);
+  for (const [name, value] of client.cookies) moved.cookies.set(name, value);
+  return moved;
+}
 
 const POST_PATHS = ROUTES.filter(({ method }) => method === "POST").map(({ path }) =>
   `/console${path}`
@@ -237,6 +250,69 @@ describe("login", () => {
     expect((await client.logIn("both")).status).toBe(303);
   });
 
+  it("knows nobody without a credential, and does not start with a key file that lets everybody in", async () => {
+    for (const nothing of ["", " ", "\n"]) {
+      const client = new Client(server.url);
+      const answer = await client.logIn(nothing);
+      expect([nothing, answer.status, answer.to]).toEqual([nothing, 401, undefined]);
+    }
+    const entries = [
+      { name: "ann", role: "admin", key_sha256: sha256Hex("ann") },
+      { name: "everybody", role: "admin", key_sha256: sha256Hex("") },
+    ];
+    await expect(consoleServer({ files: { "keys.json": JSON.stringify(entries) } })).rejects.toThrow(
+      /keys\.json: entry 1 \("everybody"\): key_sha256: is the hash of an empty key/,
+    );
+  });
+
+  it("gives a token's session the role that the role map says now", async () => {
+    const env = systemEnv;
+    const issuer = await localIssuer(env);
+    const store = new MemoryStore();
+    const mapped = (role_map: string, more = "") =>
+      started({
+        store,
+        config: `console: login\noidc: {issuer: "${issuer.url}", audience: svc, role_map: ${role_map}}\n${more}`,
+      });
+    const before = await mapped("{ops: admin}");
+    const client = await loggedIn(before.url, await issuer.token());
+    const halt = (url: string) =>
+      as(client, url).submit("/console/evidence/halt", { reason: "x", confirm: "yes" });
+    expect((await halt(before.url)).status).toBe(303);
+    const halted = async () => (await before.api("auditor", "GET", "/v1/halts")).body.halts.length;
+    const count = await halted();
+    expect(count).toBeGreaterThan(0);
+    // The store outlives the process, and so does the session; what it may do is up to the settings of today.
+    const lowered = await mapped("{ops: auditor}");
+    expect((await halt(lowered.url)).status).toBe(403);
+    expect((await as(client, lowered.url).get("/console")).status).toBe(200);
+    for (const elsewhere of [await mapped("{others: admin}"), await started({ store })])
+      expect((await as(client, elsewhere.url).get("/console")).to).toContain("/console/login");
+    expect(await halted()).toBe(count);
+    await issuer.close();
+  });
+
+  it("carries a form out with the authority that its sender has when it is whole", async () => {
+    const own = await started({ keys: [{ name: "chief", role: "admin" }] });
+    const client = await loggedIn(own.url, "chief");
+    const csrf = await client.csrf();
+    const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const sent = request(`${own.url}/console/evidence/halt`, {
+      method: "POST",
+      headers: { cookie, "content-type": "application/x-www-form-urlencoded" },
+    });
+    sent.write(`csrf=${csrf}&reason=x&`);
+    const begun = performance.now();
+    const keys = own.app.keys!;
+    const { index, fingerprint } = (await keys.list()).find(({ name }) => name === "chief")!;
+    await keys.patch(index, { roles: ["auditor"] }, fingerprint);
+    await until(() => performance.now() - begun > 2 * LIMITS.look_again_ms, "some time has passed");
+    sent.end("confirm=yes");
+    const [{ statusCode }] = (await once(sent, "response")) as [IncomingMessage];
+    expect(statusCode).toBe(403);
+    expect((await own.api("auditor", "GET", "/v1/halts")).body.halts).toEqual([]);
+  });
+
   it("gives a fresh token at login, so that one known before is worth nothing", async () => {
     const client = new Client(server.url);
     await client.get("/console/login");
@@ -324,9 +400,7 @@ describe("login", () => {
       disabled: name === "ann",
     }));
     writeFileSync(join(own.folder, "keys.json"), JSON.stringify(entries), { mode: 0o600 });
-    await expect
-      .poll(async () => (await ann.get("/console")).status, { timeout: 10_000, interval: 200 })
-      .toBe(303);
+    await until(async () => (await ann.get("/console")).status === 303, "the key to be refused");
   });
 
   it(`refuses what a role may not do, whatever the form says ${verifies("core.auth.console-lower-role", "core.auth.console-follows-role")}`, async () => {

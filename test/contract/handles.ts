@@ -110,11 +110,24 @@ export function handleTests(bench: Bench): void {
       for (let i = 0; i < 5; i++) {
         const [writer, waiter] = i % 2 === 0 ? [one, two] : [two, one];
         const seen = (async () => {
-          while ((await waiter.get("meta", "i")) !== i) await waiter.changed(signal);
+          // Whoever asks first and waits afterwards misses what happens in between.
+          for (let change = waiter.changed(signal); (await waiter.get("meta", "i")) !== i; ) {
+            await change;
+            change = waiter.changed(signal);
+          }
         })();
         await put(writer, "meta", { i });
         await seen;
       }
+    });
+
+    it("wake each other, also when somebody else has taken the news in before", async () => {
+      const place = await bench.place();
+      const [writer, reader] = [await place.open(), await place.open()];
+      const woken = reader.changed(new AbortController().signal);
+      await put(writer, "meta", { i: 1 });
+      expect(await reader.get("meta", "i")).toBe(1);
+      await woken;
     });
 
     it("go on when another one closes", async () => {

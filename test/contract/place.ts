@@ -9,6 +9,7 @@ import { openStore, type StoreKind } from "../../src/store/open.ts";
 import type { Store } from "../../src/store/port.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { tempDir } from "../support/tmp.ts";
+import { type Held, heldLogged, heldPostgres } from "./held.ts";
 import { postgresSql, type Sql, sqliteSql } from "./sql.ts";
 
 /** What a child process needs to know to open the same data. */
@@ -20,6 +21,8 @@ export interface PlaceSettings {
 
 export interface Place {
   open(): Promise<Store>;
+  /** Handles whose commits can be kept from becoming durable; undefined where nothing ever is. */
+  readonly openHeld: (() => Promise<Held>) | undefined;
   /** Undefined where the data live and die with one handle. */
   readonly settings: PlaceSettings | undefined;
   /** The store's own database, where it has one. */
@@ -38,6 +41,7 @@ export const memoryPlace: MakePlace = async () => {
   const handles: Store[] = [];
   return {
     open: async () => keep(handles, new MemoryStore()),
+    openHeld: undefined,
     settings: undefined,
     sql: undefined,
     tamper: () => Promise.reject(new Error("memory has no medium")),
@@ -54,13 +58,15 @@ export const filesPlace: MakePlace = async () => {
     lines[seq] = change(lines[seq]!);
     writeFileSync(file, lines.join("\n"));
   };
-  return durablePlace({ store: "files", data, database_url: null }, { sql: undefined, tamper });
+  const hold = () => heldLogged("files", data);
+  return durablePlace({ store: "files", data, database_url: null }, { sql: undefined, tamper, hold });
 };
 
 export const sqlitePlace: MakePlace = async () => {
   const data = join(tempDir("sqlite"), "data");
   const sql = sqliteSql(data);
-  return durablePlace({ store: "sqlite", data, database_url: null }, { sql, tamper: sql.tamper });
+  const hold = () => heldLogged("sqlite", data);
+  return durablePlace({ store: "sqlite", data, database_url: null }, { sql, tamper: sql.tamper, hold });
 };
 
 export const postgresPlace: MakePlace = async () => {
@@ -68,29 +74,38 @@ export const postgresPlace: MakePlace = async () => {
   const sql = postgresSql(database.url);
   return durablePlace(
     { store: "postgres", data: "", database_url: database.url },
-    { sql, tamper: sql.tamper, drop: database.drop },
+    { sql, tamper: sql.tamper, hold: () => heldPostgres(database.url), drop: database.drop },
   );
 };
 
 interface Medium {
   sql: Sql | undefined;
   tamper: Place["tamper"];
+  hold: () => Promise<Held>;
   drop?: () => Promise<void>;
 }
 
-function durablePlace(settings: PlaceSettings, { sql, tamper, drop }: Medium): Place {
+function durablePlace(settings: PlaceSettings, { sql, tamper, hold, drop }: Medium): Place {
   const handles: Store[] = [];
+  const letGo: (() => Promise<void>)[] = [];
   const warnings: string[] = [];
   const warn = (message: string): void => {
     warnings.push(message);
   };
   return {
     open: async () => keep(handles, await openStore({ ...settings, warn })),
+    openHeld: async () => {
+      const held = await hold();
+      handles.push(...held.stores);
+      letGo.push(held.letGo);
+      return held;
+    },
     settings,
     sql,
     tamper,
     warnings,
     dispose: async () => {
+      for (const release of letGo.splice(0)) await release();
       await closeAll(handles);
       await drop?.();
     },

@@ -1,11 +1,13 @@
 /** What the postgres store needs of a database, what it says when that is not there, and what it keeps to itself. */
+
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/port.ts";
-import { WRITER_SETUP } from "../../src/store/postgres/statements.ts";
+import { settingsSql, WRITER_SETTINGS } from "../../src/store/postgres/settings.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
+import { aMoment, until } from "../support/until.ts";
 import { expectWhole } from "./chain.ts";
 import { append, draft, put, remove } from "./samples.ts";
 import { postgresSql } from "./sql.ts";
@@ -126,6 +128,57 @@ describe("the role", () => {
   });
 });
 
+describe("connections", () => {
+  const limited = async (limit: number): Promise<string> => {
+    const { url, name } = await freshDatabase(server);
+    const role = `svc_limited_${limit}`;
+    await postgresSql(url).run(`CREATE ROLE ${role} LOGIN PASSWORD 'pw' CONNECTION LIMIT ${limit};
+      ALTER DATABASE ${name} OWNER TO ${role}`);
+    return as(url, role, "pw");
+  };
+
+  it.each([3, 4])("may be as few as %i: then everybody waits, and nobody is refused", async (limit) => {
+    const store = await open(await limited(limit));
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(
+        Array.from({ length: 40 }, (_, i) => [
+          append(store, { run_id: `r${i}` }),
+          store.get("meta", "a"),
+          store.records({ run_id: `r${i}`, limit: 5 }),
+          store.head(),
+        ]).flat(),
+      );
+    }
+    await store.ready();
+    expect(await expectWhole(store)).toHaveLength(200);
+    await store.close();
+  });
+
+  it("that are too few are found out at the start, and said", async () => {
+    const { message } = await refusal(await limited(2));
+    expect(message).toMatch(/no more connections; a process of svc needs three/);
+  });
+
+  it("that others hold are waited for", async () => {
+    const url = await limited(5);
+    const store = await open(url);
+    const others = await Promise.all(
+      Array.from({ length: 2 }, async () => {
+        const client = new pg.Client(url);
+        await client.connect();
+        return client;
+      }),
+    );
+    const sql = postgresSql(server.url());
+    const own = `datname = '${new URL(url).pathname.slice(1)}' AND application_name = 'svc'`;
+    await sql.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${own}`);
+    await Promise.all([append(store), store.head(), append(store), store.get("meta", "a")]);
+    for (const client of others) await client.end();
+    expect(await expectWhole(store)).toHaveLength(2);
+    await store.close();
+  });
+});
+
 describe("what is said", () => {
   it("never holds the password, whatever is wrong with the URL", async () => {
     const secret = "s3cr3t-p4ss";
@@ -168,7 +221,11 @@ describe("the database", () => {
     await client.connect();
     try {
       await client.query(`SET synchronous_commit = ${given}`);
-      await client.query(WRITER_SETUP);
+      await client.query("BEGIN");
+      await client.query(settingsSql(WRITER_SETTINGS, "transaction"));
+      expect((await client.query("SHOW synchronous_commit")).rows).toEqual([{ synchronous_commit: used }]);
+      await client.query("COMMIT");
+      await client.query(settingsSql(WRITER_SETTINGS, "session"));
       expect((await client.query("SHOW synchronous_commit")).rows).toEqual([{ synchronous_commit: used }]);
     } finally {
       await client.end();
@@ -270,11 +327,11 @@ describe("plans", () => {
     }
     await store.close();
     // Backends report their counts when they end, a moment after they were told to.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await aMoment(300);
     expect(await scans()).toBe(before);
     // And it would have shown.
     await postgresSql(url).run("SELECT count(line) FROM svc_ledger");
-    while ((await scans()) === before) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(async () => (await scans()) !== before, "a scan to be counted");
     await client.end();
   });
 });

@@ -1,5 +1,7 @@
 /** Several processes on one place: real ones, started with node. */
+
 import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../support/until.ts";
 import { expectWhole } from "./chain.ts";
 import type { PlaceSettings } from "./place.ts";
 import { append, approvalDoc, put } from "./samples.ts";
@@ -74,10 +76,10 @@ export function processTests(bench: Bench): void {
       const waiting = other!.ask("changed").then(() => {
         woken = true;
       });
-      while (!woken) {
+      await until(async () => {
         await append(store);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
+        return woken;
+      }, "the other process to be woken");
       await waiting;
     });
 

@@ -14,6 +14,7 @@ import type { MakePlace, Place } from "./place.ts";
 import { processTests } from "./processes.ts";
 import { recordTests } from "./records.ts";
 import { unitTests } from "./units.ts";
+import { unsyncedTests } from "./unsynced.ts";
 
 export interface StoreTraits {
   /** The data outlive the handle, and other processes can open them. */
@@ -51,6 +52,7 @@ export function describeStore(name: string, makePlace: MakePlace, traits: StoreT
     lifeTests(bench);
     if (!traits.durable) return;
     handleTests(bench);
+    unsyncedTests(bench);
     processTests(bench);
     crashTests(bench);
     damageTests(bench, traits.sql);

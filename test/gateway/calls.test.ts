@@ -1,5 +1,8 @@
 /** The governed call: what passes, what is recorded, what the agent is told. */
+
 import { beforeAll, describe, expect, it } from "vitest";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import {
   ask,
@@ -36,11 +39,11 @@ describe.each(["legacy", "modern"] as const)("a client of the %s era", (mode) =>
     const client = await g.connect("agent", { mode });
     const { tools } = await ask(client, "tools/list");
     expect(tools[0]).toEqual(ECHO);
-    const result = await call(client, "echo", { a: 1, note: "x" }, { traceparent: "00-1", "acme/key": [1] });
+    const result = await call(client, "echo", { a: 1, note: "x" });
     const { _meta, ...rest } = result;
     expect(rest).toMatchObject({
       content: [{ type: "text", text: '{"a":1,"note":"x"}', "x-item": 1 }],
-      structuredContent: { got: { a: 1, note: "x" }, meta: { traceparent: "00-1", "acme/key": [1] } },
+      structuredContent: { got: { a: 1, note: "x" }, meta: null },
       "x-result": 5,
     });
     expect(_meta).toMatchObject({
@@ -117,8 +120,51 @@ describe("outcomes", () => {
     const trail = await g.trail(result._meta["svc/run_id"]);
     expect(trail.map(({ event }) => event)).toEqual(["intended", "failed"]);
     expect(trail[1]).toMatchObject({ detail: "it did not work: [argument]" });
+    for (const args of [{ secret: "Q7" }, { secret: 7304 }, { secret: "JANE DOE", name: "Jane Doe" }]) {
+      const failed = await call(client, "fail", args);
+      expect((await g.trail(failed._meta["svc/run_id"])).at(-1)).toMatchObject({
+        detail: "it did not work: [argument]",
+      });
+    }
+    const long = "x".repeat(LIMITS.error_chars - 30);
+    const cut = await call(client, "fail", { filler: "unrelated", secret: `${long} hunter2-of-canary` });
+    expect((await g.trail(cut._meta["svc/run_id"])).at(-1)?.detail).toBe("it did not work: [argument]");
     expect(JSON.stringify(await g.trail())).not.toContain("hunter2-of-canary");
     expect(g.logged.join("\n")).not.toContain("hunter2-of-canary");
+  });
+
+  it("that cannot be recorded are not answered as if they were: a run whose seal broke meanwhile", async () => {
+    const client = await g.connect("agent", { headers: { "svc-run-id": "broken-seal" } });
+    const { store } = g.service.core;
+    const answer = call(client, "slow", { ms: 400 }).then(
+      (result) => ({ result }),
+      (error: unknown) => ({ error }),
+    );
+    await until(async () => (await store.get("steps", "broken-seal/0")) !== undefined, "the intent");
+    const run = (await store.get("runs", "broken-seal"))!;
+    const scope = { ...run.scope, permissions: ["everything"] };
+    await store.transact({ run: (tx) => tx.put("runs", "broken-seal", { ...run, scope }) });
+    expect(await answer).toMatchObject({
+      error: { code: -32009, message: expect.stringContaining("its outcome could not be recorded") },
+    });
+    expect((await store.get("steps", "broken-seal/0"))?.status).toBe("intended");
+  });
+
+  it("that an operator told meanwhile stand, and the agent gets its answer", async () => {
+    const client = await g.connect("agent", { headers: { "svc-run-id": "told-before" } });
+    const answer = call(client, "slow", { ms: 400 });
+    await until(
+      async () => (await g.service.core.store.get("steps", "told-before/0")) !== undefined,
+      "the intent",
+    );
+    const told = await fetch(`${g.url}/v1/runs/told-before/steps/0/resolve`, {
+      method: "POST",
+      headers: { authorization: "Bearer operator", "content-type": "application/json" },
+      body: JSON.stringify({ status: "succeeded", note: "seen in the log" }),
+    });
+    expect(told.status).toBe(200);
+    expect((await answer).content[0].text).toBe("late");
+    expect(await g.events("told-before")).toEqual(["intended", "succeeded"]);
   });
 
   it("are failed for a protocol error, which passes as it is", async () => {
@@ -155,16 +201,16 @@ describe("outcomes", () => {
   });
 
   it(`are uncertain after a timeout, and a late answer changes nothing ${verifies("core.step-state.gateway-timeout-uncertain")}`, async () => {
-    const other = await testGateway({ upstreams: [fakeUpstream({ timeout: "150ms" })] });
+    const other = await testGateway({ upstreams: [fakeUpstream({ timeout: "2s" })] });
     const client = await other.connect("agent", { headers: { "svc-run-id": "late" } });
-    const result = await call(client, "slow", { ms: 400 });
+    const result = await call(client, "slow", { ms: 2_400 });
     expect(result).toMatchObject({
       isError: true,
       structuredContent: { status: "uncertain" },
       _meta: { "svc/step": 0 },
     });
     expect(result.content[0].text).toContain("not known");
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await aMoment(500);
     expect(await other.events("late")).toEqual(["intended", "uncertain"]);
     const answer = await fetch(`${other.url}/v1/runs/late`, { headers: { authorization: "Bearer agent" } });
     expect(await answer.json()).toMatchObject({ unresolved: [0] });

@@ -1,5 +1,9 @@
 /** What is not a tool: refused, unless an upstream's passthrough names it. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { tempDir } from "../support/tmp.ts";
+import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { ask, call, FAKE_MANIFESTS, fakeUpstream, testGateway, until } from "./support/gateway.ts";
 
@@ -57,6 +61,33 @@ describe.each(["legacy", "modern"] as const)("a client of the %s era", (mode) =>
   });
 });
 
+describe("a prompt that two upstreams have", () => {
+  it("is the one's that showed it first, and its arguments go to no other", async () => {
+    const [seen, gate] = ["seen.jsonl", "gate"].map((name) => join(tempDir("prompts"), name)) as [
+      string,
+      string,
+    ];
+    const passthrough = ["prompts"];
+    const fake = fakeUpstream({ name: "late", env: { FAKE_LOG: seen, FAKE_ONLY: "[]" }, passthrough });
+    const waits = `until [ -e ${gate} ]; do sleep 0.05; done; exec ${fake.command} ${fake.args[0]}`;
+    // Named before the other, and there after it.
+    const late = { ...fake, command: "sh", args: ["-c", waits] };
+    const g = await testGateway({ upstreams: [late, fakeUpstream({ passthrough })], patience_ms: 200 });
+    const client = await g.connect("agent");
+    const list = async () => (await ask(client, "prompts/list")).prompts;
+    await until(async () => (await list()).length > 0, "the first list");
+    writeFileSync(gate, "");
+    await until(async () => {
+      await list();
+      return existsSync(seen) && readFileSync(seen, "utf8").includes("prompts/list");
+    }, "the late one is asked");
+    expect(await list()).toEqual([{ name: "p", "x-p": 1 }]);
+    const got = await ask(client, "prompts/get", { name: "p", arguments: { about: "canary-of-the-first" } });
+    expect(got.messages[0].content.text).toBe("fake: p");
+    expect(readFileSync(seen, "utf8")).not.toContain("canary-of-the-first");
+  });
+});
+
 describe("resources that are subscribed to", () => {
   it("tell those who asked, and nobody else", async () => {
     const g = await testGateway({ upstreams: [fakeUpstream({ passthrough: ["resources"] })] });
@@ -70,10 +101,16 @@ describe("resources that are subscribed to", () => {
     });
     const one = await g.connect("agent", listen("one"));
     await g.connect("agent", listen("two"));
-    await ask(one, "resources/subscribe", { uri: "mem://fake/a" });
-    await until(() => heard.length > 0, "the update");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(heard).toEqual(["one mem://fake/a"]);
+    // Each time it is asked the upstream tells once. What it tells before the client has its stream open is lost.
+    await until(async () => {
+      await ask(one, "resources/subscribe", { uri: "mem://fake/a" });
+      return heard.length > 0;
+    }, "an update");
+    await aMoment();
+    expect(new Set(heard)).toEqual(new Set(["one mem://fake/a"]));
+    await ask(one, "resources/subscribe", { uri: "mem://fake/at-once" });
+    await until(() => heard.includes("one mem://fake/at-once"), "an update that comes with the answer");
+    expect(new Set(heard)).toEqual(new Set(["one mem://fake/a", "one mem://fake/at-once"]));
   });
 });
 

@@ -1,11 +1,11 @@
 /** Pinned definitions: a tool that changes after it was first seen is another tool. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { nextPin } from "../../src/gateway/pins.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
+import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
-import { ask, call, FAKE_MANIFESTS, testGateway, toolNames, until } from "./support/gateway.ts";
+import { ask, call, FAKE_MANIFESTS, fakeUpstream, testGateway, toolNames, until } from "./support/gateway.ts";
 
 const CHANGED = /the definition of this tool changed/;
 
@@ -32,15 +32,11 @@ describe("a definition that changes", () => {
       changed_hash: expect.stringMatching(/^sha256:/),
     });
 
-    await until(
-      async () => {
-        const answer = await fetch(`${g.url}/v1/alerts`, { headers: { authorization: "Bearer auditor" } });
-        const { alerts } = (await answer.json()) as { alerts: { kind: string; tool: string }[] };
-        return alerts.some(({ kind, tool }) => kind === "tool_changed" && tool === "echo");
-      },
-      "the alert",
-      30_000,
-    );
+    await until(async () => {
+      const answer = await fetch(`${g.url}/v1/alerts`, { headers: { authorization: "Bearer auditor" } });
+      const { alerts } = (await answer.json()) as { alerts: { kind: string; tool: string }[] };
+      return alerts.some(({ kind, tool }) => kind === "tool_changed" && tool === "echo");
+    }, "the alert");
 
     // The same manifests loaded again approve nothing.
     await g.service.reload();
@@ -84,42 +80,81 @@ describe("a definition that changes", () => {
   });
 });
 
-describe("nextPin", () => {
-  const route = { tool: "t", hash: "d1" };
-  const first = nextPin(undefined, route, "m1", 1);
+describe("an undo by a tool whose definition changed", () => {
+  const RUN = "changed-undo";
+  const REASON =
+    /^not tried, an operator is needed for delete: the definition of this tool changed .* approved anew\. Then roll back again$/;
 
-  it("pins what is first seen, with the manifest beside it", () => {
-    expect(first).toEqual({
-      tool: "t",
-      hash: "d1",
-      first_seen_ms: 1,
-      changed_ms: null,
-      changed_hash: null,
-      manifest_hash: "m1",
+  async function refused(tool: "delete" | "get") {
+    const seen = join(tempDir("undo"), "seen.jsonl");
+    const g = await testGateway({ upstreams: [fakeUpstream({ env: { FAKE_LOG: seen } })] });
+    const agent = await g.connect("agent", { headers: { "svc-run-id": RUN } });
+    const { id } = (await call(agent, "create", { n: 1 })).structuredContent;
+    await call(agent, "redefine", { tools: [tool] });
+    await until(async () => !(await toolNames(agent)).includes(tool), "the change is seen");
+    const deletes = () =>
+      readFileSync(seen, "utf8")
+        .split("\n")
+        .filter((line) => line.includes('"name":"delete"'));
+    const operator = await g.connect("operator", { path: "/operator/mcp" });
+    const rollback = async () =>
+      (await call(operator, "svc.execute_rollback", { run_id: RUN, confirm: true })).structuredContent;
+    return { g, id, deletes, rollback };
+  }
+
+  it("is not tried, says why, and is made up for once an operator accepted the definition", async () => {
+    const { g, id, deletes, rollback } = await refused("delete");
+    expect(await rollback()).toMatchObject({
+      compensated: [],
+      failed: [{ step: 0, error: expect.stringMatching(REASON) }],
+      complete: false,
     });
-    expect(nextPin(first, route, "m1", 2)).toBe(first);
+    expect(deletes()).toEqual([]);
+    expect((await g.trail(RUN)).at(-1)).toMatchObject({
+      event: "compensation_failed",
+      step: 0,
+      detail: expect.stringMatching(REASON),
+    });
+    expect(await g.service.core.store.get("steps", `${RUN}/0`)).toMatchObject({
+      status: "compensation_failed",
+      error: expect.stringMatching(REASON),
+    });
+    const answer = await fetch(`${g.url}/v1/alerts`, { headers: { authorization: "Bearer auditor" } });
+    const { alerts } = (await answer.json()) as { alerts: { kind: string }[] };
+    expect(alerts.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(["tool_changed", "compensation_failed"]),
+    );
+    writeFileSync(
+      join(g.folder, "manifests.yaml"),
+      FAKE_MANIFESTS.replace("- {tool: delete,", '- {tool: delete, version: "2",'),
+    );
+    await g.service.reload();
+    expect(await rollback()).toMatchObject({ compensated: [0], failed: [], complete: true });
+    expect(deletes()).toHaveLength(1);
+    expect(deletes()[0]).toContain(`"id":${id}`);
   });
 
-  it("does not take an earlier approval for a later change", () => {
-    const approved = nextPin(first, route, "m2", 2);
-    expect(approved).toMatchObject({ hash: "d1", manifest_hash: "m2" });
-    const changed = nextPin(approved, { tool: "t", hash: "d2" }, "m2", 3);
-    expect(changed).toMatchObject({ hash: "d1", changed_hash: "d2", changed_ms: 3 });
-    expect(nextPin(changed, { tool: "t", hash: "d2" }, "m2", 4)).toBe(changed);
-    expect(nextPin(changed, { tool: "t", hash: "d2" }, null, 4)).toBe(changed);
-    expect(nextPin(changed, { tool: "t", hash: "d2" }, "m3", 5)).toMatchObject({
-      hash: "d2",
-      manifest_hash: "m3",
-      changed_ms: null,
+  it("is not tried by a job over the API either", async () => {
+    const { g, deletes } = await refused("delete");
+    const headers = { authorization: "Bearer operator", "content-type": "application/json" };
+    const url = `${g.url}/v1/runs/${RUN}/rollback`;
+    const started = await fetch(url, { method: "POST", headers, body: '{"confirm":true}' });
+    expect(started.status).toBe(202);
+    type Job = { job: { state: string; report: unknown } };
+    const job = async () => ((await (await fetch(url, { headers })).json()) as Job).job;
+    await until(async () => (await job()).state !== "running", "the job has ended");
+    expect(await job()).toMatchObject({
+      state: "done",
+      report: { failed: [{ step: 0, error: expect.stringMatching(REASON) }], complete: false },
     });
+    expect(deletes()).toEqual([]);
   });
 
-  it("forgets a change that was taken back", () => {
-    const changed = nextPin(first, { tool: "t", hash: "d2" }, "m1", 2);
-    expect(nextPin(changed, route, "m1", 3)).toMatchObject({
-      hash: "d1",
-      changed_ms: null,
-      changed_hash: null,
-    });
+  it("is not tried where it could not be read back", async () => {
+    const { deletes, rollback } = await refused("get");
+    expect((await rollback()).failed).toEqual([
+      { step: 0, error: expect.stringMatching(/^not tried, an operator is needed for get: /) },
+    ]);
+    expect(deletes()).toEqual([]);
   });
 });

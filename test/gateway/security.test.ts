@@ -5,6 +5,7 @@ import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256Hex } from "../../src/kernel/hash.ts";
+import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { call, fakeUpstream, type GatewayTest, testGateway, until } from "./support/gateway.ts";
 
@@ -319,9 +320,12 @@ describe("answers", () => {
 
   it("are given once for an id that is under way", async () => {
     const id = await session();
-    const slow = send({ headers: { "mcp-session-id": id }, body: toolCall(7, "slow", { ms: 300 }) });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const file = join(tempDir(), "go-on");
+    const before = (await g.events()).length;
+    const slow = send({ headers: { "mcp-session-id": id }, body: toolCall(7, "slow", { file }) });
+    await until(async () => (await g.events()).length > before, "the call to be under way");
     expect((await send({ headers: { "mcp-session-id": id }, body: toolCall(7, "echo") })).status).toBe(409);
+    writeFileSync(file, "");
     expect((await slow).json()).toMatchObject({ id: 7, result: { content: [{ text: "late" }] } });
   });
 });

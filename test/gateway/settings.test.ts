@@ -1,6 +1,6 @@
 /** What the gateway's configuration sets: where it listens, how long it waits, what goes on beside it. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { loadSettings } from "../../src/config/load.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
 import { Correlator } from "../../src/gateway/upstream/correlator.ts";
+import { freePort } from "../support/ports.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { call, fakeUpstream, testGateway, until } from "./support/gateway.ts";
@@ -19,18 +20,9 @@ const reachable = (host: string, port: number) =>
     socket.once("connect", () => socket.destroy());
   });
 
-/** Free on every loopback address, as far as one moment can tell. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "0.0.0.0");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 describe("listen", () => {
   it(`is a host and a port, and those alone are served ${verifies("core.gateway.config-listen")}`, async () => {
-    const port = await freePort();
+    const port = await freePort("0.0.0.0");
     const g = await testGateway({ config: { listen: { host: "127.0.0.2", port } } });
     expect(g.url).toBe(`http://127.0.0.2:${port}`);
     expect((await call(await g.connect("agent"), "echo", { a: 1 }))._meta["svc/decision"]).toBe("allow");
@@ -97,14 +89,15 @@ describe("anchor", () => {
         anchor: { sinks: [{ type: "file", path }], interval: "1s" },
       },
     });
+    // Whole lines alone: the file is there before its first one is, and a line may be half written.
     const anchors = () =>
       existsSync(path)
         ? readFileSync(path, "utf8")
-            .trim()
             .split("\n")
+            .slice(0, -1)
             .map((line) => JSON.parse(line))
         : [];
-    await until(() => anchors().length === 1, "the first anchor");
+    await until(() => anchors().length > 0, "the first anchor");
     await call(await g.connect("agent"), "echo", { a: 1 });
     const { hash } = (await g.trail()).at(-1)!;
     await until(() => anchors().at(-1).head === hash, "an anchor of what was done since");
@@ -122,7 +115,7 @@ describe("blocked_results", () => {
   });
   const gateway = (config: Record<string, unknown>) =>
     testGateway({
-      upstreams: [fakeUpstream({ timeout: "250ms", env: { FAKE_OUTPUT } })],
+      upstreams: [fakeUpstream({ timeout: "2s", env: { FAKE_OUTPUT } })],
       policy:
         "version: 1\nrules: [{id: r, match: {tool: create}, action: require_approval, reason: ask first}]\n",
       config,

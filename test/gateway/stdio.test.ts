@@ -133,7 +133,7 @@ describe("a stdio session", () => {
     const child = start(file, "--run-id", "left-behind");
     await handshake(child);
     write(child, { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hang", arguments: {} } });
-    await until(() => recorded(folder, "left-behind").includes("intended"), "the intent", 60_000);
+    await until(() => recorded(folder, "left-behind").includes("intended"), "the intent");
     child.stdin.end();
     expect(await finished(child)).toMatchObject({ code: 0 });
     expect(trail(folder, "left-behind").map(({ event }) => event)).toEqual(["intended", "uncertain"]);
@@ -144,7 +144,7 @@ describe("a stdio session", () => {
     const child = start(file, "--run-id", "told-to-go");
     await handshake(child);
     write(child, { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hang", arguments: {} } });
-    await until(() => recorded(folder, "told-to-go").includes("intended"), "the intent", 60_000);
+    await until(() => recorded(folder, "told-to-go").includes("intended"), "the intent");
     child.kill("SIGTERM");
     expect(await finished(child)).toMatchObject({ code: 0 });
     expect(trail(folder, "told-to-go").map(({ event }) => event)).toEqual(["intended", "uncertain"]);
@@ -265,7 +265,7 @@ async function handshake(child: ChildProcessWithoutNullStreams) {
     method: "initialize",
     params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
   });
-  await until(() => messages.some(({ id }) => id === "hello"), "the handshake", 60_000);
+  await until(() => messages.some(({ id }) => id === "hello"), "the handshake");
   write(child, { jsonrpc: "2.0", method: "notifications/initialized" });
   return messages;
 }

@@ -1,9 +1,11 @@
 /** Alerts and notifications of a running service: thresholds, who is told, and that nothing there changes a decision. */
+
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { sendAlerts } from "../../src/app/alerting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { type Receiver, startReceiver } from "../golden/notify/support/receivers.ts";
 import { type TestServer, testServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const MINUTE = 60_000;
@@ -32,10 +34,6 @@ const ask = (s: TestServer, tool: string) =>
   s.call("agent", "POST", "/v1/runs/r/intents", { tool, args: { to: "canary" }, reason: "r" });
 const kinds = async (s: TestServer): Promise<string[]> =>
   (await s.call("auditor", "GET", "/v1/alerts")).body.alerts.map(({ kind }: { kind: string }) => kind);
-/** Waits for what is under way outside of frozen time. */
-const until = async (done: () => boolean) => {
-  while (!done()) await new Promise((resolve) => setTimeout(resolve, 5));
-};
 
 describe("alerts", () => {
   it("are raised by ten blocked calls, twenty refused credentials, and a read-back that failed", async () => {
@@ -99,12 +97,12 @@ describe("alerts", () => {
     expect([await kinds(s), hook.received.length]).toEqual([[], 0]);
     await ask(s, "nope");
     await sendAlerts(s.app);
-    await until(() => hook.received.length === 1);
+    await until(() => hook.received.length === 1, "the first alert");
     expect(await kinds(s)).toEqual(["denial_spike"]);
     expect(JSON.parse(hook.received[0]!.body).text).toMatch(/Many calls blocked/);
     await s.env.advance(16 * MINUTE);
     await sendAlerts(s.app);
-    await until(() => hook.received.length === 2);
+    await until(() => hook.received.length === 2, "the second alert");
     expect(JSON.parse(hook.received[1]!.body).text).toMatch(/Resolved: Many calls blocked/);
 
     const quiet = await serve("alerts: {denial_spike: 1}\n");
@@ -130,7 +128,7 @@ describe("a notification", () => {
       `notifications: {channels: [{name: slow, type: webhook, url: "${silent.url()}"}, {name: ops, type: webhook, url: "${hook.url()}"}]}\n`,
     );
     const { reasons } = (await ask(s, "mail.send")).body;
-    await until(() => hook.received.length === 1 && silent.received.length === 1);
+    await until(() => hook.received.length === 1 && silent.received.length === 1, "both alerts");
     const sent = JSON.parse(hook.received[0]!.body);
     expect(sent).toMatchObject({
       event: "approval_requested",
@@ -180,10 +178,10 @@ describe("a notification", () => {
     expect(await answers(s)).toBe(await answers(plain));
     const warned = () =>
       s.logged.some((line) => ['"level":"warn"', ...warning].every((part) => line.includes(part)));
-    while (!warned()) {
+    await until(async () => {
       await s.env.advance(5_000);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+      return warned();
+    }, "the warning");
     expect((await ask(s, "crm.create")).body).toMatchObject({ decision: "allow" });
   });
 });

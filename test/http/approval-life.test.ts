@@ -157,6 +157,9 @@ describe("a delegation", () => {
       created_ms: s.env.now(),
       expires_ms: s.env.now() + 60 * MINUTE,
       revoked_ms: null,
+      from_principal: { kind: "key", issuer: null, name: "ops" },
+      to_principal: { kind: "key", issuer: null, name: "helper" },
+      in_force: true,
     });
     const other = await pending("crm.create");
     expect((await other.decide("helper", "approve")).status).toBe(403);

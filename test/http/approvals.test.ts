@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
+import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const POLICY = `
@@ -37,6 +38,27 @@ async function pending(): Promise<{ run: string; id: string; again(): Promise<un
 }
 
 describe("approval routes", () => {
+  it("show no argument name that is itself a credential, wherever names are shown", async () => {
+    const named = `ghp_${"a1B2".repeat(9)}`;
+    await s.call("agent", "POST", "/v1/runs", { run_id: "named", permissions: ["mail.send"] });
+    const asked = await s.call("agent", "POST", "/v1/runs/named/intents", {
+      tool: "mail.send",
+      args: { [named]: 1, to: "x", "password=hunter22222": 2 },
+      reason: "hello",
+    });
+    expect(asked.body.decision).toBe("block");
+    const { text, body } = await s.call("auditor", "GET", "/v1/approvals?status=pending");
+    const { arg_names } = body.approvals.find((one: { run_id: string }) => one.run_id === "named");
+    expect(arg_names).toEqual([
+      expect.stringContaining("REDACTED"),
+      expect.stringContaining("REDACTED"),
+      "to",
+    ]);
+    const kept = [text, ...(await s.app.core.store.records({ limit: 1_000 })), ...s.logged].join("\n");
+    expect(kept).not.toContain(named);
+    expect(kept).not.toContain("hunter22222");
+  });
+
   it("list requests with argument names and never values", async () => {
     verifies(
       "contract.approval.fields",
@@ -110,7 +132,7 @@ describe("approval routes", () => {
     verifies("core.route.deny", "core.approval-state.deny");
     const { id } = await pending();
     const waiting = s.call("agent", "GET", `/v1/approvals/${id}?wait=60`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment();
     await s.call("approver", "POST", `/v1/approvals/${id}/deny`, { note: "no" });
     expect((await waiting).body).toMatchObject({ status: "denied", note: "no" });
     expect((await s.call("agent2", "GET", `/v1/approvals/${id}`)).status).toBe(404);

@@ -344,7 +344,9 @@ describe("GET /openapi.json", () => {
 
   it("says of a body what the server also demands", async () => {
     const { body } = await s.call(null, "GET", "/openapi.json");
-    const { schema } = body.paths["/v1/runs/{id}/intents"].post.requestBody.content["application/json"];
+    const { schema: at } = body.paths["/v1/runs/{id}/intents"].post.requestBody.content["application/json"];
+    expect(at).toEqual({ $ref: "#/components/schemas/intent_body" });
+    const schema = body.components.schemas.intent_body;
     expect(schema).toMatchObject({ additionalProperties: false, required: ["tool", "args", "reason"] });
     for (const field of schema.required as string[]) {
       const whole: Record<string, unknown> = { tool: "crm.get", args: {}, reason: "r" };
@@ -363,6 +365,7 @@ describe("POST /v1/reload", () => {
       "core.error.409-configuration",
       "contract.readings.reload-keeps-old",
       "contract.event.reloaded",
+      "ops.log.reloads",
     );
     const own = await testServer();
     const { folder } = own;
@@ -371,7 +374,10 @@ describe("POST /v1/reload", () => {
     const ask = async () =>
       (await own.call("agent", "POST", "/v1/runs/r/intents", { tool: "new.get", args: {}, reason: "r" })).body
         .decision;
+    const logged = (msg: string) =>
+      own.logged.map((line) => JSON.parse(line)).filter((line) => line.msg === msg);
     expect((await reload("operator")).status).toBe(403);
+    expect(logged("reloaded")).toEqual([]);
     expect(await ask()).toBe("block");
     writeFileSync(join(folder, "manifests.yaml"), "- {tool: new.get, effect: read, permission: new.read}\n");
     const { policy } = (await own.call("auditor", "GET", "/v1/status")).body;
@@ -379,6 +385,7 @@ describe("POST /v1/reload", () => {
       status: 200,
       body: { manifests: 1, policy: policy.hash, keys: 6 },
     });
+    expect(logged("reloaded")).toMatchObject([{ level: "info", manifests: 1, policy: policy.hash, keys: 6 }]);
     expect(await ask()).toBe("allow");
     const broken = { "manifests.yaml": "- {tool: x}\n", "policy.yaml": "version: 2\n", "keys.json": "[" };
     const good = {
@@ -394,6 +401,12 @@ describe("POST /v1/reload", () => {
       expect(await ask(), file).toBe("allow");
       if (file in good) writeFileSync(join(folder, file), good[file as keyof typeof good]);
     }
+    expect(logged("reloaded")).toHaveLength(1);
+    expect(logged("reload refused")).toHaveLength(3);
+    expect(logged("reload refused")[0]).toMatchObject({
+      level: "warn",
+      error: expect.stringContaining("the old one stays in force"),
+    });
     const found = await own.call("auditor", "GET", "/v1/search/records?event=reloaded");
     expect(found.body.records).toHaveLength(1);
     expect(found.body.records[0]).toMatchObject({ actor: "admin" });

@@ -1,7 +1,7 @@
 /** Keys over HTTP: managing entries, and that what a key may do follows its entry at once. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { KeyFile } from "../../src/auth/key-file.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
@@ -77,6 +77,7 @@ describe("managing keys", () => {
     });
     const { key, ...entry } = made.body;
     expect(made.status).toBe(201);
+    expect(s.logged.some((line) => line.includes("the key file was reloaded"))).toBe(true);
     expect(entry).toEqual({
       index: 6,
       name: "robot",
@@ -142,6 +143,79 @@ describe("managing keys", () => {
       (await change(second.index - 1, { disabled: true }, { "if-match": first.fingerprint })).status,
     ).toBe(409);
     expect((await remove(second.index - 1, { "if-match": `"${second.fingerprint}"` })).status).toBe(200);
+  });
+
+  describe("by an index out of a list that is no longer current", () => {
+    let own: TestServer;
+    const list = async (key: string) => (await own.call(key, "GET", "/v1/keys")).body.keys;
+    const names = async () => (await list("admin")).map(({ name }: { name: string }) => name);
+    const hit = (key: string, verb: string, index: number, headers = {}) =>
+      own.call(key, verb, `/v1/keys/${index}`, verb === "PATCH" ? { disabled: true } : undefined, headers);
+    const options = { keys: ["a", "b", "c", "d", "e"].map((name) => ({ name, role: "admin" })) };
+    const A = 6;
+    beforeEach(async () => {
+      own = await testServer(options);
+    });
+
+    it.each(["DELETE", "PATCH"])("%s never hits the neighbour", async (verb) => {
+      const before = await list("admin");
+      expect((await hit("e", "DELETE", A)).status).toBe(200);
+      // Somebody else deleted an entry; then the caller itself does, and goes on with the list it has.
+      for (const index of [A, A + 1, A + 2]) {
+        expect(await hit("admin", verb, index)).toMatchObject({
+          status: 409,
+          body: { error: "another key has this index now; list the keys again" },
+        });
+      }
+      expect(await names()).toEqual(expect.arrayContaining(["b", "c", "d", "e"]));
+      expect((await hit("admin", verb, A)).status).toBe(200);
+      if (verb === "DELETE") expect((await hit("admin", verb, A + 1)).status).toBe(409);
+      const fingerprint = before.find(({ name }: { name: string }) => name === "d").fingerprint;
+      const at = (await names()).indexOf("d");
+      expect((await hit("admin", verb, at, { "if-match": fingerprint })).body).toMatchObject({ name: "d" });
+    });
+
+    it("is refused to whoever has not listed since, and entries that never moved are not", async () => {
+      await hit("admin", "DELETE", A + 1);
+      const stale = {
+        status: 409,
+        body: { error: expect.stringContaining("send If-Match with the fingerprint") },
+      };
+      expect(await hit("e", "PATCH", A + 1)).toMatchObject(stale);
+      expect(await hit("e", "DELETE", A + 2)).toMatchObject(stale);
+      expect((await hit("e", "PATCH", A)).body).toMatchObject({ name: "a" });
+      await list("e");
+      expect((await hit("e", "DELETE", A + 1)).body).toMatchObject({ name: "c" });
+    });
+
+    it("is refused after a restart, and by another process of the store", async () => {
+      await hit("admin", "DELETE", A);
+      const after = await testServer({ ...options, store: own.app.core.store });
+      for (const verb of ["PATCH", "DELETE"])
+        expect(
+          (await after.call("e", verb, `/v1/keys/${A + 1}`, verb === "PATCH" ? {} : undefined)).status,
+        ).toBe(409);
+    });
+
+    it("is refused after the file was edited by hand", async () => {
+      const path = join(own.folder, "keys.json");
+      const entries = JSON.parse(readFileSync(path, "utf8")) as { name: string }[];
+      writeFileSync(path, JSON.stringify(entries.filter(({ name }) => name !== "a")));
+      expect((await hit("e", "DELETE", A)).status).toBe(409);
+      expect((await hit("e", "PATCH", 1)).status).toBe(200);
+      expect(await names()).toContain("b");
+    });
+
+    it("is taken for a key that was made since, and for what one was told of it", async () => {
+      const made = (await own.call("admin", "POST", "/v1/keys", { name: "new", role: "auditor" })).body;
+      expect((await hit("admin", "PATCH", made.index)).body).toMatchObject({ name: "new" });
+      expect((await hit("admin", "DELETE", made.index)).body).toMatchObject({ name: "new" });
+      expect((await hit("admin", "DELETE", made.index)).status).toBe(404);
+      const next = (await own.call("b", "POST", "/v1/keys", { name: "next", role: "auditor" })).body;
+      expect(next.index).toBe(made.index);
+      expect((await hit("admin", "DELETE", made.index)).status).toBe(409);
+      expect((await hit("b", "DELETE", made.index)).body).toMatchObject({ name: "next" });
+    });
   });
 
   it("leaves the last enabled admin", async () => {

@@ -21,7 +21,10 @@ describe("the registry", () => {
       status: 201,
       body: { tool: "b.get", version: "1", lifecycle: "draft" },
     });
+    const reloads = () => s.logged.filter((line) => line.includes('"msg":"reloaded"')).length;
+    const before = reloads();
     await s.call("admin", "POST", "/v1/registry/manifests/a.get/approve");
+    expect(reloads()).toBe(before + 1);
     await s.call("operator", "POST", "/v1/registry/policy", { yaml: DENY, note: "closing time" });
     const { body } = await s.call("operator", "GET", "/v1/registry");
     expect(body).toEqual({

@@ -1,4 +1,5 @@
 /** How long runs are kept and what deletion takes: every match field, every hold scope, and nothing by itself. */
+
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -6,6 +7,7 @@ import { newKeyPair } from "../../src/evidence/signing.ts";
 import { startReceiver } from "../golden/notify/support/receivers.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const DAY = 86_400_000;
@@ -171,7 +173,7 @@ describe("deletion", () => {
       expect([table, await store.count(table)]).toEqual([table, 0]);
     }
     expect((await store.records({ limit: 100 })).join("\n")).not.toContain(salt);
-    while (hook.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => hook.received.length > 0, "the notification");
     expect(JSON.parse(hook.received[0]!.body)).toMatchObject({ event: "retention_purged", runs: [id] });
   });
 
@@ -188,7 +190,7 @@ describe("deletion", () => {
     });
     const id = await run(s, "agent");
     const { store } = s.app.core;
-    while ((await store.count("captures")) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(async () => (await store.count("captures")) > 0, "the captured call");
     const [row] = await store.list("captures", { owner: id, limit: 1 });
     const expires = (row!.doc as unknown as { expires_ms: number }).expires_ms;
     await hold(s, { run_id: id, reason: "lawsuit" });

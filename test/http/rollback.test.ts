@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const MANIFESTS = `
@@ -40,12 +41,9 @@ async function made(server: TestServer, tools: string[]): Promise<string> {
   return id;
 }
 async function finished(server: TestServer, id: string) {
-  for (let i = 0; i < 600; i++) {
-    const { body } = await server.call("auditor", "GET", `/v1/runs/${id}/rollback`);
-    if (body.job.state !== "running") return body.job;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error("the job did not end");
+  const job = async () => (await server.call("auditor", "GET", `/v1/runs/${id}/rollback`)).body.job;
+  await until(async () => (await job()).state !== "running", "the job to end");
+  return job();
 }
 
 beforeAll(async () => {

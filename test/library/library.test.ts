@@ -1,7 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BlockedError, connect, open, type RemoteSvc, type Svc, UncertainError } from "../../src/index.ts";
+import {
+  BlockedError,
+  connect,
+  open,
+  type RemoteSvc,
+  RollbackInterrupted,
+  type Svc,
+  UncertainError,
+} from "../../src/index.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -103,6 +111,50 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     expect(undone).toHaveLength(2);
   });
 
+  it("told to stop in the middle of an undo, it does not say that the undo failed", async () => {
+    const run = await openRun();
+    for (const id of [1, 2]) await run.call(make(id), () => ({ id }));
+    const stop = new AbortController();
+    const tried: number[] = [];
+    const stopped = run.rollback({
+      async compensator({ step }, signal) {
+        tried.push(step);
+        if (step === 1) return;
+        stop.abort();
+        signal.throwIfAborted();
+      },
+      verifier: async () => ({ gone: true }),
+      retries: 1,
+      signal: stop.signal,
+    });
+    const error = (await stopped.catch((reason: unknown) => reason)) as RollbackInterrupted;
+    expect(error).toBeInstanceOf(RollbackInterrupted);
+    expect(error.report).toMatchObject({ compensated: [1], failed: [] });
+    expect(tried).toEqual([1, 0]);
+    const [left] = (await run.plan()).actions;
+    expect(left).toMatchObject({ step: 0, kind: "compensate" });
+    expect(left).not.toHaveProperty("last_error");
+  });
+
+  it("told to stop, it does not wait for a compensator or a verifier that pays no heed", async () => {
+    for (const stuck of ["compensator", "verifier"]) {
+      const run = await openRun();
+      await run.call(make(1), () => ({ id: 1 }));
+      const stop = new AbortController();
+      const hang = async () => {
+        stop.abort();
+        return new Promise<never>(() => {});
+      };
+      const stopped = run.rollback({
+        compensator: stuck === "compensator" ? hang : async () => {},
+        verifier: hang,
+        signal: stop.signal,
+      });
+      await expect(stopped).rejects.toBeInstanceOf(RollbackInterrupted);
+      expect((await run.plan()).actions[0]).not.toHaveProperty("last_error");
+    }
+  });
+
   it("without a verifier a declared read-back ends unverified", async () => {
     const run = await openRun();
     await run.call(make(1), () => ({ id: 1 }));
@@ -158,6 +210,24 @@ describe("connect", () => {
     await server.stop();
   });
   behaves(() => svc);
+
+  it("a step that another worker has begun is not told as failed", async () => {
+    const run = await svc.run({ permissions });
+    await run.call({ tool: "thing.make", args: { name: "n", id: 1 }, reason: "r" }, () => ({ id: 1 }));
+    const begun = new AbortController();
+    const first = run.rollback({
+      compensator: async () => {
+        begun.abort();
+        return new Promise<never>(() => {});
+      },
+      signal: begun.signal,
+    });
+    await expect(first).rejects.toBeInstanceOf(RollbackInterrupted);
+    await expect(run.rollback({ compensator: async () => {} })).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("already under way"),
+    });
+  });
 
   it("speaks the server's own words on an error", async () => {
     verifies("contract.library.connect");

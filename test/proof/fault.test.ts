@@ -12,24 +12,37 @@ import { runProof } from "./run-proof.ts";
 const fault = (...args: string[]) => runProof("fault", args);
 
 const SIZES = { kills: 4, approvals: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
+/** Those that take their time, in a test of their own. */
+const SLOW = { "set-backs": 1, "slow-commits": 1 };
+const zeros = { lost: 0, forks: 0, broken_chains: 0, bare_allows: 0, half_units: 0, problems: [] };
+
+/** Runs these sizes of everything that has one, and no other. */
+async function processes(sizes: Record<string, number>, ...more: string[]) {
+  const none = Object.fromEntries(Object.keys({ ...SIZES, ...SLOW }).map((name) => [name, 0]));
+  const counts = Object.entries({ ...none, ...sizes }).flatMap(([name, n]) => [`--${name}`, String(n)]);
+  const { code, out, err } = await fault("--only", "processes", "--json", ...counts, ...more);
+  const rows = JSON.parse(out) as Record<string, unknown>[];
+  for (const row of rows) expect(row, err).toMatchObject(zeros);
+  for (const row of rows) expect(row["trials"], JSON.stringify(row)).toBeGreaterThan(0);
+  for (const row of rows) expect(row["answers"], JSON.stringify(row)).toBeGreaterThan(0);
+  expect(code).toBe(0);
+  return rows;
+}
 
 describe("npm run fault", () => {
   it("kills, contests, halts, turns clocks and takes databases away, and finds nothing wrong", {
     timeout: 300_000,
   }, async () => {
-    const sizes = Object.entries(SIZES).flatMap(([name, count]) => [`--${name}`, String(count)]);
-    const { code, out, err } = await fault("--only", "processes", "--json", ...sizes);
-    const rows = JSON.parse(out) as Record<string, unknown>[];
-    const zeros = { lost: 0, forks: 0, broken_chains: 0, bare_allows: 0, half_units: 0, problems: [] };
-    for (const row of rows) expect(row, err).toMatchObject(zeros);
-    for (const row of rows) expect(row["trials"], JSON.stringify(row)).toBeGreaterThan(0);
-    for (const row of rows) expect(row["answers"], JSON.stringify(row)).toBeGreaterThan(0);
+    const rows = await processes(SIZES);
     expect(rows.map(({ store }) => store)).toEqual([
       ...Array<string>(5).fill("files"),
       ...Array<string>(5).fill("sqlite"),
       ...Array<string>(6).fill("postgres"),
     ]);
-    expect(code).toBe(0);
+  });
+
+  it("sets databases back and makes them slow, and finds nothing wrong", { timeout: 300_000 }, async () => {
+    expect(await processes(SLOW, "--store", "postgres")).toHaveLength(2);
   });
 
   it("says what is wrong with its options", async () => {

@@ -116,6 +116,7 @@ export const opsLogs = section("operations", "Events: Logs", {
   "ops.log.request-line": [2, "`SVC_LOG=json` writes one JSON line per request with `method`, `path`, `status`, `ms`, `principal`"],
   "ops.log.no-bodies": [2, "request lines hold no bodies and no keys"],
   "ops.log.engine-stderr": [2, "the engine's own log goes to stderr"],
+  "ops.log.reloads": [2, "the engine's own log tells of each reload"],
   "ops.log.format": [8, "`log.format` is `json` or `pretty`"],
   "ops.log.level": [8, "`log.level` is `debug`, `info`, `warn` or `error`"],
   "ops.log.json-fields": [2, "JSON log lines have `level`, `time`, `msg` and further fields"],

@@ -1,4 +1,5 @@
 /** Captured calls: what is kept, when, and that keeping them never touches a decision. */
+
 import { describe, expect, it } from "vitest";
 import { HTTP_TABLE } from "../../src/api/table.ts";
 import { approve } from "../../src/app/operations/approvals.ts";
@@ -10,6 +11,7 @@ import { MemoryStore } from "../../src/store/memory/store.ts";
 import type { Unit } from "../../src/store/port.ts";
 import { principal } from "../support/engine.ts";
 import { filesUnder, sourceFile } from "../support/files.ts";
+import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { capturing, everythingOf, NOON } from "./support.ts";
 
@@ -253,7 +255,7 @@ describe("never in the way", () => {
     await s.open("r");
     store.refuse = true;
     for (let n = 0; n < 5; n++) await s.call("r", "crm.get", { n });
-    await s.app.capture!.drain(1_000);
+    await s.app.capture!.drain(60_000);
     store.refuse = false;
     await s.call("r", "crm.get", { n: 5 });
     expect((await s.captured()).map(({ args }) => args)).toEqual([{ n: 5 }]);
@@ -305,12 +307,12 @@ describe("never in the way", () => {
     const s = await capturing();
     await s.open("r");
     const { core, log } = s.app;
-    await s.app.capture!.drain(1_000);
+    await s.app.capture!.drain(60_000);
     const second = new CaptureRecorder(core, { ttl_ms: 60_000, redact_pii: true }, log);
     const decision = await s.ask("r", "crm.get", { a: 1 });
     const run = (await core.store.get("runs", "r"))!;
     const step = (await core.store.get("steps", "r/0"))!;
-    await s.app.capture!.drain(1_000);
+    await s.app.capture!.drain(60_000);
     await purgeCaptures(core.store, { run_id: "r" });
     second.outcomeReported({
       run,
@@ -319,7 +321,7 @@ describe("never in the way", () => {
       result: 1,
       manifest: null,
     });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment();
     second.recorded([
       { event: "intended", run_id: "r", run_seq: 0, seq: step.intended_seq, ts_ms: NOON } as never,
     ]);
@@ -332,8 +334,8 @@ describe("never in the way", () => {
       depends_on: [],
       took_ms: 1,
     });
-    await second.drain(1_000);
-    await second.drain(1_000);
+    await second.drain(60_000);
+    await second.drain(60_000);
     expect((await s.captured()).map(({ outcome, result }) => [outcome, result])).toEqual([["succeeded", 1]]);
   });
 

@@ -12,7 +12,7 @@ it("records its calls when capture is on", async () => {
   const client = await g.connect("agent", { headers: { "svc-run-id": "captured" } });
   await call(client, "echo", { to: "ann@example.com" });
   await call(client, "create", { a: 1 });
-  await g.service.capture!.drain(5_000);
+  await g.service.capture!.drain(60_000);
   const calls: PastCall[] = [];
   const { store, env } = g.service.core;
   for await (const page of capturedPages(store, { run_id: "captured" }, env.now())) calls.push(...page);

@@ -25,7 +25,7 @@ beforeAll(async () => {
     await call(run, "pay", { amount: 5 });
   }
   await on.call("agent2", "POST", "/v1/runs", { run_id: "empty", permissions: [] });
-  await on.app.capture!.drain(5_000);
+  await on.app.capture!.drain(60_000);
 });
 
 async function call(run: string, tool: string, args: unknown): Promise<void> {
@@ -83,7 +83,7 @@ describe("POST /v1/simulate", () => {
     const old = await testServer({ manifests: MANIFESTS, config: "capture: {enabled: true, ttl: 30d}\n" });
     await old.call("agent", "POST", "/v1/runs", { run_id: "a", permissions: ["crm.read"] });
     await old.call("agent", "POST", "/v1/runs/a/intents", { tool: "crm.get", args: {}, reason: "x" });
-    await old.app.capture!.drain(5_000);
+    await old.app.capture!.drain(60_000);
     const seen = async (body: object) =>
       (await old.call("operator", "POST", "/v1/simulate", body)).body.summary.calls;
     old.env.setNow(old.env.now() + 7 * 86_400_000);

@@ -43,7 +43,7 @@ async function child(orders: ChildOrders) {
   const argv = [process.execPath, "--import", "tsx", CHILD];
   const result = await runCommand(argv, {
     input: JSON.stringify(orders),
-    timeout_ms: 60_000,
+    timeout_ms: 500_000,
     cwd: process.cwd(),
   });
   if (result.signal === "SIGKILL" && result.cut_short === null) return "killed" as const;
@@ -52,9 +52,7 @@ async function child(orders: ChildOrders) {
 }
 
 describe.each(["files", "sqlite"] as const)("a rollback on %s", (kind) => {
-  it(`may be killed at any point; another completes it ${verifies("contract.workers.take-over")}`, {
-    timeout: 240_000,
-  }, async () => {
+  it(`may be killed at any point; another completes it ${verifies("contract.workers.take-over")}`, async () => {
     const data = tempDir();
     const world = join(tempDir(), "world");
     const open = () => openStore({ store: kind, data, database_url: null, warn: () => {} });

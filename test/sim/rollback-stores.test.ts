@@ -65,7 +65,7 @@ async function story(kind: StoreSettings["store"]): Promise<string[]> {
 }
 
 describe("a rollback", () => {
-  it("is the same on every store", { timeout: 120_000 }, async () => {
+  it("is the same on every store", async () => {
     const memory = await story("memory");
     expect(memory.join("\n")).toMatch(/"compensated":\[5,2\].*[\s\S]*"compensated":\[3,1,0\]/);
     for (const kind of ["files", "sqlite", "postgres"] as const)

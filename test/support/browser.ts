@@ -1,6 +1,6 @@
-/** A real Chromium for the browser tests, from the machine it runs on. */
+/** A real Chromium for the browser tests: the one of the machine, or one that is installed for them. */
 import { type Browser, chromium } from "playwright-core";
-import { findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/chromium.mjs";
+import { program } from "./programs.ts";
 
 /** Nothing here may phone home, and a container offers no sandbox. */
 const FLAGS = [
@@ -14,8 +14,8 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-export async function launchBrowser(): Promise<Browser> {
-  const executablePath = findChromium();
-  if (executablePath === undefined) throw new Error(HOW_TO_GET_CHROMIUM);
+const executablePath = await program("chromium");
+
+export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: FLAGS });
 }

@@ -1,12 +1,13 @@
 /**
- * Runs once, in vitest's main process: a folder for the run's temporary files, and a PostgreSQL that
- * starts when the first test asks for it (or the server that SVC_TEST_DATABASE_URL names).
+ * Runs once, in vitest's main process: a folder for the run's temporary files, and what the tests share when the
+ * first of them asks for it: a PostgreSQL (or the server that SVC_TEST_DATABASE_URL names), programs of the machine.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { serveBroker } from "./pg-broker.ts";
+import { ensureProgram, type Program } from "../../scripts/programs.mjs";
+import { serveBroker } from "./broker.ts";
 import { PgServer } from "./pg-server.ts";
 import { dropLeftovers } from "./postgres.ts";
 import { watchOver } from "./watchdog.ts";
@@ -21,7 +22,8 @@ export default async function setup(): Promise<() => Promise<void>> {
   const given = process.env.SVC_TEST_DATABASE_URL;
   if (given) process.env.SVC_TEST_PG_URL = given;
   let server: PgServer | undefined;
-  const broker = await serveBroker(join(folder, "pg.sock"), async () => {
+  const broker = await serveBroker(join(folder, "broker.sock"), async (name) => {
+    if (name !== "postgres") return ensureProgram(name as Program);
     server = await PgServer.create();
     return server.url();
   });

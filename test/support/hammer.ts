@@ -1,6 +1,8 @@
 /** Starts a process that writes to a store until it is stopped, and knows what was acknowledged to it. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { until } from "./until.ts";
 
 const SCRIPT = new URL("./store-hammer.ts", import.meta.url).pathname;
 
@@ -22,10 +24,10 @@ export class Hammer {
 
   async untilAcked(count: number): Promise<void> {
     const wanted = this.acked.length + count;
-    while (this.acked.length < wanted) {
+    await until(() => {
       if (this.child.exitCode !== null) throw new Error(`the writer ended with ${this.child.exitCode}`);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
+      return this.acked.length >= wanted;
+    }, `${count} units to be acknowledged`);
   }
 
   /** Stops it where it stands. */

@@ -2,7 +2,7 @@
  * A real file system of its own in a file: it can be filled, frozen, made read-only and have its power
  * cut, without harm to anybody. Needs root and loop devices; where those are missing, so are its tests.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
   closeSync,
   copyFileSync,
@@ -24,6 +24,7 @@ export class LoopDisk {
   readonly mount: string;
   private readonly image: string;
   private isMounted = false;
+  private rescuer: ChildProcess | undefined;
 
   private constructor(image: string, mount: string) {
     this.image = image;
@@ -62,16 +63,19 @@ export class LoopDisk {
   }
 
   freeze(): void {
-    // Whoever is caught in a frozen disk cannot thaw it any more; so somebody else does, in the end.
-    spawn("sh", ["-c", 'sleep 20; fsfreeze -u "$1" 2>/dev/null', "sh", this.mount], {
+    // Whoever is caught in a frozen disk cannot thaw it any more, nor even end; so somebody else does, in the end.
+    this.rescuer = spawn("sh", ["-c", 'sleep 120; fsfreeze -u "$1" 2>/dev/null', "sh", this.mount], {
       detached: true,
       stdio: "ignore",
-    }).unref();
+    });
+    this.rescuer.unref();
     run("fsfreeze", "-f", this.mount);
   }
 
   thaw(): void {
     run("fsfreeze", "-u", this.mount);
+    if (this.rescuer?.pid !== undefined && this.rescuer.exitCode === null) process.kill(-this.rescuer.pid);
+    this.rescuer = undefined;
   }
 
   fill(): void {

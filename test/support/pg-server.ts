@@ -6,12 +6,13 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { assertOthersMayEnter, type PgBinaries, pgBinaries, pgUser } from "./pg-binaries.ts";
-import { descendants } from "./process-tree.ts";
+import { freePort } from "./ports.ts";
+import { descendants, isGone, isStopped } from "./process-tree.ts";
+import { until } from "./until.ts";
 import { watchOver } from "./watchdog.ts";
 
 const run = promisify(execFile);
@@ -180,9 +181,13 @@ export class PgServer {
     if (child?.pid === undefined) return;
     const ended = once(child, "exit");
     child.ref();
-    if (mode === "kill") this.#signal("SIGKILL");
+    const backends = mode === "kill" ? this.#standStill() : descendants(child.pid);
+    // The server last: a backend that misses it would still tell its client so.
+    if (mode === "kill") tell([...backends, child.pid], "SIGKILL");
     else child.kill(STOP_SIGNAL[mode]);
     await ended;
+    // A backend may outlive the server for a moment, with the shared memory that the next start must find free.
+    await until(() => backends.every(isGone), "the backends of a stopped PostgreSQL to end");
   }
 
   async restart(mode: StopMode = "fast"): Promise<void> {
@@ -192,11 +197,12 @@ export class PgServer {
 
   /** Freezes the server and all its backends: connections stay open and nothing answers. */
   pause(): void {
-    this.#signal("SIGSTOP");
+    tell(this.#standStill(), "SIGSTOP");
   }
 
   resume(): void {
-    this.#signal("SIGCONT");
+    const pid = this.#pid();
+    tell([pid, ...descendants(pid)], "SIGCONT");
   }
 
   /** Ends the server whatever its state and removes its folder. Safe to call twice. */
@@ -209,28 +215,29 @@ export class PgServer {
     this.#callOff();
   }
 
-  /** Backends leave the server's process group, so each must be told by its own id. */
-  #signal(signal: NodeJS.Signals): void {
+  #pid(): number {
     const pid = this.#process?.pid;
     if (pid === undefined) throw new Error("this PostgreSQL server is not running");
-    for (const target of [pid, ...descendants(pid)]) {
-      try {
-        process.kill(target, signal);
-      } catch (error) {
-        // A backend may have ended since the list was made.
-        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-      }
-    }
+    return pid;
+  }
+
+  /** Stops the server itself, so that it starts no backend which the list of them would miss; answers the list. */
+  #standStill(): number[] {
+    const pid = this.#pid();
+    process.kill(pid, "SIGSTOP");
+    while (!isStopped(pid) && !isGone(pid));
+    return descendants(pid);
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
+/** Backends leave the server's process group, so each must be told by its own id. */
+function tell(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      // A backend may have ended since the list was made.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
 }

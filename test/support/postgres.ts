@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { askBroker } from "./pg-broker.ts";
+import { askBroker } from "./broker.ts";
 import { type PgOptions, PgServer } from "./pg-server.ts";
 
 export type { PgServer, StopMode } from "./pg-server.ts";
@@ -20,7 +20,9 @@ let shared: Promise<string> | undefined;
 
 /** The shared server's URL, in a database that nobody may put tables into. */
 export function sharedServerUrl(): Promise<string> {
-  shared ??= process.env.SVC_TEST_PG_URL ? Promise.resolve(process.env.SVC_TEST_PG_URL) : askBroker();
+  shared ??= process.env.SVC_TEST_PG_URL
+    ? Promise.resolve(process.env.SVC_TEST_PG_URL)
+    : askBroker("postgres");
   return shared;
 }
 

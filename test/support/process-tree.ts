@@ -1,4 +1,4 @@
-/** Which processes were started, directly or not, by a given one; for freezing and killing them together. */
+/** Which processes were started, directly or not, by a given one, and which have ended; to freeze and kill them together. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -20,16 +20,35 @@ export function descendants(root: number): number[] {
   return found;
 }
 
+/** Whether a process has ended. One that nobody has reaped yet holds nothing any more: it is as gone as can be. */
+export function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return process.platform === "linux" && /^[ZX]/.test(statOf(pid)[0]!);
+  } catch (error) {
+    // Somebody else's process is still a process; one whose folder in /proc went meanwhile is not.
+    return (error as NodeJS.ErrnoException).code !== "EPERM";
+  }
+}
+
+/** Whether a process that was sent SIGSTOP has come to a stop; elsewhere than on Linux it is taken to have. */
+export function isStopped(pid: number): boolean {
+  return process.platform !== "linux" || statOf(pid)[0] === "T";
+}
+
+/** The fields of /proc/pid/stat from the state on. The name before it, in parentheses, may hold anything. */
+function statOf(pid: number | string): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
 /** Read from /proc, because a slim container has no ps. */
 function fromProc(): [number, number][] {
   const pairs: [number, number][] = [];
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
-      // The command name, in parentheses, may itself hold spaces and parentheses.
-      const parent = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1];
-      pairs.push([Number(name), Number(parent)]);
+      pairs.push([Number(name), Number(statOf(name)[1])]);
     } catch {
       // It ended while we looked.
     }

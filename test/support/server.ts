@@ -11,7 +11,7 @@ import { MemoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
-import { expectDeclared } from "./declared.ts";
+import { assertDocumented } from "./documented.ts";
 import { type FakeEnv, fakeEnv } from "./env.ts";
 import { tempDir } from "./tmp.ts";
 
@@ -115,12 +115,12 @@ export async function testServer(options: TestServerOptions = {}): Promise<TestS
         },
         ...(body === undefined ? {} : { payload: typeof body === "string" ? body : JSON.stringify(body) }),
       });
-      const json = String(response.headers["content-type"] ?? "").startsWith("application/json");
-      const answer = json ? JSON.parse(response.body) : undefined;
-      expectDeclared(method, path, response.statusCode, answer);
+      const type = String(response.headers["content-type"] ?? "");
+      const answered = type.startsWith("application/json") ? JSON.parse(response.body) : undefined;
+      assertDocumented({ method, url: path, status: response.statusCode, type, body: answered });
       return {
         status: response.statusCode,
-        body: answer,
+        body: answered,
         headers: response.headers,
         text: response.body,
       };

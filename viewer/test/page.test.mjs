@@ -9,12 +9,12 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
-import { findChromium } from "../../scripts/chromium.mjs";
+import { findProgram } from "../../scripts/programs.mjs";
 import { makeAnchor, makeBundle, makeLedger, makeSigner, seal, toLines } from "./evidence.mjs";
 
 const VIEWER = fileURLToPath(new URL("..", import.meta.url));
 const HOSTILE = '"><img src=x onerror="document.title=1"><script>document.title=2</script>';
-const executablePath = findChromium();
+const executablePath = await findProgram("chromium");
 
 test("index.html is what its sources give", () => {
   const { status, stderr } = spawnSync(process.execPath, [join(VIEWER, "build.mjs"), "--check"], {
@@ -62,7 +62,7 @@ describe("the page", { skip: executablePath === undefined ? "no Chromium here" :
     return { page, done };
   }
 
-  const headline = (page, text) => page.getByRole("heading", { name: text }).waitFor({ timeout: 20_000 });
+  const headline = (page, text) => page.getByRole("heading", { name: text }).waitFor({ timeout: 300_000 });
 
   test("a good ledger, its records and one of them", async () => {
     const { page, done } = await opened([file("ledger.jsonl", toLines(records))]);

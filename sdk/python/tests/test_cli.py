@@ -32,7 +32,7 @@ class CommandLine(unittest.TestCase):
 
     def run_cli(self, *arguments: str, data: bytes = b"") -> Tuple[int, str, str]:
         command = [sys.executable, "-m", "reversi_sdk", *arguments]
-        done = subprocess.run(command, cwd=ROOT, input=data, capture_output=True, timeout=60)
+        done = subprocess.run(command, cwd=ROOT, input=data, capture_output=True)
         self.assertNotIn("Traceback", done.stderr.decode())
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -135,7 +135,7 @@ class CommandLine(unittest.TestCase):
 
     def test_a_reader_that_leaves(self) -> None:
         command = f"{sys.executable} -m reversi_sdk verify {' '.join([self.ledger] * 3000)} | head -n 1"
-        done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, timeout=60)
+        done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True)
         self.assertEqual(done.stderr, b"")
 
 

@@ -6,7 +6,14 @@ import { tryDuration } from "../../kernel/duration.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { APPROVAL_STATUSES, approvalView, type Delegation, OPEN_APPROVAL } from "../../model/approval.ts";
+import {
+  APPROVAL_STATUSES,
+  type ApprovalDoc,
+  approvalView,
+  type Delegation,
+  OPEN_APPROVAL,
+} from "../../model/approval.ts";
+import { hasRole } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
@@ -54,15 +61,11 @@ export const getApproval = operation({
   waits: true,
   output: approvalViewShape,
   errors: { not_found: "unknown request, or one of another agent's run" },
-  async run({ app, principal, signal }, { approval_id, wait }) {
-    const approval = await awaitDecision(
-      app,
-      approval_id,
-      wait ?? 0,
-      signal,
-      (found) =>
-        principal.roles.some((role) => role !== "agent") || found.internal.principal === principal.id,
-    );
+  async run(caller, { approval_id, wait: wait_s = 0 }) {
+    const approval = await awaitDecision(caller.app, approval_id, wait_s, caller.signal, async (found) => {
+      const principal = wait_s === 0 ? caller.principal : ((await caller.again?.()) ?? caller.principal);
+      return hasRole(principal, "auditor") || found.internal.principal === principal.id;
+    });
     return approvalView(approval);
   },
 });
@@ -73,7 +76,7 @@ export async function awaitDecision(
   id: string,
   wait_s: number,
   signal: AbortSignal,
-  visible: (approval: import("../../model/approval.ts").ApprovalDoc) => boolean,
+  visible: (approval: ApprovalDoc) => boolean | Promise<boolean>,
 ) {
   const { store, env } = app.core;
   const until = env.elapsed() + wait_s * 1_000;
@@ -86,7 +89,8 @@ export async function awaitDecision(
     const done = approval === undefined || !OPEN_APPROVAL.has(approval.status) || left <= 0 || signal.aborted;
     if (done) {
       stop.abort();
-      if (approval === undefined || !visible(approval)) throw notFound(`unknown approval request ${id}`);
+      if (approval === undefined || !(await visible(approval)))
+        throw notFound(`unknown approval request ${id}`);
       return approval;
     }
     await Promise.race([change, env.sleep(Math.min(left, 60_000), stop.signal).catch(() => {})]);
@@ -112,7 +116,7 @@ export async function decideRequest(
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
   const result = await app.core.store.transact(
-    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations),
+    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations, app.today),
   );
   return told(app, result);
 }

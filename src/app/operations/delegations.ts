@@ -1,12 +1,19 @@
 /** Delegations: lending and taking back the authority to approve. */
 import { z } from "zod";
+import { lentNow } from "../../engine/approvals/authority.ts";
 import { delegateUnit, revokeUnit } from "../../engine/approvals/delegations.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { delegationView } from "../../model/approval.ts";
-import { announce } from "../app.ts";
+import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
+import { type App, announce } from "../app.ts";
 import { operation } from "../operation.ts";
 import { givenId, nothing, text } from "../schemas.ts";
+
+const principalShape = z.strictObject({
+  kind: z.string(),
+  issuer: z.union([z.string(), z.null()]),
+  name: z.string(),
+});
 
 const delegationShape = z.strictObject({
   id: z.string(),
@@ -17,7 +24,14 @@ const delegationShape = z.strictObject({
   created_ms: z.int(),
   expires_ms: z.int(),
   revoked_ms: z.union([z.int(), z.null()]),
+  from_principal: principalShape,
+  to_principal: principalShape,
+  in_force: z.boolean(),
 });
+
+function shown({ core, today }: App, delegation: Delegation): DelegationView {
+  return delegationView(delegation, lentNow(delegation, { now: core.env.now(), today }) !== null);
+}
 
 export const listDelegations = operation({
   id: "list_delegations",
@@ -27,7 +41,7 @@ export const listDelegations = operation({
   output: z.strictObject({ delegations: z.array(delegationShape) }),
   async run({ app }) {
     const rows = await app.core.store.list("delegations", { order: "desc", limit: LIMITS.page_max });
-    return { delegations: rows.map((row) => delegationView(row.doc)) };
+    return { delegations: rows.map((row) => shown(app, row.doc)) };
   },
 });
 
@@ -37,6 +51,7 @@ export const createDelegation = operation({
   role: "approver",
   input: z.strictObject({
     to: text(256),
+    to_kind: z.enum(["key", "oidc"]).optional(),
     tools: text(256).optional(),
     expires_at: z
       .string()
@@ -47,13 +62,14 @@ export const createDelegation = operation({
   async run({ app, principal }, body) {
     const input = {
       to: body.to,
+      to_id: app.principalNamed(body.to, body.to_kind),
       tools: body.tools ?? "*",
       reason: body.reason,
       expires_ms: tryTimestamp(body.expires_at)!,
     };
     const { delegation, records } = await app.core.store.transact(delegateUnit(app.core, principal, input));
     announce(app.core.listeners, records);
-    return delegationView(delegation);
+    return shown(app, delegation);
   },
 });
 
@@ -69,6 +85,6 @@ export const revokeDelegation = operation({
       revokeUnit(app.core, principal, delegation_id),
     );
     announce(app.core.listeners, records);
-    return delegationView(delegation);
+    return shown(app, delegation);
   },
 });

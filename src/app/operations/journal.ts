@@ -94,7 +94,7 @@ export const outcome = operation({
     const input = {
       status: body.status,
       result: body.result as Json | undefined,
-      error: body.error?.slice(0, LIMITS.error_chars),
+      error: body.error,
     };
     const unit = outcomeUnit(call.app.core, call.principal, run.run_id, step, input);
     return answered(

@@ -1,7 +1,7 @@
 /** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
 import { z } from "zod";
 import type { KeyFields, KeyManager } from "../../auth/manage.ts";
-import { notFound } from "../../kernel/errors.ts";
+import { conflict, notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
@@ -47,12 +47,47 @@ const index = z.int().min(0).max(999_999_999);
 /** The entry's fingerprint as its list showed it. */
 const fingerprint = z.string().optional();
 
-async function record({ app, principal }: Caller, event: LedgerEvent, detail: string): Promise<void> {
+/** The lowest index whose entry was deleted, for every process of the store and those after them. */
+const MOVED = "key_indexes_moved_from";
+
+async function record(
+  { app, principal }: Caller,
+  event: LedgerEvent,
+  detail: string,
+  deleted?: number,
+): Promise<void> {
   const { core } = app;
   const written = await core.store.transact({
-    run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail }),
+    needs: deleted === undefined ? [] : [["meta", MOVED]],
+    run(tx) {
+      if (deleted !== undefined) {
+        const before = tx.get("meta", MOVED);
+        if (typeof before !== "number" || deleted < before) tx.put("meta", MOVED, deleted);
+      }
+      return tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail });
+    },
   });
   announce(core.listeners, [written]);
+}
+
+const readerOf = ({ principal }: Caller): string => `${principal.id} ${principal.credential ?? ""}`;
+
+/**
+ * The fingerprint of the key that a request means: the one it gives, else the one that its caller last saw at this
+ * index. Where neither is known and entries were deleted, the index alone could be the neighbour's.
+ */
+async function meant(call: Caller, index: number, given: string | undefined): Promise<string> {
+  if (given !== undefined) return given;
+  const keys = manager(call.app);
+  const entry = (await keys.list())[index];
+  if (entry === undefined) throw notFound(`there is no key entry ${index}`);
+  const moved_from = await call.app.core.store.get("meta", MOVED);
+  if (typeof moved_from === "number") keys.sights.moved(moved_from);
+  const fingerprint = keys.sights.meant(readerOf(call), entry);
+  if (fingerprint !== undefined) return fingerprint;
+  throw conflict(
+    "keys were deleted, so this index may be another key's by now: list the keys, or send If-Match with the fingerprint of the one you mean",
+  );
 }
 
 export const listKeys = operation({
@@ -62,8 +97,10 @@ export const listKeys = operation({
   input: nothing,
   output: z.strictObject({ keys: z.array(keyView) }),
   feature,
-  async run({ app }) {
-    return { keys: await manager(app).list() };
+  async run(call) {
+    const keys = await manager(call.app).list();
+    manager(call.app).sights.listed(readerOf(call), keys);
+    return { keys };
   },
 });
 
@@ -77,6 +114,7 @@ export const createKey = operation({
   errors: { conflict: "the key file does not load" },
   async run(call, { name, ...given }) {
     const created = await manager(call.app).create(name, given as KeyFields);
+    manager(call.app).sights.told(readerOf(call), created);
     await record(
       call,
       "key_created",
@@ -88,7 +126,7 @@ export const createKey = operation({
 
 export const changeKey = operation({
   id: "change_key",
-  summary: "Change a key entry; its fingerprint guards against a concurrent edit",
+  summary: "Change a key entry; its fingerprint says which one is meant, once entries were deleted",
   role: "admin",
   input: z.strictObject({ index, fingerprint, ...fields }),
   output: keyView,
@@ -98,7 +136,8 @@ export const changeKey = operation({
     conflict: "the entry is another one by now, or the last enabled admin",
   },
   async run(call, { index, fingerprint, ...body }) {
-    const changed = await manager(call.app).patch(index, body as KeyFields, fingerprint);
+    const entry = await meant(call, index, fingerprint);
+    const changed = await manager(call.app).patch(index, body as KeyFields, entry);
     const what = Object.keys(body).sort().join(", ") || "nothing";
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
     return changed;
@@ -107,7 +146,7 @@ export const changeKey = operation({
 
 export const deleteKey = operation({
   id: "delete_key",
-  summary: "Delete a key entry",
+  summary: "Delete a key entry; its fingerprint says which one is meant, once entries were deleted",
   role: "admin",
   input: z.strictObject({ index, fingerprint }),
   output: keyView,
@@ -117,11 +156,9 @@ export const deleteKey = operation({
     conflict: "the entry is another one by now, or the last enabled admin",
   },
   async run(call, { index, fingerprint }) {
-    const found = (await manager(call.app).list())[index];
-    if (found === undefined) throw notFound(`there is no key entry ${index}`);
-    // Whoever gave no fingerprint means the entry as it is now, not one that slides into its place.
-    const removed = await manager(call.app).remove(index, fingerprint ?? found.fingerprint);
-    await record(call, "key_deleted", `key ${removed.name}, fingerprint ${removed.fingerprint}`);
+    const removed = await manager(call.app).remove(index, await meant(call, index, fingerprint));
+    const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
+    await record(call, "key_deleted", detail, removed.index);
     return removed;
   },
 });

@@ -1,6 +1,6 @@
 /** The registry: drafts of manifests and policies, and what people decide about them. */
 import { z } from "zod";
-import { invalid } from "../../kernel/errors.ts";
+import { invalid, ProblemsError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
@@ -10,6 +10,8 @@ import { PolicyRegistry } from "../../registry/policies.ts";
 import { type App, announce } from "../app.ts";
 import { refuse } from "../local.ts";
 import { type Caller, operation } from "../operation.ts";
+import { checkPolicyText } from "../sandbox/jobs.ts";
+import { readOwn, readSent } from "../sandbox/reader.ts";
 import { note, nothing, text, tool } from "../schemas.ts";
 
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
@@ -19,8 +21,34 @@ const manifestsFeature = ({ settings }: App) => (settings.registry.manifests ===
 const policiesFeature = (app: App) =>
   app.settings.registry.policies === null ? (manifestsFeature(app) ?? NO_POLICIES) : null;
 
-const manifests = ({ settings, core }: App) => new ManifestRegistry(settings.registry.manifests!, core.env);
-const policies = ({ settings, core }: App) => new PolicyRegistry(settings.registry.policies!, core.env);
+/** Drafts are read beside the work of this process; so is what lies in the folder, where it is much. */
+function manifests({ settings, core, rules }: App, signal?: AbortSignal): ManifestRegistry {
+  return new ManifestRegistry(settings.registry.manifests!, core.env, {
+    draft: (given) => readSent({ read: "draft", given }, signal),
+    withLifecycle: (yaml, to) => readOwn({ read: "moved", yaml, to }),
+    async entries(file, text) {
+      const { entries } = await readOwn({ read: "manifests", files: [{ file, text }] });
+      return entries.map(({ manifest }) => manifest);
+    },
+    fits: (file, text) => rules.fits(file, text).catch(refused),
+  });
+}
+
+function policies(app: App, signal?: AbortSignal): PolicyRegistry {
+  return new PolicyRegistry(app.settings.registry.policies!, app.core.env, {
+    async check(yaml) {
+      const checked = await checkPolicyText(app, yaml, { diff: false, signal });
+      return checked.ok ? checked : refused(new ProblemsError(checked.problems));
+    },
+    hash: async (text, file) => (await readOwn({ read: "policy", text, file }).catch(refused)).hash,
+  });
+}
+
+/** What is wrong with a text is its sender's to mend. */
+function refused(error: unknown): never {
+  if (error instanceof ProblemsError) throw invalid(error.problems.join("; "));
+  throw error;
+}
 
 const text_or_null = z.union([z.string(), z.null()]);
 const entryShape = z.strictObject({
@@ -51,7 +79,8 @@ async function decided(
     run: (tx) => tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail, tool: at }),
   });
   announce(core.listeners, [record]);
-  await app.rules.reload().catch(refuse);
+  const { manifests, policy } = await app.rules.reload().catch(refuse);
+  app.log.info("reloaded", { manifests: manifests.all.length, policy: policy.hash });
 }
 
 export const readRegistry = operation({
@@ -80,12 +109,16 @@ export const publishManifest = operation({
   }),
   output: entryShape,
   feature: manifestsFeature,
-  errors: { not_found: "no registry folder", conflict: "this version is there already" },
+  errors: {
+    not_found: "no registry folder",
+    conflict: "this version is there already",
+    too_many: "too many simulations are under way",
+  },
   async run(call, body) {
     if ((body.manifest === undefined) === (body.yaml === undefined))
       throw invalid("give either manifest (an object) or yaml (text)");
     const given = body.yaml === undefined ? { manifest: body.manifest as JsonObject } : { yaml: body.yaml };
-    const entry = await manifests(call.app).publish(given, call.principal);
+    const entry = await manifests(call.app, call.signal).publish(given, call.principal);
     await decided(call, "manifest_published", `version ${entry.version}, draft`, entry.tool);
     return entry;
   },
@@ -134,16 +167,9 @@ export const publishPolicy = operation({
     tests: z.strictObject({ passed: z.int(), failed: z.int() }),
   }),
   feature: policiesFeature,
-  errors: { not_found: "no registry folder" },
-  async run({ app, principal }, { yaml, note }) {
-    const { manifests } = app.core.rules();
-    const labels = (name: string) => {
-      const found = manifests.active(name);
-      return found === undefined
-        ? null
-        : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
-    };
-    return policies(app).publish(yaml, note ?? null, principal, labels);
+  errors: { not_found: "no registry folder", too_many: "too many simulations are under way" },
+  async run({ app, principal, signal }, { yaml, note }) {
+    return policies(app, signal).publish(yaml, note ?? null, principal);
   },
 });
 

@@ -8,7 +8,11 @@ import { type Caller, operation } from "../operation.ts";
 import { text } from "../schemas.ts";
 import { retentionFeature } from "./holds.ts";
 
-const days = z.int().min(1, "must be a positive whole number of days").max(36_500, "at most 36500 days");
+const MOST_DAYS = 36_500;
+const days = z
+  .int()
+  .min(1, "must be a positive whole number of days")
+  .max(MOST_DAYS, `at most ${MOST_DAYS} days`);
 
 export interface RetentionInput {
   days?: number | undefined;
@@ -44,14 +48,10 @@ export async function retentionApply(
   { app, principal }: Pick<Caller, "app" | "principal">,
   input: RetentionInput,
 ): Promise<ApplyReport> {
-  const archive = await archiver(app, input.archive_dir);
+  const { archive_dir, dry_run = false } = input;
+  const archive = await archiver(app, { archive_dir, dry_run });
   const settings = settingsOf(app, input);
-  const report = await applyRetention(app.core, {
-    ...settings,
-    by: principal.name,
-    dry_run: input.dry_run ?? false,
-    archive,
-  });
+  const report = await applyRetention(app.core, { ...settings, by: principal.name, dry_run, archive });
   for (const run_id of report.deleted) app.runFacts.delete(run_id);
   if (report.deleted.length > 0) {
     const { deleted, archived } = report;
@@ -64,7 +64,7 @@ export const getRetentionPlan = operation({
   id: "retention_plan",
   summary: "What retention would do with each run",
   role: "auditor",
-  input: z.strictObject({ days: z.int().min(1).max(99_999).optional() }),
+  input: z.strictObject({ days: days.optional() }),
   output: z.strictObject({
     runs: z.array(
       z.strictObject({

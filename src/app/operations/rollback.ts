@@ -3,6 +3,7 @@ import { z } from "zod";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { keptOf } from "../../model/roles.ts";
 import { STEP_STATUSES } from "../../model/run.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
 import { loadPlan } from "../../rollback/load.ts";
@@ -11,7 +12,7 @@ import { readRun } from "../access.ts";
 import { operation } from "../operation.ts";
 import { anyJson, ofRun, ofStep, runId } from "../schemas.ts";
 
-const planView = z.strictObject({
+export const planView = z.strictObject({
   run_id: z.string(),
   actions: z.array(z.looseObject({ step: z.int(), tool: z.string(), kind: z.string() })),
   fully_reversible: z.boolean(),
@@ -28,6 +29,8 @@ const jobShape = z.strictObject({
   error: z.union([z.string(), z.null()]),
 });
 
+const startedJob = jobShape.pick({ run_id: true, state: true, started_ms: true, by: true });
+
 export const plan = operation({
   id: "plan",
   summary: "What a rollback of the run would do; changes nothing",
@@ -43,9 +46,7 @@ export const plan = operation({
 });
 
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: planView });
-export const rollbackStarted = z.strictObject({
-  job: z.looseObject({ run_id: z.string(), state: z.string(), started_ms: z.int(), by: z.string() }),
-});
+export const rollbackStarted = z.strictObject({ job: startedJob });
 
 export const startRollback = operation({
   id: "start_rollback",
@@ -77,7 +78,8 @@ export const startRollback = operation({
         "rollback jobs are not enabled on this server: set SVC_COMPENSATOR_CMD, or use svc rollback",
       );
     }
-    const { job, done } = await startJob(app.core, run_id, { ...body, by: principal.name }, app.jobTools);
+    const input = { ...body, by: principal.name, authority: keptOf(principal) };
+    const { job, done } = await startJob(app.core, run_id, input, app.jobTools);
     app.background.track(done.then(() => {}));
     const { state, started_ms, by } = job;
     return { job: { run_id, state, started_ms, by } };
@@ -139,7 +141,6 @@ export const completeUndo = operation({
   run: ({ app, principal }, { run_id, step, ...body }) =>
     completeCompensation(app.core, principal, run_id, step, {
       ...body,
-      error: body.error?.slice(0, LIMITS.error_chars),
       observed: body.observed as Json | undefined,
     }),
 });

@@ -5,6 +5,7 @@
 import { Worker } from "node:worker_threads";
 import { invalid, ProblemsError, SvcError } from "../../kernel/errors.ts";
 import type { Job, Message, Order, Page } from "./job.ts";
+import type { Reading } from "./readings.ts";
 
 export interface JobLimits {
   /** For one page of history, or for reading the policy. */
@@ -33,10 +34,9 @@ export class SandboxHost {
   }
 
   /** The report as JSON text. `history` is read only as fast as the thread asks for it. */
-  async run(job: Job, history: AsyncIterable<Page>, signal: AbortSignal): Promise<string> {
-    await this.enter();
+  async run(job: Job | Reading, history: AsyncIterable<Page>, signal: AbortSignal): Promise<string> {
+    await this.enter(signal);
     try {
-      signal.throwIfAborted();
       const worker = await this.takeWorker();
       const run = new Run(worker, history, this.limits);
       try {
@@ -51,14 +51,26 @@ export class SandboxHost {
     }
   }
 
-  private async enter(): Promise<void> {
+  private async enter(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw stopped();
     if (this.running < AT_ONCE) {
       this.running++;
       return;
     }
     if (this.waiting.length >= MOST_WAITING)
       throw new SvcError("too_many", "too many simulations are under way; try again in a while");
-    await new Promise<void>((resolve) => this.waiting.push(resolve));
+    await new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        this.waiting.splice(this.waiting.indexOf(enter), 1);
+        reject(stopped());
+      };
+      const enter = () => {
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      this.waiting.push(enter);
+      signal.addEventListener("abort", leave, { once: true });
+    });
   }
 
   /** Whoever waits longest takes the place over. */
@@ -113,9 +125,9 @@ class Run {
     this.limits = limits;
   }
 
-  async finish(job: Job, signal: AbortSignal): Promise<string> {
+  async finish(job: Job | Reading, signal: AbortSignal): Promise<string> {
     const { worker } = this;
-    const stop = () => this.fail(new SvcError("unavailable", "the simulation was stopped"));
+    const stop = () => this.fail(stopped());
     const hear = (message: Message) => void this.hear(message).catch(this.fail);
     const broke = (error: Error) => this.fail(told(error));
     const left = () => this.fail(new Error("the sandbox thread ended without an answer"));
@@ -125,7 +137,8 @@ class Run {
       return await new Promise<string>((resolve, reject) => {
         this.settle = resolve;
         this.fail = reject;
-        this.tell({ job });
+        if (signal.aborted) stop();
+        else this.tell({ job });
       });
     } finally {
       signal.removeEventListener("abort", stop);
@@ -161,6 +174,10 @@ class Run {
     clearTimeout(this.timer);
     this.spent_ms += performance.now() - this.since;
   }
+}
+
+function stopped(): SvcError {
+  return new SvcError("unavailable", "the simulation was stopped");
 }
 
 /** What a thread threw, as its user is told of it. */

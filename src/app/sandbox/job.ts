@@ -5,6 +5,7 @@ import type { PolicyDoc } from "../../model/policy/schema.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import type { Plan } from "../../sandbox/speculate.ts";
+import type { Reading } from "./readings.ts";
 
 /** A policy as somebody wrote it; it is read in the thread, since reading it may take long. */
 export interface PolicyText {
@@ -32,8 +33,8 @@ export type Task =
 
 export type Page = readonly PastCall[];
 
-/** To the thread: a job, and then a page of history each time it asks; null behind the last. */
-export type Order = { job: Job } | { page: Page | null };
+/** To the thread: what to do, and then a page of history each time it asks; null behind the last. */
+export type Order = { job: Job | Reading } | { page: Page | null };
 
 /** From the thread: it has started; it wants the next page; it is done. The report travels as JSON text. */
 export type Message =

@@ -12,6 +12,8 @@ import type { App } from "../app.ts";
 import { JsonText } from "../operation.ts";
 import { SandboxHost } from "./host.ts";
 import type { Job, PolicyText, Task } from "./job.ts";
+import { readSent } from "./reader.ts";
+import type { CheckedPolicy, Labelled } from "./readings.ts";
 
 /** How far back a simulation looks unless it is told. */
 export const SIMULATION_PERIOD = "7d";
@@ -85,6 +87,21 @@ export async function speculatePlans(
 }
 
 async function* nothing(): AsyncGenerator<PastCall[]> {}
+
+/** Validates a policy, runs the tests it carries, and compares it with the one in force by what both say. */
+export function checkPolicyText(
+  app: App,
+  text: string,
+  { diff, signal }: { diff: boolean; signal?: AbortSignal | undefined },
+): Promise<CheckedPolicy> {
+  const { policy, manifests } = app.core.rules();
+  const tools = new Set(manifests.all.map(({ tool }) => tool));
+  const labels = [...tools].map((tool): Labelled => {
+    const { effect, risk } = manifests.active(tool)!;
+    return [tool, { effect, data_class: risk.data_class, blast_radius: risk.blast_radius }];
+  });
+  return readSent({ read: "checked_policy", text, active: diff ? policy.doc : null, labels }, signal);
+}
 
 /** One for the process: however many ask, simulations take no more of the machine than this allows. */
 const host = new SandboxHost();

@@ -2,6 +2,7 @@
 import { parentPort } from "node:worker_threads";
 import { messageOf, ProblemsError, SvcError } from "../../kernel/errors.ts";
 import type { Job, Message, Order, Page } from "./job.ts";
+import { doReading, type Reading } from "./readings.ts";
 import { doJob } from "./work.ts";
 
 const port = parentPort!;
@@ -32,9 +33,10 @@ async function* history(): AsyncGenerator<Page> {
   }
 }
 
-async function answerTo(job: Job): Promise<Message> {
+async function answerTo(job: Job | Reading): Promise<Message> {
   try {
-    return { say: "done", report: JSON.stringify(await doJob(job, history())) };
+    const report = "read" in job ? doReading(job) : await doJob(job, history());
+    return { say: "done", report: JSON.stringify(report) };
   } catch (error) {
     if (!(error instanceof SvcError)) return { say: "broken", message: messageOf(error) };
     const problems = error instanceof ProblemsError ? error.problems : null;

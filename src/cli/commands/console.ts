@@ -1,7 +1,6 @@
 /** `svc console`: the console over a data folder, without a login, for whoever sits at this machine. */
 import { openService } from "../../app/service.ts";
 import { startServer } from "../../http/start.ts";
-import { messageOf } from "../../kernel/errors.ts";
 import { type Flags, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
@@ -16,7 +15,7 @@ export const registerConsole: Register = (program, context) => {
       const listening = await start({ ...flags, console: "open", host: "127.0.0.1" });
       context.io.out(`console on ${listening.url}/console`);
       context.io.err("everybody on this machine can use it; Ctrl-C stops it");
-      await untilSignalled(listening.reload);
+      await untilSignalled(listening);
       await listening.stop();
     });
 
@@ -32,14 +31,6 @@ export const registerConsole: Register = (program, context) => {
 
   async function serve(flags: Flags) {
     const service = await openService(context.settings(flags, OWN), context.io.clock);
-    const listening = await startServer(service);
-    const reload = async () => {
-      try {
-        service.log.info("reloaded", await service.reload());
-      } catch (error) {
-        service.log.warn("reload refused", { error: messageOf(error) });
-      }
-    };
-    return { ...listening, reload };
+    return { ...(await startServer(service)), reload: () => service.reload() };
   }
 };

@@ -3,7 +3,7 @@ import { openService, type Service } from "../../app/service.ts";
 import { keyFileOf, listenGiven, type Settings } from "../../config/settings.ts";
 import { startHttpGateway } from "../../gateway/http/start.ts";
 import { startStdioGateway } from "../../gateway/stdio.ts";
-import { invalid, messageOf } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
@@ -45,13 +45,13 @@ async function serveHttp(service: Service, { io }: Context): Promise<void> {
   io.err(
     `svc ${service.version} gateway listening on ${running.url}/mcp (${ok} of ${of} upstreams, store ${service.core.store.kind})`,
   );
-  await untilSignalled(() => reload(service));
+  await untilSignalled(service);
   await running.stop();
 }
 
 async function serveStdio(service: Service, run_id: string | undefined): Promise<void> {
   const session = await startStdioGateway(service, { run_id, input: process.stdin, output: process.stdout });
-  await Promise.race([session.ended, untilSignalled(() => reload(service))]);
+  await Promise.race([session.ended, untilSignalled(service)]);
   await session.stop();
   // What else would keep the process alive (an idle stdin) has nobody to serve any more.
   process.stdin.destroy();
@@ -59,12 +59,4 @@ async function serveStdio(service: Service, run_id: string | undefined): Promise
 
 function count(upstreams: readonly { ok: boolean }[]) {
   return { ok: upstreams.filter(({ ok }) => ok).length, of: upstreams.length };
-}
-
-async function reload(service: Service): Promise<void> {
-  try {
-    service.log.info("reloaded", await service.reload());
-  } catch (error) {
-    service.log.warn("reload refused", { error: messageOf(error) });
-  }
 }

@@ -1,6 +1,6 @@
 /** `svc plan <run>`: what a rollback would do. Exits 2 when the run is not fully reversible. */
 import { plan as planOp } from "../../app/operations/rollback.ts";
-import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
+import { hasFailed, type PlanAction, planVerdict, type RollbackPlan } from "../../rollback/plan.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { inert, type Paint, table } from "../io.ts";
 
@@ -19,10 +19,8 @@ export const registerPlan: Register = (program, context) => {
 };
 
 export function describePlan(plan: RollbackPlan, color: Paint): string[] {
-  const verdict = plan.fully_reversible
-    ? color.green("fully reversible")
-    : color.yellow("not fully reversible");
-  const head = `run ${plan.run_id}: ${verdict}`;
+  const { ok, words } = planVerdict(plan);
+  const head = `run ${plan.run_id}: ${ok ? color.green(words) : color.yellow(words)}`;
   if (plan.actions.length === 0) return [head, "  nothing to undo"];
   const rows = plan.actions.map((action) => [
     `  ${action.step}`,
@@ -34,7 +32,7 @@ export function describePlan(plan: RollbackPlan, color: Paint): string[] {
 }
 
 function paintKind(action: PlanAction, color: Paint): string {
-  if (action.kind === "compensate") return color.green(action.kind);
+  if (action.kind === "compensate" && !hasFailed(action)) return color.green(action.kind);
   return action.kind === "skip" ? color.dim(action.kind) : color.yellow(action.kind);
 }
 
@@ -45,7 +43,8 @@ function explain(action: PlanAction): string {
         action.verified ? "read back" : "not read back",
         ...(action.needs_approval ? ["needs approval"] : []),
       ];
-      return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})`;
+      const failed = hasFailed(action) ? `; failed before: ${inert(action.last_error)}` : "";
+      return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}`;
     }
     case "defer":
       return `waits for step ${action.blocked_by.join(", ")}`;

@@ -5,7 +5,8 @@ import { openNotifier } from "../../app/notifier.ts";
 import { getRetentionPlan, retentionApply, runRetention } from "../../app/operations/retention.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { globalOptions, localPrincipal, type Register } from "../context.ts";
+import { NOT_ARCHIVED } from "../../retention/apply.ts";
+import { ATTENTION, globalOptions, localPrincipal, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 
 export const registerRetention: Register = (program, context) => {
@@ -56,6 +57,8 @@ export const registerRetention: Register = (program, context) => {
           for (const { run_id, reason } of report.kept) io.out(`kept ${inert(run_id)}: ${inert(reason)}`);
           if (report.deleted.length + report.would_delete.length + report.kept.length === 0)
             io.err("no runs");
+          // What was to be deleted and could not be archived stays for ever unless somebody looks.
+          if (report.kept.some(({ reason }) => reason.startsWith(NOT_ARCHIVED))) context.done(ATTENTION);
         },
         ["policy"],
       );

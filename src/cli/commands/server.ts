@@ -1,7 +1,6 @@
 /** `svc server`: the standalone server, until it is told to stop. */
 import { openService } from "../../app/service.ts";
 import { startServer } from "../../http/start.ts";
-import { messageOf } from "../../kernel/errors.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
@@ -20,14 +19,7 @@ export const registerServer: Register = (program, context) => {
       context.io.err(
         `svc ${service.version} listening on ${listening.url} (store ${service.core.store.kind})`,
       );
-      await untilSignalled(async () => {
-        try {
-          const loaded = await service.reload();
-          service.log.info("reloaded", loaded);
-        } catch (error) {
-          service.log.warn("reload refused", { error: messageOf(error) });
-        }
-      });
+      await untilSignalled(service);
       await listening.stop();
     });
 };

@@ -1,6 +1,6 @@
 /** Every place that something may be sent to, held against the egress rules; and the test message on request. */
 import { openNotifier } from "../../app/notifier.ts";
-import { isRemote } from "../../config/manifest-source.ts";
+import { isRemote } from "../../config/row.ts";
 import type { Settings } from "../../config/settings.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";

@@ -1,6 +1,6 @@
 /** Manifests and policy as the server would load them, and the policy's own tests. */
 import { type LoadedRules, openRules, type RegistryRules } from "../../app/rules-source.ts";
-import { isRemote } from "../../config/manifest-source.ts";
+import { isRemote } from "../../config/row.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { LoadedManifests } from "../../model/manifest/load.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";

@@ -163,6 +163,7 @@ export const OPERATIONS_ROWS = {
       default: null,
       env: "SVC_OTLP_ENDPOINT",
       about: "The collector; spans go to `<endpoint>/v1/traces`.",
+      mask: (url) => (url === null ? null : maskUrl(url)),
     }),
     headers: row<Record<string, string>>({
       type: "mapping of header to value",

@@ -2,9 +2,10 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { STORE_KINDS } from "../../store/open.ts";
-import { maskConnection } from "../mask.ts";
+import { maskConnection, maskUrl } from "../mask.ts";
 import {
   choiceRow,
+  isRemote,
   locatePath,
   numberRow,
   pathRow,
@@ -36,6 +37,7 @@ export const SERVER_ROWS = {
     env: "SVC_MANIFESTS",
     flag: "manifests",
     about: "The tool manifests: a file, a folder of .yaml files, or an http(s) URL.",
+    mask: (path) => (path !== null && isRemote(path) ? maskUrl(path) : path),
   }),
   policy: pathRow({ env: "SVC_POLICY", flag: "policy", about: "The policy file." }),
   keys: pathRow({ env: "SVC_KEYS", flag: "keys", about: "The API key file (JSON)." }),

@@ -2,6 +2,7 @@
 import { createDelegation, listDelegations, revokeDelegation } from "../../app/operations/delegations.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { principalName } from "../../model/roles.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
@@ -17,21 +18,22 @@ export const delegationRoutes = [post("/delegations", lend), post("/delegations/
 export async function mayDecide(ctx: Ctx): Promise<boolean> {
   if (ctx.is("approver")) return true;
   const { delegations } = await ctx.call(listDelegations, {});
-  const now = ctx.app.core.env.now();
+  const { kind, issuer, name } = principalName(ctx.principal.id);
   return delegations.some(
-    ({ to, revoked_ms, expires_ms }) => to === ctx.principal.name && revoked_ms === null && expires_ms > now,
+    ({ to_principal: to, in_force }) =>
+      in_force && to.kind === kind && to.issuer === issuer && to.name === name,
   );
 }
 
 export async function delegationsCard(ctx: Ctx): Promise<Html> {
   const { delegations } = await ctx.call(listDelegations, {});
   const now = ctx.app.core.env.now();
-  const active = delegations.filter(({ revoked_ms, expires_ms }) => revoked_ms === null && expires_ms > now);
+  const active = delegations.filter(({ in_force }) => in_force);
   const may = ctx.may(createDelegation);
   if (active.length === 0 && !may) return nothing;
   const rows = active.map((one) => [
     one.from,
-    one.to,
+    one.to_principal.kind === "oidc" ? `${one.to} (by token)` : one.to,
     html`<code>${one.tools}</code>`,
     one.reason,
     html`${mark("info", "active")} ends ${ago(one.expires_ms, now)}`,

@@ -1,16 +1,18 @@
 /** What came of trying a policy: its problems, its own tests, what it changes, and what history would have been under it. */
+import type { CheckedPolicy } from "../../app/sandbox/readings.ts";
+import type { DiffLine } from "../../kernel/diff.ts";
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
-import type { DiffLine } from "../diff.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, empty, notice, table } from "../parts/blocks.ts";
 import { disclosed } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark } from "../parts/marks.ts";
-import type { Checked } from "./policy-text.ts";
 
 export type { SimulationReport };
 
-export function checkedCards(checked: Checked): Html {
+type Passable = Extract<CheckedPolicy, { ok: true }>;
+
+export function checkedCards(checked: CheckedPolicy): Html {
   if (!checked.ok) {
     return notice(
       "bad",
@@ -18,20 +20,21 @@ export function checkedCards(checked: Checked): Html {
       html`<ul class="problems">${checked.problems.map((problem) => html`<li><code>${problem}</code></li>`)}</ul>`,
     );
   }
-  const failed = checked.tests.filter(({ ok }) => !ok).length;
+  const { passed, failed } = checked;
   return html`${notice(
     failed === 0 ? "ok" : "warn",
-    html`<p class="said">The policy is valid: ${plural(checked.policy.doc.rules?.length ?? 0, "rule")}. ${
-      checked.tests.length === 0
+    html`<p class="said">The policy is valid: ${plural(checked.rules, "rule")}. ${
+      passed + failed === 0
         ? "It carries no tests."
         : failed === 0
-          ? `${plural(checked.tests.length, "test")} passed.`
-          : `${plural(failed, "test")} of ${checked.tests.length} failed.`
+          ? `${plural(passed, "test")} passed.`
+          : `${plural(failed, "test")} of ${passed + failed} failed.`
     }</p>`,
-  )}<div class="columns">${testsCard(checked)}${diffCard(checked.diff)}</div>`;
+  )}<div class="columns">${testsCard(checked)}${diffCard(checked)}</div>`;
 }
 
-function testsCard({ tests }: Extract<Checked, { ok: true }>): Html {
+function testsCard({ tests, passed, failed }: Passable): Html {
+  const left = passed + failed - tests.length;
   return card(
     { title: "Its tests" },
     tests.length === 0
@@ -39,16 +42,16 @@ function testsCard({ tests }: Extract<Checked, { ok: true }>): Html {
           "No tests",
           html`<p>Add <code>tests:</code> with a name, an input and what you expect; they run here, in <code>svc policy test</code>, and before publishing.</p>`,
         )
-      : html`<ul class="tests">${tests.map(({ name, ok, expected, got }) => html`<li>${ok ? mark("good", "ok") : mark("bad", "FAIL")} ${name}${ok ? null : html` <span class="soft">expected ${expected}, got ${got}</span>`}</li>`)}</ul>`,
+      : html`<ul class="tests">${tests.map(({ name, ok, expected, got }) => html`<li>${ok ? mark("good", "ok") : mark("bad", "FAIL")} ${name}${ok ? null : html` <span class="soft">expected ${expected}, got ${got}</span>`}</li>`)}</ul>${left > 0 ? html`<p class="soft">And ${left} more.</p>` : nothing}`,
   );
 }
 
-function diffCard(diff: readonly DiffLine[]): Html {
+function diffCard({ diff, diff_left }: Passable): Html {
   return card(
     { title: "Against the one in force" },
     diff.length === 0
       ? html`<p class="calm">They say the same.</p>`
-      : html`<pre class="diff" tabindex="0" aria-label="Difference to the policy in force">${diff.map(diffLine)}</pre>`,
+      : html`<pre class="diff" tabindex="0" aria-label="Difference to the policy in force">${diff.map(diffLine)}</pre>${diff_left > 0 ? html`<p class="soft">And ${plural(diff_left, "line")} more.</p>` : nothing}`,
   );
 }
 

@@ -1,6 +1,8 @@
 /** The Policy page: what is in force, and a bench on which another policy is checked, tested, compared and tried. */
+import { stringify } from "yaml";
 import { publishPolicy } from "../../app/operations/registry.ts";
 import { simulate } from "../../app/operations/simulate.ts";
+import { checkPolicyText } from "../../app/sandbox/jobs.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import type { MatchDoc, RuleDoc } from "../../model/policy/schema.ts";
@@ -11,13 +13,18 @@ import { button, form, input, textarea } from "../parts/forms.ts";
 import { hashText } from "../parts/ids.ts";
 import { plural, rulingMark } from "../parts/marks.ts";
 import { checkedCards, simulationCards } from "./policy-results.ts";
-import { activeText, checkPolicy } from "./policy-text.ts";
 import { activateRoute, versionsCard } from "./policy-versions.ts";
 
 export const policyRoutes = [get("/policy", policyPage), post("/policy", work), activateRoute];
 
 async function policyPage(ctx: Ctx): Promise<Answer> {
-  return { page: await draw(ctx, await activeText(ctx.app), nothing) };
+  return { page: await draw(ctx, activeText(ctx), nothing) };
+}
+
+/** The text that is in force, with its author's comments. */
+function activeText({ app }: Ctx): string {
+  const { policy, policy_text } = app.rules.current();
+  return policy_text ?? stringify(policy.doc);
 }
 
 async function draw(ctx: Ctx, text: string, results: Html) {
@@ -75,7 +82,7 @@ async function work(ctx: Ctx): Promise<Answer> {
       },
     };
   }
-  const checked = checkPolicy(ctx.app, text);
+  const checked = await checkPolicyText(ctx.app, text, { diff: true, signal: ctx.signal });
   let results = checkedCards(checked);
   if (wanted === "simulate" && checked.ok) {
     const report = await ctx.call(simulate, { policy: text, since: "7d" });

@@ -1,7 +1,7 @@
 /** What a rollback of the run would do and what it could not, the button that starts it, and how it goes. */
 import { startRollback } from "../../app/operations/rollback.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
+import { hasFailed, type PlanAction, planVerdict, type RollbackPlan } from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
@@ -23,9 +23,10 @@ export function planCard(ctx: Ctx, { run_id, plan, job }: RunFacts): Html {
   );
 }
 
-function outlookMark({ actions, fully_reversible }: RollbackPlan): Html {
-  if (actions.length === 0) return mark("quiet", "nothing stands");
-  return fully_reversible ? mark("good", "fully reversible") : mark("bad", "not fully reversible");
+function outlookMark(plan: RollbackPlan): Html {
+  if (plan.actions.length === 0) return mark("quiet", "nothing stands");
+  const { ok, words } = planVerdict(plan);
+  return mark(ok ? "good" : "bad", words);
 }
 
 /** Says first what will not come back. */
@@ -34,10 +35,13 @@ function honest({ actions }: RollbackPlan): Html {
   const gone = of("unrecoverable");
   const unknown = of("unresolved");
   const held = of("defer");
+  const failed = actions.filter(hasFailed);
   const residue = actions.flatMap((action) =>
     action.kind === "compensate" ? action.residue.map((what) => ({ ...action, what })) : [],
   );
   const lines: Part[] = [];
+  if (failed.length > 0)
+    lines.push(html`<b>Was tried and failed:</b> ${steps(failed)}. It still stands, and is tried again.`);
   if (gone.length > 0) lines.push(html`<b>Cannot be undone:</b> ${steps(gone)}.`);
   if (unknown.length > 0)
     lines.push(
@@ -66,6 +70,7 @@ function actionItem(action: PlanAction): Html {
     more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
     more.push(action.verified ? mark("good", "read back") : mark("quiet", "not read back"));
     if (action.needs_approval) more.push(mark("warn", "needs approval"));
+    if (hasFailed(action)) more.push(mark("bad", "failed before"), action.last_error);
   }
   if (action.kind === "defer") more.push(html`behind step ${action.blocked_by.join(", ")}`);
   return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${

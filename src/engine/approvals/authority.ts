@@ -1,8 +1,8 @@
 /** Whether a principal may decide a request, and by whose authority. */
 import { forbidden, type SvcError } from "../../kernel/errors.ts";
 import { globMatches } from "../../kernel/glob.ts";
-import type { ApprovalDoc, Delegation } from "../../model/approval.ts";
-import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
+import { type ApprovalDoc, type Delegation, recipientOf } from "../../model/approval.ts";
+import { hasRole, type Principal, ROLE_MESSAGES, type Today } from "../../model/roles.ts";
 
 export interface Authority {
   /** The principal whose lent authority is used, or null for one's own. */
@@ -13,34 +13,49 @@ export interface Authority {
 export interface AuthorityFacts {
   four_eyes: boolean;
   now: number;
-  /** Delegations to the principal, ended ones included. */
+  /** Delegations to a principal of this name, ended ones included. */
   delegations: readonly Delegation[];
+  /** The lenders as they are now. */
+  today: Today;
 }
 
-export function authorityOver(
+/** By name, as people are told apart wherever somebody must not count: a token may share it with a key. */
+export function assertNotOwn(run: { actor: string }, deciding: { name: string }, four_eyes: boolean): void {
+  if (four_eyes && run.actor === deciding.name) throw forbidden("you cannot decide your own request");
+}
+
+/** Each authority that the principal could decide by, its own first; an error where there is none. */
+export function authoritiesOver(
   approval: ApprovalDoc,
   principal: Principal,
   facts: AuthorityFacts,
-): Authority | SvcError {
-  if (facts.four_eyes && approval.internal.principal === principal.id) {
-    return forbidden("you cannot decide your own request");
-  }
+): Authority[] | SvcError {
   const wanted = approval.approvers.groups;
   const inGroups = (groups: readonly string[]) =>
     wanted.length === 0 || groups.some((group) => wanted.includes(group));
   const own = hasRole(principal, "approver");
-  if (own && inGroups(principal.groups)) return { for: null, groups: principal.groups };
+  const found: Authority[] = [];
+  if (own && inGroups(principal.groups)) found.push({ for: null, groups: principal.groups });
   for (const delegation of facts.delegations) {
-    if (!lends(delegation, approval, facts) || !inGroups(delegation.authority.groups)) continue;
-    return { for: delegation.from, groups: delegation.authority.groups };
+    if (recipientOf(delegation) !== principal.id) continue;
+    const groups = lentNow(delegation, facts);
+    if (groups === null || !inGroups(groups) || !globMatches(delegation.tools, approval.tool)) continue;
+    // Lent authority cannot do what its owner may not: decide the owner's own request.
+    if (facts.four_eyes && delegation.from === approval.actor) continue;
+    found.push({ for: delegation.from, groups });
   }
+  if (found.length > 0) return found;
   if (!own) return forbidden(ROLE_MESSAGES.approver);
   return forbidden(`this request is for members of ${wanted.join(" or ")}`);
 }
 
-function lends(delegation: Delegation, approval: ApprovalDoc, facts: AuthorityFacts): boolean {
-  if (delegation.revoked_ms !== null || facts.now >= delegation.expires_ms) return false;
-  // Lent authority cannot do what its owner may not: decide the owner's own request.
-  if (facts.four_eyes && delegation.authority.principal === approval.internal.principal) return false;
-  return globMatches(delegation.tools, approval.tool);
+/** The groups that a delegation lends now: those it was lent with, as far as its lender still has them. */
+export function lentNow(
+  delegation: Delegation,
+  { now, today }: Pick<AuthorityFacts, "now" | "today">,
+): string[] | null {
+  if (delegation.revoked_ms !== null || now >= delegation.expires_ms) return null;
+  const lender = today(delegation.authority);
+  if (lender === null || !hasRole(lender, "approver")) return null;
+  return delegation.authority.groups.filter((group) => lender.groups.includes(group));
 }

@@ -8,13 +8,14 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, type Delegation, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
 
 import { needsMet } from "../../model/policy/approvals.ts";
-import type { Principal } from "../../model/roles.ts";
+import type { Principal, Today } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../store/port.ts";
 import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { appendRunRecord } from "../records.ts";
-import { authorityOver } from "./authority.ts";
+import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";
+import { countedBefore, countingVoters } from "./counting.ts";
 import { moveApproval } from "./requests.ts";
 
 export interface DecideInput {
@@ -24,13 +25,17 @@ export interface DecideInput {
 
 export type DecideResult = { approval: ApprovalDoc; records: LedgerRecord[]; refused: SvcError | null };
 
-/** `delegations` are those to the principal; they are read before the unit and checked inside it again. */
+/**
+ * `delegations` are those to the principal's name; they are read before the unit and checked inside it again, and
+ * their lenders with them: whom nobody vouches for lends nothing.
+ */
 export function decideUnit(
   core: Core,
   principal: Principal,
   id: string,
   input: DecideInput,
   delegations: readonly Delegation[],
+  today: Today = () => null,
 ): Unit<DecideResult> {
   return {
     needs: [["approvals", id], ...delegations.map(({ id }) => ["delegations", id] as const)],
@@ -40,11 +45,11 @@ export function decideUnit(
       if (ended !== null) return ended;
       const current = delegations.flatMap(({ id }) => tx.get("delegations", id) ?? []);
       const four_eyes = core.rules().policy.approvals.four_eyes;
-      const authority = authorityOver(approval, principal, { four_eyes, now, delegations: current });
-      if (authority instanceof SvcError) throw authority;
-      if (approval.votes.some((vote) => vote.by === principal.name && vote.for === authority.for)) {
-        throw conflict("you have already approved this request; it waits for somebody else");
-      }
+      assertNotOwn(approval, principal, four_eyes);
+      const found = authoritiesOver(approval, principal, { four_eyes, now, delegations: current, today });
+      if (found instanceof SvcError) throw found;
+      // Whoever approved before, or lent to somebody who did, may still deny.
+      const authority = input.decision === "deny" ? found[0]! : fresh(approval, principal, found);
       const note = input.note === null ? null : core.redact(input.note);
       const vote: Vote = {
         by: principal.name,
@@ -58,9 +63,22 @@ export function decideUnit(
         votes: [...approval.votes, vote],
         internal: withVoter(approval, input.decision, authority.groups),
       };
-      return settle(core, tx, run, voted, vote);
+      return settle(core, tx, run, voted, vote, four_eyes);
     },
   };
+}
+
+/** The first authority that does not count in this request yet. */
+function fresh(approval: ApprovalDoc, { name }: Principal, found: readonly Authority[]): Authority {
+  const counted = (authority: Authority) => countedBefore(approval, { by: name, for: authority.for });
+  const unused = found.find((authority) => counted(authority) === undefined);
+  if (unused !== undefined) return unused;
+  const voted = approval.votes.some(({ by }) => by === name);
+  throw conflict(
+    voted
+      ? "you have already approved this request; it waits for somebody else"
+      : `the authority of ${counted(found[0]!)} counts in this request already; it waits for somebody else`,
+  );
 }
 
 function withVoter(
@@ -74,8 +92,16 @@ function withVoter(
     : { ...internal, voters: [...internal.voters, { groups: [...groups] }] };
 }
 
-function settle(core: Core, tx: Tx, run: RunDoc, voted: ApprovalDoc, vote: Vote): DecideResult {
-  const { needs, voters } = voted.internal;
+function settle(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  voted: ApprovalDoc,
+  vote: Vote,
+  four_eyes: boolean,
+): DecideResult {
+  const { needs } = voted.internal;
+  const voters = countingVoters(voted, four_eyes);
   const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     tx.put("approvals", voted.id, voted);
@@ -112,6 +138,7 @@ export function breakGlassUnit(
     run(tx) {
       const { approval, run, ended } = openRequest(core, tx, id);
       if (ended !== null) return ended;
+      assertNotOwn(approval, principal, core.rules().policy.approvals.four_eyes);
       const now = core.env.now();
       const why = core.redact(reason);
       const vote: Vote = { by: principal.name, decision: "approve", note: why, at_ms: now, for: null };

@@ -4,12 +4,14 @@ import { compileGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Delegation } from "../../model/approval.ts";
-import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
+import { hasRole, keptOf, keyId, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
 import type { Unit } from "../../store/port.ts";
 import type { Core } from "../core.ts";
 
 export interface DelegateInput {
   to: string;
+  /** The principal that is meant by the name; by default the key of that name. */
+  to_id?: string | undefined;
   tools: string;
   reason: string;
   expires_ms: number;
@@ -31,12 +33,13 @@ export function delegateUnit(core: Core, principal: Principal, input: DelegateIn
     id: `dlg_${core.env.uuid()}`,
     from: principal.name,
     to: input.to,
+    to_id: input.to_id ?? keyId(input.to),
     tools: input.tools,
     reason: core.redact(input.reason),
     created_ms: now,
     expires_ms: input.expires_ms,
     revoked_ms: null,
-    authority: { principal: principal.id, groups: [...principal.groups] },
+    authority: keptOf(principal),
   };
   return {
     run(tx) {

@@ -6,6 +6,7 @@ import type { Principal } from "../../model/roles.ts";
 import type { Unit } from "../../store/port.ts";
 import type { Core } from "../core.ts";
 import { loadSealedRun } from "../load-run.ts";
+import { assertNotOwn } from "./authority.ts";
 import { type DecideResult, writeRecord } from "./decide-request.ts";
 import { moveApproval, newApproval } from "./requests.ts";
 
@@ -27,6 +28,7 @@ export function preApproveUnit(
     needs: [["runs", run_id]],
     run(tx) {
       const run = loadSealedRun(tx, run_id);
+      assertNotOwn(run, principal, core.rules().policy.approvals.four_eyes);
       const now = core.env.now();
       const note = input.note === null ? null : core.redact(input.note);
       const request = newApproval(tx, run, {

@@ -4,6 +4,7 @@
  */
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
+import { redactSecrets } from "../../model/detect/secrets.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx } from "../../store/port.ts";
@@ -33,7 +34,7 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
     actor: run.actor,
     tenant: run.tenant,
     args_hash: input.args_hash,
-    arg_names: isJsonObject(input.args) ? Object.keys(input.args).sort() : [],
+    arg_names: namesOf(input.args),
     reason: input.reason,
     rule: input.rule,
     status: "pending",
@@ -61,6 +62,14 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
   tx.put("approvals", approval.id, approval);
   tx.put("approval_slots", slotOf(approval), { id: approval.id });
   return approval;
+}
+
+/** What the arguments are called, for people: a name that is itself a credential is not shown to anybody. */
+function namesOf(args: Json): string[] {
+  if (!isJsonObject(args)) return [];
+  return Object.keys(args)
+    .map((name) => redactSecrets(name))
+    .sort();
 }
 
 /** Moves a request to another status, keeping the slot and the run's count of open requests true. */

@@ -1,6 +1,7 @@
 /** The last stage: whether an approval is needed, is there, may be used, or must be asked for. */
-import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
-import { type MergedApproval, needsMet } from "../../model/policy/approvals.ts";
+import { OPEN_APPROVAL } from "../../model/approval.ts";
+import type { MergedApproval } from "../../model/policy/approvals.ts";
+import { covers } from "../approvals/counting.ts";
 import type { Facts } from "./facts.ts";
 import type { ApprovalMove } from "./verdict.ts";
 
@@ -19,7 +20,7 @@ export function approvalStage(
   const found = facts.request;
   const expired = found !== null && facts.now >= found.expires_ms ? found.id : null;
   const request = expired === null ? found : null;
-  if (request?.status === "approved" && covers(request, spec)) {
+  if (request?.status === "approved" && covers(request, spec, facts.policy.approvals.four_eyes)) {
     return { reason: null, move: { move: "use", id: request.id }, expired };
   }
   if (facts.run.mode !== "enforce") {
@@ -41,15 +42,4 @@ export function approvalStage(
 
 function pending(id: string): string {
   return `approval required: request ${id} is pending an operator decision; retry after it is approved`;
-}
-
-/** An approval given under looser terms does not cover a call that now needs more. */
-function covers(request: ApprovalDoc, spec: MergedApproval): boolean {
-  if (request.break_glass) return true;
-  // After escalation those it went to may stand in for the groups it was first meant for.
-  const stand_in = request.escalated_ms === null ? [] : spec.escalate_to;
-  const needs = spec.needs.map((need) =>
-    need.groups.length === 0 ? need : { ...need, groups: [...need.groups, ...stand_in] },
-  );
-  return needsMet(needs, request.internal.voters);
 }

@@ -5,10 +5,13 @@ import type { Manifest } from "../../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { CounterDoc } from "../../store/docs.ts";
+import type { Caller } from "../core.ts";
 
 export interface Facts {
   now: number;
   run: RunDoc;
+  /** What the caller's credential may ask for now. */
+  caller: Pick<Caller, "max_permissions" | "allow_observe">;
   tool: string;
   args: Json;
   manifest: Manifest | null;

@@ -4,6 +4,7 @@
  */
 import { globMatches } from "../../kernel/glob.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
+import { mayRequest } from "../../model/roles.ts";
 import { isSealed } from "../../model/run.ts";
 import type { Facts } from "./facts.ts";
 
@@ -19,9 +20,17 @@ const NO_MANIFEST = "no manifest is registered for this tool";
 
 type Stage = (facts: Facts) => Refusal[];
 
-const runState: Stage = ({ run }) => {
-  if (isSealed(run)) return [];
-  return [{ force: "always", reason: "scope seal mismatch: the stored scope of this run was changed" }];
+const runState: Stage = ({ run, caller }) => {
+  const found: Refusal[] = [];
+  if (!isSealed(run))
+    found.push({
+      force: "always",
+      reason: "scope seal mismatch: the stored scope of this run was changed",
+    });
+  // The mode was sealed when the key might; a mode in which nothing is refused cannot itself say what may run.
+  if (run.mode !== "enforce" && !caller.allow_observe)
+    found.push({ force: "always", reason: `mode ${run.mode} needs a key with allow_observe` });
+  return found;
 };
 
 const manifest: Stage = ({ manifest, run }) => {
@@ -42,9 +51,14 @@ const lifecycle: Stage = ({ manifest, run }) => {
 const objections: Stage = ({ objections = [] }) =>
   objections.map((reason): Refusal => ({ force: "mode", reason }));
 
-const scope: Stage = ({ manifest, run }) => {
-  if (manifest === null || run.scope.permissions.includes(manifest.permission)) return [];
-  return [{ force: "mode", reason: `permission ${manifest.permission} is not in the run's scope` }];
+const scope: Stage = ({ manifest, run, caller }) => {
+  if (manifest === null) return [];
+  const { permission } = manifest;
+  if (!run.scope.permissions.includes(permission))
+    return [{ force: "mode", reason: `permission ${permission} is not in the run's scope` }];
+  if (mayRequest(caller, permission)) return [];
+  const reason = `permission ${permission} is beyond what this key may request by now (max_permissions)`;
+  return [{ force: "mode", reason }];
 };
 
 const halts: Stage = (facts) => {

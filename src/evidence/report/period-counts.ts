@@ -4,6 +4,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { idBytes, newRunSeed, RunTable } from "../chain/runs.ts";
 import { Tally } from "./tally.ts";
 import { day } from "./text.ts";
+import { UndoCounts } from "./undo-counts.ts";
 
 export const CALL_COLUMNS = [
   "accepted",
@@ -27,6 +28,8 @@ export interface IrreversibleAction {
   outcome: "succeeded" | "uncertain";
 }
 
+type Outcome = "succeeded" | "failed" | "uncertain";
+
 export const LATEST_IRREVERSIBLE = 100;
 const NO_MANIFEST = "no manifest";
 const ENGINE = "engine";
@@ -42,6 +45,10 @@ export class PeriodCounts {
   readonly unmanifested = new Tally(DAY_COLUMNS);
   readonly reasons = new Tally(COUNT);
   readonly requests = new Set<string>();
+  readonly undos = new UndoCounts();
+  readonly outcomes: Record<Outcome, number> = { succeeded: 0, failed: 0, uncertain: 0 };
+  /** Steps whose outcome nobody has found out so far. */
+  private readonly uncertain = new Set<string>();
   readonly approvals = {
     approved: 0,
     denied: 0,
@@ -87,15 +94,28 @@ export class PeriodCounts {
     if (effect === undefined) this.unmanifested.add(tool, column);
   }
 
-  outcome(record: LedgerRecord, column: "succeeded" | "failed" | "uncertain"): void {
-    const { tool = "", effect } = record;
-    this.tools.add(tool, column);
-    this.effects.add(effect ?? NO_MANIFEST, column);
+  /** A step counts once: what somebody found out about an unknown outcome takes its place. */
+  outcome(record: LedgerRecord, column: Outcome): void {
+    const key = `${record.run_id} ${record.step}`;
+    if (this.uncertain.delete(key)) this.countOutcome(record, "uncertain", -1);
+    this.countOutcome(record, column, 1);
+    if (column === "uncertain") this.uncertain.add(key);
+  }
+
+  private countOutcome(record: LedgerRecord, column: Outcome, by: 1 | -1): void {
+    const { tool = "", effect, ts_ms, seq, run_id = "", step = null, actor } = record;
+    this.outcomes[column] += by;
+    this.tools.add(tool, column, by);
+    this.effects.add(effect ?? NO_MANIFEST, column, by);
     if (effect !== "irreversible" || column === "failed") return;
-    this.irreversible_ran++;
-    const { ts_ms, seq, run_id = "", step = null, actor } = record;
-    this.irreversible.push({ ts_ms, seq, run_id, step, tool, actor, outcome: column });
-    if (this.irreversible.length > LATEST_IRREVERSIBLE) this.irreversible.shift();
+    this.irreversible_ran += by;
+    if (by === 1) {
+      this.irreversible.push({ ts_ms, seq, run_id, step, tool, actor, outcome: column });
+      if (this.irreversible.length > LATEST_IRREVERSIBLE) this.irreversible.shift();
+      return;
+    }
+    const at = this.irreversible.findIndex((one) => one.run_id === run_id && one.step === step);
+    if (at >= 0) this.irreversible.splice(at, 1);
   }
 
   refused(record: LedgerRecord): void {
@@ -117,6 +137,8 @@ export class PeriodCounts {
 
 type Handler = (counts: PeriodCounts, record: LedgerRecord) => void;
 
+const undo: Handler = (counts, record) => counts.undos.take(record);
+
 const HANDLERS: Partial<Record<LedgerEvent, Handler>> = {
   intended: (counts, record) => counts.call(record, "accepted"),
   blocked(counts, record) {
@@ -131,4 +153,10 @@ const HANDLERS: Partial<Record<LedgerEvent, Handler>> = {
   denied: (counts) => void counts.approvals.denied++,
   approval_expired: (counts) => void counts.approvals.expired++,
   approval_escalated: (counts) => void counts.approvals.escalated++,
+  compensating: undo,
+  verified: undo,
+  unverified: undo,
+  verification_failed: undo,
+  compensation_failed: undo,
+  compensated: undo,
 };

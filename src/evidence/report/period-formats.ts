@@ -3,6 +3,7 @@ import { html } from "hono/html";
 import { daysChart } from "./days-chart.ts";
 import { code, facts, type Markup, pageParts, tableParts, text } from "./page.ts";
 import type { PeriodReport } from "./period.ts";
+import { DAY_COLUMNS } from "./period-counts.ts";
 import { type Cell, headline, type Section, sections } from "./period-rows.ts";
 import { codeSpan, time } from "./text.ts";
 
@@ -93,7 +94,7 @@ function toMarkdown(report: PeriodReport): string {
     ...sections(report).flatMap(markdownSection),
     "## Calls per day",
     markdownTable(
-      ["Day", "Accepted", "Blocked"],
+      ["Day", ...DAY_COLUMNS],
       report.per_day.map(({ day, accepted, blocked }) => [
         { text: day },
         { number: accepted },

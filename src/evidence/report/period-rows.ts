@@ -2,6 +2,7 @@
 import { showDuration } from "../../kernel/duration.ts";
 import { plural } from "../../kernel/plural.ts";
 import type { PeriodReport } from "./period.ts";
+import { ASK_COLUMNS, CALL_COLUMNS } from "./period-counts.ts";
 import { time } from "./text.ts";
 
 /** `text` is our own words; `name` came from elsewhere and must be shown as such. */
@@ -32,14 +33,14 @@ export function headline(report: PeriodReport): [label: string, value: string][]
     ["calls", String(calls.total)],
     ["accepted", String(calls.accepted)],
     ["blocked", String(calls.blocked)],
-    ["would be blocked", String(calls.would_block)],
+    ["would_block", String(calls.would_block)],
     ["runs active", String(runs.active)],
     ["runs opened", String(runs.opened)],
     ["succeeded", String(outcomes.succeeded)],
     ["failed", String(outcomes.failed)],
-    ["outcome unknown", String(outcomes.uncertain)],
+    ["uncertain", String(outcomes.uncertain)],
     ["approvals requested", String(approvals.requested)],
-    ["undone", String(rollbacks.compensated)],
+    ["compensated", String(rollbacks.compensated)],
     ["irreversible ran", String(irreversible.ran)],
     ["need attention", `${attention.runs.length}${attention.more ? "+" : ""}`],
   ];
@@ -51,12 +52,10 @@ export function sections(report: PeriodReport): Section[] {
     callSection("Calls by tool", "Tool", report.by_tool),
     {
       title: "Calls by actor",
-      columns: ["Actor", "Accepted", "Blocked", "Would be blocked"],
+      columns: ["Actor", ...ASK_COLUMNS],
       rows: top(report.by_actor).map((row) => [
         name(row.name),
-        n(row.accepted),
-        n(row.blocked),
-        n(row.would_block),
+        ...ASK_COLUMNS.map((column) => n(row[column])),
       ]),
       none: "No calls.",
       ...cut(report.by_actor),
@@ -70,7 +69,7 @@ export function sections(report: PeriodReport): Section[] {
     },
     {
       title: "Tools called without a manifest",
-      columns: ["Tool", "Accepted", "Blocked"],
+      columns: ["Tool", "accepted", "blocked"],
       rows: top(report.unmanifested).map((row) => [name(row.name), n(row.accepted), n(row.blocked)]),
       none: "None.",
       ...cut(report.unmanifested),
@@ -96,16 +95,8 @@ function cut(rows: readonly unknown[]): { note?: string } {
 function callSection(title: string, what: string, rows: PeriodReport["by_tool"]): Section {
   return {
     title,
-    columns: [what, "Accepted", "Blocked", "Would be blocked", "Succeeded", "Failed", "Unknown"],
-    rows: top(rows).map((row) => [
-      name(row.name),
-      n(row.accepted),
-      n(row.blocked),
-      n(row.would_block),
-      n(row.succeeded),
-      n(row.failed),
-      n(row.uncertain),
-    ]),
+    columns: [what, ...CALL_COLUMNS],
+    rows: top(rows).map((row) => [name(row.name), ...CALL_COLUMNS.map((column) => n(row[column]))]),
     none: "No calls.",
     ...cut(rows),
   };
@@ -132,14 +123,14 @@ function approvals({ approvals }: PeriodReport): Section {
     title: "Approvals",
     columns: null,
     rows: [
-      [t("Requested"), n(approvals.requested)],
-      [t("Approved"), n(approvals.approved)],
-      [t("Denied"), n(approvals.denied)],
-      [t("Expired"), n(approvals.expired)],
-      [t("Escalated"), n(approvals.escalated)],
-      [t("Approved by breaking the glass"), n(approvals.break_glass)],
-      [t("Approved beforehand"), n(approvals.pre_approved)],
-      [t("Median time to decision"), t(median_decision_ms === null ? "–" : showDuration(median_decision_ms))],
+      [t("requested"), n(approvals.requested)],
+      [t("approved"), n(approvals.approved)],
+      [t("denied"), n(approvals.denied)],
+      [t("expired"), n(approvals.expired)],
+      [t("escalated"), n(approvals.escalated)],
+      [t("approved by breaking the glass"), n(approvals.break_glass)],
+      [t("approved beforehand"), n(approvals.pre_approved)],
+      [t("median time to decision"), t(median_decision_ms === null ? "–" : showDuration(median_decision_ms))],
     ],
     none: "",
   };
@@ -150,13 +141,13 @@ function rollbacks({ rollbacks }: PeriodReport): Section {
     title: "Rollback results",
     columns: null,
     rows: [
-      [t("Undos begun"), n(rollbacks.begun)],
-      [t("Undone"), n(rollbacks.compensated)],
-      [t("Undo failed"), n(rollbacks.failed)],
-      [t("Read back and matched"), n(rollbacks.verified)],
-      [t("Read back and did not match"), n(rollbacks.verification_failed)],
-      [t("Could not be read back"), n(rollbacks.unverified)],
-      [t("Verification rate"), t(percent(rollbacks.verification_rate))],
+      [t("steps whose undo was begun"), n(rollbacks.begun)],
+      [t("compensated"), n(rollbacks.compensated)],
+      [t("failed, and not undone since"), n(rollbacks.failed)],
+      [t("verified"), n(rollbacks.verified)],
+      [t("verification_failed"), n(rollbacks.verification_failed)],
+      [t("unverified"), n(rollbacks.unverified)],
+      [t("verification rate"), t(percent(rollbacks.verification_rate))],
     ],
     none: "",
   };

@@ -7,6 +7,7 @@ import type { CounterDoc } from "../../store/docs.ts";
 import type { Store } from "../../store/port.ts";
 import { type IrreversibleAction, PeriodCounts } from "./period-counts.ts";
 import { day } from "./text.ts";
+import type { UndoTotals } from "./undo-counts.ts";
 
 export interface AttentionRun {
   run_id: string;
@@ -67,13 +68,8 @@ export interface PeriodReport {
     used: number;
     median_decision_ms: number | null;
   };
-  rollbacks: {
-    begun: number;
-    compensated: number;
-    failed: number;
-    verified: number;
-    verification_failed: number;
-    unverified: number;
+  /** Steps, each as it stood at the end, however often its undo was tried. */
+  rollbacks: UndoTotals & {
     /** Of the undos with a declared read-back, the share that was read back and matched. */
     verification_rate: number | null;
   };
@@ -98,7 +94,8 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
   const decisions = await approvalTimes(store, since_ms, until_ms, counts.requests);
   const { events } = counts;
   const n = (event: keyof typeof events): number => events[event] ?? 0;
-  const readBacks = n("verified") + n("verification_failed") + n("unverified");
+  const undos = counts.undos.totals;
+  const readBacks = undos.verified + undos.verification_failed + undos.unverified;
   const budgets = budgetUse(context.policy, await budgetCounters(store), until_ms).filter(({ near }) => near);
   return {
     format: "svc-period-report",
@@ -122,7 +119,7 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
       would_block: n("would_block"),
     },
     runs: { active: counts.active_runs, opened: await openedRuns(store, since_ms, until_ms) },
-    outcomes: { succeeded: n("succeeded"), failed: n("failed"), uncertain: n("uncertain") },
+    outcomes: { ...counts.outcomes },
     by_tool: counts.tools.list().slice(0, MOST_ROWS),
     by_actor: counts.actors.list().slice(0, MOST_ROWS),
     by_effect: counts.effects.list(),
@@ -136,15 +133,7 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
       ...counts.approvals,
       median_decision_ms: median(decisions),
     },
-    rollbacks: {
-      begun: n("compensating"),
-      compensated: n("compensated"),
-      failed: n("compensation_failed"),
-      verified: n("verified"),
-      verification_failed: n("verification_failed"),
-      unverified: n("unverified"),
-      verification_rate: readBacks === 0 ? null : n("verified") / readBacks,
-    },
+    rollbacks: { ...undos, verification_rate: readBacks === 0 ? null : undos.verified / readBacks },
     irreversible: { ran: counts.irreversible_ran, latest: counts.irreversible.toReversed() },
     attention: context.attention,
     budgets: budgets.map(({ near: _, ...use }) => use),

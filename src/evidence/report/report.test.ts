@@ -3,6 +3,7 @@ import { pdfText } from "../../../test/evidence/support/pdf.ts";
 import { principal, testEngine } from "../../../test/support/engine.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { decideUnit } from "../../engine/approvals/decide-request.ts";
+import type { LedgerEvent } from "../../ledger/events.ts";
 import { collectPeriodReport, type PeriodContext } from "./period.ts";
 import { writePeriodReport } from "./period-formats.ts";
 import { collectRunReport } from "./run.ts";
@@ -349,6 +350,61 @@ describe("a period report", async () => {
       break_glass: 1,
       pre_approved: 1,
     });
+  });
+
+  it("counts a step once, however often its undo was tried or its outcome was told", async () => {
+    const { store } = await story();
+    const at = (step: number, ...events: LedgerEvent[]) =>
+      events.map((event) => ({ ts_ms: NOW + 10, event, actor: "x", run_id: "r9", run_seq: 0, step }));
+    const drafts = [
+      ...at(0, "compensating", "compensation_failed", "compensating", "compensation_failed"),
+      ...at(1, "compensating", "verification_failed", "compensation_failed"),
+      ...at(1, "compensating", "verified", "compensated"),
+      ...at(2, "compensating", "compensating", "unverified", "compensated"),
+      ...at(3, "compensating", "verification_failed", "compensation_failed"),
+      ...at(3, "compensating", "compensation_failed"),
+      ...at(4, "compensating"),
+    ];
+    const resolved = { tool: "mail.send", effect: "irreversible" } as const;
+    await store.transact({
+      run(tx) {
+        for (const draft of drafts) tx.append(draft);
+        for (const draft of at(5, "uncertain", "succeeded")) tx.append({ ...draft, ...resolved });
+        for (const draft of at(6, "uncertain", "failed")) tx.append({ ...draft, ...resolved });
+      },
+    });
+    const more = await collectPeriodReport(store, periodContext);
+    expect(more.rollbacks).toEqual({
+      begun: 5,
+      compensated: 2,
+      failed: 2,
+      verified: 1,
+      verification_failed: 0,
+      unverified: 1,
+      verification_rate: 0.5,
+    });
+    expect(more.outcomes).toEqual({
+      succeeded: report.outcomes.succeeded + 1,
+      failed: report.outcomes.failed + 1,
+      uncertain: report.outcomes.uncertain,
+    });
+    expect(more.irreversible.ran).toBe(report.irreversible.ran + 1);
+    expect(more.irreversible.latest[0]).toMatchObject({ run_id: "r9", step: 5, outcome: "succeeded" });
+    const sends = (rows: typeof more.by_tool) => rows.find(({ name }) => name === "mail.send")!;
+    expect(sends(more.by_tool).uncertain).toBe(sends(report.by_tool).uncertain);
+    expect(sends(more.by_tool).failed).toBe(sends(report.by_tool).failed + 1);
+  });
+
+  it(`says it in the words of the JSON ${verifies("contract.readings.same-words")}`, () => {
+    const md = writePeriodReport(report, "md");
+    for (const [word, count] of Object.entries({ ...report.outcomes, ...report.calls }))
+      if (word !== "total") expect(md).toContain(`- ${word}: ${count}\n`);
+    expect(md).toContain("| Tool | accepted | blocked | would_block | succeeded | failed | uncertain |");
+    const { verification_rate: _, begun: __, failed: ___, ...undos } = report.rollbacks;
+    for (const [word, count] of Object.entries(undos)) expect(md).toContain(`- ${word}: ${count}\n`);
+    for (const status of ["requested", "approved", "denied", "expired", "escalated"] as const)
+      expect(md).toContain(`- ${status}: ${report.approvals[status]}\n`);
+    expect(md).not.toMatch(/outcome unknown|\bUnknown\b|[Ww]ould be blocked/);
   });
 
   it(`shows budgets near their limit, and every day ${verifies("ops.period.budgets", "ops.period.per-day")}`, () => {

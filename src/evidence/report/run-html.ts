@@ -2,10 +2,10 @@
 import { html } from "hono/html";
 import { plural } from "../../kernel/plural.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { PlanAction } from "../../rollback/plan.ts";
+import { type PlanAction, planVerdict } from "../../rollback/plan.ts";
 import { type Column, code, facts, type Markup, pageParts, tableParts, tag, text } from "./page.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
-import { time } from "./text.ts";
+import { sentence, time } from "./text.ts";
 import { timeline } from "./timeline.ts";
 
 export function runReportHtml(report: RunReport): string {
@@ -127,9 +127,10 @@ function* outlook({ outlook }: RunReport): Generator<Markup> {
     yield html`<p class="note">Unknown: what an undo would need is not there any more.</p>`;
     return;
   }
-  yield outlook.fully_reversible
-    ? html`<p class="verdict ok">Fully reversible: every standing step can be undone or needs no undo.</p>`
-    : html`<p class="verdict warn">Not fully reversible.</p>`;
+  const { ok, words } = planVerdict(outlook);
+  yield ok
+    ? html`<p class="verdict ok">${sentence(words)}: every standing step can be undone or needs no undo.</p>`
+    : html`<p class="verdict warn">${sentence(words)}.</p>`;
   const columns: Column[] = [
     { name: "#", kind: "num" },
     { name: "Tool" },

@@ -3,8 +3,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import PDFDocument from "pdfkit";
 import { plural } from "../../kernel/plural.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
+import { planVerdict } from "../../rollback/plan.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
-import { forPlainFont, time } from "./text.ts";
+import { forPlainFont, sentence, time } from "./text.ts";
 
 type Doc = InstanceType<typeof PDFDocument>;
 
@@ -139,7 +140,7 @@ function stepEntry(doc: Doc, step: ReportStep): void {
 
 async function outlook(doc: Doc, { outlook }: RunReport): Promise<void> {
   if (outlook === null) return line(doc, "Unknown: what an undo would need is not there any more.", SOFT);
-  line(doc, outlook.fully_reversible ? "Fully reversible." : "Not fully reversible.");
+  line(doc, `${sentence(planVerdict(outlook).words)}.`);
   doc.moveDown(0.3);
   await each(outlook.actions, (action) => {
     room(doc, 24);

@@ -6,7 +6,7 @@ import { notFound } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { isSealed, type RunDoc, type StepDoc } from "../../model/run.ts";
 import { loadForRollback } from "../../rollback/load.ts";
-import { type PlanAction, planRollback } from "../../rollback/plan.ts";
+import { hasFailed, type PlanAction, planRollback } from "../../rollback/plan.ts";
 import type { Store } from "../../store/port.ts";
 import { readTrail } from "../run-trail.ts";
 
@@ -172,8 +172,11 @@ const OUTCOMES: ReadonlySet<string> = new Set(["succeeded", "failed", "uncertain
 function stepsOfTrail(trail: readonly LedgerRecord[]): ReportStep[] {
   const steps = new Map<number, ReportStep>();
   for (const { step, event, ...record } of trail) {
-    if (step === undefined || !STATUSES.has(event)) continue;
-    const known = steps.get(step) ?? {
+    if (step === undefined) continue;
+    const earlier = steps.get(step);
+    if (event === "unverified" && earlier !== undefined) earlier.unverified = true;
+    if (!STATUSES.has(event)) continue;
+    const known = earlier ?? {
       step,
       tool: record.tool ?? "",
       effect: record.effect ?? null,
@@ -206,7 +209,8 @@ export function outlookWords(action: PlanAction): string {
         action.verified ? "will be read back" : "will not be read back",
         ...(action.needs_approval ? ["needs an approval"] : []),
       ];
-      return `can be undone by ${action.compensation_tool} (${how.join(", ")})`;
+      const failed = hasFailed(action) ? `; failed when it was tried: ${action.last_error}` : "";
+      return `can be undone by ${action.compensation_tool} (${how.join(", ")})${failed}`;
     }
     case "skip":
       return "needs no undo";

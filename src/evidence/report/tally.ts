@@ -11,12 +11,12 @@ export class Tally<C extends string> {
     this.columns = columns;
   }
 
-  add(name: string, column: C): void {
+  add(name: string, column: C, by: 1 | -1 = 1): void {
     const known = this.rows.get(name);
-    if (known !== undefined) known[column]++;
+    if (known !== undefined) known[column] += by;
     else if (this.rows.size < MOST_NAMES || name === OTHERS)
-      this.rows.set(name, { ...this.zeros(), [column]: 1 });
-    else this.add(OTHERS, column);
+      this.rows.set(name, { ...this.zeros(), [column]: by });
+    else this.add(OTHERS, column, by);
   }
 
   /** The fullest first; equal ones by name. */

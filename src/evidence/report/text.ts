@@ -42,6 +42,11 @@ export function codeSpan(text: string): string {
   return `${fence}${pad}${shown}${pad}${fence}`;
 }
 
+/** Our own words as the beginning of a sentence. */
+export function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** ISO 8601 in UTC; a number that is no date stays a number. */
 export function time(ms: number): string {
   const at = new Date(ms);

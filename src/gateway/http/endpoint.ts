@@ -19,6 +19,7 @@ import { invalid, SvcError } from "../../kernel/errors.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { Logger } from "../../telemetry/log.ts";
+import { extraOf, type RequestExtra } from "../request-context.ts";
 import type { BoundRun } from "../runs.ts";
 import { NEWER_ERA } from "../upstream/link.ts";
 import type { Guard } from "./guard.ts";
@@ -31,8 +32,8 @@ export interface EndpointParts {
   sessions: Sessions;
   log: Logger;
   authenticate(authorization: string | undefined): Promise<Authenticated>;
-  /** Whether that credential still counts. */
-  stillValid(credential: Authenticated): boolean;
+  /** Who holds that credential now; null once it no longer counts. */
+  today(credential: Authenticated): Principal | null;
   /** Throws where this principal may not use the endpoint. */
   admit(principal: Principal): void;
   /** Finds the run that a request names. */
@@ -46,22 +47,34 @@ declare module "fastify" {
   }
 }
 
-/** What travels with a message to whoever handles it. */
-interface Extra {
-  [name: string]: unknown;
-  principal: Principal;
-  run: BoundRun | undefined;
-  /** The method of the request, where there is one. */
-  method: string | undefined;
+const BATCHES = "2025-03-26";
+/** The newer era's stream of what belongs to no request. */
+const LISTEN = "subscriptions/listen";
+
+/** Whoever holds the credential, with the authority of this moment; throws where it no longer opens this endpoint. */
+function holderNow(parts: EndpointParts, credential: Authenticated): Principal {
+  const principal = parts.today(credential);
+  if (principal === null) throw new SvcError("unauthenticated", "invalid credential");
+  parts.admit(principal);
+  return principal;
 }
 
-const BATCHES = "2025-03-26";
+/** For a stream that lasts: whether whoever opened it might open it now. */
+function stillAdmitted(parts: EndpointParts, { credential }: FastifyRequest): () => boolean {
+  return () => {
+    try {
+      return holderNow(parts, credential!) !== null;
+    } catch {
+      return false;
+    }
+  };
+}
 
 export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): McpHttpHandler {
   if (!server.hasRequestDecorator("credential")) server.decorateRequest("credential", null);
   const newer = createMcpHandler(
     ({ authInfo }) => {
-      const { principal, run, method } = authInfo!.extra as Extra;
+      const { principal, run, method } = extraOf(authInfo)!;
       return parts.open(principal, run, "modern", method).server;
     },
     { legacy: "reject", onerror: (error) => parts.log.debug("request refused", { problem: error.message }) },
@@ -81,10 +94,13 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
     },
     async handler(request, reply) {
       refuseUnknownVersion(request);
+      // A body may take its time, and authority may change meanwhile.
+      request.principal = holderNow(parts, request.credential!);
       const run = await runOf(parts, request);
-      const auth = authOf(request, run);
+      const auth = authOf(parts, request, run);
       if (!isLegacy(request)) {
         takeOver(reply);
+        if (extraOf(auth)!.method === LISTEN) parts.sessions.watch(reply.raw, stillAdmitted(parts, request));
         const raw = Object.assign(request.raw, { auth }) as unknown as Parameters<typeof serveNewer>[0];
         return serveNewer(raw, reply.raw, request.body);
       }
@@ -103,10 +119,15 @@ async function runOf(
   return parts.named(principal!, String(id));
 }
 
-function authOf({ principal: found, body }: FastifyRequest, run: BoundRun | undefined): AuthInfo {
+function authOf(
+  parts: EndpointParts,
+  { principal: found, credential, body }: FastifyRequest,
+  run: BoundRun | undefined,
+): AuthInfo {
   const principal = found!;
   const named = isJsonObject(body) ? body["method"] : undefined;
-  const extra: Extra = { principal, run, method: typeof named === "string" ? named : undefined };
+  const method = typeof named === "string" ? named : undefined;
+  const extra: RequestExtra = { principal, again: () => holderNow(parts, credential!), run, method };
   return { token: "", clientId: principal.name, scopes: [], extra };
 }
 
@@ -189,7 +210,7 @@ async function serveOlder(
     return reply.code(200).send();
   }
   if (!headers.accept?.includes("text/event-stream")) throw notAcceptable("text/event-stream");
-  session.stillValid = () => parts.stillValid(request.credential!);
+  session.stillValid = stillAdmitted(parts, request);
   takeOver(reply);
   if (session.transport.openStream(reply.raw)) return undefined;
   reply.raw.writeHead(409, { "content-type": "application/json" });
@@ -220,11 +241,10 @@ async function begin(
   if (messages > 1) throw invalid("initialize must come alone");
   if (session !== undefined)
     throw invalid("this session is already initialized; initialize without Mcp-Session-Id");
-  const credential = request.credential!;
   return parts.sessions.open(
     request.principal!,
     () => true,
-    () => parts.open(credential.principal, run, "legacy"),
+    () => parts.open(request.principal!, run, "legacy"),
   );
 }
 

@@ -2,6 +2,7 @@
  * The sessions of older revisions. A session belongs to the principal that opened it, at the endpoint
  * where it was opened: to everybody else it does not exist. Those that nobody uses are ended.
  */
+import type { ServerResponse } from "node:http";
 import type { Server } from "@modelcontextprotocol/server";
 import type { Env } from "../../kernel/env.ts";
 import { notFound, SvcError } from "../../kernel/errors.ts";
@@ -34,6 +35,8 @@ export class Sessions {
   private readonly env: Env;
   private readonly sessions = new Map<string, Session>();
   private readonly perPrincipal = new Map<string, number>();
+  /** Streams of clients that have no session, with whether their credential still counts. */
+  private readonly streams = new Map<ServerResponse, () => boolean>();
 
   constructor(env: Env) {
     this.env = env;
@@ -86,8 +89,15 @@ export class Sessions {
     return this.sessions.size;
   }
 
-  /** Ends idle sessions, and those whose stream outlived its credential. */
+  /** A stream without a session, which ends with its credential too. */
+  watch(stream: ServerResponse, stillValid: () => boolean): void {
+    this.streams.set(stream, stillValid);
+    stream.once("close", () => this.streams.delete(stream));
+  }
+
+  /** Ends idle sessions, and sessions and streams that outlived their credential. */
   async sweep(): Promise<void> {
+    for (const [stream, stillValid] of this.streams) if (!stillValid()) stream.destroy();
     const now = this.env.elapsed();
     const due = [...this.sessions.values()].filter(
       (session) => (!session.transport.busy && now - session.touched_ms > IDLE_MS) || !session.stillValid(),

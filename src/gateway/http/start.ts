@@ -7,13 +7,14 @@ import { createHttpServer } from "../../http/server.ts";
 import { forbidden } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
-import { hasRole, ROLE_MESSAGES } from "../../model/roles.ts";
+import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
 import { watchJobs } from "../../rollback/job.ts";
 import { createRequestLog } from "../../telemetry/request-log.ts";
 import { AgentPeer } from "../agent.ts";
 import { Gateway, type GatewayOptions } from "../gateway.ts";
 import { createOperatorPeer } from "../operator.ts";
 import { atMost } from "../patience.ts";
+import type { BoundRun } from "../runs.ts";
 import { type EndpointParts, mountEndpoint } from "./endpoint.ts";
 import { originGuard } from "./guard.ts";
 import { Sessions } from "./sessions.ts";
@@ -31,7 +32,7 @@ export async function startHttpGateway(
   const gateway = new Gateway(service);
   try {
     await gateway.start(options.patience_ms);
-    undoThroughUpstreams(service, gateway);
+    undoByJobs(service, gateway);
     return await serve(service, gateway);
   } catch (error) {
     await gateway.close();
@@ -41,11 +42,14 @@ export async function startHttpGateway(
 }
 
 /** A rollback that is started over the API or the console goes through the upstreams too. */
-function undoThroughUpstreams(service: Service, gateway: Gateway): void {
+function undoByJobs(service: Service, gateway: Gateway): void {
   service.connectors = () => gateway.connectors();
   if (service.jobTools !== null) return;
-  const { compensator, reader } = gateway.services;
-  service.jobTools = { compensator, reader, stop: service.background.signal };
+  service.jobTools = {
+    ...gateway.services.undo,
+    stop: service.background.signal,
+    today: service.today,
+  };
   service.background.track(watchJobs(service.core, service.jobTools, service.background.signal));
 }
 
@@ -95,18 +99,15 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
   };
 }
 
-type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "stillValid">;
+type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "today">;
 
-function common({ settings, auth, log, core }: Service, sessions: Sessions): Common {
+function common({ settings, auth, log }: Service, sessions: Sessions): Common {
   return {
     guard: originGuard(settings),
     sessions,
     log,
     authenticate: (header) => auth.identify(header),
-    stillValid({ key_sha256, expires_ms }) {
-      if (expires_ms !== null && core.env.now() >= expires_ms) return false;
-      return key_sha256 === null || auth.holderOf(key_sha256) !== undefined;
-    },
+    today: (credential) => auth.current(credential),
   };
 }
 
@@ -118,8 +119,12 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
     },
     named: (principal, run_id) => gateway.runs.named(principal, run_id),
     open(principal, run, era, method) {
-      const session = era === "legacy" ? (run ?? gateway.runs.fresh(principal)) : null;
-      const peer = new AgentPeer(gateway, { principal, run: session, era, method });
+      const peer = new AgentPeer(gateway, {
+        local: null,
+        run: era === "legacy" ? sessionRun(gateway, principal, run) : null,
+        era,
+        method,
+      });
       const leave = era === "legacy" ? gateway.join(peer) : () => {};
       const close = () => {
         leave();
@@ -130,14 +135,21 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
   };
 }
 
+/** The run that the session was opened with, or one of its own; whoever may have neither is told so at once. */
+function sessionRun(gateway: Gateway, principal: Principal, named: BoundRun | undefined) {
+  const run = named === undefined ? gateway.runs.ofSession() : () => named;
+  run(principal);
+  return run;
+}
+
 function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
   return {
     path: "/operator/mcp",
     admit(principal) {
       if (!hasRole(principal, "auditor")) throw forbidden("auditor role or higher required");
     },
-    open(principal, _run, _era, method) {
-      return { server: createOperatorPeer(gateway.services, principal, method), close: () => {} };
+    open(_principal, _run, _era, method) {
+      return { server: createOperatorPeer(gateway.services, method), close: () => {} };
     },
   };
 }

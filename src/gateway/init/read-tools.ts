@@ -14,9 +14,9 @@ export async function readTools(spec: UpstreamSpec, egress: Egress, version: str
   try {
     await upstream.start();
     if (!upstream.ok) throw new SvcError("unavailable", `cannot read the tools: ${upstream.problem}`);
-    const { routes, problems } = buildCatalog([upstream]);
+    const { offers, problems } = buildCatalog([upstream]);
     if (problems.length > 0) throw new SvcError("invalid", problems.join("; "));
-    return [...routes.values()];
+    return [...offers.values()].flat();
   } catch (error) {
     if (error instanceof SvcError) throw error;
     throw new SvcError("unavailable", `cannot read the tools: ${messageOf(error)}`);

@@ -8,11 +8,12 @@ import { searchRuns } from "../../app/operations/search.ts";
 import { givenId, note, runId, text } from "../../app/schemas.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
+import { hasRole } from "../../model/roles.ts";
 import { executeRollback } from "../../rollback/execute.ts";
 import { loadPlan } from "../../rollback/load.ts";
 import { previewImpact } from "./agent-tools.ts";
 import { exportEvidence } from "./evidence-tool.ts";
-import { type OwnTool, operate, ownTool } from "./own-tool.ts";
+import { type OwnCall, type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const limit = z.int().min(1).max(LIMITS.page_max).optional();
 const cursor = z.string().max(1_000).optional();
@@ -76,24 +77,33 @@ const executeRollbackTool = ownTool({
     confirm: z.boolean().optional(),
     approve_compensations: z.boolean().optional(),
   }),
-  async run({ services, principal }, { run_id, confirm, approve_compensations }) {
-    const { app, compensator, reader } = services;
+  async run({ services, principal, again }, { run_id, confirm, approve_compensations }) {
+    const { app, undo } = services;
     await readRun(app, run_id);
     if (confirm !== true) {
       return { dry_run: true, plan: await loadPlan(app.core.store, run_id) };
     }
     const report = await executeRollback(app.core, run_id, {
+      ...undo,
       actor: principal.name,
-      compensator,
-      reader,
       retries: LIMITS.gateway_attempts,
       backoff_ms: LIMITS.gateway_backoff_ms,
       approve_compensations,
+      authorised: () => isOperator(again),
       stop: app.background.signal,
     });
     return report;
   },
 });
+
+/** A rollback may take long; each of its steps needs the operator's role as it is by then. */
+function isOperator(again: OwnCall["again"]): boolean {
+  try {
+    return again === undefined || hasRole(again(), "operator");
+  } catch {
+    return false;
+  }
+}
 
 const haltTool = ownTool({
   name: "svc.halt",

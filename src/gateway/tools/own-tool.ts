@@ -11,20 +11,21 @@ import { perform } from "../../app/perform.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Principal, Role } from "../../model/roles.ts";
-import type { Compensator, Reader } from "../../rollback/ports.ts";
 import { textResult } from "../result.ts";
+import type { UpstreamUndo } from "../rollback.ts";
 import type { BoundRun } from "../runs.ts";
 
 /** What the tools stand on. */
 export interface ToolServices {
   app: App;
-  compensator: Compensator;
-  reader: Reader;
+  undo: UpstreamUndo;
 }
 
 export interface OwnCall {
   services: ToolServices;
   principal: Principal;
+  /** Who asks by the time of the answer; throws where the credential no longer counts. Absent without credentials. */
+  again?: (() => Principal) | undefined;
   /** The run of the session, where it has one. */
   run: BoundRun | null;
   signal: AbortSignal;
@@ -75,6 +76,8 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
     const parsed = tool.input.safeParse(raw);
     if (!parsed.success) throw invalid(describeIssues(parsed.error, "arguments"));
     const value = await tool.run(call, parsed.data);
+    // What was only read, perhaps after a long wait, is for those who may still read it; what was done is told.
+    if (tool.read_only && call.again !== undefined) requireRole(call.again(), tool.role);
     if (value instanceof OwnResult) return value.result;
     return textResult(JSON.stringify(value), value as JsonObject);
   } catch (error) {

@@ -6,12 +6,12 @@
 import type { ClientCapabilities } from "@modelcontextprotocol/client";
 import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
 import type { Env } from "../../kernel/env.ts";
-import { messageOf } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { atMost } from "../patience.ts";
 import { failureOf, isSessionGone, isTimeout, NotSent } from "./failure.ts";
 import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
+import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
 
 export interface UpstreamDeps extends LinkDeps {
@@ -36,6 +36,8 @@ const SETTLE_MS = 30;
 
 export class Upstream {
   readonly spec: UpstreamSpec;
+  /** Takes the upstream's own address and credentials out of a text about it. */
+  readonly hide: (text: string) => string;
   private readonly deps: UpstreamDeps;
   private readonly hooks: UpstreamHooks;
   private readonly stopped = new AbortController();
@@ -49,6 +51,7 @@ export class Upstream {
 
   constructor(spec: UpstreamSpec, deps: UpstreamDeps, hooks: UpstreamHooks) {
     this.spec = spec;
+    this.hide = hidingSecrets(spec);
     this.deps = { ...deps, log: deps.log.child({ upstream: spec.name }) };
     this.hooks = hooks;
   }
@@ -112,7 +115,7 @@ export class Upstream {
       if (link.closed) this.lost(link, "the connection was closed");
     } catch (error) {
       await link?.close().catch(() => {});
-      this.failed(messageOf(error));
+      this.failed(failureOf(error).message);
     }
   }
 
@@ -120,7 +123,7 @@ export class Upstream {
     const { log } = this.deps;
     return {
       closed: (why) => this.lost(own(), why),
-      odd: (problem) => log.debug("upstream oddity", { problem }),
+      odd: (problem) => log.debug("upstream oddity", { problem: this.hide(problem) }),
       notification: (method, params) => {
         if (method === "notifications/tools/list_changed") this.lookAgain();
         else this.hooks.notification(this, method, params);
@@ -135,8 +138,9 @@ export class Upstream {
     this.hooks.changed(this);
   }
 
-  private failed(why: string): void {
+  private failed(reason: string): void {
     if (this.stopped.signal.aborted) return;
+    const why = this.hide(reason);
     this.complaint = why;
     const { env, log } = this.deps;
     const full = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(this.failures++, 16));
@@ -178,7 +182,8 @@ export class Upstream {
           this.definitions = tools;
           this.hooks.changed(this);
         },
-        (error: unknown) => this.deps.log.warn("tools/list failed", { problem: messageOf(error) }),
+        (error: unknown) =>
+          this.deps.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) }),
       );
     }, SETTLE_MS).unref();
   }
@@ -247,7 +252,7 @@ export class Upstream {
   /** After a call that nobody answered: does the upstream still answer at all? */
   private examine(link: Link, error: unknown): void {
     if (this.link !== link || this.examining !== null) return;
-    const why = isTimeout(error) ? "it does not answer" : messageOf(error);
+    const why = isTimeout(error) ? "it does not answer" : failureOf(error).message;
     this.examining = link
       .request("tools/list", {}, { timeout_ms: PROBE_MS })
       .then(

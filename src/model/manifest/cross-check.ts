@@ -1,5 +1,6 @@
-/** What manifests say about one another: a read-back that writes is an error, a loose end a warning. */
+/** What manifests say about one another: a read-back that writes or a ring is an error, a loose end a warning. */
 import type { CheckedEntry } from "./entry.ts";
+import { manifestSet } from "./set.ts";
 import type { Effect, Manifest, ManifestSet } from "./types.ts";
 
 const WRITES: ReadonlySet<Effect> = new Set(["reversible", "compensable", "irreversible"]);
@@ -17,16 +18,32 @@ export function writesAsReadBack(entries: readonly CheckedEntry[]): void {
   }
 }
 
+const RING = "requires: the prerequisites form a ring, so the tool can never run; take one of them out";
+
+/** A tool that waits for itself, through others, is blocked for ever: that is never meant. */
+export function requiresInRing(entries: readonly CheckedEntry[]): void {
+  const set = manifestSet(entries.flatMap(({ manifest }) => manifest ?? []));
+  const ringed = new Set(ringedManifests(set));
+  for (const { manifest, problems, requires_line } of entries)
+    if (manifest !== undefined && ringed.has(manifest)) problems.push({ line: requires_line, text: RING });
+}
+
+/** The same, of sets that were read apart: a line for each. */
+export function ringProblems(set: ManifestSet, start: (manifest: Manifest) => string): string[] {
+  return ringedManifests(set).map((manifest) => `${start(manifest)}${RING}`);
+}
+
+function ringedManifests(set: ManifestSet): Manifest[] {
+  const ringed = toolsInRings(set);
+  return set.all.filter((manifest) => ringed.has(manifest.tool) && set.active(manifest.tool) === manifest);
+}
+
 export function setWarnings(set: ManifestSet, start: (manifest: Manifest) => string): string[] {
   const warnings: string[] = [];
-  const cycles = toolsInCycles(set);
   for (const manifest of set.all) {
     const tell = (text: string) => warnings.push(`${start(manifest)}${text}`);
     for (const tool of manifest.requires) {
       if (set.active(tool) === undefined) tell(`requires: ${tool} has no manifest, so it can never have run`);
-    }
-    if (cycles.has(manifest.tool) && set.active(manifest.tool) === manifest) {
-      tell("requires: the prerequisites form a circle, so the tool can never run");
     }
     if (manifest.lifecycle === "deprecated" && set.active(manifest.tool) === manifest) {
       tell("lifecycle: deprecated; it still works, and is to be replaced");
@@ -35,8 +52,8 @@ export function setWarnings(set: ManifestSet, start: (manifest: Manifest) => str
   return warnings;
 }
 
-/** Every tool on, or behind, a circle of prerequisites; found without recursion, since chains may be long. */
-function toolsInCycles(set: ManifestSet): Set<string> {
+/** Every tool on, or behind, a ring of prerequisites; found without recursion, since chains may be long. */
+function toolsInRings(set: ManifestSet): Set<string> {
   const waiting = new Map<string, Set<string>>();
   const dependents = new Map<string, string[]>();
   for (const { tool } of set.all) {

@@ -11,6 +11,8 @@ export interface CheckedEntry {
   readonly line: number;
   /** `tool crm.create`, or `entry 3` where it has no usable name; null for a file that is no list. */
   readonly label: string | null;
+  /** Where its prerequisites stand. */
+  readonly requires_line: number;
   /** Absent where the entry has problems of its own. */
   readonly manifest: Manifest | undefined;
   /** In the order of the lines; later checks may still add to them. */

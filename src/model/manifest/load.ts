@@ -4,9 +4,16 @@
  */
 import { ProblemsError } from "../../kernel/errors.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
-import { type FieldPath, type Problem, schemaProblems, showPath, showValue } from "../problems.ts";
+import {
+  type FieldPath,
+  MAX_PROBLEMS,
+  type Problem,
+  schemaProblems,
+  showPath,
+  showValue,
+} from "../problems.ts";
 import { parseYaml, type YamlSource } from "../yaml.ts";
-import { setWarnings, writesAsReadBack } from "./cross-check.ts";
+import { requiresInRing, setWarnings, writesAsReadBack } from "./cross-check.ts";
 import type { CheckedEntry, ManifestFile } from "./entry.ts";
 import { normalise } from "./normalise.ts";
 import { entryRules } from "./rules.ts";
@@ -21,22 +28,32 @@ export interface LoadedManifests extends ManifestSet {
   sourceOf(manifest: Manifest): { file: string; line: number } | undefined;
 }
 
+/** What files say, as plain data: it can be read in one thread and be used in another. */
+export interface ManifestReading {
+  readonly entries: readonly { manifest: Manifest; file: string; line: number }[];
+  readonly warnings: readonly string[];
+}
+
 export function readManifests(files: readonly ManifestFile[]): LoadedManifests {
-  const entries = checkManifests(files);
-  const problems = problemsOf(entries);
+  return loadedManifests(manifestReading(files));
+}
+
+export function manifestReading(files: readonly ManifestFile[]): ManifestReading {
+  const checked = checkManifests(files);
+  const problems = problemsOf(checked);
   if (problems.length > 0) throw new ProblemsError(problems);
   const places = new Map(
-    entries.flatMap((entry) => (entry.manifest ? [[entry.manifest, entry] as const] : [])),
+    checked.flatMap((entry) => (entry.manifest ? [[entry.manifest, entry] as const] : [])),
   );
+  const entries = [...places].map(([manifest, { file, line }]) => ({ manifest, file, line }));
   const set = manifestSet([...places.keys()]);
-  return {
-    ...set,
-    warnings: setWarnings(set, (manifest) => startOf(places.get(manifest)!)),
-    sourceOf(manifest) {
-      const place = places.get(manifest);
-      return place && { file: place.file, line: place.line };
-    },
-  };
+  return { entries, warnings: setWarnings(set, (manifest) => startOf(places.get(manifest)!)) };
+}
+
+export function loadedManifests({ entries, warnings }: ManifestReading): LoadedManifests {
+  const places = new Map(entries.map(({ manifest, file, line }) => [manifest, { file, line }]));
+  const set = manifestSet([...places.keys()]);
+  return { ...set, warnings, sourceOf: (manifest) => places.get(manifest) };
 }
 
 /** The problems of one text, one a line; empty where it is valid. */
@@ -68,6 +85,7 @@ export function checkManifests(files: readonly ManifestFile[]): CheckedEntry[] {
   const entries = files.flatMap(checkFile);
   repeatedEntries(entries);
   writesAsReadBack(entries);
+  requiresInRing(entries);
   return entries;
 }
 
@@ -82,7 +100,7 @@ function checkFile({ file, text }: ManifestFile): CheckedEntry[] {
   const { value } = source;
   if (!Array.isArray(value)) {
     const text = 'must be a list of entries; begin each with "- tool:"';
-    return [{ file, line: 1, label: null, manifest: undefined, problems: [{ line: 1, text }] }];
+    return [brokenEntry(file, 1, text)];
   }
   return value.map((entry, index) => checkEntry(source, entry, index));
 }
@@ -90,7 +108,7 @@ function checkFile({ file, text }: ManifestFile): CheckedEntry[] {
 function checkEntry(source: YamlSource, entry: Json, index: number): CheckedEntry {
   const line = lineOf(source, { path: [index], message: "" });
   const problems = entryProblems(entry);
-  const placed = problems.map((problem) => ({
+  const placed = problems.slice(0, MAX_PROBLEMS).map((problem) => ({
     line: lineOf(source, { ...problem, path: [index, ...problem.path] }),
     text: `${fieldOf(problem.path)}${problem.message}`,
   }));
@@ -99,6 +117,7 @@ function checkEntry(source: YamlSource, entry: Json, index: number): CheckedEntr
   return {
     file: source.file,
     line,
+    requires_line: lineOf(source, { path: [index, "requires"], message: "" }),
     label: typeof name === "string" && name !== "" ? `tool ${shownName(name)}` : `entry ${index + 1}`,
     manifest: problems.length > 0 ? undefined : normalise(entry as ManifestEntry),
     problems: placed,
@@ -155,5 +174,10 @@ function brokenFile(file: string, problem: string): CheckedEntry {
   const rest = problem.startsWith(`${file}:`) ? problem.slice(file.length + 1) : problem;
   const match = /^(\d+):(?:\d+): (?:\(document\): )?([\s\S]*)$/.exec(rest);
   const line = match === null ? 1 : Number(match[1]);
-  return { file, line, label: null, manifest: undefined, problems: [{ line, text: match?.[2] ?? rest }] };
+  return brokenEntry(file, line, match?.[2] ?? rest);
+}
+
+function brokenEntry(file: string, line: number, text: string): CheckedEntry {
+  const problems = [{ line, text }];
+  return { file, line, requires_line: line, label: null, manifest: undefined, problems };
 }

@@ -80,6 +80,18 @@ const WHOLE_DAY: HourRange[] = [{ from: 0, to: 24 * 60 }];
 
 /** The document must come from `loadPolicy`, which refuses what could not be compiled. */
 export function compilePolicy(doc: PolicyDoc): Policy {
+  const steps = compiling(doc, valueHash(doc as unknown as Json));
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/**
+ * The same, entry by entry: who serves requests meanwhile goes on with the next one when he has the time. The hash
+ * is that of the document.
+ */
+export function* compiling(doc: PolicyDoc, hash: string): Generator<void, Policy> {
   const approvals = compileApprovals(doc.approvals);
   const common = (entry: RestrictionDoc): Restriction => ({
     id: entry.id,
@@ -89,20 +101,20 @@ export function compilePolicy(doc: PolicyDoc): Policy {
   });
   return {
     doc,
-    hash: valueHash(doc as unknown as Json),
+    hash,
     approvals,
     content: doc.content ?? {},
     risk: doc.risk === undefined ? null : compileRisk(doc.risk),
     retention: doc.retention ?? null,
-    rules: index(doc.rules, (rule) => compileRule(rule, approvals)),
-    limits: index(doc.limits, (limit) => ({
+    rules: yield* index(doc.rules, (rule) => compileRule(rule, approvals)),
+    limits: yield* index(doc.limits, (limit) => ({
       ...common(limit),
       max: limit.max,
       per: limit.per,
       window: limit.window,
       window_ms: parseDuration(limit.window),
     })),
-    budgets: index(doc.budgets, (budget) => ({
+    budgets: yield* index(doc.budgets, (budget) => ({
       ...common(budget),
       max: budget.max,
       per: budget.per,
@@ -111,7 +123,7 @@ export function compilePolicy(doc: PolicyDoc): Policy {
       path: parsePath(budget.path),
       warn_at: budget.warn_at ?? null,
     })),
-    windows: index(doc.windows, (window) => ({
+    windows: yield* index(doc.windows, (window) => ({
       ...common(window),
       days: new Set((window.days ?? DAYS).map((day) => DAYS.indexOf(day))),
       hours: window.hours === undefined ? WHOLE_DAY : parseHours(window.hours),
@@ -120,7 +132,7 @@ export function compilePolicy(doc: PolicyDoc): Policy {
         .filter((part) => part !== undefined)
         .join(", "),
     })),
-    freezes: index(doc.freezes, (freeze) => ({
+    freezes: yield* index(doc.freezes, (freeze) => ({
       ...common(freeze),
       from_ms: tryTimestamp(freeze.from)!,
       to_ms: tryTimestamp(freeze.to)!,
@@ -131,11 +143,16 @@ export function compilePolicy(doc: PolicyDoc): Policy {
 /** A policy that says nothing, for a service that was given none. */
 export const EMPTY_POLICY: Policy = compilePolicy({ version: 1 });
 
-function index<D extends { match?: MatchDoc | undefined }, T>(
+function* index<D extends { match?: MatchDoc | undefined }, T>(
   docs: readonly D[] | undefined,
   compile: (doc: D) => T,
-): MatchIndex<T> {
-  return new MatchIndex((docs ?? []).map((doc) => ({ match: doc.match, item: compile(doc) })));
+): Generator<void, MatchIndex<T>> {
+  const made = new MatchIndex<T>();
+  for (const doc of docs ?? []) {
+    made.add(doc.match, compile(doc));
+    yield;
+  }
+  return made;
 }
 
 const DEFAULT_REASON: Record<RuleAction, (id: string) => string> = {

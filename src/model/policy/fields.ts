@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { tryDuration, tryTimestamp } from "../../kernel/duration.ts";
 import { messageOf } from "../../kernel/errors.ts";
-import { compileGlob } from "../../kernel/glob.ts";
+import { compileGlob, MAX_GLOB_CHARS } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { tryPath } from "../../kernel/paths.ts";
 import { hoursProblem, zoneProblem } from "./hours.ts";
@@ -14,7 +14,8 @@ function checked(most: number, problemOf: (text: string) => string | null) {
     .min(1)
     .max(most)
     .superRefine((text, context) => {
-      const problem = text === "" ? null : problemOf(text);
+      // What is too long is refused for that, and costs nothing more.
+      const problem = text === "" || text.length > most ? null : problemOf(text);
       if (problem !== null) context.addIssue({ code: "custom", message: problem });
     });
 }
@@ -27,7 +28,7 @@ export const id = checked(128, (text) =>
     : "must begin with a letter or digit and hold only letters, digits, spaces and . _ / -",
 );
 
-export const glob = checked(2_000, (text) => {
+export const glob = checked(MAX_GLOB_CHARS, (text) => {
   try {
     compileGlob(text);
     return null;

@@ -6,7 +6,7 @@ import { tryDuration, tryTimestamp } from "../../kernel/duration.ts";
 import { compileGlob } from "../../kernel/glob.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { EFFECTS } from "../manifest/types.ts";
-import { suggest } from "../problems.ts";
+import { MAX_PROBLEMS, suggest } from "../problems.ts";
 import type { Report } from "../yaml.ts";
 import { OPS, type OpName } from "./ops/table.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "./pattern.ts";
@@ -151,12 +151,12 @@ function lintRisk(raw: JsonObject, report: Report): void {
 }
 
 function lintTests(raw: JsonObject, ids: ReadonlySet<string>, report: Report): void {
+  const names = [...ids];
+  let told = 0;
   for (const { entry, path } of entries(raw, "tests")) {
     const rule = field(entry, "rule");
     if (typeof rule !== "string" || ids.has(rule)) continue;
-    report(
-      [...path, "rule"],
-      `no rule, limit, budget, window or freeze has this id${suggest(rule, [...ids])}`,
-    );
+    const hint = told++ < MAX_PROBLEMS ? suggest(rule, names) : "";
+    report([...path, "rule"], `no rule, limit, budget, window or freeze has this id${hint}`);
   }
 }

@@ -38,28 +38,37 @@ interface Entry<T> {
 }
 
 export class MatchIndex<T> {
-  readonly size: number;
-  private readonly items: readonly T[];
+  private readonly items: T[] = [];
   private readonly exact = new Map<string, Entry<T>[]>();
   private readonly byPrefix = new Map<string, Entry<T>[]>();
   /** The lengths that literal starts have: one lookup for each, however many entries there are. */
-  private readonly lengths: number[];
+  private readonly lengths: number[] = [];
 
-  constructor(items: readonly { match: MatchDoc | undefined; item: T }[]) {
-    this.size = items.length;
-    this.items = items.map(({ item }) => item);
-    items.forEach(({ match, item }, order) => {
-      const entry: Entry<T> = { order, item, ...compileMatch(match) };
-      for (const { prefix, exact } of entry.tool?.prefixes ?? [{ prefix: "", exact: false }]) {
-        const map = exact ? this.exact : this.byPrefix;
-        const list = map.get(prefix);
-        if (list === undefined) map.set(prefix, [entry]);
-        else if (list[list.length - 1] !== entry) list.push(entry);
-      }
-    });
-    this.lengths = [...new Set([...this.byPrefix.keys()].map((prefix) => prefix.length))].sort(
-      (a, b) => a - b,
-    );
+  constructor(items: readonly { match: MatchDoc | undefined; item: T }[] = []) {
+    for (const { match, item } of items) this.add(match, item);
+  }
+
+  /** The next entry, in the order of the policy. */
+  add(match: MatchDoc | undefined, item: T): void {
+    const entry: Entry<T> = { order: this.items.length, item, ...compileMatch(match) };
+    this.items.push(item);
+    for (const { prefix, exact } of entry.tool?.prefixes ?? [{ prefix: "", exact: false }]) {
+      const map = exact ? this.exact : this.byPrefix;
+      const list = map.get(prefix);
+      if (list === undefined) map.set(prefix, [entry]);
+      else if (list[list.length - 1] !== entry) list.push(entry);
+      if (!exact && list === undefined) this.noteLength(prefix.length);
+    }
+  }
+
+  private noteLength(length: number): void {
+    if (this.lengths.includes(length)) return;
+    this.lengths.push(length);
+    this.lengths.sort((a, b) => a - b);
+  }
+
+  get size(): number {
+    return this.items.length;
   }
 
   /** Every item, in the order of the policy. */

@@ -1,3 +1,4 @@
+import { RE2JS } from "re2js";
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
 import { compilePattern, patternProblem, patternWeight } from "./pattern.ts";
@@ -35,5 +36,33 @@ describe("patterns of policy authors", () => {
 
   it("weigh more with Unicode classes", () => {
     expect(patternWeight("\\p{L}")).toBeGreaterThan(patternWeight("[a-z]"));
+  });
+
+  it.each([
+    ["abc", 3],
+    ["a{5}", 5],
+    ["x[a-z]{100}y", 102],
+    ["(a{30}){30}", 961],
+    ["(?:ab|c){2,10}", 81],
+    ["a{9}b{9}c{9}", 27],
+    ["\\{9}", 4],
+    ["a{3,}", 5],
+    ["((((a{9}){9}){9}){9}){9}", 50_000],
+  ])("%s weighs about its program: %i", (source, weight) => {
+    expect(patternWeight(source)).toBe(weight);
+  });
+
+  it("weigh about what their programs are", () => {
+    for (const source of [
+      "(a{30}){30}",
+      "(ab|cd)?x",
+      "^[a-z]+@example\\.com$",
+      "(?:a{3,5}){7}",
+      "(a{99}){10}",
+    ]) {
+      const size = RE2JS.compile(source).programSize();
+      expect(patternWeight(source)).toBeGreaterThan(size / 3);
+      expect(patternWeight(source)).toBeLessThan(size * 3);
+    }
   });
 });

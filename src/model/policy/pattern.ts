@@ -13,6 +13,9 @@ const MAX_WORK = 6_000_000;
 const SMALL_PROGRAM = 16;
 /** Compiling a Unicode class costs as much as about a hundred plain characters. */
 const CLASS_WEIGHT = 100;
+/** Of one: counts beyond this are refused by the engine as soon as it reads them. */
+const MOST_WEIGHT = 50_000;
+/** Of a whole policy. */
 export const MAX_PATTERN_WEIGHT = 200_000;
 
 export interface Pattern {
@@ -20,9 +23,42 @@ export interface Pattern {
   test(text: string): boolean | undefined;
 }
 
-/** How much compiling the pattern costs, for the bound on a whole policy. */
+/** What a pattern is made of: a Unicode class, an escape, a set, a group's ends, a count, a character. */
+const TOKENS =
+  /\\[pP](?:\{[^}]*\}|.)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?[a-z]+)?|\)|\{(\d+)(?:,(\d*))?\}|./gs;
+
+/** Unicode classes, in a set too, and a flag that ignores case. */
+function weightOf(token: string): number {
+  const classes = token.match(/\\[pP]|^\(\?[a-z]*i/g)?.length ?? 0;
+  return classes === 0 ? 1 : classes * CLASS_WEIGHT;
+}
+
+/**
+ * How much compiling the pattern costs, for the bound on a whole policy. It is told from the text in one walk, so
+ * that nothing is compiled to find out: a count in braces repeats what stands before it, a group as a whole.
+ */
 export function patternWeight(source: string): number {
-  return source.length + CLASS_WEIGHT * (source.match(/\\[pP]|\(\?[a-z]*i/g)?.length ?? 0);
+  const open: number[] = [];
+  let sum = 0;
+  let last = 0;
+  for (const [token, least, most] of source.matchAll(TOKENS)) {
+    if (least !== undefined) {
+      const times = Math.max(1, Number(most || least) + (most === "" ? 1 : 0));
+      sum += last * (times - 1);
+      last *= times;
+    } else if (token === ")") {
+      last = sum + 2;
+      sum = (open.pop() ?? 0) + last;
+    } else {
+      last = weightOf(token);
+      if (token.startsWith("(")) {
+        open.push(sum + last);
+        sum = 0;
+      } else sum += last;
+    }
+  }
+  const all = open.reduce((total, one) => total + one, sum);
+  return Math.max(source.length, Math.min(all, MOST_WEIGHT));
 }
 
 /** Why the text is not a pattern that can be used, or null. */

@@ -6,6 +6,7 @@ import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { MayBeFound } from "../may-be-found.ts";
 import type { Store } from "../port.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
@@ -16,21 +17,22 @@ function open(folder: string, disk = faultyDisk()): Promise<Store> {
   return openFilesStore(folder, () => {}, { disk, bounds, helper: inlineHelper(() => filesJobs(folder)) });
 }
 
-/** What became of it: `acked`, or the code of its refusal. */
+/** What became of it: `acked`, `unknown` where it may be found, or the code of its refusal. */
 const told = (doing: Promise<unknown>): Promise<string> =>
   doing.then(
     () => "acked",
-    (error: SvcError) => error.code,
+    (error: SvcError) => (error instanceof MayBeFound ? "unknown" : error.code),
   );
 
 interface Outcome {
   acked: string[];
   refused: string[];
+  unknown: string[];
 }
 
 /** Units alone and together, one of several records, two journals and a scrub. */
 async function workload(store: Store): Promise<Outcome> {
-  const outcome: Outcome = { acked: [], refused: [] };
+  const outcome: Outcome = { acked: [], refused: [], unknown: [] };
   const attempt = async (name: string, count: number): Promise<void> => {
     try {
       await work(store, name, count);
@@ -38,7 +40,7 @@ async function workload(store: Store): Promise<Outcome> {
     } catch (error) {
       expect(error).toBeInstanceOf(SvcError);
       expect((error as SvcError).code).toBe("unavailable");
-      outcome.refused.push(name);
+      (error instanceof MayBeFound ? outcome.unknown : outcome.refused).push(name);
     }
   };
   await attempt("a", 1);
@@ -65,9 +67,11 @@ async function trial(fault: Fault): Promise<void> {
   const disk = faultyDisk();
   const store = await open(folder, disk);
   disk.fail(fault);
-  const { acked, refused } = await workload(store);
+  const { acked, refused, unknown } = await workload(store);
   disk.fail(undefined);
-  if (fault.lasting) expect(refused.length).toBeGreaterThan(0);
+  if (fault.lasting) expect(refused.length + unknown.length).toBeGreaterThan(0);
+  // A disk that fails once can be asked again, and then it is known.
+  else expect(unknown).toEqual([]);
   // Healed by itself, without a restart.
   await work(store, "after");
   await store.ready();
@@ -154,47 +158,33 @@ describe("a sync that fails", () => {
     };
   };
 
-  it("takes its batch back, also from those who have seen it already", async () => {
+  it("is made good for, and what others have seen of its batch stays", async () => {
     const { disk, failAfter } = failing();
     const { folder, store, other, seen, hold } = await two(disk);
     failAfter(() => seen("b"));
-    expect(await told(work(store, "b"))).toBe("unavailable");
-    expect(await other.get("meta", "last/b")).toBeUndefined();
-    expect((await other.head()).records).toBe(1);
+    expect(await told(work(store, "b"))).toBe("acked");
+    expect(await other.get("meta", "last/b")).toBeDefined();
     await work(other, "c");
     await work(store, "d");
     await store.scrub();
-    await hold("a", "c", "d");
+    await hold("a", "b", "c", "d");
     const again = await open(folder);
-    expect([...(await expectConsistent(again)).keys()]).toEqual(["a", "c", "d"]);
+    expect([...(await expectConsistent(again)).keys()]).toEqual(["a", "b", "c", "d"]);
     await again.close();
   });
 
-  it("leaves its batch where somebody else has built on it, and goes on", async () => {
+  it("is no reason to refuse for who had seen the batch and slept until its journal was gone", async () => {
     const { disk, failAfter } = failing();
-    const { store, other, hold } = await two(disk);
-    failAfter(() => work(other, "c"));
-    expect(await told(work(store, "b"))).toBe("unavailable");
-    await work(store, "d");
+    const { store, other, seen, hold } = await two(disk);
+    failAfter(() => seen("b"));
+    expect(await told(work(store, "b"))).toBe("acked");
+    await store.scrub();
+    await work(store, "c");
+    await work(other, "d");
     await hold("a", "b", "c", "d");
   });
 
-  it("takes back what was run and written behind it meanwhile, and answers neither", async () => {
-    const { disk, failAfter } = failing();
-    const { store, other, seen, hold } = await two(disk);
-    let behind: Promise<unknown> | undefined;
-    failAfter(async () => {
-      behind = told(work(store, "c"));
-      await seen("c");
-    });
-    expect(await told(work(store, "b"))).toBe("unavailable");
-    expect(await behind).toBe("unavailable");
-    expect((await other.head()).records).toBe(1);
-    await work(store, "d");
-    await hold("a", "d");
-  });
-
-  it("takes back what was written behind somebody else's batch, and leaves that one", async () => {
+  it("is made good for with what others and this process have built on it meanwhile", async () => {
     const { disk, failAfter } = failing();
     const { store, other, seen, hold } = await two(disk);
     let behind: Promise<unknown> | undefined;
@@ -203,10 +193,70 @@ describe("a sync that fails", () => {
       behind = told(work(store, "c"));
       await seen("c");
     });
-    expect(await told(work(store, "b"))).toBe("unavailable");
-    expect(await behind).toBe("unavailable");
+    expect(await told(work(store, "b"))).toBe("acked");
+    expect(await behind).toBe("acked");
     await work(store, "d");
-    await hold("a", "b", "others", "d");
+    await hold("a", "b", "others", "c", "d");
+  });
+
+  it("and cannot be made good for: whoever wrote is told that it may be found, nobody is shown it", async () => {
+    const { disk, failAfter } = failing();
+    const { store, hold } = await two(disk);
+    let looks: Promise<string>[] = [];
+    failAfter(async () => {
+      looks = [told(store.get("meta", "last/b")), told(store.head()), told(store.transact({ run: () => 1 }))];
+      disk.fail({ call: disk.calls, code: "EIO", lasting: true });
+    });
+    expect(await told(work(store, "b"))).toBe("unknown");
+    expect(await Promise.all(looks)).toEqual(["unavailable", "unavailable", "unavailable"]);
+    expect(await told(store.get("meta", "last/b"))).toBe("unavailable");
+    expect(await told(work(store, "c"))).toBe("unavailable");
+    disk.fail(undefined);
+    // Once the disk is well again a look alone makes it durable, and then it is shown.
+    expect(await store.get("meta", "last/b")).toBeDefined();
+    await work(store, "d");
+    await hold("a", "b", "d");
+  });
+});
+
+describe("a limit on how long a file may get", () => {
+  /** As `ulimit -f` has it: nothing is written beyond that place in any file. */
+  const limited = () => {
+    const disk = faultyDisk();
+    let limit = Number.POSITIVE_INFINITY;
+    const { write } = disk;
+    disk.write = async (fd, bytes, position) => {
+      if ((position ?? disk.facts(fd).size) + bytes.length > limit)
+        throw Object.assign(new Error("EFBIG: made up"), { code: "EFBIG" });
+      return write(fd, bytes, position);
+    };
+    return {
+      disk,
+      set: (bytes: number) => {
+        limit = bytes;
+      },
+    };
+  };
+
+  it("is told by readiness as soon as it was met, and until it is gone", async () => {
+    const { disk, set } = limited();
+    const folder = join(tempDir(), "data");
+    const store = await open(folder, disk);
+    await work(store, "a", 60);
+    await store.ready();
+    // The ledger is at its limit; the journal of the next batch, and the file that readiness tries, are not.
+    set(16_384);
+    expect((await store.head()).records).toBe(60);
+    expect(await told(work(store, "b"))).toBe("unavailable");
+    for (let i = 0; i < 2; i++) await expect(store.ready()).rejects.toThrow(/EFBIG/);
+    // A start knows of no failure, and finds it out.
+    const again = await open(folder, disk);
+    await expect(again.ready()).rejects.toMatchObject({ code: "unavailable" });
+    set(Number.POSITIVE_INFINITY);
+    for (const handle of [store, again]) await handle.ready();
+    await work(store, "c");
+    expect([...(await expectConsistent(again)).keys()]).toEqual(["a", "c"]);
+    await Promise.all([store.close(), again.close()]);
   });
 });
 

@@ -7,7 +7,7 @@ import type { Head } from "../../ledger/record.ts";
 import type { Placed, UnitBlock } from "../logged/block.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange } from "../logged/disk.ts";
 import type { Journaled } from "../logged/log.ts";
-import { parseJournal } from "../logged/parse.ts";
+import { parseJournal, unitsOf } from "../logged/parse.ts";
 import { journalPath } from "./paths.ts";
 
 /** How far a process has read, which is as far as it may write from. */
@@ -48,12 +48,12 @@ export function followJournal(
     }
     const bytes = readRange(disk, cursor.journal_fd, cursor.journal_size, journal.size);
     const { items, rest } = parseJournal(bytes, cursor.journal_size, cursor.crc);
-    if (rest === "broken" || items.some(({ kind }) => kind === "void" || kind === "header")) return "reload";
+    if (rest === "broken" || items.some(({ kind }) => kind === "header")) return "reload";
     const whole = wholeBatches(items, ledger_size);
     if (locked && (rest !== "none" || whole.length < items.length)) return "reload";
     const last = whole[whole.length - 1];
     if (last === undefined) return { cursor, journals };
-    const units = whole.filter((item): item is Placed<UnitBlock> => item.kind === "unit");
+    const units = unitsOf(whole);
     cursor = advance(cursor, units, last);
     journals.push({ generation: cursor.generation, units });
     if (last.kind !== "next") {

@@ -5,7 +5,7 @@ import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
 import { readBase } from "../logged/checkpoint.ts";
 import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
 import { closeDatabase } from "../logged/connection.ts";
-import { parseJournal, resolveVoids } from "../logged/parse.ts";
+import { parseJournal, unitsOf } from "../logged/parse.ts";
 import type { Jobs } from "../logged/side-thread.ts";
 import { checkpointPath, journalName, journalPath } from "./paths.ts";
 
@@ -25,7 +25,7 @@ function readClosed(folder: string, generation: number, seed: number): ClosedJou
   if (header?.kind !== "header" || items[items.length - 1]!.kind !== "next" || rest !== "none") {
     throw new SvcError("corrupt", `${journalName(generation)} is not a closed journal`);
   }
-  const units = resolveVoids(items);
+  const units = unitsOf(items);
   const { head, size } = units[units.length - 1] ?? header;
   return { generation, units, head, size, crc };
 }

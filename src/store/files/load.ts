@@ -5,21 +5,34 @@
  */
 import { join } from "node:path";
 import { SvcError } from "../../kernel/errors.ts";
-import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
+import { EMPTY_HEAD, GENESIS, type Head, splitLine } from "../../ledger/record.ts";
 import { encodeItem, type LineInfo, type UnitBlock } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange, syncFolder, writeAll } from "../logged/disk.ts";
-import type { Loaded } from "../logged/log.ts";
+import { type Loaded, setBack } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Cursor } from "./follow.ts";
 import { scanLedger } from "./ledger-scan.ts";
 import { journalName, journalPath, ledgerPath } from "./paths.ts";
-import { keepAll, lineInfo, type ReadJournal, type Repair, reconcile, type Verdict } from "./recover.ts";
+import {
+  damagedJournal,
+  lineInfo,
+  type ReadJournal,
+  type Repair,
+  reconcile,
+  refused,
+  refusedWhole,
+  truncatedLedger,
+  type Verdict,
+} from "./recover.ts";
+import { isContinued, type Standing } from "./standing.ts";
 
 export interface LoadParts {
   disk: Disk;
   folder: string;
   base: Base;
+  /** How far this process knew the files before, if it did. */
+  stood: Standing | undefined;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -28,31 +41,40 @@ interface OpenJournal extends ReadJournal {
 }
 
 export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loaded: Loaded }> {
-  const { disk, folder, base } = parts;
+  const { disk, folder } = parts;
   const ledger_fd = await openExisting(disk, ledgerPath(folder));
   const journals: OpenJournal[] = [];
   try {
     const missing = await openJournals(parts, journals);
-    const ledger_size = disk.facts(ledger_fd).size;
-    const problem = missing ?? checkBoundary(disk, ledger_fd, ledger_size, base);
-    const verdict: Verdict =
-      problem === undefined
-        ? reconcile(
-            base,
-            journals,
-            scanLedger(
-              readRange(disk, ledger_fd, base.size, ledger_size),
-              base.head,
-              base.size,
-              knownSynced(journals),
-            ),
-          )
-        : { journals: journals.map(keepAll), repair: undefined, problem };
-    return await settle(parts, ledger_fd, journals, verdict);
+    return await settle(parts, ledger_fd, journals, judge(parts, ledger_fd, journals, missing));
   } catch (error) {
     for (const fd of [ledger_fd, ...journals.map(({ fd }) => fd)]) await disk.close(fd).catch(() => {});
     throw error;
   }
+}
+
+function judge(
+  { disk, base, stood }: LoadParts,
+  ledger_fd: number,
+  journals: readonly ReadJournal[],
+  missing: SvcError | undefined,
+): Verdict {
+  const { size } = disk.facts(ledger_fd);
+  // Before anything is repaired: what this process knew was neither torn nor unanswered for.
+  const isOurs =
+    stood === undefined || (isContinued(stood, base, journals) && endsAt(disk, ledger_fd, size, stood));
+  if (!isOurs) return refusedWhole(setBack("ledger.jsonl"), base);
+  if (!endsAt(disk, ledger_fd, size, base)) {
+    const problem =
+      size < base.size
+        ? truncatedLedger(base.size, size)
+        : new SvcError("corrupt", `ledger.jsonl does not verify at record ${base.head.records - 1}`);
+    const isWhole = missing === undefined && damagedJournal(journals) === undefined;
+    return isWhole ? refused(problem, journals) : refusedWhole(problem, base);
+  }
+  const synced = knownSynced(journals);
+  const scan = scanLedger(readRange(disk, ledger_fd, base.size, size), base.head, base.size, synced);
+  return reconcile(base, journals, missing, scan, synced);
 }
 
 /** The furthest that any writer knew the ledger to be durable. */
@@ -86,7 +108,7 @@ async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcE
       if (errorCode(error) !== "ENOENT") throw error;
       return new SvcError(
         "corrupt",
-        `${journalName(generation)} is missing: the newest working data is lost`,
+        `${journalName(generation)} is missing, and the newest working data with it: restore the data folder from a backup`,
       );
     }
     const parsed = parseJournal(readRange(disk, fd, 0, disk.facts(fd).size), 0, crc);
@@ -105,30 +127,22 @@ async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcE
 /** Longer than any line. */
 const LAST_LINE = 65_536;
 
-/** The ledger must reach to where the checkpoint ends, and its line there must be the one meant. */
-function checkBoundary(disk: Disk, fd: number, size: number, base: Base): SvcError | undefined {
-  if (size < base.size) {
-    return new SvcError(
-      "corrupt",
-      `ledger.jsonl has been truncated: ${base.size} bytes (${base.head.records} records) were recorded, ${size} are left`,
-    );
-  }
-  if (base.size === 0) return undefined;
-  const bytes = readRange(disk, fd, Math.max(0, base.size - LAST_LINE), base.size);
+/** Whether a line of a ledger that is `size` long ends at that position, and is the one meant. */
+function endsAt(disk: Disk, fd: number, size: number, at: { head: Head; size: number }): boolean {
+  if (size < at.size) return false;
+  if (at.size === 0) return true;
+  const bytes = readRange(disk, fd, Math.max(0, at.size - LAST_LINE), at.size);
   const line = bytes.toString("utf8", bytes.lastIndexOf(0x0a, bytes.length - 2) + 1, bytes.length - 1);
-  const isWhole = bytes[bytes.length - 1] === 0x0a && line.includes(`,"hash":"${base.head.hash}"`);
-  return isWhole
-    ? undefined
-    : new SvcError("corrupt", `ledger.jsonl does not verify at record ${base.head.records - 1}`);
+  return bytes[bytes.length - 1] === 0x0a && line.includes(`,"hash":"${at.head.hash}"`);
 }
 
 /** Does the repairs, closes what is no longer needed, and says where to carry on. */
 async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal[], verdict: Verdict) {
   const { disk, base } = parts;
-  const { repair, problem } = verdict;
+  const { repair, problem, known } = verdict;
   const active = verdict.journals[verdict.journals.length - 1];
   const journal_fd = journals.find(({ generation }) => generation === active?.generation)?.fd ?? ledger_fd;
-  const kept = verdict.journals.map(({ generation, units }) => ({ generation, units: units as UnitBlock[] }));
+  const kept = verdict.journals.map(({ generation, units }) => ({ generation, units: [...units] }));
   const last = kept.flatMap(({ units }) => units).at(-1);
   let cursor: Cursor = {
     ledger_fd,
@@ -146,7 +160,7 @@ async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal
     if (repair.mark !== undefined) kept[kept.length - 1]!.units.push(repair.mark);
   }
   for (const { fd } of journals) if (fd !== journal_fd) await disk.close(fd).catch(() => {});
-  return { cursor, loaded: { base, journals: kept, problem } satisfies Loaded };
+  return { cursor, loaded: { base, journals: kept, problem, known } satisfies Loaded };
 }
 
 async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promise<Cursor> {
@@ -215,6 +229,7 @@ export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded
   const lines: LineInfo[] = [];
   let rest = Buffer.alloc(0);
   let size = 0;
+  let hash: string = GENESIS;
   for (let at = 0; ; ) {
     const bytes = readRange(disk, fd, at, at + CHUNK);
     if (bytes.length === 0) break;
@@ -222,13 +237,15 @@ export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded
     const chunk = Buffer.concat([rest, bytes]);
     let from = 0;
     for (let to = chunk.indexOf(0x0a); to >= 0; to = chunk.indexOf(0x0a, from)) {
-      lines.push(infoOf(chunk.toString("utf8", from, to), to + 1 - from));
+      const text = chunk.toString("utf8", from, to);
+      lines.push(infoOf(text, to + 1 - from));
+      hash = splitLine(text)?.hash ?? hash;
       from = to + 1;
     }
     size += from;
     rest = chunk.subarray(from);
   }
-  const head = { records: lines.length, hash: GENESIS };
+  const head = { records: lines.length, hash };
   const unit: UnitBlock = { kind: "unit", head, size, lines, puts: [], end: true };
   const problem = new SvcError(
     "corrupt",
@@ -245,7 +262,8 @@ export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded
     journal_size: 0,
     crc: 0,
   };
-  return { cursor, loaded: { base: EMPTY_BASE, journals: [{ generation: 1, units: [unit] }], problem } };
+  const journals = [{ generation: 1, units: [unit] }];
+  return { cursor, loaded: { base: EMPTY_BASE, journals, problem, known: "ledger" } };
 }
 
 function infoOf(text: string, length: number): LineInfo {

@@ -19,23 +19,19 @@ import {
 } from "../logged/disk.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
+import { mayBeFound } from "../may-be-found.ts";
 import { type Cursor, followJournal } from "./follow.ts";
 import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
 import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
+import { type Standing, standingOf } from "./standing.ts";
 
 export interface FilesLogParts {
   disk: Disk;
   folder: string;
   locate(from: number, to: number): Stretch;
   warn(message: string, fields?: Record<string, unknown>): void;
-}
-
-/** A batch that was written and is not yet known to be durable. */
-interface Unsynced {
-  before: Cursor;
-  after: Cursor;
 }
 
 export class FilesLog implements Log {
@@ -46,10 +42,10 @@ export class FilesLog implements Log {
   private readonly fileLock: FileLock;
   private readonly handles: Handles;
   private cursor: Cursor | undefined;
+  /** How far it knew the files, while what was found there since is not right. */
+  private stood: Standing | undefined;
   /** How far this process has made each file durable. */
   private synced = { ledger: 0, journal: 0 };
-  /** Oldest first. */
-  private unsynced: Unsynced[] = [];
   private base: Base = EMPTY_BASE;
   isDamaged = false;
 
@@ -62,6 +58,15 @@ export class FilesLog implements Log {
 
   get journal_bytes(): number {
     return this.cursor?.journal_size ?? 0;
+  }
+
+  get grown_to(): number {
+    return this.cursor?.ledger_size ?? 0;
+  }
+
+  get position(): string {
+    const { cursor } = this;
+    return cursor === undefined ? "" : `${cursor.generation}/${cursor.journal_size}/${cursor.crc}`;
   }
 
   lock(until: number): Promise<void> {
@@ -120,40 +125,50 @@ export class FilesLog implements Log {
       journal_size: bytes,
       crc,
     };
-    return { base: EMPTY_BASE, journals: [{ generation: 1, units: [] }], problem: undefined };
+    const journals = [{ generation: 1, units: [] }];
+    return { base: EMPTY_BASE, journals, problem: undefined, known: "everything" };
   }
 
   async load(base: Base): Promise<Loaded> {
     const { disk, folder, warn } = this.parts;
-    const { cursor, loaded } = await loadFiles({ disk, folder, warn, base });
+    const stood = this.stood ?? (this.cursor && standingOf(this.cursor));
+    const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });
+    // Whoever looks again must still know what this process knew before.
+    this.stood = loaded.problem === undefined ? undefined : stood;
     await this.handles.retire(this.cursor?.ledger_fd);
     await this.handles.retire(this.cursor?.journal_fd);
     this.cursor = cursor;
     this.base = base;
     this.synced = { ledger: 0, journal: 0 };
-    this.unsynced = [];
     this.isDamaged = false;
     if (loaded.problem === undefined) await this.removeStrays(base.generation, cursor.generation);
     return loaded;
   }
 
-  async write(units: readonly CommittedUnit[], until: number): Promise<Journaled> {
+  async write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled> {
     const { disk } = this.parts;
     const before = this.cursor!;
     const batch = encodeBatch(units, { size: before.ledger_size, crc: before.crc }, this.synced);
     const journal = Buffer.from(batch.text);
     let lines = "";
     for (const unit of units) for (const line of unit.lines) lines += `${line}\n`;
+    let has_left = false;
+    const go = () => {
+      leave();
+      has_left = true;
+    };
     try {
+      // The lines commit, and let others see the batch. One without lines is seen as soon as it is in the journal.
+      if (lines === "") go();
       await writeAll(disk, before.journal_fd, journal, null);
-      if (performance.now() > until) {
-        // Nobody waits for this batch any more: better that nothing of it stays.
-        throw new SvcError("unavailable", "ledger unavailable: the disk does not answer in time");
+      if (lines !== "") {
+        go();
+        await writeAll(disk, before.ledger_fd, Buffer.from(lines), null);
       }
-      if (lines !== "") await writeAll(disk, before.ledger_fd, Buffer.from(lines), null);
     } catch (error) {
-      await this.cutBack(before);
-      throw error;
+      const isGone = await this.cutBack(before);
+      if (isGone || !has_left) throw error;
+      throw mayBeFound("a write that failed could not be taken back", error);
     }
     const after: Cursor = {
       ledger_fd: before.ledger_fd,
@@ -167,7 +182,6 @@ export class FilesLog implements Log {
       crc: batch.tip.crc,
     };
     this.cursor = after;
-    this.unsynced.push({ before, after });
     return { generation: before.generation, units: batch.units };
   }
 
@@ -178,9 +192,6 @@ export class FilesLog implements Log {
   private async syncNow(): Promise<void> {
     const { disk } = this.parts;
     const { ledger_fd, ledger_size, journal_fd, journal_size } = this.cursor!;
-    // The next batch may be written meanwhile; it is not among these.
-    const { unsynced } = this;
-    const count = unsynced.length;
     const work: Promise<void>[] = [];
     // Also what others wrote before: a later answer must not outlive what it builds on.
     if (ledger_size !== this.synced.ledger) work.push(disk.datasync(ledger_fd));
@@ -188,7 +199,6 @@ export class FilesLog implements Log {
     const results = await Promise.allSettled(work);
     for (const result of results) if (result.status === "rejected") throw result.reason;
     if (this.cursor?.journal_fd === journal_fd) this.synced = { ledger: ledger_size, journal: journal_size };
-    unsynced.splice(0, count);
   }
 
   async rotate(): Promise<void> {
@@ -217,13 +227,8 @@ export class FilesLog implements Log {
     this.synced = { ...this.synced, journal: 0 };
   }
 
-  async recover(): Promise<void> {
-    const { cursor } = this;
-    const lost = lastInOnePiece(this.unsynced);
-    if (cursor === undefined || lost === undefined || this.placeOf(cursor) === undefined) return;
-    // Only through the descriptors it was written with; otherwise others have gone on since.
-    if (cursor.journal_fd === lost.after.journal_fd) await this.takeBack(lost);
-  }
+  /** Loading opens both files by their names anyway. */
+  async recover(): Promise<void> {}
 
   async resync(): Promise<void> {
     const { disk, folder } = this.parts;
@@ -298,8 +303,8 @@ export class FilesLog implements Log {
     return { fd, bytes: Buffer.byteLength(text), crc };
   }
 
-  /** Under the lock, before anybody can have seen it: takes off what a failed write left. */
-  private async cutBack(to: Cursor): Promise<void> {
+  /** Under the lock, before anybody can have seen it: takes off what a failed write left; says whether it is gone. */
+  private async cutBack(to: Cursor): Promise<boolean> {
     const { disk } = this.parts;
     try {
       await cutTo(disk, to.ledger_fd, to.ledger_size);
@@ -308,35 +313,13 @@ export class FilesLog implements Log {
         disk.facts(to.ledger_fd).size === to.ledger_size &&
         disk.facts(to.journal_fd).size === to.journal_size
       ) {
-        return;
+        return true;
       }
     } catch (error) {
       this.parts.warn("a failed write could not be taken back yet", { error: errorCode(error) });
     }
     this.isDamaged = true;
-  }
-
-  /**
-   * Under the lock, after a failed sync: if nobody has added anything behind what was written, it is taken
-   * back. Others may have seen it, so the journal says so instead of being cut.
-   */
-  private async takeBack({ before, after }: Unsynced): Promise<void> {
-    const { disk } = this.parts;
-    const isLast =
-      disk.facts(after.ledger_fd).size === after.ledger_size &&
-      disk.facts(after.journal_fd).size === after.journal_size &&
-      disk.facts(after.journal_fd).nlink > 0;
-    if (!isLast) return;
-    const item = {
-      kind: "void",
-      since: before.journal_size,
-      head: before.head,
-      size: before.ledger_size,
-    } as const;
-    const { text } = encodeItem(item, after.crc);
-    await writeAll(disk, after.journal_fd, Buffer.from(text), null);
-    await disk.truncate(after.ledger_fd, before.ledger_size);
-    this.unsynced = [];
+    return false;
   }
 
   private async removeStrays(taken: number, active: number): Promise<void> {
@@ -354,20 +337,4 @@ export class FilesLog implements Log {
         this.parts.warn("an old file could not be removed", { error: errorCode(error) });
     });
   }
-}
-
-/** Batches behind which nobody else wrote anything, as one; batches of others before them are not ours to judge. */
-function lastInOnePiece(batches: readonly Unsynced[]): Unsynced | undefined {
-  const last = batches.at(-1);
-  let first = last;
-  for (let i = batches.length - 2; i >= 0 && meet(batches[i]!.after, first!.before); i--) first = batches[i];
-  return last && { before: first!.before, after: last.after };
-}
-
-function meet(end: Cursor, start: Cursor): boolean {
-  return (
-    end.journal_fd === start.journal_fd &&
-    end.journal_size === start.journal_size &&
-    end.ledger_size === start.ledger_size
-  );
 }

@@ -8,17 +8,18 @@ import { SvcError } from "../../kernel/errors.ts";
 import type { Head, LedgerRecord } from "../../ledger/record.ts";
 import type { LineInfo, Placed, UnitBlock } from "../logged/block.ts";
 import type { Base } from "../logged/checkpoint.ts";
-import { type ParsedJournal, resolveVoids } from "../logged/parse.ts";
-import type { LedgerScan } from "./ledger-scan.ts";
+import type { Knowledge } from "../logged/log.ts";
+import { type ParsedJournal, unitsOf } from "../logged/parse.ts";
+import type { LedgerScan, ScannedLine } from "./ledger-scan.ts";
 
 export interface ReadJournal {
   generation: number;
   parsed: ParsedJournal;
 }
 
-export interface KeptJournal {
+export interface KeptJournal<Unit extends UnitBlock = UnitBlock> {
   generation: number;
-  units: Placed<UnitBlock>[];
+  units: Unit[];
   /** Where it is carried on with. */
   end: number;
   crc: number;
@@ -37,18 +38,68 @@ export interface Repair {
 export interface Verdict {
   journals: KeptJournal[];
   problem: SvcError | undefined;
+  known: Knowledge;
   /** Undefined when nothing is to be done. */
   repair: Repair | undefined;
 }
 
-export function reconcile(base: Base, journals: readonly ReadJournal[], scan: LedgerScan): Verdict {
-  const problem = findProblem(base, journals, scan);
-  if (problem !== undefined) {
-    // Read-only: what the journals say is shown, nothing is changed.
-    return { journals: journals.map(keepAll), problem, repair: undefined };
-  }
+/** `lost`: a journal that is missing; `synced`: how far the ledger is known to have been durable. */
+export function reconcile(
+  base: Base,
+  journals: readonly ReadJournal[],
+  lost: SvcError | undefined,
+  scan: LedgerScan,
+  synced: number,
+): Verdict {
+  const rotten = rottenLedger(scan);
+  const unreliable = lost ?? damagedJournal(journals) ?? disagreement(base, scan, journals);
+  // A crash takes what was not yet durable. What was, somebody has taken.
+  const cut = scan.end < synced ? truncatedLedger(synced, scan.end) : undefined;
+  const problem = rotten ?? unreliable ?? cut;
+  if (problem === undefined) return repaired(base, journals, scan);
+  if (unreliable === undefined) return refused(problem, journals);
+  // Whole by itself, the ledger says what was recorded; nothing says what the documents were.
+  const isWhole = rotten === undefined && cut === undefined && scan.torn === 0;
+  return isWhole ? ledgerAlone(problem, base, scan) : refusedWhole(problem, base);
+}
+
+/** Read-only: what the journals say is known and shown, and nothing is changed. */
+export function refused(problem: SvcError, journals: readonly ReadJournal[]): Verdict {
+  return { journals: journals.map(keepAll), problem, known: "everything", repair: undefined };
+}
+
+/** Nothing that could be shown is certain. */
+export function refusedWhole(problem: SvcError, base: Base): Verdict {
+  return { journals: [emptyJournal(base)], problem, known: "nothing", repair: undefined };
+}
+
+function ledgerAlone(problem: SvcError, base: Base, scan: LedgerScan): Verdict {
+  const unit = unitOf(base, scan.lines);
+  const journal = { ...emptyJournal(base), units: unit === undefined ? [] : [unit] };
+  return { journals: [journal], problem, known: "ledger", repair: undefined };
+}
+
+function emptyJournal(base: Base): KeptJournal {
+  return { generation: base.generation + 1, units: [], end: 0, crc: base.crc };
+}
+
+/** Lines of the ledger behind that position, as a unit without documents. */
+function unitOf(at: { head: Head; size: number }, lines: readonly ScannedLine[]): UnitBlock | undefined {
+  const last = lines.at(-1);
+  if (last === undefined) return undefined;
+  let from = at.size;
+  const infos = lines.map(({ text, end }) => {
+    const info = lineInfo(text, end - from);
+    from = end;
+    return info;
+  });
+  const head = { records: at.head.records + lines.length, hash: last.hash };
+  return { kind: "unit", head, size: last.end, lines: infos, puts: [], end: true };
+}
+
+function repaired(base: Base, journals: readonly ReadJournal[], scan: LedgerScan): Verdict {
   const records = base.head.records + scan.lines.length;
-  const kept: KeptJournal[] = [];
+  const kept: KeptJournal<Placed<UnitBlock>>[] = [];
   let dropped: Placed<UnitBlock> | undefined;
   for (const journal of journals) {
     const keep = keepAll(journal);
@@ -64,34 +115,57 @@ export function reconcile(base: Base, journals: readonly ReadJournal[], scan: Le
     kept.push({ generation: keep.generation, units: keep.units.slice(0, at), end: end.to, crc: end.crc });
     break;
   }
-  return { journals: kept, problem: undefined, repair: planRepair(base, journals, kept, scan, dropped) };
+  const repair = planRepair(base, journals, kept, scan, dropped);
+  return { journals: kept, problem: undefined, known: "everything", repair };
 }
 
 /** All that a journal says, as far as it can be read. */
-export function keepAll({ generation, parsed }: ReadJournal): KeptJournal {
-  return { generation, units: resolveVoids(parsed.items), end: parsed.end, crc: parsed.crc };
+function keepAll({ generation, parsed }: ReadJournal): KeptJournal<Placed<UnitBlock>> {
+  return { generation, units: unitsOf(parsed.items), end: parsed.end, crc: parsed.crc };
 }
 
-function findProblem(base: Base, journals: readonly ReadJournal[], scan: LedgerScan): SvcError | undefined {
-  if (scan.bad_seq !== undefined) {
-    return new SvcError("corrupt", `ledger.jsonl does not verify at record ${scan.bad_seq}: run svc verify`);
-  }
+function rottenLedger({ bad_seq }: LedgerScan): SvcError | undefined {
+  return bad_seq === undefined
+    ? undefined
+    : new SvcError("corrupt", `ledger.jsonl does not verify at record ${bad_seq}: run svc verify`);
+}
+
+export function truncatedLedger(was: number, is: number): SvcError {
+  return new SvcError(
+    "corrupt",
+    `ledger.jsonl has been truncated, or is an older copy: ${was} bytes were recorded, ${is} are left; restore the newest one`,
+  );
+}
+
+export function damagedJournal(journals: readonly ReadJournal[]): SvcError | undefined {
   for (const { generation, parsed } of journals) {
     const isClosed = generation !== journals[journals.length - 1]!.generation;
     if (parsed.rest === "broken" || (isClosed && parsed.rest !== "none")) {
-      return new SvcError("corrupt", `journal-${generation}.jsonl is damaged at byte ${parsed.end}`);
+      return new SvcError(
+        "corrupt",
+        `journal-${generation}.jsonl is damaged at byte ${parsed.end}: restore the data folder from a backup`,
+      );
     }
-    for (const unit of resolveVoids(parsed.items)) {
-      const bad = disagreement(base, scan, unit);
+  }
+  return undefined;
+}
+
+function disagreement(base: Base, scan: LedgerScan, journals: readonly ReadJournal[]): SvcError | undefined {
+  for (const { parsed } of journals) {
+    for (const unit of unitsOf(parsed.items)) {
+      const bad = differingRecord(base, scan, unit);
       if (bad === undefined) continue;
-      return new SvcError("corrupt", `the journal and ledger.jsonl disagree at record ${bad}`);
+      return new SvcError(
+        "corrupt",
+        `the journal and ledger.jsonl disagree at record ${bad}: restore the data folder from a backup`,
+      );
     }
   }
   return undefined;
 }
 
 /** The record at which a unit and the ledger tell different stories; lines that are missing tell none. */
-function disagreement(base: Base, scan: LedgerScan, unit: UnitBlock): number | undefined {
+function differingRecord(base: Base, scan: LedgerScan, unit: UnitBlock): number | undefined {
   const { records, hash } = unit.head;
   const place = records - base.head.records;
   const last = place === 0 ? { hash: base.head.hash, end: base.size } : scan.lines[place - 1];
@@ -110,7 +184,7 @@ function disagreement(base: Base, scan: LedgerScan, unit: UnitBlock): number | u
 function planRepair(
   base: Base,
   journals: readonly ReadJournal[],
-  kept: readonly KeptJournal[],
+  kept: readonly KeptJournal<Placed<UnitBlock>>[],
   scan: LedgerScan,
   dropped: Placed<UnitBlock> | undefined,
 ): Repair | undefined {
@@ -136,15 +210,7 @@ function planRepair(
     repair.messages.push(
       `kept ${uncovered.length} records of an incomplete request without its working data`,
     );
-    const end = uncovered[uncovered.length - 1]!;
-    const head = { records: reached.records + uncovered.length, hash: end.hash };
-    let from = last?.size ?? base.size;
-    const lines = uncovered.map((line) => {
-      const info = lineInfo(line.text, line.end - from);
-      from = line.end;
-      return info;
-    });
-    repair.mark = { kind: "unit", head, size: end.end, lines, puts: [], end: true };
+    repair.mark = unitOf({ head: reached, size: last?.size ?? base.size }, uncovered);
   } else if (uncovered.length > 0) {
     // Never acknowledged: an answer waits for the journal to be durable, too.
     repair.ledger_end = last?.size ?? base.size;

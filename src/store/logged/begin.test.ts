@@ -1,8 +1,10 @@
 /** Processes that open a new place at the same time: each may be the one that makes the first checkpoint. */
+
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { aMoment } from "../../../test/support/until.ts";
 import { checkpointPath as filesCheckpoint } from "../files/paths.ts";
 import { openFilesStore } from "../files/store.ts";
 import { checkpointPath as sqliteCheckpoint } from "../sqlite/paths.ts";
@@ -21,7 +23,7 @@ describe("the first checkpoint", () => {
     const other = openDatabase(path, { synchronous: "NORMAL" });
     other.exec("BEGIN IMMEDIATE");
     const opening = open(folder, () => {});
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await aMoment(100);
     other.exec("ROLLBACK");
     closeDatabase(other);
     const store = await opening;

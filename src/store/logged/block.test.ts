@@ -4,8 +4,8 @@ import { EMPTY_HEAD } from "../../ledger/record.ts";
 import { Batch, type CommittedUnit, type Pending } from "../batch.ts";
 import type { Tx } from "../port.ts";
 import { INDEX, TABLE_NAMES } from "../tables.ts";
-import { docOf, encodeBatch, encodeItem, type Slot, type UnitBlock } from "./block.ts";
-import { hasLostSector, parseJournal, resolveVoids } from "./parse.ts";
+import { docOf, encodeBatch, type Slot, type UnitBlock } from "./block.ts";
+import { hasLostSector, parseJournal, unitsOf } from "./parse.ts";
 import { LIST_INDEXES } from "./schema.ts";
 
 function committed(...units: ((tx: Tx) => void)[]): CommittedUnit[] {
@@ -42,7 +42,7 @@ const plain = (slot: Slot): unknown => ({
   doc: docOf(slot),
 });
 
-const units = (parsed: ReturnType<typeof parseJournal>): unknown[] => resolveVoids(parsed.items).map(meaning);
+const units = (parsed: ReturnType<typeof parseJournal>): unknown[] => unitsOf(parsed.items).map(meaning);
 const all = encoded.units.map(meaning);
 
 describe("a journal", () => {
@@ -81,13 +81,6 @@ describe("a journal", () => {
     expect(parseJournal(bytes, 0, SEED + 1).items).toEqual([]);
     const doubled = Buffer.concat([bytes, bytes]);
     expect(parseJournal(doubled, 0, SEED).items).toHaveLength(all.length);
-  });
-
-  it("takes back what a later item says is void", () => {
-    const first = parseJournal(bytes, 0, SEED).items[0]!;
-    const item = { kind: "void", since: first.to, head: UNITS[0]!.head, size: 1 } as const;
-    const more = Buffer.concat([bytes, Buffer.from(encodeItem(item, encoded.tip.crc).text)]);
-    expect(units(parseJournal(more, 0, SEED))).toEqual(all.slice(0, 1));
   });
 
   it("tells a lost sector from damage, and damage from both where a later block knew better", () => {

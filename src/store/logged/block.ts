@@ -58,9 +58,7 @@ export type JournalItem =
   /** Opens a journal: which one it is and where the ledger stood. */
   | { kind: "header"; generation: number; head: Head; size: number }
   /** Closes a journal: what follows is in that one. */
-  | { kind: "next"; generation: number }
-  /** Takes back every block of this journal from that offset on. */
-  | { kind: "void"; since: number; head: Head; size: number };
+  | { kind: "next"; generation: number };
 
 export type Placed<T extends JournalItem = JournalItem> = T & { from: number; to: number; crc: number };
 
@@ -153,8 +151,6 @@ export function encodeItem(item: JournalItem, crc: number): { text: string; crc:
       return seal(`"journal":1,"generation":${item.generation},${standing(item)}`, crc);
     case "next":
       return seal(`"next":${item.generation}`, crc);
-    case "void":
-      return seal(`"void":${item.since},${standing(item)}`, crc);
   }
 }
 

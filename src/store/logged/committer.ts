@@ -1,7 +1,8 @@
 /**
  * The way of a batch: lock, catch up, run, write, unlock, sync; and what happens when a step fails. The next batch is
- * run and written while one is synced; if that sync fails, both are lost. After a failure that may have left
- * something, nothing is added before the log was opened anew, read back and verified.
+ * run and written while one is synced. What was written or seen is told to nobody before it is durable. After a
+ * failure that may have left something, nothing is added before the log was opened anew, read back, verified and made
+ * durable again; what a failed sync had covered is then either there for good, or nobody can tell.
  */
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -10,7 +11,7 @@ import type { Written } from "../group-commit.ts";
 import { type Base, Checkpoint } from "./checkpoint.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { isDiskFull, sqliteFailure, whenFree } from "./connection.ts";
-import type { Journaled, Loaded, Log } from "./log.ts";
+import type { Journaled, Knowledge, Loaded, Log } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 import type { Reserve } from "./reserve.ts";
 import { Turns } from "./turns.ts";
@@ -31,16 +32,21 @@ export class Committer {
   private readonly turns = new Turns();
   /** Whoever makes it durable. A sync never waits for a turn at the log; a turn at the log may wait for a sync. */
   private readonly syncs = new Turns();
-  /** How many syncs have failed, and why the last one did. */
-  private failures = 0;
+  /** Everything up to this version of the mirror is durable. */
+  private durable = -1;
+  /** A sync that was asked for and has not ended: whoever knows no more than it covers waits with it. */
+  private asked: { version: number; done: Promise<void> } | undefined;
+  private mending: Promise<void> | undefined;
+  /** How often reading back has not led to where this process had been. */
+  private losses = 0;
+  /** Why the last sync failed. */
   private failure: unknown;
   private current: Checkpoint | undefined;
   private broken = false;
   private holding = false;
-  /** The furthest that this process has told anybody of. */
-  private told = 0;
-  /** Why nothing may be added until a person has looked. */
+  /** Why nothing may be added until a person has looked; it stays until the store is opened anew. */
   problem: SvcError | undefined;
+  private known: Knowledge = "everything";
 
   constructor(parts: CommitterParts) {
     this.parts = parts;
@@ -54,6 +60,12 @@ export class Committer {
   /** Whether what this process knows is all there is to know: then others' news must not be looked for. */
   get isStill(): boolean {
     return this.holding || this.broken || this.problem !== undefined;
+  }
+
+  /** What cannot be known is refused, never told to be missing or fewer. */
+  assertKnown(what: "documents" | "ledger"): void {
+    if (this.known === "everything" || this.known === what) return;
+    throw this.problem;
   }
 
   async open(): Promise<void> {
@@ -73,40 +85,54 @@ export class Committer {
     this.current = undefined;
   }
 
-  /** Resolves when the batch is written; undefined where there was nothing to write. */
-  commit(batch: readonly Pending[], until: number, checkpointer: Checkpointer): Promise<Written | undefined> {
+  /** Resolves when the batch is written; undefined where all that it wrote or saw is durable. */
+  commit(
+    batch: readonly Pending[],
+    until: number,
+    leave: () => void,
+    checkpointer: Checkpointer,
+  ): Promise<Written | undefined> {
     return this.turns.take(async () => {
-      const failures = await this.usable(until);
+      await this.usable(until);
       // Closing a journal waits for the sync under way; better here than with the lock in hand.
       if (checkpointer.isDue) await this.syncs.idle();
-      const isWritten = await this.locked(until, async () => {
-        await this.catchUp();
+      await this.locked(until, async () => {
+        await this.catchUpToAdd();
         // Closing a journal may have let others in between.
-        if (await checkpointer.rotateIfDue()) await this.catchUp();
-        this.assertSound(failures);
-        return this.write(batch, until);
+        if (await checkpointer.rotateIfDue()) await this.catchUpToAdd();
+        this.assertSound();
+        await this.write(batch, leave);
       });
-      return isWritten ? { durable: this.makeDurable(failures) } : undefined;
+      const durable = this.whenDurable();
+      return durable && { durable };
     });
   }
 
   /** Work under the lock with an up-to-date view, made durable before it is answered. */
   async exclusively(work: () => Promise<void>): Promise<void> {
     const until = performance.now() + LIMITS.store_deadline_ms;
-    const { durable } = await this.turns.take(async () => {
-      const failures = await this.usable(until);
+    await this.turns.take(async () => {
+      await this.usable(until);
       await this.locked(until, async () => {
-        await this.catchUp();
+        await this.catchUpToAdd();
         await work();
       });
-      return { durable: this.makeDurable(failures) };
     });
-    await durable;
+    await this.whenDurable();
   }
 
-  /** Makes everything that this process has written or seen durable. */
-  settle(): Promise<void> {
-    return this.makeDurable(this.failures);
+  /** When everything that this process has written or seen is durable; undefined where it is. */
+  whenDurable(): Promise<void> | undefined {
+    const { version } = this.parts.mirror;
+    if (this.durable >= version) return undefined;
+    if (this.asked?.version === version) return this.asked.done;
+    const done = this.makeDurable(version);
+    this.asked = { version, done };
+    const forget = () => {
+      if (this.asked?.done === done) this.asked = undefined;
+    };
+    done.then(forget, forget);
+    return done;
   }
 
   /**
@@ -114,9 +140,8 @@ export class Committer {
    * whose it was.
    */
   async whenSynced(): Promise<void> {
-    const { failures } = this;
     await this.syncs.idle();
-    this.assertSound(failures);
+    this.assertSound();
   }
 
   /** For readers whose view can no longer be carried on with. */
@@ -127,16 +152,19 @@ export class Committer {
     );
   }
 
-  /** Mends what has to be; answers how many syncs had failed when all was well. */
-  private async usable(until: number): Promise<number> {
-    if (this.broken || this.parts.log.isDamaged) await this.recover(until);
-    if (this.problem !== undefined) throw this.problem;
-    return this.failures;
+  /** Mends what has to be. */
+  private async usable(until: number): Promise<void> {
+    if (this.problem === undefined && (this.broken || this.parts.log.isDamaged)) await this.recover(until);
+    this.assertAddable();
   }
 
-  /** Nothing is built on what could not be made durable. */
-  private assertSound(failures: number): void {
-    if (this.failures !== failures) throw this.failure;
+  private assertAddable(): void {
+    if (this.problem !== undefined) throw this.problem;
+  }
+
+  /** Nothing is built on what could not be made durable. Only a turn at the log mends that. */
+  private assertSound(): void {
+    if (this.broken) throw this.failure ?? notVerified();
   }
 
   private async locked<T>(until: number, work: () => Promise<T>): Promise<T> {
@@ -159,8 +187,15 @@ export class Committer {
     for (const { generation, units } of news) mirror.apply(generation, units);
   }
 
+  /** Nothing is added to what turns out, only now, to be damaged or set back. */
+  private async catchUpToAdd(): Promise<void> {
+    await this.catchUp();
+    this.assertAddable();
+  }
+
   private async read(): Promise<void> {
-    for (;;) {
+    // What was found wrong stays wrong: a second look would no longer know what this process knew.
+    while (this.problem === undefined) {
       const base = this.base();
       const loaded = await this.parts.log.load(base);
       // The checkpoint moves without the lock, and a journal goes once it was taken in: look again.
@@ -182,21 +217,16 @@ export class Committer {
     mirror.reset(this.checkpoint, loaded.base);
     for (const { generation, units } of loaded.journals) mirror.apply(generation, units);
     this.problem = loaded.problem;
-    if (mirror.head.records < this.told) {
-      this.problem ??= new SvcError(
-        "corrupt",
-        "the ledger has lost records that this process had reported as recorded",
-      );
-    }
+    this.known = loaded.known;
     if (this.problem !== undefined) warn("the ledger refuses new records", { error: this.problem.message });
   }
 
-  private async write(batch: readonly Pending[], until: number): Promise<boolean> {
+  private async write(batch: readonly Pending[], leave: () => void): Promise<void> {
     const { reserve } = this.parts;
     try {
       // Room for a halt comes before room for anything else.
       if (reserve.isSpent) await reserve.fill();
-      return await this.runAndWrite(batch, until);
+      await this.runAndWrite(batch, leave);
     } catch (error) {
       if (!isDiskFull(error) || this.parts.log.isDamaged) throw error;
       const full = new SvcError("unavailable", "ledger unavailable: the disk is full", { cause: error });
@@ -204,23 +234,21 @@ export class Committer {
       if (urgent.length === 0) throw full;
       await reserve.release();
       // The lock may have been out of our hands for a moment.
-      await this.catchUp();
-      const isWritten = await this.runAndWrite(urgent, until);
+      await this.catchUpToAdd();
+      await this.runAndWrite(urgent, leave);
       for (const pending of batch) {
         if (!urgent.includes(pending)) pending.outcome = { ok: false, error: full };
       }
-      return isWritten;
     }
   }
 
-  private async runAndWrite(batch: readonly Pending[], until: number): Promise<boolean> {
+  private async runAndWrite(batch: readonly Pending[], leave: () => void): Promise<void> {
     const { log } = this.parts;
     const run = this.newBatch();
     for (const pending of batch) run.run(pending);
-    if (run.units.length === 0) return false;
-    const written: Journaled = await log.write(run.units, until);
+    if (run.units.length === 0) return;
+    const written: Journaled = await log.write(run.units, leave);
     this.parts.mirror.apply(written.generation, written.units);
-    return true;
   }
 
   private isHalting(pending: Pending): boolean {
@@ -235,30 +263,41 @@ export class Committer {
   }
 
   /**
-   * What was written while so many syncs had failed, and all before it. If this one fails, it rejects after what was
-   * written has been taken back, so that nobody who is told so finds it there.
+   * What this version of the mirror holds. A sync that fails may have lost bytes that the kernel counts as written;
+   * reading everything back and writing it again makes good for it, if it leads to where this process had been.
    */
-  private makeDurable(failures: number): Promise<void> {
-    return this.syncs
-      .take(() => this.sync(failures))
-      .catch(async (error) => {
-        await this.turns.take(() => this.mend());
-        throw error;
-      });
+  private async makeDurable(version: number): Promise<void> {
+    const { losses } = this;
+    try {
+      await this.syncs.take(() => this.sync(version));
+    } catch (error) {
+      await this.mended();
+      if (this.durable < version || this.losses !== losses) throw error;
+    }
   }
 
-  private async sync(failures: number): Promise<void> {
-    this.assertSound(failures);
-    const { records } = this.parts.mirror.head;
+  private async sync(wanted: number): Promise<void> {
+    if (this.durable >= wanted) return;
+    this.assertSound();
+    const { version } = this.parts.mirror;
     try {
       await this.parts.log.sync();
     } catch (error) {
-      this.failures++;
       this.failure = error;
       this.broken = true;
       throw error;
     }
-    this.told = Math.max(this.told, records);
+    this.durable = version;
+  }
+
+  /** However many wait for it, it is tried once at a time. */
+  private mended(): Promise<void> {
+    this.mending ??= this.turns
+      .take(() => this.mend())
+      .finally(() => {
+        this.mending = undefined;
+      });
+    return this.mending;
   }
 
   private async mend(): Promise<void> {
@@ -270,18 +309,34 @@ export class Committer {
     }
   }
 
-  /** Opens everything anew, takes back what failed, reads back and verifies what is there. */
+  /** Opens everything anew, reads back and verifies what is there, and makes it durable. */
   private async recover(until: number): Promise<void> {
+    const { log, mirror } = this.parts;
     this.broken = true;
-    // What is being synced may yet turn out to be durable; only then is it known what to take back.
+    // The kernel tells of a failed write once; a sync under way must not be told of one that is made here.
     await this.syncs.idle();
     await this.locked(until, async () => {
-      await this.parts.log.recover();
+      await log.recover();
+      const reached = this.carriedOn();
       await this.connect(until);
       await this.read();
-      if (this.problem === undefined) await this.parts.log.resync();
+      if (reached !== log.position) this.losses++;
+      if (this.problem !== undefined) return;
+      await log.resync();
+      this.durable = mirror.version;
     });
+    this.failure = undefined;
     this.broken = false;
+  }
+
+  /** Where the log stands, if it carries on from what this process knows. */
+  private carriedOn(): string | undefined {
+    const { log } = this.parts;
+    try {
+      return log.news(true) === "reload" ? undefined : log.position;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Processes that find nothing at the same time all begin; whoever is first does, and the others wait for it. */
@@ -305,4 +360,8 @@ export class Committer {
       throw sqliteFailure(error, path);
     }
   }
+}
+
+function notVerified(): SvcError {
+  return new SvcError("unavailable", "ledger unavailable: it has to be read back and verified first");
 }

@@ -1,10 +1,12 @@
 /** Processes that are killed at any moment, alone and beside others, checkpoints and all. */
+
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { seeded } from "../../../test/support/env.ts";
 import { Hammer } from "../../../test/support/hammer.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { aMoment } from "../../../test/support/until.ts";
 import { openFilesStore } from "../files/store.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 
@@ -20,7 +22,7 @@ describe.each([
   ["sqlite", openSqliteStore],
 ] as const)("%s, killed", (kind, open) => {
   it(`${ROUNDS} times beside another that goes on, loses nothing`, {
-    timeout: 60_000 + ROUNDS * 15_000,
+    timeout: 600_000 + ROUNDS * 15_000,
   }, async () => {
     const random = seeded(11);
     const folder = join(tempDir(kind), "data");
@@ -32,7 +34,7 @@ describe.each([
       const doomed = new Hammer(kind, folder, `doomed${round}`);
       // A round without an answer would prove nothing.
       await doomed.untilAcked(1 + Math.floor(random() * 200));
-      await new Promise((resolve) => setTimeout(resolve, random() * 15));
+      await aMoment(random() * 15);
       await doomed.kill();
       acked.push(...doomed.acked);
       await steady.untilAcked(5);

@@ -2,7 +2,7 @@
  * What the files and sqlite stores differ in: how units are put in order and made durable. Everything
  * else about them (checkpoints, overlays, lists, searches) is shared.
  */
-import type { SvcError } from "../../kernel/errors.ts";
+import { SvcError } from "../../kernel/errors.ts";
 import type { CommittedUnit } from "../batch.ts";
 import type { UnitBlock } from "./block.ts";
 import type { Base } from "./checkpoint.ts";
@@ -14,12 +14,27 @@ export interface Journaled {
   units: readonly UnitBlock[];
 }
 
+/**
+ * How much can still be told for certain. Without the journal every document may be older than it was; without
+ * anything to hold the ledger against, so may its end.
+ */
+export type Knowledge = "everything" | "ledger" | "nothing";
+
 export interface Loaded {
   base: Base;
   /** Every journal behind the checkpoint, oldest first, the one being written last, even if empty. */
   journals: Journaled[];
   /** Why nothing may be appended; what can be read is still in `journals`. */
   problem: SvcError | undefined;
+  known: Knowledge;
+}
+
+/** What a process that knew more than it now finds has to say. */
+export function setBack(what: string): SvcError {
+  return new SvcError(
+    "corrupt",
+    `${what} was set back: records or working data that this process knew are gone; restore the newest state and start again`,
+  );
 }
 
 export interface Log extends LineReader {
@@ -28,6 +43,10 @@ export interface Log extends LineReader {
   readonly what: string;
   /** Bytes of the journal that is being written: what a crash would have to replay. */
   readonly journal_bytes: number;
+  /** Where it stands, in words that only a log with the same history would find. */
+  readonly position: string;
+  /** The length of a file that must grow with every record: where that has a limit, recording has it, too. */
+  readonly grown_to: number;
 
   /** Takes the lock that lets one process at a time add; rejects `unavailable` at `until`. */
   lock(until: number): Promise<void>;
@@ -43,11 +62,17 @@ export interface Log extends LineReader {
   /** Under the lock, when there is no checkpoint yet: an empty log, unless a ledger is there already. */
   create(): Promise<Loaded>;
 
-  /** Under the lock: everything behind the checkpoint, held against the ledger, and repaired. */
+  /**
+   * Under the lock: everything behind the checkpoint, held against the ledger and against what this process knew
+   * before, and repaired.
+   */
   load(base: Base): Promise<Loaded>;
 
-  /** Under the lock: adds the units and lets others see them. If it rejects, nothing of them is left. */
-  write(units: readonly CommittedUnit[], until: number): Promise<Journaled>;
+  /**
+   * Under the lock: adds the units and lets others see them; what others may have seen is never taken back. `leave` is
+   * called right before that, and may throw. If it rejects, nothing of them is left, unless with `MayBeFound`.
+   */
+  write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled>;
 
   /** Makes everything that was seen or written so far durable. */
   sync(): Promise<void>;
@@ -58,7 +83,7 @@ export interface Log extends LineReader {
   /** Whether a failure has left something that only `recover` can put right. */
   readonly isDamaged: boolean;
 
-  /** Under the lock: opens everything anew and, where it can, takes back a batch that failed to sync. */
+  /** Under the lock: lets go of what a failure may have left in an unknown state, and opens it anew. */
   recover(): Promise<void>;
 
   /** Under the lock, after `load`: makes durable anew what a failed sync may have lost. */

@@ -71,6 +71,7 @@ export class Mirror {
 
   /** From here on units belong to the next journal. */
   rotate(): void {
+    this.version++;
     this.overlays.open(this.overlays.active.generation + 1);
   }
 

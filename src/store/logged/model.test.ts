@@ -128,7 +128,7 @@ async function compare(model: Store, store: Store, chance: Chance): Promise<void
 }
 
 describe.each(Object.entries(KINDS))("%s", (kind, open) => {
-  it.each(SEEDS)("agrees with memory over a random history (seed %i)", { timeout: 120_000 }, async (seed) => {
+  it.each(SEEDS)("agrees with memory over a random history (seed %i)", async (seed) => {
     const chance = new Chance(seed);
     const folder = join(tempDir(kind), "data");
     const model = new MemoryStore();

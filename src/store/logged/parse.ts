@@ -130,7 +130,6 @@ interface SealFields {
   journal?: number;
   generation?: number;
   next?: number;
-  void?: number;
 }
 
 function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
@@ -144,7 +143,6 @@ function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
   if (fields.records === undefined || fields.head === undefined || fields.size === undefined)
     return undefined;
   const at = { head: { records: fields.records, hash: fields.head }, size: fields.size };
-  if (fields.void !== undefined) return { kind: "void", since: fields.void, ...at };
   if (fields.journal !== undefined) {
     return fields.journal === 1 ? { kind: "header", generation: fields.generation ?? 0, ...at } : undefined;
   }
@@ -161,13 +159,6 @@ function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
   return { kind: "unit", ...at, lines, puts, end: fields.end === 1, synced };
 }
 
-/** The units that count: those that no later item of the same journal takes back. */
-export function resolveVoids(items: readonly Placed[]): Placed<UnitBlock>[] {
-  const units: Placed<UnitBlock>[] = [];
-  for (const item of items) {
-    if (item.kind === "unit") units.push(item);
-    if (item.kind === "void")
-      while (units.length > 0 && units[units.length - 1]!.from >= item.since) units.pop();
-  }
-  return units;
+export function unitsOf(items: readonly Placed[]): Placed<UnitBlock>[] {
+  return items.filter((item): item is Placed<UnitBlock> => item.kind === "unit");
 }

@@ -11,7 +11,7 @@ const CANARY = "canary-7c1f0e5a";
 it.each([
   ["files", openFilesStore],
   ["sqlite", openSqliteStore],
-] as const)("%s", { timeout: 60_000 }, async (kind, open) => {
+] as const)("%s", async (kind, open) => {
   const folder = join(tempDir(kind), "data");
   const holders = (): string[] =>
     readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(CANARY));

@@ -3,6 +3,7 @@
  * and the lines themselves for the last word. Works by position, a stretch at a time, so that neither a
  * checkpoint nor a new record in between matters, and memory stays constant.
  */
+import { SvcError } from "../../kernel/errors.ts";
 import type { RecordQuery } from "../port.ts";
 import { matchesRecord } from "../query.ts";
 import type { LineInfo } from "./block.ts";
@@ -94,12 +95,14 @@ export class LedgerSearch {
   private async lines(group: readonly number[]): Promise<string[]> {
     const [first, last] = [group[0]!, group[group.length - 1]!];
     const from = Math.min(first, last);
-    const lines = await this.reader.range(from, Math.max(first, last));
-    const wanted: string[] = [];
-    for (const seq of group) {
-      const line = lines[seq - from];
-      if (line !== undefined) wanted.push(line);
+    const to = Math.max(first, last);
+    const lines = await this.reader.range(from, to);
+    if (lines.length !== to - from + 1) {
+      // Fewer than there are would pass for all there are.
+      throw new SvcError("corrupt", `records ${from} to ${to} cannot all be read: run svc verify`);
     }
+    const wanted: string[] = [];
+    for (const seq of group) wanted.push(lines[seq - from]!);
     return wanted;
   }
 

@@ -7,6 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
+import { Doubt, TRIAL_KEY } from "../doubt.ts";
 import { GroupCommit, type Written } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
@@ -60,8 +61,11 @@ export class LoggedStore implements Store {
   private readonly search: LedgerSearch;
   private readonly commits: GroupCommit;
   private readonly signal: ChangeSignal = changeSignal();
+  /** The version of the mirror that waiters were last woken for. */
+  private announced = 0;
   private poll: NodeJS.Timeout | undefined;
   private probing: Promise<void> | undefined;
+  private readonly doubt = new Doubt();
   private closed = false;
   private closing: Promise<void> | undefined;
 
@@ -75,7 +79,7 @@ export class LoggedStore implements Store {
     const checkpoint = () => this.committer.checkpoint;
     this.search = new LedgerSearch(mirror, checkpoint, this.log);
     this.committer = new Committer({ log: this.log, mirror, reserve: this.reserve, checkpoint_path, warn });
-    const makeDurable = () => this.committer.settle();
+    const makeDurable = async () => this.committer.whenDurable();
     const whenSynced = () => this.committer.whenSynced();
     this.checkpointer = new Checkpointer({
       log: this.log,
@@ -87,7 +91,7 @@ export class LoggedStore implements Store {
       bounds,
       warn,
     });
-    this.commits = new GroupCommit((batch, until) => this.commit(batch, until));
+    this.commits = new GroupCommit((batch, until, leave) => this.commit(batch, until, leave));
   }
 
   static async open(parts: LoggedStoreParts): Promise<LoggedStore> {
@@ -107,30 +111,26 @@ export class LoggedStore implements Store {
     return this.commits.submit(unit);
   }
 
-  async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
-    const wait = this.refresh();
-    if (wait !== undefined) await wait;
-    return this.mirror.get(table, key);
+  get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
+    return this.look("documents", () => this.mirror.get(table, key));
   }
 
-  async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
-    await this.refresh();
-    return listDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
+  list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
+    const { overlays } = this.mirror;
+    return this.look("documents", () => listDocuments(table, query, overlays, this.committer.checkpoint));
   }
 
-  async count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
-    await this.refresh();
-    return countDocuments(table, query, this.mirror.overlays, this.committer.checkpoint);
+  count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
+    const { overlays } = this.mirror;
+    return this.look("documents", () => countDocuments(table, query, overlays, this.committer.checkpoint));
   }
 
-  async records(query: RecordQuery): Promise<string[]> {
-    await this.refresh();
-    return this.search.records(query);
+  records(query: RecordQuery): Promise<string[]> {
+    return this.look("ledger", () => this.search.records(query));
   }
 
-  async head(): Promise<LedgerState> {
-    await this.refresh();
-    return { ...this.mirror.head, events: { ...this.mirror.events } };
+  head(): Promise<LedgerState> {
+    return this.look("ledger", () => ({ ...this.mirror.head, events: { ...this.mirror.events } }));
   }
 
   changed(signal: AbortSignal): Promise<void> {
@@ -145,7 +145,7 @@ export class LoggedStore implements Store {
     if (this.committer.problem !== undefined) throw this.committer.problem;
     // The way of a batch up to the point of writing: lock, files in place, nothing to recover.
     await this.commits.submit({ run: () => undefined });
-    this.probing ??= this.probe().finally(() => {
+    this.probing ??= this.tryDisk().finally(() => {
       this.probing = undefined;
     });
     await inTime(this.probing);
@@ -191,10 +191,46 @@ export class LoggedStore implements Store {
     await this.committer.close();
   }
 
-  private async commit(batch: readonly Pending[], until: number): Promise<Written | undefined> {
-    const written = await this.committer.commit(batch, until, this.checkpointer);
+  private async commit(
+    batch: readonly Pending[],
+    until: number,
+    leave: () => void,
+  ): Promise<Written | undefined> {
+    const written = await this.doubting(this.committer.commit(batch, until, leave, this.checkpointer));
     this.checkpointer.poke();
-    return written && { durable: written.durable.then(() => this.signal.notify()) };
+    return written && { durable: this.doubting(written.durable).then(() => this.announce()) };
+  }
+
+  private async doubting<T>(attempt: Promise<T>): Promise<T> {
+    try {
+      return await attempt;
+    } catch (error) {
+      this.doubt.raise();
+      throw error;
+    }
+  }
+
+  /**
+   * What `find` sees when it is called, told once that is durable: this process or another may have written it a
+   * moment ago, and a power cut must not take back what somebody was shown.
+   */
+  private async look<T>(what: "documents" | "ledger", find: () => T | Promise<T>): Promise<T> {
+    const wait = this.refresh();
+    if (wait !== undefined) await wait;
+    this.committer.assertKnown(what);
+    const found = find();
+    const durable = this.committer.whenDurable();
+    if (durable === undefined) return found;
+    const [value] = await Promise.all([found, inTime(durable.catch(rethrowUnavailable))]);
+    return value;
+  }
+
+  /** Wakes whoever waits if anything has changed since the last time, whoever brought it in. */
+  private announce(): void {
+    const { version } = this.mirror;
+    if (version === this.announced) return;
+    this.announced = version;
+    this.signal.notify();
   }
 
   /** Takes in what other processes have committed. Undefined when that is done already, the usual case. */
@@ -214,23 +250,31 @@ export class LoggedStore implements Store {
       this.poll = undefined;
       return;
     }
-    const before = this.mirror.version;
     try {
       await this.refresh();
     } catch {
       // Whoever waits asks again anyway, and is then told what is wrong.
     }
-    if (this.mirror.version !== before) this.signal.notify();
+    this.announce();
   }
 
   /** Whether the disk would take a record now: a read-only, full, failing or hung one says so here. */
-  private async probe(): Promise<void> {
+  private async tryDisk(): Promise<void> {
+    await this.probe(0);
+    await this.doubt.settle(async () => {
+      await this.probe(this.log.grown_to);
+      await this.transact({ run: (tx) => tx.delete("meta", TRIAL_KEY) });
+    });
+  }
+
+  /** A file that has something at that place and nothing before it. */
+  private async probe(position: number): Promise<void> {
     const { disk, folder } = this.parts;
     const path = join(folder, `probe-${process.pid}`);
     try {
       const fd = await disk.open(path, "w");
       try {
-        await writeAll(disk, fd, Buffer.alloc(4_096, 0x2e), 0);
+        await writeAll(disk, fd, Buffer.alloc(4_096, 0x2e), position);
         await disk.datasync(fd);
       } finally {
         await disk.close(fd);
@@ -247,6 +291,10 @@ export class LoggedStore implements Store {
 }
 
 const closedError = (): SvcError => new SvcError("unavailable", "the store is closed");
+
+function rethrowUnavailable(error: unknown): never {
+  throw error instanceof SvcError ? error : unavailable(error);
+}
 
 function unavailable(cause: unknown): SvcError {
   const code = errorCode(cause);

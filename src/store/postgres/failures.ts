@@ -3,6 +3,7 @@
  * as a cause: they can carry the row that failed, or the URL with its password.
  */
 import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
+import { mayBeFound } from "../may-be-found.ts";
 
 /** SQLSTATEs that mean something to whoever runs the service; the rest is told by number. */
 const KNOWN: Record<string, readonly [ErrorCode, string]> = {
@@ -15,6 +16,10 @@ const KNOWN: Record<string, readonly [ErrorCode, string]> = {
   "25006": ["unavailable", "ledger unavailable: the database is read-only; is it a standby?"],
   "42501": ["unavailable", "the database role lacks a right it needs on the svc_ tables"],
   "42P01": ["unavailable", "the svc_ tables are not in this database any more"],
+  "53300": [
+    "unavailable",
+    "ledger unavailable: the database allows no more connections; a process of svc needs three of them, and uses up to six",
+  ],
   "53100": ["unavailable", "ledger unavailable: the database's disk is full"],
 };
 
@@ -69,8 +74,10 @@ export function notInTime(): SvcError {
 }
 
 export function outcomeUnknown(): SvcError {
-  return new SvcError(
-    "unavailable",
-    "ledger unavailable: PostgreSQL went away while the record was being committed; it may be found there",
-  );
+  return mayBeFound("PostgreSQL did not confirm the record in time");
+}
+
+/** Committed here, and nobody knows whether also there, where a failover would look. */
+export function notConfirmed(): SvcError {
+  return mayBeFound("the record was not confirmed by the standby");
 }

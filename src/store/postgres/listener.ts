@@ -1,26 +1,54 @@
 /**
- * Hears of other processes' commits. While the connection is down nothing is heard, so everybody is
- * woken when it comes back; a heartbeat finds out when it is down and nobody said so.
+ * Hears of other processes' commits, and looks how far they have come. While the connection is down nothing is
+ * heard, so everybody is woken when it comes back; a heartbeat finds out when it is down and nobody said so.
+ * Behind a pooler, where nobody can listen, it looks instead.
  */
 import { LIMITS } from "../../kernel/limits.ts";
 import { Session } from "./session.ts";
 import { CHANNEL } from "./statements.ts";
 import { idlePause, type TimeLimit, timeLimit } from "./time-limit.ts";
+import type { Told } from "./told.ts";
 
 const HEARTBEAT_MS = 5_000;
+/** How often to look where nobody can listen. */
+const POLL_MS = 100;
+/** News that come thick and fast are looked at together. */
+const GATHER_MS = 20;
 const ANSWER_MS = LIMITS.store_deadline_ms * 0.8;
 const RETRY_MS = 300;
 
+/** `version` changes with every batch. A head that its last record does not bear out is not to be believed. */
+const LOOK = `
+  SELECT h.xmin::text AS version, l.seq + 1 AS records, l.hash,
+    (SELECT t.hash FROM svc_ledger t WHERE t.seq = $1) AS there
+  FROM svc_head h LEFT JOIN svc_ledger l ON l.seq = h.records - 1 AND l.hash = h.hash WHERE h.one`;
+
+interface Look {
+  version: string;
+  records: string | null;
+  hash: string | null;
+  there: string | null;
+}
+
+export interface Hearing {
+  told: Told;
+  /** Whether our own writer is served by that process: what it commits is no news. */
+  isOwn(process_id: number): boolean;
+  wake(): void;
+}
+
 export class Listener {
   private readonly url: string;
-  private readonly wake: () => void;
+  private readonly hearing: Hearing;
   private session: Session | undefined;
   private waiting: TimeLimit | undefined;
+  private version: string | undefined;
+  private stir = (): void => {};
   private closed = false;
 
-  constructor(url: string, wake: () => void) {
+  constructor(url: string, hearing: Hearing) {
     this.url = url;
-    this.wake = wake;
+    this.hearing = hearing;
   }
 
   /** Listens from when this resolves; afterwards it looks after itself. */
@@ -39,22 +67,45 @@ export class Listener {
     for (let session: Session | undefined = first; !this.closed; session = await this.tryConnect()) {
       if (session === undefined) await idlePause(RETRY_MS);
       else {
-        this.wake();
+        this.hearing.wake();
         await this.untilLost(session);
       }
     }
   }
 
   private async untilLost(session: Session): Promise<void> {
-    const lost = new Promise<void>((resolve) => session.client.once("end", () => resolve()));
+    session.client.once("end", () => this.stir());
     while (!session.dead) {
-      await Promise.race([lost, idlePause(HEARTBEAT_MS)]);
-      if (!session.dead) await this.ask(session).catch(() => session.abandon());
+      await this.quiet(session.pooled ? POLL_MS : HEARTBEAT_MS);
+      if (!session.dead) await this.look(session).catch(() => session.abandon());
     }
   }
 
-  private async ask(session: Session): Promise<void> {
-    await this.limited((signal) => session.until(signal, () => session.client.query("SELECT 1")));
+  /** Until that time has passed, or something has stirred. */
+  private quiet(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms).unref();
+      this.stir = () => {
+        this.stir = () => {};
+        clearTimeout(timer);
+        setTimeout(resolve, GATHER_MS).unref();
+      };
+    });
+  }
+
+  private async look(session: Session): Promise<void> {
+    const told = this.hearing.told.newest;
+    const { rows } = await this.limited((signal) =>
+      session.until(signal, () => session.client.query<Look>(LOOK, [told.records - 1])),
+    );
+    const seen = rows[0];
+    if (seen === undefined) return;
+    const { records, hash, there } = seen;
+    if (records !== null && hash !== null)
+      this.hearing.told.noteSeen({ records: Number(records), hash }, { told, there });
+    const is_new = seen.version !== this.version;
+    this.version = seen.version;
+    if (is_new && session.pooled) this.hearing.wake();
   }
 
   private async tryConnect(): Promise<Session | undefined> {
@@ -62,13 +113,25 @@ export class Listener {
   }
 
   private async connect(): Promise<Session> {
-    const session = await this.limited((signal) =>
-      Session.open(this.url, { signal, setup: `LISTEN ${CHANNEL}` }),
-    );
-    session.client.on("notification", this.wake);
+    const session = await this.limited((signal) => this.open(signal));
+    session.client.on("notification", ({ processId }) => {
+      this.hearing.wake();
+      if (!this.hearing.isOwn(processId)) this.stir();
+    });
     this.session = session;
     if (this.closed) await session.end();
     return session;
+  }
+
+  private async open(signal: AbortSignal): Promise<Session> {
+    const session = await Session.openPatiently(this.url, { signal });
+    try {
+      if (!session.pooled) await session.until(signal, () => session.client.query(`LISTEN ${CHANNEL}`));
+      return session;
+    } catch (error) {
+      session.abandon();
+      throw error;
+    }
   }
 
   private async limited<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -8,6 +8,8 @@ import { toText } from "./encode.ts";
 import { SLOT_MS } from "./rounds.ts";
 
 export interface Sql {
+  /** Of a statement that is worth keeping. */
+  name?: string;
   text: string;
   values: unknown[];
 }

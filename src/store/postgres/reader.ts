@@ -2,29 +2,25 @@
  * Everything that only looks: a few connections beside the writer's, each statement limited in time by
  * the server and, in case the server hangs, by us.
  */
-import pg from "pg";
+import type pg from "pg";
+import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row } from "../port.ts";
 import { matchesRecord } from "../query.ts";
 import type { TableName, Tables } from "../tables.ts";
 import { fromText, toText } from "./encode.ts";
-import { failure, notInTime } from "./failures.ts";
+import { failure } from "./failures.ts";
 import { likePattern } from "./like.ts";
+import { SessionPool } from "./pool.ts";
 import { countSql, listSql, recordsSql, type Sql } from "./queries.ts";
-import { clientConfig } from "./session.ts";
-import { idlePause } from "./time-limit.ts";
+import type { Session } from "./session.ts";
+import { READER_SETTINGS } from "./settings.ts";
+import { timeLimit } from "./time-limit.ts";
 
 const CONNECTIONS = 4;
-const STATEMENT_MS = LIMITS.store_deadline_ms * 0.8;
+const CONNECT_MS = LIMITS.store_deadline_ms * 0.8;
+const READ_MS = LIMITS.store_deadline_ms * 0.96;
 const IDLE_MS = 30_000;
-/**
- * Every page is read along an index that has its order, and ends where the page is full. Without figures
- * about a table that just grew, the planner would rather collect all matches and sort them.
- */
-const SETTINGS = [
-  `SET statement_timeout = ${STATEMENT_MS}`,
-  ...["jit", "enable_bitmapscan", "enable_sort"].map((name) => `SET ${name} = off`),
-].join("; ");
 /** How many lines to look through at a time when SQL alone cannot tell. */
 const LOOK_AGAIN = 500;
 
@@ -36,20 +32,16 @@ const HEAD = {
 };
 
 export class Reader {
-  private readonly pool: pg.Pool;
+  private readonly pool: SessionPool;
 
   constructor(url: string) {
-    this.pool = new pg.Pool({
-      ...clientConfig(url),
-      max: CONNECTIONS,
-      idleTimeoutMillis: IDLE_MS,
-      connectionTimeoutMillis: STATEMENT_MS,
-      // Ends a connection whose server does not answer, so that the pool gets its place back.
-      query_timeout: LIMITS.store_deadline_ms,
-      onConnect: (client) => client.query(SETTINGS),
+    this.pool = new SessionPool({
+      url,
+      settings: READER_SETTINGS,
+      connections: CONNECTIONS,
+      connect_ms: CONNECT_MS,
+      idle_ms: IDLE_MS,
     });
-    // An idle connection that breaks is replaced by the pool; there is nobody to tell.
-    this.pool.on("error", () => {});
   }
 
   async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
@@ -83,13 +75,14 @@ export class Reader {
 
   async head(): Promise<LedgerState> {
     const rows = await this.query<{ records: string; hash: string; events: Record<string, number> }>(HEAD);
-    const { records, hash, events } = rows[0]!;
+    if (rows[0] === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
+    const { records, hash, events } = rows[0];
     return { records: Number(records), hash, events };
   }
 
-  /** A read that hangs does not hold this up; its connection is ended by its own timeout. */
-  async close(): Promise<void> {
-    await Promise.race([this.pool.end().catch(() => {}), idlePause(LIMITS.store_deadline_ms)]);
+  /** A read that hangs does not hold this up for longer than it may take. */
+  close(): Promise<void> {
+    return this.pool.close();
   }
 
   /** Takes candidates page by page and keeps those that do contain the text. */
@@ -117,17 +110,32 @@ export class Reader {
   }
 
   private async query<R extends pg.QueryResultRow>(sql: Sql): Promise<R[]> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(notInTime()), LIMITS.store_deadline_ms * 0.96);
-    });
+    const { rows } = await this.lend((session) => ask<R>(session, sql));
+    return rows;
+  }
+
+  /** One of the connections, for as long as a read may take. */
+  async lend<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const limit = timeLimit(READ_MS);
     try {
-      const { rows } = await Promise.race([this.pool.query<R>(sql), late]);
-      return rows;
+      return await this.pool.use(limit.signal, work);
     } catch (error) {
       throw failure(error);
     } finally {
-      clearTimeout(timer);
+      limit.clear();
     }
   }
+}
+
+async function ask<R extends pg.QueryResultRow>(session: Session, sql: Sql): Promise<pg.QueryResult<R>> {
+  const { client } = session;
+  if (!session.pooled) return client.query<R>(sql);
+  const [, answer] = await session.together(() =>
+    Promise.all([
+      session.begin("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"),
+      client.query<R>(session.prepared(sql)),
+      client.query("COMMIT"),
+    ]),
+  );
+  return answer;
 }

@@ -2,15 +2,18 @@
  * A batch as two round trips: lock the head and fetch the facts; write, move the head and commit. Each
  * is sent as one bundle without waiting for the answers in between.
  */
+import type { QueryResult } from "pg";
 import { SvcError } from "../../kernel/errors.ts";
-import type { Head, LedgerRecord } from "../../ledger/record.ts";
+import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts";
 import type { Batch, Change } from "../batch.ts";
 import type { Key } from "../port.ts";
 import { INDEX, type TableName, type Tables } from "../tables.ts";
 import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
 import type { Facts } from "./facts.ts";
+import { notConfirmed } from "./failures.ts";
 import type { Session } from "./session.ts";
 import * as sql from "./statements.ts";
+import { assertNotSetBack } from "./told.ts";
 
 export const SLOT_MS = 600_000;
 /** Documents of one statement, in characters: a message to PostgreSQL must stay far below a gigabyte. */
@@ -28,26 +31,37 @@ interface HeadRow {
   hash: string;
   events: Record<string, number>;
   xid: string;
+  told: string | null;
 }
 
-export async function begin(session: Session, needs: readonly Key[], facts: Facts): Promise<Locked> {
-  const { client } = session;
+/** Refuses a database that does not have what has been told of. */
+export async function begin(
+  session: Session,
+  { needs, facts, told }: { needs: readonly Key[]; facts: Facts; told: Head },
+): Promise<Locked> {
   const [, locked] = await session.together(() =>
-    Promise.all([
-      client.query(sql.BEGIN),
-      client.query<HeadRow>(sql.LOCK),
-      fetchFacts(session, needs, facts),
-    ]),
+    Promise.all([session.begin(sql.BEGIN), lock(session, told), fetchFacts(session, needs, facts)]),
   );
   const row = locked.rows[0];
   if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
-  return { head: { records: Number(row.records), hash: row.hash }, events: row.events, xid: row.xid };
+  const head = { records: Number(row.records), hash: row.hash };
+  assertNotSetBack(told, head.records, row.told);
+  return { head, events: row.events, xid: row.xid };
+}
+
+/** Takes the head, and looks what is in the last place that was told of. */
+export function lock(session: Session, told: Head = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
+  return session.client.query<HeadRow>({ ...session.prepared(sql.LOCK), values: [told.records - 1] });
 }
 
 export async function fetchFacts(session: Session, keys: readonly Key[], facts: Facts): Promise<void> {
   if (keys.length === 0) return;
   const values = [textArray(keys.map(([table]) => table)), textArray(keys.map(([, key]) => toText(key)))];
-  const { rows } = await session.client.query<[string, string]>({ ...sql.FETCH, values, rowMode: "array" });
+  const { rows } = await session.client.query<[string, string]>({
+    ...session.prepared(sql.FETCH),
+    values,
+    rowMode: "array",
+  });
   const json: (string | undefined)[] = new Array(keys.length);
   for (const [at, doc] of rows) json[Number(at) - 1] = doc;
   facts.add(keys, json);
@@ -66,13 +80,25 @@ export async function writeAndCommit(
 ): Promise<SvcError | undefined> {
   session.warning = undefined;
   const answers = await session.together(() =>
-    Promise.all([...statements, "COMMIT"].map((statement) => session.client.query(statement))),
+    Promise.all([
+      ...statements.map((statement) => session.client.query(session.prepared(statement))),
+      session.client.query("COMMIT"),
+    ]),
   );
   // A failed transaction answers COMMIT with ROLLBACK. A warning means that a standby was not waited for.
   if (answers.at(-1)?.command !== "COMMIT")
     return new SvcError("unavailable", "ledger unavailable: rolled back");
-  if (session.warning === undefined) return undefined;
-  return new SvcError("unavailable", "ledger unavailable: the commit was not confirmed by the standby");
+  return session.warning === undefined ? undefined : notConfirmed();
+}
+
+/**
+ * Ends a transaction that has changed nothing. What its units were told by the documents is answered for like
+ * anything else, so it ends like one that wrote: behind everything that it has seen, on disk and on the standby.
+ */
+export async function commitNothing(session: Session): Promise<void> {
+  session.warning = undefined;
+  await session.client.query("COMMIT");
+  if (session.warning !== undefined) throw notConfirmed();
 }
 
 export interface Statement {
@@ -183,9 +209,8 @@ function advanceValues(batch: Batch, before: Record<string, number>): (Buffer | 
 
 /** Takes the head as a batch would, and leaves it: whether a batch could be written now. */
 export async function touch(session: Session): Promise<void> {
-  const { client } = session;
   await session.together(() =>
-    Promise.all([client.query(sql.BEGIN), client.query(sql.LOCK), client.query("ROLLBACK")]),
+    Promise.all([session.begin(sql.BEGIN), lock(session), session.client.query("ROLLBACK")]),
   );
 }
 
@@ -202,9 +227,9 @@ export async function hasLanded(session: Session, { last, xid }: Sent): Promise<
       : { ...sql.LANDED_RECORD, values: [last.seq, last.hash] };
   const [, , answer] = await session.together(() =>
     Promise.all([
-      client.query(sql.BEGIN),
-      client.query(sql.LOCK),
-      client.query<{ yes: boolean | null }>(question),
+      session.begin(sql.BEGIN),
+      lock(session),
+      client.query<{ yes: boolean | null }>(session.prepared(question)),
       client.query("ROLLBACK"),
     ]),
   );

@@ -84,7 +84,7 @@ const RIGHTS: Record<string, readonly string[]> = {
 
 /**
  * Brings the database to this version of the tables, or says what stands in the way. The session is to be
- * ended afterwards: it may hold the migration lock.
+ * ended afterwards: a migration that failed leaves its transaction open.
  */
 export async function prepareDatabase(client: pg.Client): Promise<void> {
   await assertServer(client);
@@ -106,10 +106,11 @@ async function assertServer(client: pg.Client): Promise<void> {
 }
 
 async function versionOf(client: pg.Client): Promise<number> {
-  const there = await client.query<{ there: boolean }>(
-    "SELECT to_regclass('svc_schema') IS NOT NULL AS there",
+  // The catalogue itself and not to_regclass, which may go on believing what it knew before somebody made the table.
+  const there = await client.query(
+    "SELECT FROM pg_class WHERE relname = 'svc_schema' AND pg_table_is_visible(oid)",
   );
-  if (!there.rows[0]!.there) return 0;
+  if (there.rowCount === 0) return 0;
   const { rows } = await client.query<{ version: number }>("SELECT version FROM svc_schema");
   const version = rows[0]?.version ?? 0;
   if (version > SCHEMA_VERSION) {
@@ -123,10 +124,9 @@ async function versionOf(client: pg.Client): Promise<number> {
 
 async function migrate(client: pg.Client): Promise<void> {
   try {
-    // Held until the session ends. The transaction must begin behind it: one that began before would
-    // go on believing what it knew of the tables, and whoever held the lock may have made them.
-    await client.query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`);
-    await client.query("BEGIN");
+    await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    // Held until the transaction ends; a lock of the session would stay with a pooler's connection.
+    await client.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
     const from = await versionOf(client);
     if (from === 0) await client.query("CREATE TABLE svc_schema (version integer NOT NULL)");
     for (const migration of MIGRATIONS.slice(from)) await client.query(migration);

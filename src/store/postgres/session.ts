@@ -5,37 +5,33 @@
 import { Socket } from "node:net";
 import pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
-import { notInTime } from "./failures.ts";
+import { notInTime, sqlState } from "./failures.ts";
+import { type Settings, settingsSql } from "./settings.ts";
+import { pause } from "./time-limit.ts";
 
 export interface SessionOptions {
   /** Aborting it while the connection is being made gives up. */
   signal: AbortSignal;
-  /** SQL that prepares the connection, run before anything else. */
-  setup: string;
+  settings?: Settings;
 }
 
 const KEEPALIVE_MS = 10_000;
-
-/** What every connection is told, by whichever way it is made. */
-export function clientConfig(url: string): pg.ClientConfig {
-  return {
-    connectionString: url,
-    fallback_application_name: "svc",
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEPALIVE_MS,
-  };
-}
+const TOO_MANY_CONNECTIONS = "53300";
+const RETRY_MS = 200;
 
 export class Session {
   readonly client: pg.Client;
-  private readonly socket: Socket;
-  private ended = false;
   /** The last warning the server sent, for what may only be trusted without one. */
   warning: string | undefined;
+  private readonly socket: Socket;
+  private readonly settings: Settings;
+  private ended = false;
+  private isPooled = false;
 
-  private constructor(client: pg.Client, socket: Socket) {
+  private constructor(client: pg.Client, socket: Socket, settings: Settings) {
     this.client = client;
     this.socket = socket;
+    this.settings = settings;
     client.on("error", () => this.abandon());
     client.on("end", () => this.abandon());
     client.on("notice", (notice) => {
@@ -43,15 +39,12 @@ export class Session {
     });
   }
 
-  static async open(url: string, { signal, setup }: SessionOptions): Promise<Session> {
+  static async open(url: string, { signal, settings = {} }: SessionOptions): Promise<Session> {
     if (signal.aborted) throw notInTime();
     const socket = new Socket();
-    const session = new Session(makeClient(url, socket), socket);
+    const session = new Session(makeClient(url, socket), socket, settings);
     try {
-      await session.until(signal, async () => {
-        await session.client.connect();
-        await session.client.query(setup);
-      });
+      await session.until(signal, () => session.connect());
       return session;
     } catch (error) {
       session.abandon();
@@ -59,8 +52,48 @@ export class Session {
     }
   }
 
+  /** As `open`; where the server allows no more connections now, waits for one of them to end. */
+  static async openPatiently(url: string, options: SessionOptions): Promise<Session> {
+    let refused: unknown;
+    for (;;) {
+      try {
+        return await Session.open(url, options);
+      } catch (error) {
+        if (sqlState(error) === TOO_MANY_CONNECTIONS) refused = error;
+        else if (refused === undefined || !options.signal.aborted) throw error;
+      }
+      if (options.signal.aborted) throw refused;
+      await pause(RETRY_MS);
+    }
+  }
+
+  /**
+   * Somebody stands between us and the server, and lends its connections from transaction to transaction: nothing
+   * that belongs to a session (settings, prepared statements, LISTEN) can be relied on.
+   */
+  get pooled(): boolean {
+    return this.isPooled;
+  }
+
+  /** Of the process that serves this connection, as the other side says. */
+  get processId(): number {
+    return (this.client as unknown as { processID: number }).processID;
+  }
+
   get dead(): boolean {
     return this.ended;
+  }
+
+  /** Begins a transaction, with the settings where they do not stand already. To be sent `together` with what follows. */
+  begin(how: string): Promise<unknown> {
+    const begun = [this.client.query(how)];
+    if (this.pooled) begun.push(this.client.query(settingsSql(this.settings, "transaction")));
+    return Promise.all(begun);
+  }
+
+  /** A statement that is prepared once and kept, or sent whole where it could not be found again. */
+  prepared<S extends { name?: string }>(statement: S): S {
+    return this.pooled ? { ...statement, name: undefined } : statement;
   }
 
   /** Runs the work; when the signal aborts first, the connection is abandoned and the work with it. */
@@ -101,11 +134,28 @@ export class Session {
     await this.client.end().catch(() => {});
     clearTimeout(patience);
   }
+
+  private async connect(): Promise<void> {
+    const { client, settings } = this;
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    // The server greets with the number of the process that serves us; a pooler greets with one of its own.
+    this.isPooled = rows[0]!.pid !== this.processId;
+    if (!this.isPooled && Object.keys(settings).length > 0)
+      await client.query(settingsSql(settings, "session"));
+  }
 }
 
 function makeClient(url: string, socket: Socket): pg.Client {
   try {
-    return new pg.Client({ ...clientConfig(url), stream: () => socket, pipeline: true });
+    return new pg.Client({
+      connectionString: url,
+      fallback_application_name: "svc",
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEPALIVE_MS,
+      stream: () => socket,
+      pipeline: true,
+    });
   } catch {
     // The driver's error quotes the URL, password and all.
     throw new SvcError(

@@ -1,37 +1,19 @@
 /**
- * The SQL of a batch. All of it runs on a writer's connection, prepared once and kept; the arrays are
+ * The SQL of a batch. All of it runs on a writer's connection, prepared once and kept where it is ours alone; the arrays are
  * why a batch costs the same few statements however many units it holds.
  */
-import { LIMITS } from "../../kernel/limits.ts";
-
 export const CHANNEL = "svc_changed";
-
-/**
- * Plans are made once and kept, perhaps while the tables are still empty, so a plan that reads a whole
- * table must not even be thought of. A session that stands still with the head locked is ended by the
- * server before those that wait for the head give up. The statement timeout comes after everybody has
- * left: cancelling a COMMIT that waits for a standby would call it done.
- */
-export const WRITER_SETUP = `
-  SELECT set_config('synchronous_commit',
-    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false);
-  SET lock_timeout = ${LIMITS.store_deadline_ms * 0.7};
-  SET statement_timeout = ${LIMITS.store_deadline_ms * 2};
-  SET idle_in_transaction_session_timeout = ${LIMITS.store_deadline_ms * 0.5};
-  SET plan_cache_mode = force_generic_plan;
-  SET enable_seqscan = off;
-  SET enable_bitmapscan = off;
-  SET enable_hashjoin = off;
-  SET enable_mergejoin = off;
-  SET jit = off;
-  SET client_min_messages = warning`;
 
 /** Each statement must see all that was committed before the lock was granted: READ COMMITTED, whatever the default. */
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
+/** Takes the head; `told` is the hash of the record that this process has told of, or null where it is not there. */
 export const LOCK = {
   name: "svc_lock",
-  text: `SELECT records, hash, events, pg_current_xact_id()::text AS xid FROM svc_head WHERE one FOR UPDATE`,
+  text: `
+    SELECT records, hash, events, pg_current_xact_id()::text AS xid,
+      (SELECT l.hash FROM svc_ledger l WHERE l.seq = $1) AS told
+    FROM svc_head WHERE one FOR UPDATE`,
 };
 
 export const FETCH = {

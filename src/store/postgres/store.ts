@@ -5,6 +5,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { Pending } from "../batch.ts";
 import { changeSignal } from "../change-signal.ts";
+import { Doubt } from "../doubt.ts";
 import { GroupCommit } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
@@ -14,7 +15,9 @@ import { Reader } from "./reader.ts";
 import { prepareDatabase } from "./schema.ts";
 import { Session } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
-import { Writer } from "./writer.ts";
+import { Told } from "./told.ts";
+import { tryRecord } from "./try-record.ts";
+import { type Callers, Writer } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
@@ -37,10 +40,7 @@ export async function openPostgresStore(url: string, warn: Warn): Promise<Store>
 async function prepare(url: string, warn: Warn): Promise<void> {
   const limit = timeLimit(PREPARE_MS);
   try {
-    const session = await Session.open(url, {
-      signal: limit.signal,
-      setup: "SET client_min_messages = warning",
-    });
+    const session = await Session.openPatiently(url, { signal: limit.signal });
     try {
       await session.until(limit.signal, () => prepareDatabase(session.client));
       await session.until(limit.signal, () => warnOfSettings(session, warn));
@@ -66,29 +66,32 @@ class PostgresStore implements Store {
   private readonly url: string;
   private readonly warn: Warn;
   private readonly signal = changeSignal();
+  private readonly told = new Told();
   private readonly writer: Writer;
   private readonly reader: Reader;
   private readonly listener: Listener;
-  private readonly commits = new GroupCommit((batch) => this.commit(batch));
+  private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, { until, leave }));
+  private readonly doubt = new Doubt();
+  private isSound = true;
   private closing: Promise<void> | undefined;
 
   constructor(url: string, warn: Warn) {
     this.url = url;
     this.warn = warn;
-    this.writer = new Writer(url);
+    this.writer = new Writer(url, this.told);
     this.reader = new Reader(url);
-    this.listener = new Listener(url, () => this.signal.notify());
+    this.listener = new Listener(url, {
+      told: this.told,
+      isOwn: (process_id) => this.writer.isServedBy(process_id),
+      wake: () => this.signal.notify(),
+    });
   }
 
   async start(): Promise<void> {
     await this.listener.start();
-    try {
-      await this.writer.check();
-    } catch (error) {
-      // A damaged ledger can still be read, and must be, to find the damage; only appends are refused.
-      if (!(error instanceof SvcError) || error.code !== "corrupt") throw error;
-      this.warn(error.message);
-    }
+    await this.unlessCorrupt(() => this.writer.check());
+    // A server that allows too few connections is found out now, and not by whoever reads first.
+    await this.unlessCorrupt(() => this.reader.head());
   }
 
   transact<T>(unit: Unit<T>): Promise<T> {
@@ -125,9 +128,10 @@ class PostgresStore implements Store {
     await this.signal.wait(signal);
   }
 
-  /** A batch without effect: it takes the head lock, which only a database that can be written to grants. */
+  /** A batch without effect, made durable like any other: only a database that can record now lets it through. */
   async ready(): Promise<void> {
     await this.transact({ run: () => undefined });
+    await this.doubt.settle(() => this.reader.lend(tryRecord));
   }
 
   async scrub(): Promise<void> {
@@ -151,9 +155,33 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[]): Promise<undefined> {
-    await this.writer.commit(batch);
+  private async commit(batch: readonly Pending[], callers: Callers): Promise<undefined> {
+    try {
+      await this.writer.commit(batch, callers);
+    } catch (error) {
+      this.doubt.raise();
+      this.warnedOf(error);
+      throw error;
+    }
+    this.isSound = true;
     this.signal.notify();
+  }
+
+  /** A damaged ledger can still be read, and must be, to find the damage; only appends are refused. */
+  private async unlessCorrupt(check: () => Promise<unknown>): Promise<void> {
+    try {
+      await check();
+    } catch (error) {
+      if (!this.warnedOf(error)) throw error;
+    }
+  }
+
+  /** Tells once of a ledger that is not what it was or should be; answers whether that is what is wrong. */
+  private warnedOf(error: unknown): boolean {
+    if (!(error instanceof SvcError) || error.code !== "corrupt") return false;
+    if (this.isSound) this.warn(error.message);
+    this.isSound = false;
+    return true;
   }
 
   private assertOpen(): void {
@@ -165,7 +193,7 @@ class PostgresStore implements Store {
 async function vacuum(url: string): Promise<string | undefined> {
   const limit = timeLimit(SCRUB_MS);
   try {
-    const session = await Session.open(url, { signal: limit.signal, setup: "SET lock_timeout = 60000" });
+    const session = await Session.open(url, { signal: limit.signal, settings: { lock_timeout: "'60000'" } });
     try {
       await session.until(limit.signal, () => session.client.query("VACUUM (INDEX_CLEANUP ON) svc_docs"));
       return session.warning;

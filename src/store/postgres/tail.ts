@@ -6,25 +6,34 @@ import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { GENESIS, splitLine } from "../../ledger/record.ts";
+import { assertNotSetBack, type Told } from "./told.ts";
 
 interface TailRow {
   records: string;
   hash: string;
   seq: string | null;
   line: string | null;
+  told: string | null;
 }
 
-/** One statement, so that head and tail are of one moment. */
+/** One statement, so that head and tail are of one moment; with the hash in the last place that was told of. */
 const TAIL = `
-  SELECT h.records, h.hash, l.seq, l.line FROM svc_head h
+  SELECT h.records, h.hash, l.seq, l.line, (SELECT t.hash FROM svc_ledger t WHERE t.seq = $1) AS told
+  FROM svc_head h
   LEFT JOIN LATERAL (SELECT seq, line FROM svc_ledger ORDER BY seq DESC LIMIT 1) l ON true`;
 
-export async function assertTail(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<TailRow>(TAIL);
-  const problem = rows[0] === undefined ? "the head row is missing" : problemOf(rows[0]);
-  if (problem !== undefined) {
+/** Takes note of a tail that is in order and goes on from what was told; throws `corrupt` otherwise. */
+export async function assertTail(client: pg.Client, known: Told): Promise<void> {
+  const told = known.newest;
+  const { rows } = await client.query<TailRow>(TAIL, [told.records - 1]);
+  const row = rows[0];
+  const problem = row === undefined ? "the head row is missing" : problemOf(row);
+  if (row === undefined || problem !== undefined) {
     throw new SvcError("corrupt", `ledger corrupt: ${problem}; appends are refused, see svc verify`);
   }
+  const head = { records: Number(row.records), hash: row.hash };
+  assertNotSetBack(told, head.records, row.told);
+  known.noteSeen(head, { told, there: row.told });
 }
 
 function problemOf({ records, hash, seq, line }: TailRow): string | undefined {

@@ -7,15 +7,16 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { encodeBatch, type LineInfo, type UnitBlock } from "../logged/block.ts";
+import { encodeBatch } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
 import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Helper } from "../logged/side-thread.ts";
+import { mayBeFound } from "../may-be-found.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
-import { verifyTail } from "./verify-tail.ts";
+import { ledgerUnit, verifyTail } from "./verify-tail.ts";
 
 export interface SqliteLogParts {
   disk: Disk;
@@ -33,6 +34,8 @@ const QUIET_MS = 20;
 export class SqliteLog implements Log {
   readonly kind = "sqlite" as const;
   readonly what = "svc.db";
+  /** The write-ahead log starts over when it may. */
+  readonly grown_to = 0;
   private readonly parts: SqliteLogParts;
   private open: Connections | undefined;
   private at: HeadRow = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: 0 };
@@ -48,6 +51,10 @@ export class SqliteLog implements Log {
 
   get journal_bytes(): number {
     return this.blocks.get(this.at.generation) ?? 0;
+  }
+
+  get position(): string {
+    return `${this.at.generation}/${this.at.n}/${this.at.crc}`;
   }
 
   async lock(until: number): Promise<void> {
@@ -109,36 +116,39 @@ export class SqliteLog implements Log {
 
   async create(): Promise<Loaded> {
     const open = this.connected();
-    const [record] = open.writer.ledger(0, 1);
-    if (record !== undefined) return this.orphaned();
+    if (open.writer.head() !== undefined || open.writer.ledger(0, 1).length > 0)
+      return this.withoutCheckpoint();
     open.setHead.run(0, 1, 0, GENESIS, 0, EMPTY_BASE.crc);
     open.commit.run();
     // The database and its log must be found after a power cut before the checkpoint says they exist.
     await this.parts.disk.datasync(open.wal_fd);
     await syncFolder(this.parts.disk, this.parts.folder);
     this.at = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: EMPTY_BASE.crc };
-    return { base: EMPTY_BASE, journals: [{ generation: 1, units: [] }], problem: undefined };
+    const journals = [{ generation: 1, units: [] }];
+    return { base: EMPTY_BASE, journals, problem: undefined, known: "everything" };
   }
 
   async load(base: Base): Promise<Loaded> {
     try {
-      const { head, journals, problem } = verifyTail(this.connected().writer, base);
-      this.at = head;
+      const { head, journals, problem, known } = verifyTail(this.connected().writer, base, this.at);
+      // Whoever looks again must still know what this process knew before.
+      if (problem === undefined) this.at = head;
       this.blocks.clear();
       for (const { generation, bytes } of journals) this.grow(generation, bytes);
       this.isDamaged = false;
-      return { base, journals, problem };
+      return { base, journals, problem, known };
     } catch (error) {
       throw sqliteFailure(error, this.parts.path);
     }
   }
 
-  async write(units: readonly CommittedUnit[]): Promise<Journaled> {
+  async write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled> {
     const open = this.holding();
     const { n, generation, size, crc } = this.at;
     const batch = encodeBatch(units, { size, crc });
     const { head } = units[units.length - 1]!;
     const next: HeadRow = { n: n + 1, generation, head, size: batch.tip.size, crc: batch.tip.crc };
+    let has_left = false;
     try {
       for (const unit of units) {
         for (const [i, { seq, prev, hash }] of unit.records.entries()) {
@@ -147,14 +157,17 @@ export class SqliteLog implements Log {
       }
       open.addBlock.run(next.n, generation, batch.text);
       this.putHead(open, next);
+      leave();
+      has_left = true;
       open.commit.run();
-      // The first look behind a commit writes to shared memory, which a frozen disk would not let it do;
-      // taken now, later reads need not.
-      open.reader.head();
     } catch (error) {
       this.takeBack(open, error);
-      throw isDiskFull(error) ? error : sqliteFailure(error, this.parts.path);
+      if (isDiskFull(error)) throw error;
+      // Its pages may be in the log although it failed; what opens the log next decides.
+      if (has_left) throw mayBeFound("a COMMIT has failed", error);
+      throw sqliteFailure(error, this.parts.path);
     }
+    this.lookBehind(open);
     this.at = next;
     this.grow(generation, batch.text.length);
     this.sinceWal += batch.text.length + batch.tip.size - size;
@@ -240,11 +253,23 @@ export class SqliteLog implements Log {
     throw new SvcError("unavailable", `ledger unavailable: the lock on ${this.parts.path} was lost`);
   }
 
-  /** A full disk is rolled back and the lock taken again; after anything else the connection is not trusted. */
+  /**
+   * The first look behind a commit writes to shared memory, which a frozen disk would not let it do; taken now, later
+   * reads need not. If it fails, the commit stands all the same.
+   */
+  private lookBehind(open: Connections): void {
+    try {
+      open.reader.head();
+    } catch {
+      this.isDamaged = true;
+    }
+  }
+
+  /** A full disk is rolled back and the lock taken again; after a failure the connection is not trusted. */
   private takeBack(open: Connections, error: unknown): void {
     this.unlock();
-    this.isDamaged ||= !isDiskFull(error);
-    if (this.isDamaged) return;
+    this.isDamaged ||= !(error instanceof SvcError) && !isDiskFull(error);
+    if (!isDiskFull(error) || this.isDamaged) return;
     try {
       open.begin.run();
     } catch {
@@ -296,34 +321,22 @@ export class SqliteLog implements Log {
       });
   }
 
-  /** A ledger without its checkpoint: shown line by line, and refused new ones. */
-  private orphaned(): Loaded {
-    const lines: LineInfo[] = [];
-    const { reader } = this.connected();
-    let [size, hash] = [0, GENESIS];
-    for (;;) {
-      const rows = reader.ledger(lines.length, 1_000);
-      for (const row of rows) {
-        const length = Buffer.byteLength(row.line) + 1;
-        const { ts_ms, event, actor, run_id, tool } = JSON.parse(row.line) as LineInfo;
-        lines.push({ length, ts_ms, event, actor, run_id, tool });
-        size += length;
-        hash = row.hash;
-      }
-      if (rows.length === 0) break;
+  /**
+   * As long as no journal was taken into the checkpoint, svc.db has all there is, and the checkpoint is begun anew.
+   * After that the ledger is shown line by line, and refused new ones.
+   */
+  private async withoutCheckpoint(): Promise<Loaded> {
+    const whole = await this.load(EMPTY_BASE);
+    if (whole.problem === undefined) {
+      if (whole.journals.some(({ units }) => units.length > 0))
+        this.parts.warn("svc.checkpoint was missing and is made anew from svc.db");
+      return whole;
     }
-    const unit: UnitBlock = {
-      kind: "unit",
-      head: { records: lines.length, hash },
-      size,
-      lines,
-      puts: [],
-      end: true,
-    };
     const problem = new SvcError(
       "corrupt",
-      "svc.db has records, but svc.checkpoint, which holds the working data beside it, is missing: restore both from a backup",
+      "svc.checkpoint, which holds the older working data beside svc.db, is missing: restore both from a backup",
     );
-    return { base: EMPTY_BASE, journals: [{ generation: 1, units: [unit] }], problem };
+    const units = [ledgerUnit(this.connected().reader, EMPTY_BASE)];
+    return { base: EMPTY_BASE, journals: [{ generation: 1, units }], problem, known: "ledger" };
   }
 }

@@ -4,9 +4,10 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head } from "../../ledger/record.ts";
-import type { UnitBlock } from "../logged/block.ts";
+import type { LineInfo, UnitBlock } from "../logged/block.ts";
 import type { Base } from "../logged/checkpoint.ts";
 import { verifyLine } from "../logged/line.ts";
+import { type Knowledge, setBack } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { HeadRow, LedgerReader } from "./connections.ts";
 
@@ -20,17 +21,55 @@ export interface VerifiedTail {
   head: HeadRow;
   journals: TailJournal[];
   problem: SvcError | undefined;
+  known: Knowledge;
 }
 
-export function verifyTail(reader: LedgerReader, base: Base): VerifiedTail {
+/** `stood`: how far this process knew the database before. */
+export function verifyTail(reader: LedgerReader, base: Base, stood: HeadRow): VerifiedTail {
   const head = reader.head();
   if (head === undefined)
     throw new SvcError("corrupt", "svc.db has lost the row that says where its ledger ends");
-  const { journals, end, isWhole } = readJournals(reader, base, head);
-  const problem = !isWhole
-    ? new SvcError("corrupt", "the journal in svc.db does not verify: restore it from a backup")
-    : (verifyRecords(reader, base, head.head) ?? (sameHead(end, head.head) ? undefined : disagreement()));
-  return { head, journals, problem };
+  const { journals, end, isWhole, crcs } = readJournals(reader, base, head);
+  const nothing = [{ generation: head.generation, units: [], bytes: 0 }];
+  if (!isContinued(reader, stood, crcs.get(stood.n) ?? (head.n === stood.n ? head.crc : undefined), head))
+    return { head, journals: nothing, problem: setBack("svc.db"), known: "nothing" };
+  const rotten = verifyRecords(reader, base, head.head);
+  if (isWhole) {
+    const problem = rotten ?? (sameHead(end, head.head) ? undefined : disagreement());
+    return { head, journals, problem, known: "everything" };
+  }
+  const problem = new SvcError("corrupt", "the journal in svc.db does not verify: restore it from a backup");
+  if (rotten !== undefined) return { head, journals: nothing, problem, known: "nothing" };
+  // Whole by itself, the ledger says what was recorded; nothing says what the documents were.
+  const alone = [{ generation: head.generation, units: [ledgerUnit(reader, base)], bytes: 0 }];
+  return { head, journals: alone, problem, known: "ledger" };
+}
+
+/** Whether the batch and the record behind which a process stood are still there. */
+function isContinued(reader: LedgerReader, stood: HeadRow, crc: number | undefined, head: HeadRow): boolean {
+  if (head.n < stood.n || (crc !== undefined && crc !== stood.crc)) return false;
+  const { records, hash } = stood.head;
+  return records === 0 || reader.ledger(records - 1, 1)[0]?.hash === hash;
+}
+
+/** The records behind that position, as a unit without documents. */
+export function ledgerUnit(reader: LedgerReader, at: { head: Head; size: number }): UnitBlock {
+  const lines: LineInfo[] = [];
+  let { size } = at;
+  let { records, hash } = at.head;
+  for (;;) {
+    const rows = reader.ledger(records, 1_000);
+    for (const row of rows) {
+      const length = Buffer.byteLength(row.line) + 1;
+      const { ts_ms, event, actor, run_id, tool } = JSON.parse(row.line) as LineInfo;
+      lines.push({ length, ts_ms, event, actor, run_id, tool });
+      size += length;
+      hash = row.hash;
+      records = row.seq + 1;
+    }
+    if (rows.length === 0) break;
+  }
+  return { kind: "unit", head: { records, hash }, size, lines, puts: [], end: true };
 }
 
 function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
@@ -44,11 +83,13 @@ function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
   };
   let { crc } = base;
   let end: Head = base.head;
+  /** The checksum behind each batch. */
+  const crcs = new Map<number, number>();
   for (const row of reader.journal(-1)) {
     // Rows that the checkpoint has taken in and nobody has deleted yet.
     if (row.generation <= base.generation) continue;
     const parsed = parseJournal(Buffer.from(row.block), 0, crc);
-    if (parsed.rest !== "none") return { journals, end, isWhole: false };
+    if (parsed.rest !== "none") return { journals, end, isWhole: false, crcs };
     const journal = open(row.generation);
     journal.bytes += row.block.length;
     for (const item of parsed.items) {
@@ -57,9 +98,10 @@ function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
       end = item.head;
     }
     crc = parsed.crc;
+    crcs.set(row.n, crc);
   }
   open(head.generation);
-  return { journals, end, isWhole: crc === head.crc };
+  return { journals, end, isWhole: crc === head.crc, crcs };
 }
 
 /** The last record that the checkpoint knows, and every one behind it. */

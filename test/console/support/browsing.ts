@@ -18,6 +18,8 @@ export interface VisitOptions {
   script?: boolean;
 }
 
+/** A net under what never comes; pages are waited for by what they show. */
+const WAIT_MS = 300_000;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 export class Browsing {
@@ -43,7 +45,7 @@ export class Browsing {
       locale: "en-GB",
       ...(known === undefined ? {} : { storageState: known }),
     });
-    context.setDefaultTimeout(10_000);
+    context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
     const complaints: string[] = [];
     page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));

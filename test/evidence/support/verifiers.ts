@@ -7,6 +7,7 @@ import type { PublicKey } from "../../../src/evidence/signing.ts";
 import { verifyBundle } from "../../../src/evidence/verify-bundle.ts";
 import { verifyLedgerFile } from "../../../src/evidence/verify-ledger.ts";
 import { ROOT } from "../../support/files.ts";
+import { program } from "../../support/programs.ts";
 
 export type What = "ledger" | "bundle";
 
@@ -14,6 +15,7 @@ export type What = "ledger" | "bundle";
 export type Verdicts = Map<string, string | null>;
 
 const AT_ONCE = 400;
+const PYTHON = await program("python3");
 
 export async function askTypeScript(what: What, files: readonly string[], key: PublicKey): Promise<Verdicts> {
   const verdicts: Verdicts = new Map();
@@ -68,7 +70,7 @@ export async function askPython(what: What, files: readonly string[], pub: strin
 /** The lines that `python3 -m reversi_sdk` prints, whatever it thinks of the files. */
 export function python(args: readonly string[]): Promise<string[]> {
   return new Promise((resolve, reject) => {
-    const child = spawn("python3", ["-m", "reversi_sdk", ...args], {
+    const child = spawn(PYTHON, ["-m", "reversi_sdk", ...args], {
       env: {
         PATH: process.env["PATH"] ?? "",
         PYTHONPATH: join(ROOT, "sdk/python"),

@@ -15,6 +15,8 @@ import { createLogger } from "../../../src/telemetry/log.ts";
 import { lineSink } from "../../../src/telemetry/sink.ts";
 import { tempDir } from "../../support/tmp.ts";
 
+export { until } from "../../support/until.ts";
+
 export const FAKE = fileURLToPath(new URL("./fake-upstream.mjs", import.meta.url));
 
 export interface FakeSpec {
@@ -191,17 +193,4 @@ export function call(
 export async function toolNames(client: Client): Promise<string[]> {
   const { tools } = await ask(client, "tools/list");
   return tools.map(({ name }: { name: string }) => name).filter((name: string) => !name.startsWith("svc."));
-}
-
-/** Waits until the condition holds; tests never wait for a fixed time. */
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  what: string,
-  ms = 15_000,
-): Promise<void> {
-  const end = performance.now() + ms;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

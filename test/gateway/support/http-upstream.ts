@@ -12,6 +12,8 @@ export interface HttpUpstream {
   /** What an unknown session gets: 404 by the book, 400 as many servers do. */
   unknown_session: number;
   initialized: number;
+  /** Whether it answers like a server that has nothing at this address, and says the address back. */
+  lost: boolean;
   stop(): Promise<void>;
 }
 
@@ -22,7 +24,10 @@ interface Message {
   params?: any;
 }
 
-const TOOLS = ["where", "reset", "stream_end", "huge", "http_500", "http_403", "hang", "streamed"];
+const TOOLS = [
+  ...["where", "reset", "stream_end", "huge", "http_500", "http_403", "hang", "streamed"],
+  ...["tells_own_address", "refuses_with_address"],
+];
 
 export async function httpUpstream(port = 0): Promise<HttpUpstream> {
   let count = 0;
@@ -34,6 +39,7 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
     sessions: new Set(),
     unknown_session: 404,
     initialized: 0,
+    lost: false,
     stop: () =>
       new Promise((resolve) => {
         server.closeAllConnections();
@@ -45,6 +51,7 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
     response.writeHead(200, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (up.lost) return void response.writeHead(404).end(told(request)[0]!.text);
     if (request.method !== "POST")
       return void response.writeHead(request.method === "DELETE" ? 200 : 405).end();
     let text = "";
@@ -84,6 +91,9 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
     id,
     result: { content: [{ type: "text", text }] },
   });
+  const told = ({ method, url, headers }: IncomingMessage) => [
+    { type: "text", text: `cannot ${method} ${url} for ${headers.authorization} ${headers["x-api-key"]}` },
+  ];
   const CALLS: Record<string, (id: unknown, request: IncomingMessage, response: ServerResponse) => void> = {
     where: (id, request, response) => json(response, result(id, String(request.headers["mcp-session-id"]))),
     reset: (_id, request) => request.socket.destroy(),
@@ -107,6 +117,10 @@ export async function httpUpstream(port = 0): Promise<HttpUpstream> {
       };
       more();
     },
+    tells_own_address: (id, request, response) =>
+      json(response, { ...result(id, ""), result: { isError: true, content: told(request) } }),
+    refuses_with_address: (id, request, response) =>
+      json(response, { jsonrpc: "2.0", id, error: { code: -32_000, message: told(request)[0]!.text } }),
     http_500: (_id, _request, response) => response.writeHead(500).end("boom"),
     http_403: (_id, _request, response) => response.writeHead(403).end("no"),
     hang: () => {},

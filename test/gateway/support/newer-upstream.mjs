@@ -1,4 +1,5 @@
-/** A tool server of the newer era alone, on the SDK, over stdio or (with PORT) over HTTP. */
+/** A tool server of the newer era alone, on the SDK, over stdio or (with PORT) over HTTP; FAKE_LOG gets what it reads. */
+import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { createMcpHandler, inputRequired, Server } from "@modelcontextprotocol/server";
@@ -52,4 +53,7 @@ if (process.env.PORT) {
     "127.0.0.1",
     () => console.log("ready"),
   );
-} else serveStdio(factory, { legacy: "reject" });
+} else {
+  serveStdio(factory, { legacy: "reject" });
+  if (process.env.FAKE_LOG) process.stdin.on("data", (chunk) => appendFileSync(process.env.FAKE_LOG, chunk));
+}

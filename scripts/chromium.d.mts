@@ -1,3 +1,0 @@
-export const HOW_TO_GET_CHROMIUM: string;
-export function findChromium(): string | undefined;
-export function ensureChromium(): string;

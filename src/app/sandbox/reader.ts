@@ -1,0 +1,69 @@
+/**
+ * Reading what people wrote, beside the process that serves decisions. What is short and plain is cheap and is read
+ * at once; all else is read in a thread with a limit on its time.
+ */
+import { compiling, type Policy } from "../../model/policy/compile.ts";
+import { SandboxHost } from "./host.ts";
+import type { Page } from "./job.ts";
+import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
+
+/** Reading costs a few microseconds a character at most. */
+const SHORT_CHARS = 16_384;
+/** Patterns cost by their counts and tests by their repeats; an escape could spell either. */
+const COSTLY = /matches|repeat|\\/;
+const never = new AbortController().signal;
+
+/** What somebody sends waits its turn behind what others sent, and never holds up what the service reads for itself. */
+const sent = new SandboxHost();
+const own = new SandboxHost();
+
+export function readSent<R extends Reading>(reading: R, signal: AbortSignal = never): Promise<ReadAs<R>> {
+  return read(sent, reading, signal);
+}
+
+/** Rules that are to be in force: of the service's own files, and of the registry. */
+export function readOwn<R extends Reading>(reading: R): Promise<ReadAs<R>> {
+  return read(own, reading, never);
+}
+
+async function read<R extends Reading>(
+  host: SandboxHost,
+  reading: R,
+  signal: AbortSignal,
+): Promise<ReadAs<R>> {
+  if (isShort(reading)) return doReading(reading);
+  return JSON.parse(await host.run(reading, nothing(), signal)) as ReadAs<R>;
+}
+
+async function* nothing(): AsyncGenerator<Page> {}
+
+function isShort(reading: Reading): boolean {
+  switch (reading.read) {
+    case "checked_policy":
+    case "policy":
+      return reading.text.length <= SHORT_CHARS && !COSTLY.test(reading.text);
+    case "manifests":
+      return reading.files.reduce((sum, { text }) => sum + text.length, 0) <= SHORT_CHARS;
+    case "draft": {
+      const { given } = reading;
+      const text = "yaml" in given ? given.yaml : JSON.stringify(given.manifest);
+      return text.length <= SHORT_CHARS;
+    }
+    case "moved":
+      return reading.yaml.length <= SHORT_CHARS;
+  }
+}
+
+const TURN_MS = 10;
+
+/** Compiles in turns, with room for other work between them. */
+export async function compileInTurns({ doc, hash }: ReadPolicy): Promise<Policy> {
+  const steps = compiling(doc, hash);
+  for (let began = performance.now(); ; ) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    if (performance.now() - began < TURN_MS) continue;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    began = performance.now();
+  }
+}

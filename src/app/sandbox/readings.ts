@@ -1,0 +1,99 @@
+/**
+ * Reading what people wrote: policies and manifests as YAML, their tests, and the difference to what is in force.
+ * All of it is pure and takes and gives plain data, so that it can be done in a thread and be stopped there.
+ */
+import { stringify } from "yaml";
+import { type DiffLine, diffLines } from "../../kernel/diff.ts";
+import { ProblemsError } from "../../kernel/errors.ts";
+import { valueHash } from "../../kernel/hash.ts";
+import type { Json, JsonObject } from "../../kernel/json.ts";
+import type { ManifestFile } from "../../model/manifest/entry.ts";
+import { manifestReading } from "../../model/manifest/load.ts";
+import type { Lifecycle } from "../../model/manifest/types.ts";
+import { compilePolicy } from "../../model/policy/compile.ts";
+import { loadPolicy } from "../../model/policy/load.ts";
+import type { PolicyDoc } from "../../model/policy/schema.ts";
+import { type PolicyTestResult, runPolicyTests, type ToolLabels } from "../../model/policy/tests.ts";
+import { draftOf, withLifecycle } from "../../registry/draft.ts";
+
+/** What is to be read, by what comes of it. */
+export type Reading =
+  | { read: "policy"; text: string; file: string }
+  | { read: "checked_policy"; text: string; active: PolicyDoc | null; labels: readonly Labelled[] }
+  | { read: "manifests"; files: readonly ManifestFile[] }
+  | { read: "draft"; given: { manifest: JsonObject } | { yaml: string } }
+  | { read: "moved"; yaml: string; to: Lifecycle };
+
+/** What a tool's manifest says of it, for tests that name the tool. */
+export type Labelled = readonly [tool: string, labels: ToolLabels];
+
+export interface ReadPolicy {
+  doc: PolicyDoc;
+  hash: string;
+}
+
+/** Nobody reads further; the rest is counted. */
+const MOST_TESTS = 500;
+const MOST_LINES = 2_000;
+
+export type CheckedPolicy =
+  | { ok: false; problems: readonly string[] }
+  | {
+      ok: true;
+      hash: string;
+      rules: number;
+      passed: number;
+      failed: number;
+      /** Those that fail come first; not all where there are very many. */
+      tests: PolicyTestResult[];
+      /** Against the policy in force, by what both say; empty where there was none to compare with. */
+      diff: DiffLine[];
+      /** How many lines of it are left out. */
+      diff_left: number;
+    };
+
+const READERS = {
+  policy: ({ text, file }: Of<"policy">): ReadPolicy => {
+    const doc = loadPolicy(text, file);
+    return { doc, hash: valueHash(doc as unknown as Json) };
+  },
+  checked_policy: checkPolicy,
+  manifests: ({ files }: Of<"manifests">) => manifestReading(files),
+  draft: ({ given }: Of<"draft">) => draftOf(given),
+  moved: ({ yaml, to }: Of<"moved">) => withLifecycle(yaml, to),
+} as const;
+
+type Of<K extends Reading["read"]> = Extract<Reading, { read: K }>;
+export type ReadAs<R extends Reading> = ReturnType<(typeof READERS)[R["read"]]>;
+
+export function doReading<R extends Reading>(reading: R): ReadAs<R> {
+  // The table has one reader for each kind, which the types cannot follow through the union.
+  const read = READERS[reading.read] as unknown as (given: R) => ReadAs<R>;
+  return read(reading);
+}
+
+function checkPolicy({ text, active, labels }: Of<"checked_policy">): CheckedPolicy {
+  let doc: PolicyDoc;
+  try {
+    doc = loadPolicy(text, "policy");
+  } catch (error) {
+    if (error instanceof ProblemsError) return { ok: false, problems: error.problems };
+    throw error;
+  }
+  const policy = compilePolicy(doc);
+  const known = new Map(labels);
+  const results = runPolicyTests(policy, (tool) => known.get(tool) ?? null);
+  const failing = results.filter(({ ok }) => !ok);
+  const passing = results.filter(({ ok }) => ok);
+  const diff = active === null ? [] : diffLines(stringify(active), stringify(doc));
+  return {
+    ok: true,
+    hash: policy.hash,
+    rules: doc.rules?.length ?? 0,
+    passed: passing.length,
+    failed: failing.length,
+    tests: (failing.length === 0 ? results : [...failing, ...passing]).slice(0, MOST_TESTS),
+    diff: diff.slice(0, MOST_LINES),
+    diff_left: Math.max(0, diff.length - MOST_LINES),
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * One text in the several ways in which it may spell a value: as it stands, with its escapes resolved, with
+ * the separators of its numbers taken out. Each reading is folded (case, white space) and knows where its
+ * characters come from.
+ */
+
+export interface Reading {
+  text: string;
+  /** Where each character begins in the original; one more for its end. */
+  at: readonly number[];
+}
+
+/** Values are folded alike, so that both can be compared. */
+export function fold(text: string): string {
+  const folded = foldCase(text);
+  return /\s/.test(folded) ? folded.replace(/\s+/g, " ").trim() : folded;
+}
+
+function foldCase(text: string): string {
+  return text.toLowerCase().replaceAll("ς", "σ");
+}
+
+/** The readings that differ from one another. */
+export function readings(text: string): Reading[] {
+  const plain = plainly(text);
+  const once = unescaped(plain);
+  const twice = unescaped(once);
+  const spaced = rewrite(once, /\+/g, () => " ");
+  const ungrouped = rewrite(plain, /(?<=\d)[,.'’_ ](?=\d{3}(?!\d))/g, () => "");
+  return [...new Set([plain, once, twice, spaced, ungrouped])];
+}
+
+function plainly(text: string): Reading {
+  const writer = new Writer();
+  for (let i = 0; i < text.length; i++) writer.put(foldCase(text[i]!), i);
+  return writer.end(text.length);
+}
+
+const ESCAPE =
+  /\\(?:u([0-9a-f]{4})|x([0-9a-f]{2})|(["'\\/bfnrt]))|((?:%[0-9a-f]{2}){1,4})|&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(quot|apos|amp|lt|gt|nbsp));/g;
+const LETTERS: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+const ENTITIES: Readonly<Record<string, string>> = {
+  quot: '"',
+  apos: "'",
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  nbsp: " ",
+};
+
+/** JSON and similar backslashes, percent-encoding, HTML entities. */
+function unescaped(reading: Reading): Reading {
+  return rewrite(reading, ESCAPE, ([whole, unicode, hex, letter, bytes, decimal, code, entity]) => {
+    if (bytes !== undefined) return percentDecoded(bytes);
+    if (letter !== undefined) return LETTERS[letter] ?? letter;
+    if (entity !== undefined) return ENTITIES[entity]!;
+    const point = decimal !== undefined ? Number(decimal) : Number.parseInt(unicode ?? hex ?? code!, 16);
+    return point <= 0x10ffff ? String.fromCodePoint(point) : whole!;
+  });
+}
+
+/** The first character of up to four bytes; where they spell none, the sign stands for itself. */
+function percentDecoded(bytes: string): Rewritten {
+  const raw = Buffer.from(bytes.replaceAll("%", ""), "hex");
+  const lead = raw[0]!;
+  const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  const text = raw.subarray(0, length).toString("utf8");
+  return text.includes("\ufffd") ? { text: "%", used: 1 } : { text, used: 3 * length };
+}
+
+/** What stands for the match, or for so many of its characters. */
+type Rewritten = string | { text: string; used: number };
+
+/** Replaces what matches, and keeps track of where everything comes from; the same reading where nothing does. */
+function rewrite(
+  reading: Reading,
+  pattern: RegExp,
+  replacement: (match: RegExpExecArray) => Rewritten,
+): Reading {
+  const { text, at } = reading;
+  if (text.search(pattern) < 0) return reading;
+  const search = new RegExp(pattern.source, pattern.flags);
+  const writer = new Writer();
+  let done = 0;
+  for (let match = search.exec(text); match !== null; match = search.exec(text)) {
+    for (; done < match.index; done++) writer.put(text[done]!, at[done]!);
+    const told = replacement(match);
+    const { text: part, used } = typeof told === "string" ? { text: told, used: match[0].length } : told;
+    writer.put(foldCase(part), at[done]!);
+    done += used;
+    search.lastIndex = done;
+  }
+  for (; done < text.length; done++) writer.put(text[done]!, at[done]!);
+  return writer.end(at[text.length]!);
+}
+
+class Writer {
+  private readonly out: string[] = [];
+  private readonly at: number[] = [];
+
+  /** Folded text; of several white spaces one is kept. */
+  put(folded: string, origin: number): void {
+    for (let i = 0; i < folded.length; i++) {
+      const unit = isSpace(folded[i]!) ? " " : folded[i]!;
+      if (unit === " " && this.out.at(-1) === " ") continue;
+      this.out.push(unit);
+      this.at.push(origin);
+    }
+  }
+
+  end(origin: number): Reading {
+    this.at.push(origin);
+    return { text: this.out.join(""), at: this.at };
+  }
+}
+
+function isSpace(unit: string): boolean {
+  return unit <= " " ? /\s/.test(unit) : unit >= "\u0080" && /\s/.test(unit);
+}

@@ -1,0 +1,153 @@
+/**
+ * A few connections that many share. Whoever waits takes the first that becomes free; another connection is a gain
+ * and not a condition, so a server that allows no more of them costs waiting and not a refusal.
+ */
+import { SvcError } from "../../kernel/errors.ts";
+import { isConnectionLoss, notInTime } from "./failures.ts";
+import { Session } from "./session.ts";
+import type { Settings } from "./settings.ts";
+import { timeLimit } from "./time-limit.ts";
+
+export interface PoolOptions {
+  url: string;
+  settings: Settings;
+  /** At most so many connections, each made within this time, and closed after that much time without work. */
+  connections: number;
+  connect_ms: number;
+  idle_ms: number;
+}
+
+interface Waiter {
+  resolve(session: Session): void;
+  reject(error: unknown): void;
+}
+
+export class SessionPool {
+  private readonly options: PoolOptions;
+  private readonly idle = new Map<Session, NodeJS.Timeout>();
+  private readonly waiting: Waiter[] = [];
+  private readonly working = new Set<Promise<unknown>>();
+  /** Connections there are, and those that are being made. */
+  private count = 0;
+  private opening = 0;
+  private closed = false;
+
+  constructor(options: PoolOptions) {
+    this.options = options;
+  }
+
+  /** Work that may be begun again: a connection that broke while nobody used it is replaced by another. */
+  use<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
+    const result = this.attempt(signal, work);
+    this.working.add(result);
+    const done = (): void => void this.working.delete(result);
+    result.then(done, done);
+    return result;
+  }
+
+  /** Lets what is under way finish. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const { reject } of this.waiting.splice(0))
+      reject(new SvcError("unavailable", "the store is closed"));
+    await Promise.allSettled(this.working);
+    await Promise.all([...this.idle.keys()].map((session) => this.discard(session)));
+  }
+
+  private async attempt<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
+    for (;;) {
+      const kept = this.takeIdle();
+      const session = kept ?? (await this.wait(signal));
+      try {
+        const value = await session.until(signal, () => work(session));
+        this.give(session);
+        return value;
+      } catch (error) {
+        this.lose(session);
+        if (kept === undefined || signal.aborted || !isConnectionLoss(error)) throw error;
+      }
+    }
+  }
+
+  private takeIdle(): Session | undefined {
+    for (const [session, timer] of [...this.idle].reverse()) {
+      clearTimeout(timer);
+      this.idle.delete(session);
+      if (!session.dead) return session;
+      this.count--;
+    }
+    return undefined;
+  }
+
+  private wait(signal: AbortSignal): Promise<Session> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { resolve, reject };
+      const leave = (): void => {
+        const at = this.waiting.indexOf(waiter);
+        if (at !== -1) this.waiting.splice(at, 1);
+        reject(notInTime());
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      this.waiting.push(waiter);
+      this.grow();
+    });
+  }
+
+  private grow(): void {
+    if (this.closed || this.waiting.length <= this.opening || this.count >= this.options.connections) return;
+    this.count++;
+    this.opening++;
+    void this.open(this.count === 1).then(
+      (session) => {
+        this.opening--;
+        this.give(session);
+      },
+      (error: unknown) => {
+        this.opening--;
+        this.count--;
+        if (this.count === 0) for (const { reject } of this.waiting.splice(0)) reject(error);
+      },
+    );
+  }
+
+  /** The only one waits for its place among the server's connections; others can be done without. */
+  private async open(is_only: boolean): Promise<Session> {
+    const { url, settings, connect_ms } = this.options;
+    const limit = timeLimit(connect_ms);
+    try {
+      const options = { signal: limit.signal, settings };
+      return await (is_only ? Session.openPatiently(url, options) : Session.open(url, options));
+    } finally {
+      limit.clear();
+    }
+  }
+
+  private give(session: Session): void {
+    const waiter = session.dead ? undefined : this.waiting.shift();
+    if (waiter !== undefined) waiter.resolve(session);
+    else if (session.dead || this.closed) this.lose(session);
+    else this.rest(session);
+  }
+
+  private rest(session: Session): void {
+    const timer = setTimeout(() => {
+      // The last one keeps its place, which another process might take.
+      if (this.count > 1) void this.discard(session);
+      else this.rest(session);
+    }, this.options.idle_ms).unref();
+    this.idle.set(session, timer);
+  }
+
+  private async discard(session: Session): Promise<void> {
+    clearTimeout(this.idle.get(session));
+    this.idle.delete(session);
+    this.count--;
+    await session.end();
+  }
+
+  private lose(session: Session): void {
+    session.abandon();
+    this.count--;
+    this.grow();
+  }
+}

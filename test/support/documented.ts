@@ -1,0 +1,58 @@
+/** Holds answers to the interface's own document: a status that it names, and a body of the shape that it gives. */
+import { z } from "zod";
+import { openApiDocument } from "../../src/http/openapi.ts";
+
+interface Response {
+  content?: Record<string, { schema?: object }>;
+}
+interface Document {
+  paths: Record<string, Record<string, { responses: Record<string, Response> }>>;
+  components: { schemas: object };
+}
+
+const document = openApiDocument("test") as unknown as Document;
+const routes = Object.entries(document.paths).map(([path, methods]) => ({
+  path,
+  form: new RegExp(`^${path.replaceAll(/[.]/g, "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+  methods,
+}));
+// The reader of schemas knows definitions by this place only.
+const local = (value: object) =>
+  JSON.parse(JSON.stringify(value).replaceAll("#/components/schemas/", "#/$defs/"));
+const $defs = local(document.components.schemas);
+const readers = new Map<object, z.ZodType>();
+
+function readerOf(schema: object): z.ZodType {
+  const known = readers.get(schema);
+  if (known !== undefined) return known;
+  const reader = z.fromJSONSchema({ ...local(schema), $defs });
+  readers.set(schema, reader);
+  return reader;
+}
+
+export interface Answered {
+  method: string;
+  url: string;
+  status: number;
+  type: string;
+  /** Parsed, where it is JSON. */
+  body: unknown;
+}
+
+/** Throws where the answer is none that the document announces; a route that is not in it is none of its business. */
+export function assertDocumented({ method, url, status, type, body }: Answered): void {
+  const path = url.split("?", 1)[0]!;
+  const found = routes.filter(({ form }) => form.test(path));
+  // A fixed part of a path comes before a parameter.
+  const route = found.find((one) => one.path === path) ?? found[0];
+  const operation = route?.methods[method.toLowerCase()];
+  if (operation === undefined) return;
+  const what = `${method} ${route!.path} answered ${status}`;
+  const response = operation.responses[status];
+  if (response === undefined) throw new Error(`${what}, which the document does not name`);
+  const content = response.content?.[type.split(";", 1)[0]!];
+  if (content === undefined) throw new Error(`${what} as ${type}, which the document does not name`);
+  if (content.schema === undefined) return;
+  const read = readerOf(content.schema).safeParse(body);
+  if (!read.success) throw new Error(`${what} with another body: ${z.prettifyError(read.error)}`);
+}
