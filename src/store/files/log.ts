@@ -25,7 +25,7 @@ import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
 import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
-import { standingOf } from "./standing.ts";
+import { type Standing, standingOf } from "./standing.ts";
 
 export interface FilesLogParts {
   disk: Disk;
@@ -42,6 +42,8 @@ export class FilesLog implements Log {
   private readonly fileLock: FileLock;
   private readonly handles: Handles;
   private cursor: Cursor | undefined;
+  /** How far it knew the files, while what was found there since is not right. */
+  private stood: Standing | undefined;
   /** How far this process has made each file durable. */
   private synced = { ledger: 0, journal: 0 };
   private base: Base = EMPTY_BASE;
@@ -129,8 +131,10 @@ export class FilesLog implements Log {
 
   async load(base: Base): Promise<Loaded> {
     const { disk, folder, warn } = this.parts;
-    const stood = this.cursor && standingOf(this.cursor);
+    const stood = this.stood ?? (this.cursor && standingOf(this.cursor));
     const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });
+    // Whoever looks again must still know what this process knew before.
+    this.stood = loaded.problem === undefined ? undefined : stood;
     await this.handles.retire(this.cursor?.ledger_fd);
     await this.handles.retire(this.cursor?.journal_fd);
     this.cursor = cursor;

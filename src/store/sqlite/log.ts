@@ -131,7 +131,8 @@ export class SqliteLog implements Log {
   async load(base: Base): Promise<Loaded> {
     try {
       const { head, journals, problem, known } = verifyTail(this.connected().writer, base, this.at);
-      this.at = head;
+      // Whoever looks again must still know what this process knew before.
+      if (problem === undefined) this.at = head;
       this.blocks.clear();
       for (const { generation, bytes } of journals) this.grow(generation, bytes);
       this.isDamaged = false;
