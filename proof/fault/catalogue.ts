@@ -12,12 +12,19 @@ import type { StoreKind } from "../../src/store/open.ts";
 import { TRIALS_FILE, type Trials } from "../../test/support/trials.ts";
 import { newRow, type Row } from "./row.ts";
 
-const ON_ALL = "test/faults/server.test.ts";
+const ON_ALL = ["test/faults/server.test.ts", "test/faults/unrecordable.test.ts"];
 const SYNCS = "test/faults/syncs.test.ts";
+/** What is on disk is not what it was. */
+const ALTERED = [
+  "src/store/logged/set-back.test.ts",
+  "test/faults/set-back.test.ts",
+  "test/faults/damaged.test.ts",
+];
 const TESTS: Record<StoreKind, readonly string[]> = {
   files: [
-    ON_ALL,
+    ...ON_ALL,
     SYNCS,
+    ...ALTERED,
     "src/store/files/faults.test.ts",
     "src/store/files/power.test.ts",
     "src/store/files/tail.test.ts",
@@ -27,15 +34,16 @@ const TESTS: Record<StoreKind, readonly string[]> = {
     "test/sim/rollback-kill.test.ts",
   ],
   sqlite: [
-    ON_ALL,
+    ...ON_ALL,
     SYNCS,
+    ...ALTERED,
     "src/store/sqlite/faults.test.ts",
     "src/store/logged/real-disk.test.ts",
     "test/contract/sqlite.test.ts",
     "test/sim/rollback-kill.test.ts",
   ],
   postgres: [
-    ON_ALL,
+    ...ON_ALL,
     "test/contract/postgres-faults.test.ts",
     "test/contract/postgres.test.ts",
     "test/faults/postgres-set-back.test.ts",

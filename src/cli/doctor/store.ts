@@ -112,11 +112,19 @@ async function contents(store: Store, { env, settings }: World): Promise<Finding
   return findings;
 }
 
+const unsound = (problem: string) => ({
+  finding: fail(LEDGER, problem, "run svc verify; do not append until it is understood"),
+  last_ms: null,
+});
+
 export async function ledgerTail(store: Store): Promise<{ finding: Finding; last_ms: number | null }> {
   const { records, hash } = await store.head();
   if (records === 0) return { finding: ok(LEDGER, "no records yet"), last_ms: null };
   const from = Math.max(0, records - TAIL);
-  const lines = await store.records({ from, to: records - 1, limit: TAIL });
+  const lines = await store
+    .records({ from, to: records - 1, limit: TAIL })
+    .catch((error: unknown) => messageOf(error));
+  if (typeof lines === "string") return unsound(lines);
   const verifier = new ChainVerifier(from, from === 0 ? GENESIS : null);
   for (const line of lines) if (!verifier.take(line)) break;
   const { bad, hash: last } = verifier.stretch;
@@ -128,12 +136,7 @@ export async function ledgerTail(store: Store): Promise<{ finding: Finding; last
         : last !== hash
           ? "the last record is not the head that the store keeps"
           : null;
-  if (problem !== null) {
-    return {
-      finding: fail(LEDGER, problem, "run svc verify; do not append until it is understood"),
-      last_ms: null,
-    };
-  }
+  if (problem !== null) return unsound(problem);
   const { ts_ms } = JSON.parse(lines.at(-1)!) as { ts_ms: number };
   const which = from === 0 ? counted(records, "record") : `the last ${TAIL} of ${records} records`;
   return { finding: ok(LEDGER, `${which} verified, head ${hash.slice(0, 16)}`), last_ms: ts_ms };

@@ -219,6 +219,47 @@ describe("a sync that fails", () => {
   });
 });
 
+describe("a limit on how long a file may get", () => {
+  /** As `ulimit -f` has it: nothing is written beyond that place in any file. */
+  const limited = () => {
+    const disk = faultyDisk();
+    let limit = Number.POSITIVE_INFINITY;
+    const { write } = disk;
+    disk.write = async (fd, bytes, position) => {
+      if ((position ?? disk.facts(fd).size) + bytes.length > limit)
+        throw Object.assign(new Error("EFBIG: made up"), { code: "EFBIG" });
+      return write(fd, bytes, position);
+    };
+    return {
+      disk,
+      set: (bytes: number) => {
+        limit = bytes;
+      },
+    };
+  };
+
+  it("is told by readiness as soon as it was met, and until it is gone", async () => {
+    const { disk, set } = limited();
+    const folder = join(tempDir(), "data");
+    const store = await open(folder, disk);
+    await work(store, "a", 60);
+    await store.ready();
+    // The ledger is at its limit; the journal of the next batch, and the file that readiness tries, are not.
+    set(16_384);
+    expect((await store.head()).records).toBe(60);
+    expect(await told(work(store, "b"))).toBe("unavailable");
+    for (let i = 0; i < 2; i++) await expect(store.ready()).rejects.toThrow(/EFBIG/);
+    // A start knows of no failure, and finds it out.
+    const again = await open(folder, disk);
+    await expect(again.ready()).rejects.toMatchObject({ code: "unavailable" });
+    set(Number.POSITIVE_INFINITY);
+    for (const handle of [store, again]) await handle.ready();
+    await work(store, "c");
+    expect([...(await expectConsistent(again)).keys()]).toEqual(["a", "c"]);
+    await Promise.all([store.close(), again.close()]);
+  });
+});
+
 describe("a sync that takes long", () => {
   it("lets the next batch be written, and answers both in their order", async () => {
     const disk = faultyDisk();

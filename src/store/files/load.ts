@@ -108,7 +108,7 @@ async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcE
       if (errorCode(error) !== "ENOENT") throw error;
       return new SvcError(
         "corrupt",
-        `${journalName(generation)} is missing: the newest working data is lost`,
+        `${journalName(generation)} is missing, and the newest working data with it: restore the data folder from a backup`,
       );
     }
     const parsed = parseJournal(readRange(disk, fd, 0, disk.facts(fd).size), 0, crc);

@@ -20,7 +20,14 @@ function open(folder: string, warn: (message: string) => void, disk: PowerDisk) 
   return openFilesStore(folder, warn, { disk, bounds, helper: inlineHelper(() => filesJobs(folder)) });
 }
 
-async function trial(seed: number): Promise<number> {
+interface Told {
+  /** Units that their callers were answered for. */
+  acked: number;
+  /** Repeats that were answered with what the first one did. */
+  repeats: number;
+}
+
+async function trial(seed: number): Promise<Told> {
   const random = seeded(seed);
   const root = tempDir("power");
   const folder = join(root, "data");
@@ -28,11 +35,20 @@ async function trial(seed: number): Promise<number> {
   const store = await open(folder, () => {}, disk);
   disk.cutAt = disk.calls + OPENING + Math.floor(random() * 150);
   const acked: string[] = [];
+  const repeated: string[] = [];
+  /** As a client that asks again under the same key while its first request is under way. */
+  const repeat = async (name: string): Promise<void> => {
+    await new Promise(setImmediate);
+    const isThere = await store.transact({ run: (tx) => tx.get("idempotency", name) !== undefined });
+    if (isThere) repeated.push(name);
+  };
   const write = async (writer: number): Promise<void> => {
     for (let i = 0; !disk.isCut; i++) {
       const name = `w${writer}-${i}`;
       // One record each: of a longer unit whole lines are kept although its end is missing (tail.test.ts).
-      await work(store, name);
+      const done = work(store, name);
+      void repeat(name).catch(() => {});
+      await done;
       acked.push(name);
     }
   };
@@ -68,25 +84,30 @@ async function trial(seed: number): Promise<number> {
   const back = await open(image, (message) => warnings.push(message), last);
   const units = await expectConsistent(back);
   for (const name of acked) expect(units.has(name), `${name} was acknowledged (seed ${seed})`).toBe(true);
+  for (const name of repeated) expect(units.has(name), `${name} was repeated (seed ${seed})`).toBe(true);
   expect((await back.head()).records, `records were shown (seed ${seed})`).toBeGreaterThanOrEqual(shown);
   await work(back, "after");
   await back.ready();
   await expectConsistent(back);
   await back.close();
-  return acked.length;
+  return { acked: acked.length, repeats: repeated.length };
 }
 
 describe("a power cut", () => {
   it(`loses nothing that was answered for (${CUTS} cuts)`, { timeout: 60_000 + CUTS * 1_000 }, async () => {
     let counted = 0;
+    let all_repeats = 0;
     for (let seed = 1; seed <= CUTS; seed++) {
-      const acked = await trial(seed).catch((error) => {
+      const { acked, repeats } = await trial(seed).catch((error) => {
         throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error });
       });
       if (acked > 0) counted++;
+      all_repeats += repeats;
     }
     // A cut before the first answer proves nothing.
     expect(counted).toBeGreaterThan(CUTS * 0.8);
+    expect(all_repeats).toBeGreaterThan(CUTS);
     countTrials("files", "power cut, sectors lost in any order", counted);
+    countTrials("files", "repeated keys, answered before a power cut", all_repeats);
   });
 });

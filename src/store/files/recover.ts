@@ -141,7 +141,10 @@ export function damagedJournal(journals: readonly ReadJournal[]): SvcError | und
   for (const { generation, parsed } of journals) {
     const isClosed = generation !== journals[journals.length - 1]!.generation;
     if (parsed.rest === "broken" || (isClosed && parsed.rest !== "none")) {
-      return new SvcError("corrupt", `journal-${generation}.jsonl is damaged at byte ${parsed.end}`);
+      return new SvcError(
+        "corrupt",
+        `journal-${generation}.jsonl is damaged at byte ${parsed.end}: restore the data folder from a backup`,
+      );
     }
   }
   return undefined;
@@ -152,7 +155,10 @@ function disagreement(base: Base, scan: LedgerScan, journals: readonly ReadJourn
     for (const unit of unitsOf(parsed.items)) {
       const bad = differingRecord(base, scan, unit);
       if (bad === undefined) continue;
-      return new SvcError("corrupt", `the journal and ledger.jsonl disagree at record ${bad}`);
+      return new SvcError(
+        "corrupt",
+        `the journal and ledger.jsonl disagree at record ${bad}: restore the data folder from a backup`,
+      );
     }
   }
   return undefined;

@@ -4,9 +4,9 @@
  */
 import { copyFileSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { backup, DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
 import { inlineHelper } from "../../../test/support/faulty-disk.ts";
+import { copyDatabase } from "../../../test/support/sqlite-backup.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
@@ -64,15 +64,6 @@ const restored: SetBack = {
     return () => copyDatabase(copy, live);
   },
 };
-
-async function copyDatabase(from: string, to: string): Promise<void> {
-  const source = new DatabaseSync(from);
-  try {
-    await backup(source, to);
-  } finally {
-    source.close();
-  }
-}
 
 const WAYS: [Kind, string, SetBack][] = [
   ["files", "ledger cut under a live store", older(LEDGER)],
