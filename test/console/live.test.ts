@@ -120,7 +120,7 @@ describe("text from agents", () => {
     });
     const { body } = await server.api(EVIL_NAME, "POST", `/v1/runs/${run}/intents`, {
       tool: EVIL,
-      args: { [EVIL]: 1 },
+      args: { [EVIL]: 7 },
       reason: EVIL,
     });
     await server.api(EVIL_NAME, "POST", `/v1/runs/${run}/steps/${body.step}/outcome`, {

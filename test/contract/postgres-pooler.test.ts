@@ -113,7 +113,8 @@ describe.each(POOLERS)("behind %s", (_, Pooler) => {
     const stores = await Promise.all(Array.from({ length: 6 }, () => open()));
     await Promise.all(stores.map((store) => append(store)));
     expect(await expectWhole(stores[0]!)).toHaveLength(6);
-    const locks = "SELECT FROM pg_locks WHERE locktype = 'advisory'";
+    const locks = `SELECT FROM pg_locks WHERE locktype = 'advisory'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
     expect(await postgresSql(database.url).run(locks)).toEqual([]);
   });
 });

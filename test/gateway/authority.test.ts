@@ -171,7 +171,7 @@ describe("what comes later", () => {
       await change("chief", { roles: ["auditor"] });
       return done;
     };
-    Object.assign(g.running.gateway.services, { compensator: undo });
+    Object.assign(g.running.gateway.services.undo, { compensator: undo });
     const said = await told(call(chief, "svc.execute_rollback", { run_id: "long", confirm: true }));
     expect(said).toMatch(/^chief may no longer roll back; what is left stands/);
     const plan = await ask(await g.connect("auditor", { path: "/operator/mcp" }), "tools/call", {
