@@ -4,7 +4,6 @@ import type { App } from "../app/app.ts";
 import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import { invalid } from "../kernel/errors.ts";
-import { localId, type Principal } from "../model/roles.ts";
 import { channelsSchema } from "../notify/channels/table.ts";
 import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
 import type { Io } from "./io.ts";
@@ -112,18 +111,5 @@ export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Co
         );
       return withDoor(flags, (door) => work(door.local!), own);
     },
-  };
-}
-
-/** Whoever sits at the command line holds the data already, and so acts with every role. */
-export function localPrincipal(name = "cli"): Principal {
-  return {
-    id: localId(name),
-    name,
-    roles: ["admin"],
-    groups: [],
-    tenant: null,
-    max_permissions: ["*"],
-    allow_observe: true,
   };
 }

@@ -11,7 +11,7 @@ import { perform } from "../app/perform.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { invalid } from "../kernel/errors.ts";
-import { localPrincipal } from "./context.ts";
+import { localId, type Principal } from "../model/roles.ts";
 import type { Io } from "./io.ts";
 
 export interface Door {
@@ -88,4 +88,17 @@ function readKeyFile(path: string): string {
     throw invalid(`${path}: others can read this key; chmod 600 it`);
   if (!/^\S+$/.test(key)) throw invalid(`${path}: holds no key: one line without spaces is expected`);
   return key;
+}
+
+/** Whoever sits at the command line holds the data already, and so acts with every role. */
+export function localPrincipal(name = "cli"): Principal {
+  return {
+    id: localId(name),
+    name,
+    roles: ["admin"],
+    groups: [],
+    tenant: null,
+    max_permissions: ["*"],
+    allow_observe: true,
+  };
 }
