@@ -6,7 +6,8 @@ import { getRetentionPlan, retentionApply, runRetention } from "../../app/operat
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { NOT_ARCHIVED } from "../../retention/apply.ts";
-import { ATTENTION, globalOptions, localPrincipal, type Register } from "../context.ts";
+import { ATTENTION, globalOptions, type Register } from "../context.ts";
+import { localPrincipal } from "../door.ts";
 import { inert, table } from "../io.ts";
 
 export const registerRetention: Register = (program, context) => {
