@@ -80,6 +80,7 @@ export async function runHeavy(count: number): Promise<AreaRow> {
     for (const place of HTTP_TABLE) await tryOperation(place, size, target, watch);
     await tryConsole(target, size, watch);
     await tryInForce(target, size, watch);
+    console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${watch.slowest}`);
   } finally {
     const code = await target.stop();
     if (code !== 0) row.problems.push(`it ended with code ${code}`);
@@ -94,6 +95,8 @@ class Watch {
   private readonly row: AreaRow;
   private readonly is_whole: boolean;
   private turn = 0;
+  /** What took longest. */
+  slowest = "";
 
   constructor(target: Target, row: AreaRow, is_whole: boolean) {
     this.target = target;
@@ -120,7 +123,10 @@ class Watch {
     const problem = replyProblem(reply);
     if (problem !== undefined) row.problems.push(`${what}: ${problem}`);
     const { busy_ms } = await this.target.stall();
-    row.slowest_ms = Math.max(row.slowest_ms, busy_ms);
+    if (busy_ms > row.slowest_ms) {
+      row.slowest_ms = busy_ms;
+      this.slowest = what;
+    }
     if (busy_ms > STALL_MS)
       row.problems.push(`${what}: its event loop stood still for ${Math.round(busy_ms)} ms`);
     return reply;

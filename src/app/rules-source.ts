@@ -72,12 +72,19 @@ export async function openRules(deps: RulesDeps): Promise<RulesSource> {
   let stamp = await stampOf(deps);
   let rules = await read(deps, AT_ONCE);
   for (const warning of rules.manifests.warnings) deps.log.warn(warning);
-  const reload = async () => {
+  const readAgain = async () => {
     const seen = await stampOf(deps);
     const next = await read(deps, BESIDE);
     stamp = seen;
     rules = next;
     return rules;
+  };
+  // One after the other: what was read first must never come into force last.
+  let turn: Promise<unknown> = Promise.resolve();
+  const reload = () => {
+    const mine = turn.then(readAgain, readAgain);
+    turn = mine.catch(() => undefined);
+    return mine;
   };
   return {
     current: () => rules,

@@ -44,7 +44,9 @@ export class PolicyRegistry {
 
   async list(): Promise<PolicyEntry[]> {
     const activated = await readActive(this.folder);
-    return Promise.all((await this.versions()).map((version) => this.entry(version, activated)));
+    const entries: PolicyEntry[] = [];
+    for (const version of await this.versions()) entries.push(await this.entry(version, activated));
+    return entries;
   }
 
   async publish(yaml: string, note: string | null, by: Principal) {

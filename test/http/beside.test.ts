@@ -83,6 +83,20 @@ describe("decisions go on", () => {
   });
 });
 
+it("rules that were read first do not come into force last", { timeout: 180_000 }, async () => {
+  const own = await testServer();
+  const file = join(own.folder, "policy.yaml");
+  const reload = () => own.call("admin", "POST", "/v1/reload", {});
+  writeFileSync(file, given("1", 1_500).yaml);
+  const older = reload();
+  // Time enough to open the file, and not to read what is in it.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  writeFileSync(file, given("1", 1).yaml);
+  const newer = reload();
+  expect((await Promise.all([older, newer])).map(({ status }) => status)).toEqual([200, 200]);
+  expect((await own.call("auditor", "GET", "/v1/status")).body.policy.rules).toBe(1);
+});
+
 describe("a ring of prerequisites", () => {
   it("is refused where it would be closed, and leaves nothing behind", { timeout: 180_000 }, async () => {
     const entry = (tool: string, requires: string[]) => ({ tool, effect: "read", permission: "p", requires });

@@ -1,8 +1,10 @@
 /** The registry: drafts of manifests and policies, and what people decide about them. */
 import { z } from "zod";
 import { invalid, ProblemsError } from "../../kernel/errors.ts";
+import { sha256Hex } from "../../kernel/hash.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { Lru } from "../../kernel/lru.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { LIFECYCLES } from "../../model/manifest/types.ts";
 import { ManifestRegistry } from "../../registry/manifests.ts";
@@ -40,9 +42,19 @@ function policies(app: App, signal?: AbortSignal): PolicyRegistry {
       const checked = await checkPolicyText(app, yaml, { diff: false, signal });
       return checked.ok ? checked : refused(new ProblemsError(checked.problems));
     },
-    hash: async (text, file) => (await readOwn({ read: "policy", text, file }).catch(refused)).hash,
+    async hash(text, file) {
+      const digest = sha256Hex(text);
+      const known = hashes.get(digest);
+      if (known !== undefined) return known;
+      const { hash } = await readOwn({ read: "policy", text, file }).catch(refused);
+      hashes.set(digest, hash);
+      return hash;
+    },
   });
 }
+
+/** Of versions that were put into the folder by hand: every listing would read them anew. */
+const hashes = new Lru<string, string>(1_000);
 
 /** What is wrong with a text is its sender's to mend. */
 function refused(error: unknown): never {

@@ -3,7 +3,7 @@
  * at once; all else is read in a thread with a limit on its time.
  */
 import { compiling, type Policy } from "../../model/policy/compile.ts";
-import { SandboxHost } from "./host.ts";
+import { JOB_LIMITS, SandboxHost } from "./host.ts";
 import type { Page } from "./job.ts";
 import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
 
@@ -15,7 +15,8 @@ const never = new AbortController().signal;
 
 /** What somebody sends waits its turn behind what others sent, and never holds up what the service reads for itself. */
 const sent = new SandboxHost();
-const own = new SandboxHost();
+/** Files of the service's own may be far larger than what anybody can send. */
+const own = new SandboxHost({ ...JOB_LIMITS, step_ms: JOB_LIMITS.total_ms });
 
 export function readSent<R extends Reading>(reading: R, signal: AbortSignal = never): Promise<ReadAs<R>> {
   return read(sent, reading, signal);
