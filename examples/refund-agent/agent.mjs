@@ -3,7 +3,7 @@
  *
  *   SVC_URL=http://127.0.0.1:8787 SVC_KEY=svc_... PAYMENTS_URL=http://127.0.0.1:4020 node agent.mjs
  */
-import { BlockedError, connect } from "svc";
+import { BlockedError, connect } from "takeback";
 import { tools } from "./tools.mjs";
 
 const { SVC_URL, SVC_KEY } = process.env;

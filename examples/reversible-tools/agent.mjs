@@ -5,7 +5,7 @@
  *   node agent.mjs http://127.0.0.1:4010 data [--letter]
  */
 import { fileURLToPath } from "node:url";
-import { open } from "svc";
+import { open } from "takeback";
 import { ask } from "./desk.mjs";
 
 const [, , , data = "data", ...flags] = process.argv;
