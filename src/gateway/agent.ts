@@ -7,23 +7,26 @@ import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
-import { OWN_PREFIX, type Route } from "./catalog.ts";
+import { OWN_PREFIXES, type Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
+import type { Listing } from "./listing.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
 import { OwnLinks, offered } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
-import type { BoundRun } from "./runs.ts";
+import type { BoundRun, RunOf } from "./runs.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
-import { callOwnTool, definitionOf } from "./tools/own-tool.ts";
+import { callOwnTool } from "./tools/own-tool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface AgentOptions {
   /** The only one who can ask, over standard input; null where each request says who asks. */
   local: Principal | null;
-  /** The session's run for whoever asks; null where each request has its own. */
-  run: ((principal: Principal) => BoundRun) | null;
+  /** The run of whoever asks; null where each call has its own. */
+  run: RunOf | null;
+  /** Whether that run was asked for by its name. */
+  named: boolean;
   era: "legacy" | "modern";
   /** The method of the one request that it is made for, where it is made for one. */
   method?: string | undefined;
@@ -31,23 +34,23 @@ export interface AgentOptions {
 
 /** How long a person or a model at the other end may take to answer an upstream. */
 const ASK_MS = 600_000;
-const INSTRUCTIONS =
-  "Every tool call here is decided and recorded by an action governance service. A blocked call answers with isError and its reasons; when it needs an approval, wait with svc.await_approval and send the same call again. svc.plan_rollback shows what can be undone.";
 
 export class AgentPeer {
   readonly server: Server;
   readonly era: "legacy" | "modern";
   private readonly gateway: Gateway;
   private readonly local: Principal | null;
-  private readonly run: AgentOptions["run"];
+  private readonly run: RunOf | null;
+  private readonly named: boolean;
   private readonly links: OwnLinks;
   private readonly calls = new Map<Upstream, RequestContext[]>();
   private level: LogLevel | null = null;
 
-  constructor(gateway: Gateway, { local, run, era, method }: AgentOptions) {
+  constructor(gateway: Gateway, { local, run, named, era, method }: AgentOptions) {
     this.gateway = gateway;
     this.local = local;
     this.run = run;
+    this.named = named;
     this.era = era;
     const { app, passthrough } = gateway;
     this.server = createPeer({
@@ -59,7 +62,7 @@ export class AgentPeer {
         ...(passthrough.has("resources") ? { resources: { subscribe: true, listChanged: true } } : {}),
         ...(passthrough.has("completions") ? { completions: {} } : {}),
       },
-      instructions: INSTRUCTIONS,
+      instructions: instructions(gateway.listing),
       log: app.log,
       serves: method === undefined || method.startsWith("tools/") || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
@@ -99,18 +102,19 @@ export class AgentPeer {
     return principal;
   }
 
-  /** The run that the request names, or else the session's. */
-  private continued(context: RequestContext): BoundRun | null {
-    return context.run ?? this.run?.(this.asking(context)) ?? null;
+  /** The run that the request names, or else the one of its session or its principal. */
+  private async continued(context: RequestContext): Promise<BoundRun | null> {
+    return context.run ?? (await this.run?.(this.asking(context))) ?? null;
   }
 
   private async listTools(context: RequestContext): Promise<JsonObject> {
     const { gateway } = this;
     const principal = this.asking(context);
-    const run = this.continued(context) ?? gateway.runs.fresh(principal);
+    const run = (await this.continued(context)) ?? gateway.runs.fresh(principal);
     const routes = await gateway.offered(run, principal);
 
-    return { tools: [...routes.map(({ definition }) => definition), ...AGENT_TOOLS.map(definitionOf)] };
+    const { listing } = gateway;
+    return { tools: [...routes.map((route) => listing.shown(route)), ...listing.own(AGENT_TOOLS)] };
   }
 
   /** The short way of tool calls, from a transport straight to the decision. */
@@ -124,55 +128,54 @@ export class AgentPeer {
 
   private async callTool(params: JsonObject, context: RequestContext): Promise<JsonObject> {
     if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
-    const args = params["arguments"] ?? {};
-    if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
+    const given = params["arguments"] ?? {};
+    if (!isJsonObject(given)) throw invalidParams("tools/call: arguments must be an object");
     if (params["task"] !== undefined)
       throw invalidParams("tools/call: tasks are not available through this gateway");
-    const { name } = params;
-    if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
+    const { listing } = gateway;
+    const tool = listing.dotted(params.name);
+    if (isOwn(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
-    const route = gateway.routes().get(name);
-    const principal = this.asking(context);
-    const continued = this.continued(context);
-    const key = continued === null ? gateway.waiting.key(principal.id, name, args) : null;
-    const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(principal);
+    const route = gateway.routes().get(tool);
+    const asked = { tool, route, ...listing.apart(given, route) };
+    const run = await this.runOf(asked, context);
     // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
-    if (route === undefined && (run.mode === "observe" || gateway.isDeclared(name))) throw unknownTool(name);
-    const result = await gateway.track(this.govern(run, name, args, route, context));
-    if (key !== null) gateway.waiting.note(key, run, waitsForApproval(result));
+    if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool)))
+      throw unknownTool(params.name);
+    const result = await gateway.track(this.govern(run, asked, context));
+    if (waitsForApproval(result)) gateway.waiting.note(this.asking(context), run.run_id, tool);
     return this.project(result, route);
   }
 
-  private async govern(
-    run: BoundRun,
-    tool: string,
-    args: JsonObject,
-    route: Route | undefined,
-    context: RequestContext,
-  ): Promise<JsonObject> {
+  /** The run of a call: named, or of a request for this very call that still stands, or its session's or its own. */
+  private async runOf({ tool, args }: Asked, context: RequestContext): Promise<BoundRun> {
+    const { runs, waiting } = this.gateway;
+    const principal = this.asking(context);
+    const run = (await this.continued(context)) ?? runs.fresh(principal);
+    if (this.named || context.run !== null) return run;
+    const other = await waiting.runFor(principal, tool, args, run.run_id);
+    return other === undefined ? run : runs.named(principal, other);
+  }
+
+  private async govern(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
     const { meta } = context;
-    const token = meta["progressToken"];
+    const { route } = asked;
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
     const rounds = this.rounds(route?.upstream, context);
     try {
       return await governedCall(this.gateway, {
         principal: this.asking(context),
         run,
-        tool,
-        args,
+        ...asked,
         meta,
-        route,
         rounds,
         envelope: this.envelope(route?.upstream, context),
         input: rounds ? context.retried : undefined,
         cancellation: context.cancellation,
         session: this,
         own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
-        progress:
-          token === undefined
-            ? undefined
-            : (told) => context.notify("notifications/progress", { ...told, progressToken: token }),
+        progress: progressOf(context),
         log: (told) => {
           if (this.wantsLog(told, context)) context.notify("notifications/message", told);
         },
@@ -182,12 +185,13 @@ export class AgentPeer {
     }
   }
 
-  private callOwn(name: string, args: JsonObject, context: RequestContext): Promise<JsonObject> {
+  private async callOwn(name: string, args: JsonObject, context: RequestContext): Promise<JsonObject> {
     const { services } = this.gateway;
     const tool = AGENT_TOOLS.find((own) => own.name === name);
     if (tool === undefined) throw unknownTool(name);
     const { signal } = context.cancellation;
-    const call = { services, principal: this.asking(context), run: this.continued(context), signal };
+    const run = await this.continued(context);
+    const call = { services, principal: this.asking(context), run, signal, progress: progressOf(context) };
     return callOwnTool(tool, { ...call, again: context.extra?.again }, args);
   }
 
@@ -278,12 +282,41 @@ export class AgentPeer {
   }
 }
 
-function waitsForApproval({ structuredContent, _meta }: JsonObject): boolean {
-  if (!isJsonObject(_meta) || _meta["svc/decision"] !== "block") return false;
-  const approval = isJsonObject(structuredContent)
-    ? structuredContent["approval_id"]
-    : _meta["svc/approval_id"];
-  return typeof approval === "string";
+/** A call as it was asked for: the tool as manifests name it, its arguments, and why. */
+interface Asked {
+  tool: string;
+  route: Route | undefined;
+  args: JsonObject;
+  reason: string | undefined;
+}
+
+function isOwn(tool: string): boolean {
+  return OWN_PREFIXES.some((prefix) => tool.startsWith(prefix));
+}
+
+/** Undefined where the client did not ask to hear of progress. */
+function progressOf({ meta, notify }: RequestContext): ((told: JsonObject) => void) | undefined {
+  const token = meta["progressToken"];
+  if (token === undefined) return undefined;
+  return (told) => notify("notifications/progress", { ...told, progressToken: token });
+}
+
+function instructions(listing: Listing): string {
+  const wait = listing.mention("svc.await_approval");
+  const plan = listing.mention("svc.plan_rollback");
+  return [
+    "Every tool call here is decided and recorded by an action governance service. A blocked call answers with isError and its reasons;",
+    wait === null
+      ? "when it needs an approval, send the same call again once it was given."
+      : `when it needs an approval, wait with ${wait} and send the same call again.`,
+    ...(plan === null ? [] : [`${plan} shows what can be undone.`]),
+  ].join(" ");
+}
+
+function waitsForApproval({ _meta }: JsonObject): boolean {
+  return (
+    isJsonObject(_meta) && _meta["svc/decision"] === "block" && typeof _meta["svc/approval_id"] === "string"
+  );
 }
 
 function unknownTool(name: string): Error {

@@ -14,6 +14,7 @@ import { AlreadyReported } from "../engine/outcome.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { approvalIn } from "../library/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import type { Cancellation } from "./cancellation.ts";
@@ -38,6 +39,8 @@ export interface ToolCall {
   run: BoundRun;
   tool: string;
   args: JsonObject;
+  /** What the agent said in the argument that asks for a reason. */
+  reason: string | undefined;
   /** The agent's own `_meta`. It is read here and goes no further: nobody judges it, and no approval covers it. */
   meta: JsonObject;
   /** Undefined where no upstream offers the tool. */
@@ -84,13 +87,9 @@ function blocked(
   facts: JsonObject,
 ): JsonObject {
   const result = blockedResult(reasons);
-  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, facts);
-  const { structuredContent } = result as { structuredContent: JsonObject };
-  return withMeta(withoutStructured(result), {
-    ...facts,
-    "svc/reasons": structuredContent["reasons"]!,
-    "svc/approval_id": structuredContent["approval_id"]!,
-  });
+  const told = { ...facts, "svc/approval_id": approvalIn(reasons) };
+  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, told);
+  return withMeta(withoutStructured(result), { ...told, "svc/reasons": [...reasons] });
 }
 
 function declaresOutput({ route }: ToolCall): boolean {
@@ -107,7 +106,7 @@ function contextOf({ app }: Governing, { principal }: ToolCall): Caller {
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {
   const { run, tool, args, meta } = call;
   const depends_on = meta["svc/depends_on"];
-  const reason = reasonOf(meta, tool);
+  const reason = reasonOf(call);
   const input = { run_id: run.run_id, tool, args, reason };
   // Asked for together: the run and its first intent are made durable in one step.
   const opening = run.open();
@@ -121,12 +120,13 @@ async function decide(gateway: Governing, call: ToolCall, context: Caller): Prom
   if (opened.status === "rejected") throw opened.reason;
   if (decided.status === "fulfilled") return decided.value;
   if (decided.reason instanceof SvcError && decided.reason.code === "not_found")
-    gateway.runs.forget(run.run_id);
+    await gateway.runs.forget(call.principal, run.run_id);
   throw decided.reason;
 }
 
-function reasonOf(meta: JsonObject, tool: string): string {
-  const given = meta["svc/reason"];
+/** In the agent's words where it said why: among the arguments where it is asked there, else beside them. */
+function reasonOf({ reason: asked, meta, tool }: ToolCall): string {
+  const given = asked ?? meta["svc/reason"];
   const reason = typeof given === "string" ? given.trim() : "";
   return (reason === "" ? `tools/call ${tool}` : reason).slice(0, LIMITS.reason_chars);
 }

@@ -9,6 +9,7 @@ import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
 import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
+import { Listing } from "./listing.ts";
 import { type LogLevel, milder } from "./log-level.ts";
 import { Passthrough } from "./passthrough.ts";
 import { atMost } from "./patience.ts";
@@ -35,11 +36,12 @@ export class Gateway implements Governing {
   readonly app: App;
   readonly runs: Runs;
   readonly flights = new Flights();
-  readonly waiting = new WaitingCalls();
+  readonly waiting: WaitingCalls;
   readonly subscriptions = new Subscriptions();
   readonly upstreams: readonly Upstream[];
   readonly passthrough: Passthrough;
   readonly services: ToolServices;
+  readonly listing: Listing;
   private readonly pins: Pins;
   private readonly listeners = new Set<Listener>();
   private readonly underway = new Set<Promise<unknown>>();
@@ -52,6 +54,7 @@ export class Gateway implements Governing {
   constructor(app: App) {
     this.app = app;
     this.runs = new Runs(app);
+    this.waiting = new WaitingCalls(app);
     this.pins = new Pins(app.core);
     const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {
@@ -61,7 +64,12 @@ export class Gateway implements Governing {
     };
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
     this.passthrough = new Passthrough(this.upstreams);
-    this.services = { app, undo: undoThroughUpstreams(this) };
+    this.listing = new Listing(
+      app.settings,
+      () => this.catalog,
+      () => app.core.rules().manifests.all.map(({ tool }) => tool),
+    );
+    this.services = { app, undo: undoThroughUpstreams(this), dotted: (name) => this.listing.dotted(name) };
   }
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */

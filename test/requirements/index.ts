@@ -2,6 +2,7 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+import { beyondGatewayCalls, beyondGatewayNames } from "./beyond-gateway.ts";
 import {
   contractApproval,
   contractCombining,
@@ -176,6 +177,8 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondGatewayNames,
+  beyondGatewayCalls,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

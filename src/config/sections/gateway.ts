@@ -5,11 +5,14 @@ import { RESERVED_NAMES } from "../../model/roles.ts";
 import { maskNamed, maskValues } from "../mask.ts";
 import {
   choiceRow,
+  durationRow,
   durationSchema,
   locatePath,
   pathSchema,
   readList,
   row,
+  section,
+  switchRow,
   textRow,
   textSchema,
   urlSchema,
@@ -135,9 +138,35 @@ export const GATEWAY_ROWS = {
     about: "The actor of a stdio session, which has no key.",
   }),
   tenant: textRow({ about: "The tenant of a stdio session." }),
-  blocked_results: choiceRow(["structured", "text"], "structured", {
+  blocked_results: choiceRow(["structured", "text"], "text", {
     about:
-      "How a blocked call of a tool that declares an output schema is answered: with structured content, or, for clients that hold even errors against that schema, with text and `_meta` alone.",
+      "How a blocked call of a tool that declares an output schema is answered: with text and `_meta` alone, because strict clients drop what does not match that schema, or with structured content as well.",
+  }),
+  tool_names: choiceRow(["dots", "underscores"], "dots", {
+    flag: "tool-names",
+    about:
+      "How tools are named in lists: as manifests name them (`files.write_file`), or in letters, digits, `_` and `-` alone (`files__write_file`), which is all that model providers take. Calls may use either.",
+  }),
+  own_tools: row<"all" | "none" | string[]>({
+    type: "all, none or list of tools",
+    schema: z.union([z.enum(["all", "none"]), z.array(z.string().regex(/^svc[._][a-z_]+$/)).max(100)]),
+    default: "all",
+    fromText: (text) => (text === "all" || text === "none" ? text : readList(text)),
+    about: "Which of the service's own tools agents are shown on `/mcp`, such as `[svc.await_approval]`.",
+  }),
+  ask_reason: switchRow({
+    flag: "ask-reason",
+    about:
+      "Adds an optional argument `svc_reason` to each tool, in which an agent says why it makes the call; it is taken out before the call is judged and forwarded.",
+  }),
+  runs: section("Which run a call belongs to that names none.", {
+    by: choiceRow(["session", "principal", "call"], "session", {
+      about:
+        "session: each session has a run, and a client without sessions one for its principal; principal: one run for all that a principal does; call: one for each call.",
+    }),
+    idle: durationRow(30 * 60_000, 1_000, {
+      about: "After how long without a call a principal's next call begins a new run.",
+    }),
   }),
   permissions: row<string[] | null>({
     type: "list of permissions",

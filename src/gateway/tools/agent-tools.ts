@@ -6,12 +6,15 @@ import { previewImpact as preview } from "../../app/operations/impact.ts";
 import { givenId, runId, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, approvalView } from "../../model/approval.ts";
 import { loadPlan } from "../../rollback/load.ts";
-import { type OwnTool, ownTool } from "./own-tool.ts";
+import { type OwnCall, type OwnTool, ownTool } from "./own-tool.ts";
 
 const DEFAULT_WAIT_S = 30;
+/** Clients give up after a minute as a rule; an answer that says to ask again must come before. */
+const LONGEST_WAIT_S = 45;
+/** Often enough for clients that give up early unless they hear something. */
+const PROGRESS_MS = 5_000;
 
 const planRollback = ownTool({
   name: "svc.plan_rollback",
@@ -42,7 +45,7 @@ export const previewImpact = ownTool({
   input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
   async run({ services, principal }, input) {
     const args = (input.arguments ?? {}) as JsonObject;
-    const call = { tool: input.tool, args, actor: principal.name, tenant: principal.tenant };
+    const call = { tool: services.dotted(input.tool), args, actor: principal.name, tenant: principal.tenant };
     return preview(services.app, call);
   },
 });
@@ -66,14 +69,41 @@ const awaitApproval = ownTool({
     seconds: z
       .int()
       .min(0)
-      .max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`)
-      .optional(),
+      .optional()
+      .describe(
+        `How long to wait, ${DEFAULT_WAIT_S} unless given; more than ${LONGEST_WAIT_S} is cut to that.`,
+      ),
   }),
-  async run({ services, principal, signal }, { approval_id, seconds = DEFAULT_WAIT_S }) {
+  async run(call, { approval_id, seconds = DEFAULT_WAIT_S }) {
+    const { services, principal, signal } = call;
     const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
-    const approval = await awaitDecision(services.app, approval_id, seconds, signal, mine);
+    const wait_s = Math.min(seconds, LONGEST_WAIT_S);
+    const approval = await tellingProgress(call, wait_s, () =>
+      awaitDecision(services.app, approval_id, wait_s, signal, mine),
+    );
     return { ...approvalView(approval), next: NEXT[approval.status] ?? "" };
   },
 });
+
+async function tellingProgress<T>(
+  { services, progress }: OwnCall,
+  total: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (progress === undefined) return work();
+  const { env } = services.app.core;
+  const from = env.elapsed();
+  const tell = () => {
+    const waited = Math.min(total, Math.round((env.elapsed() - from) / 1_000));
+    progress({ progress: waited, total, message: "waiting for a person's decision" });
+  };
+  tell();
+  const timer = setInterval(tell, PROGRESS_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
 
 export const AGENT_TOOLS: readonly OwnTool[] = [planRollback, previewImpact, awaitApproval];

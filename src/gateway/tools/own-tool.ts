@@ -19,6 +19,8 @@ import type { BoundRun } from "../runs.ts";
 export interface ToolServices {
   app: App;
   undo: UpstreamUndo;
+  /** The name that manifests have for a tool, from either of the names that clients may use. */
+  dotted(name: string): string;
 }
 
 export interface OwnCall {
@@ -29,6 +31,8 @@ export interface OwnCall {
   /** The run of the session, where it has one. */
   run: BoundRun | null;
   signal: AbortSignal;
+  /** Tells a client that asked for it that the call goes on. */
+  progress?: ((told: { progress: number; total: number; message: string }) => void) | undefined;
 }
 
 export interface OwnTool<I extends z.ZodType = z.ZodType> {
