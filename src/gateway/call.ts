@@ -95,21 +95,10 @@ function blocked(
   { reasons, hints }: Refused,
   facts: JsonObject,
 ): JsonObject {
-<<<<<<< HEAD
-  const result = blockedResult(reasons);
+  const result = blockedResult(reasons, hints);
   const told = { ...facts, "svc/approval_id": approvalIn(reasons) };
   if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, told);
-  return withMeta(withoutStructured(result), { ...told, "svc/reasons": [...reasons] });
-=======
-  const result = blockedResult(reasons, hints);
-  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, facts);
-  const { structuredContent } = result as { structuredContent: JsonObject };
-  return withMeta(withoutStructured(result), {
-    ...facts,
-    ...whyMeta({ reasons, hints }),
-    "svc/approval_id": structuredContent["approval_id"]!,
-  });
->>>>>>> main
+  return withMeta(withoutStructured(result), { ...told, ...whyMeta({ reasons, hints }) });
 }
 
 function declaresOutput({ route }: ToolCall): boolean {

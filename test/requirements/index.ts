@@ -2,11 +2,8 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
-<<<<<<< HEAD
 import { beyondGatewayCalls, beyondGatewayNames } from "./beyond-gateway.ts";
-=======
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
->>>>>>> main
 import {
   contractApproval,
   contractCombining,
