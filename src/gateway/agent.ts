@@ -12,12 +12,13 @@ import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
 import type { Listing } from "./listing.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
-import { OwnLinks, offered } from "./own-links.ts";
+import { OwnLinks, offered, principalHolder } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
 import type { BoundRun, RunOf } from "./runs.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { callOwnTool } from "./tools/own-tool.ts";
+import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface AgentOptions {
@@ -32,6 +33,7 @@ export interface AgentOptions {
   method?: string | undefined;
 }
 
+const TOOLS_CHANGED = "notifications/tools/list_changed";
 /** How long a person or a model at the other end may take to answer an upstream. */
 const ASK_MS = 600_000;
 
@@ -44,6 +46,7 @@ export class AgentPeer {
   private readonly named: boolean;
   private readonly links: OwnLinks;
   private readonly calls = new Map<Upstream, RequestContext[]>();
+  private readonly holderKeys = new Set<string>();
   private level: LogLevel | null = null;
 
   constructor(gateway: Gateway, { local, run, named, era, method }: AgentOptions) {
@@ -62,7 +65,7 @@ export class AgentPeer {
         ...(passthrough.has("resources") ? { resources: { subscribe: true, listChanged: true } } : {}),
         ...(passthrough.has("completions") ? { completions: {} } : {}),
       },
-      instructions: instructions(gateway.listing),
+      instructions: [...gateway.instructions(), instructions(gateway.listing)].join("\n\n"),
       log: app.log,
       serves: method === undefined || method.startsWith("tools/") || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
@@ -81,14 +84,13 @@ export class AgentPeer {
     if (method === "tools/call") return this.callTool(params, context);
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
-    const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
     const { passthrough, subscriptions } = this.gateway;
     const request = {
       method,
       params,
       input: context.retried,
       cancellation: context.cancellation,
-      own,
+      holder: (upstream: Upstream) => this.holder(upstream, context),
       meta: (upstream: Upstream) => this.envelope(upstream, context),
       rounds: (upstream: Upstream) => this.rounds(upstream, context),
     };
@@ -102,6 +104,20 @@ export class AgentPeer {
     return principal;
   }
 
+  /** Whose connection to an upstream a request goes over. */
+  private holder(upstream: Upstream, context: RequestContext): Holder | undefined {
+    const principal = this.asking(context);
+    const alone = this.local !== null;
+    const holder =
+      this.era === "legacy"
+        ? this.links.to(upstream, principal, alone)
+        : alone
+          ? undefined
+          : principalHolder(upstream, principal.id);
+    if (holder !== undefined) this.holderKeys.add(holder.key);
+    return holder;
+  }
+
   /** The run that the request names, or else the one of its session or its principal. */
   private async continued(context: RequestContext): Promise<BoundRun | null> {
     return context.run ?? (await this.run?.(this.asking(context))) ?? null;
@@ -111,7 +127,8 @@ export class AgentPeer {
     const { gateway } = this;
     const principal = this.asking(context);
     const run = (await this.continued(context)) ?? gateway.runs.fresh(principal);
-    const routes = await gateway.offered(run, principal);
+    const holders = await gateway.listedTo((upstream) => this.holder(upstream, context));
+    const routes = await gateway.offered(run, principal, holders);
 
     const { listing } = gateway;
     return { tools: [...routes.map((route) => listing.shown(route)), ...listing.own(AGENT_TOOLS)] };
@@ -174,7 +191,7 @@ export class AgentPeer {
         input: rounds ? context.retried : undefined,
         cancellation: context.cancellation,
         session: this,
-        own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
+        holder: route === undefined ? undefined : this.holder(route.upstream, context),
         progress: progressOf(context),
         log: (told) => {
           if (this.wantsLog(told, context)) context.notify("notifications/message", told);
@@ -247,12 +264,17 @@ export class AgentPeer {
   }
 
   private fromOwnLink(upstream: Upstream, method: string, params: JsonObject): void {
-    // The shared connection tells of changed lists; hearing it twice helps nobody.
-    if (method.endsWith("/list_changed")) return;
+    // The first connection tells of changed lists, but for tools, which may be others over this one.
+    if (method.endsWith("/list_changed") && method !== TOOLS_CHANGED) return;
     const call = this.calls.get(upstream)?.at(-1);
     if (method === "notifications/message" && !this.wantsLog(params, call)) return;
     if (call !== undefined) call.notify(method, params);
     else void this.server.notification({ method, params }).catch(() => {});
+  }
+
+  /** Whether what came over that connection is for this session. */
+  hears(holder: string | null): boolean {
+    return holder === null || this.holderKeys.has(holder);
   }
 
   /** Something that belongs to no call: a changed list, an updated resource, a log line of the only session. */

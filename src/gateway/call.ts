@@ -23,7 +23,7 @@ import type { Flights } from "./flights.ts";
 import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStructured } from "./result.ts";
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
-import type { Link } from "./upstream/link.ts";
+import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface Governing {
@@ -53,8 +53,8 @@ export interface ToolCall {
   input?: JsonObject | undefined;
   cancellation: Cancellation;
   session: object;
-  /** A connection of the session's own, where it has one. */
-  own?: (() => Promise<Link | undefined>) | undefined;
+  /** Whose connection to the upstream it goes over; undefined where all share one. */
+  holder: Holder | undefined;
   progress?: ((params: JsonObject) => void) | undefined;
   log(params: JsonObject): void;
 }
@@ -156,15 +156,15 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   const { route, cancellation, session, progress } = call;
   if (route === undefined) return failed("no upstream offers this tool");
   const { upstream } = route;
-  const done = gateway.flights.begin(upstream, { session, log: call.log });
+  const done = gateway.flights.begin(upstream, { session, holder: call.holder?.key ?? null, log: call.log });
   try {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
-    const own = await call.own?.();
     const params: JsonObject = { ...call.input, arguments: call.args };
     if (Object.keys(call.envelope).length > 0) params["_meta"] = call.envelope;
-    const fulfil = own !== undefined;
+    const { holder } = call;
+    const fulfil = holder?.capabilities !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
-    const result = await upstream.callTool(route.name, route.definition, params, options, own);
+    const result = await upstream.callTool(route.name, route.definition, params, options, holder);
     return withoutSecrets(answered(result, call.rounds), upstream);
   } catch (error) {
     return withoutSecrets(unanswered(error, call, upstream.spec.timeout_ms), upstream);

@@ -4,7 +4,8 @@
  */
 import type { App, Connector } from "../app/app.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
 import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
@@ -18,6 +19,8 @@ import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
 import { type Listener, Subscriptions } from "./subscriptions.ts";
 import type { ToolServices } from "./tools/own-tool.ts";
+import type { Link } from "./upstream/link.ts";
+import type { Holder } from "./upstream/pool.ts";
 import { Upstream } from "./upstream/upstream.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
 
@@ -29,7 +32,17 @@ export interface GatewayOptions {
 /** Tells clients that have no session of changes; the HTTP surface has one. */
 export type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
+/** How long a start waits for all upstreams: one that hangs must hold up neither clients nor the others. */
+const START_MS = 3_000;
+/** How long a list of tools waits while no upstream is there at all. */
 const PATIENCE_MS = 15_000;
+/** How long a list of tools waits for some while others are there. */
+const LIST_MS = 3_000;
+const MAX_INSTRUCTIONS = 20_000;
+const SWEEP_MS = 5_000;
+
+/** Over whose connection each upstream is asked. */
+type Holders = Map<Upstream, Holder | undefined>;
 const RULES_LOOK_MS = 1_000;
 
 export class Gateway implements Governing {
@@ -59,8 +72,9 @@ export class Gateway implements Governing {
     const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {
       changed: (upstream: Upstream) => this.changed(upstream),
-      notification: (upstream: Upstream, method: string, params: JsonObject) =>
-        this.heard(upstream, method, params),
+      notification: (upstream: Upstream, method: string, params: JsonObject, holder: string | null) =>
+        this.heard(upstream, method, params, holder),
+      opened: (_upstream: Upstream, link: Link) => this.askForLogs(link),
     };
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
     this.passthrough = new Passthrough(this.upstreams);
@@ -73,7 +87,7 @@ export class Gateway implements Governing {
   }
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
-  async start(patience_ms = PATIENCE_MS): Promise<void> {
+  async start(patience_ms = START_MS): Promise<void> {
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
     await atMost(this.app.core.env, first, patience_ms);
     const catalog = buildCatalog(this.upstreams);
@@ -81,6 +95,9 @@ export class Gateway implements Governing {
     if (problems.length > 0) throw new ProblemsError(problems);
     this.started = true;
     await this.refresh();
+    this.app.background.every(SWEEP_MS, "ending idle connections", async () => {
+      await Promise.all(this.upstreams.map((upstream) => upstream.sweep()));
+    });
     this.app.background.every(RULES_LOOK_MS, "looking for changed manifests", () => this.lookAtRules());
   }
 
@@ -136,12 +153,15 @@ export class Gateway implements Governing {
   }
 
   /** The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. */
-  async offered(run: BoundRun, principal: Principal): Promise<Route[]> {
+  async offered(run: BoundRun, principal: Principal, holders: Holders): Promise<Route[]> {
     await this.settle();
-    const routes = this.routes();
-    if (run.mode !== "enforce") return [...routes.values()];
+    const routes = [...this.routes().values()].filter(
+      ({ upstream, name, definition }) =>
+        upstream.shows(name, holders.get(upstream)) && !demandsTask(definition),
+    );
+    if (run.mode !== "enforce") return routes;
     const { manifests } = this.app.core.rules();
-    return [...routes.values()].filter((route) => {
+    return routes.filter((route) => {
       const manifest = manifests.active(route.tool);
       if (manifest === undefined || manifest.lifecycle === "draft") return false;
       const { permission } = manifest;
@@ -158,14 +178,14 @@ export class Gateway implements Governing {
     return objection === null ? [] : [objection];
   }
 
-  private heard(upstream: Upstream, method: string, params: JsonObject): void {
+  private heard(upstream: Upstream, method: string, params: JsonObject, holder: string | null): void {
     if (method === "notifications/message") {
-      this.logged(upstream, params);
+      this.logged(upstream, params, holder);
       return;
     }
     if (method === "notifications/resources/updated") {
       if (!upstream.spec.passthrough.includes("resources")) return;
-      this.subscriptions.updated(params);
+      this.subscriptions.updated(params, holder);
       this.broadcast(method, params);
       return;
     }
@@ -175,23 +195,52 @@ export class Gateway implements Governing {
     if (feature !== undefined && upstream.spec.passthrough.includes(feature)) this.tellAll(method);
   }
 
-  private logged(upstream: Upstream, params: JsonObject): void {
-    const flight = this.flights.only(upstream);
+  private logged(upstream: Upstream, params: JsonObject, holder: string | null): void {
+    const flight = this.flights.only(upstream, holder);
     if (flight !== null) flight.log(params);
     // A line that no call explains can only be for the one session there is.
     else if (this.listeners.size === 1)
-      for (const only of this.listeners) only.tell("notifications/message", params);
+      for (const only of this.listeners) if (only.hears(holder)) only.tell("notifications/message", params);
   }
 
   /** Upstreams are asked for the mildest level that any session wants. */
   wantLogLevel(level: LogLevel): void {
     this.level = this.level === null ? level : milder(this.level, level);
-    const wanted = { level: this.level };
-    for (const upstream of this.upstreams) {
-      const link = upstream.current;
-      if (link?.era !== "legacy" || link.capabilities.logging === undefined) continue;
-      link.request("logging/setLevel", wanted, { timeout_ms: upstream.spec.timeout_ms }).catch(() => {});
-    }
+    for (const upstream of this.upstreams) for (const link of upstream.links) this.askForLogs(link);
+  }
+
+  private askForLogs(link: Link): void {
+    if (this.level === null || link.era !== "legacy" || link.capabilities.logging === undefined) return;
+    const timeout_ms = LIMITS.upstream_timeout_ms;
+    link.request("logging/setLevel", { level: this.level }, { timeout_ms }).catch(() => {});
+  }
+
+  /** What the upstreams say of how they are to be used, in the order of the configuration. */
+  instructions(): string[] {
+    return this.upstreams.flatMap(({ instructions }) => {
+      const text = instructions?.trim() ?? "";
+      return text === "" ? [] : [text.slice(0, MAX_INSTRUCTIONS)];
+    });
+  }
+
+  /** Has each upstream list its tools over the connection of whoever asks, where that may make a difference. */
+  async listedTo(holder: (upstream: Upstream) => Holder | undefined): Promise<Holders> {
+    await this.upstreamsUp();
+    const holders: Holders = new Map(this.upstreams.map((upstream) => [upstream, holder(upstream)]));
+    await Promise.all(
+      [...holders].map(([upstream, one]) =>
+        one?.capabilities === undefined || !upstream.ok ? undefined : upstream.readVariant(one),
+      ),
+    );
+    return holders;
+  }
+
+  /** Lists wait a little for upstreams that are about to come, not for one that hangs. */
+  private async upstreamsUp(): Promise<void> {
+    const coming = this.upstreams.filter(({ isStarting }) => isStarting);
+    if (coming.length === 0) return;
+    const all = Promise.all(coming.map((upstream) => upstream.settled()));
+    await atMost(this.app.core.env, all, this.upstreams.some(({ ok }) => ok) ? LIST_MS : PATIENCE_MS);
   }
 
   private tellAll(method: string): void {
@@ -247,6 +296,11 @@ export class Gateway implements Governing {
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
     await this.idle();
   }
+}
+
+/** The gateway makes no tasks of its own for a tool, so one that runs as a task alone cannot be called. */
+function demandsTask({ execution }: JsonObject): boolean {
+  return isJsonObject(execution) && execution["taskSupport"] === "required";
 }
 
 function sameRoutes(a: ReadonlyMap<string, Route>, b: ReadonlyMap<string, Route>): boolean {

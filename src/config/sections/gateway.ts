@@ -28,8 +28,15 @@ export const PASSTHROUGH = [
   "roots",
 ] as const;
 
+/** Who shares a connection to an upstream, and with it whatever the upstream keeps for the connection. */
+export const ISOLATION = ["principal", "session", "shared"] as const;
+
 interface UpstreamBase {
   name: string;
+  isolation: (typeof ISOLATION)[number];
+  max_connections: number;
+  /** After how long without a request a connection of somebody's own is ended. */
+  idle_ms: number;
   /** Tools are shown as `<name>.<tool>`. */
   namespace: boolean;
   timeout_ms: number;
@@ -81,6 +88,9 @@ const upstreamSchema = z
     namespace: z.boolean().default(false),
     timeout: durationSchema(1).prefault(`${LIMITS.upstream_timeout_ms / 1_000}s`),
     passthrough: z.array(z.enum(PASSTHROUGH)).default([]),
+    isolation: z.enum(ISOLATION).default("principal"),
+    max_connections: z.int().min(1).max(10_000).default(LIMITS.upstream_connections),
+    idle: durationSchema(1).prefault(`${LIMITS.upstream_idle_ms / 60_000}m`),
   })
   .superRefine((upstream, context) => {
     const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
@@ -114,6 +124,9 @@ function toUpstream(given: z.infer<typeof upstreamSchema>): Upstream {
     namespace: given.namespace,
     timeout_ms: given.timeout,
     passthrough: given.passthrough,
+    isolation: given.isolation,
+    max_connections: given.max_connections,
+    idle_ms: given.idle,
   };
   if (given.url !== undefined) return { ...base, url: given.url, headers: given.headers ?? {} };
   return {
@@ -181,7 +194,7 @@ export const GATEWAY_ROWS = {
     schema: upstreamsSchema,
     default: [],
     about:
-      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`, and `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots).",
+      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`, and `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots), `isolation` (principal, session or shared: who has a connection of its own), `max_connections` (64) and `idle` (30m), after which a connection that is not used ends.",
     locate: (list, base) =>
       list.map((upstream) =>
         "command" in upstream && upstream.cwd !== null

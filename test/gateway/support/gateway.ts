@@ -112,8 +112,9 @@ export async function testGateway(options: GatewayTestOptions = {}): Promise<Gat
   );
   const store = options.store ?? new MemoryStore();
   const service = await openService(settings, systemEnv, { log, store });
-  const { patience_ms } = options;
-  const running = await startHttpGateway(service, patience_ms === undefined ? {} : { patience_ms });
+  // Longer than the default: what a test expects of a start must not depend on how busy the machine is.
+  const { patience_ms = 15_000 } = options;
+  const running = await startHttpGateway(service, { patience_ms });
   let stopped = false;
   const stop = running.stop;
   running.stop = async () => {
