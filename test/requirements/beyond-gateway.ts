@@ -37,3 +37,20 @@ export const beyondGatewayCalls = section("beyond", "Gateway: reasons, refusals,
   "beyond.runs.scope": [19, "a principal's run is not continued under another mode or scope"],
   "beyond.runs.same-call": [19, "the same call by the same principal, while its request is open or approved, continues in that request's run"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondGatewayUpstreams = section("beyond", "Gateway: upstreams", {
+  "beyond.isolation.principal": [19, "by default one principal never sees another's state in an upstream, in calls and in what passes through"],
+  "beyond.isolation.shared": [19, "`isolation: shared` has all principals share a connection"],
+  "beyond.isolation.session": [19, "`isolation: session` gives each session a connection of its own, which ends with it"],
+  "beyond.isolation.undo": [19, "undos and read-backs use the connection of the run's principal"],
+  "beyond.isolation.idle": [19, "a connection that is not used for `idle` ends"],
+  "beyond.isolation.bound": [19, "past `max_connections` a call is refused, never shared"],
+  "beyond.isolation.renewed": [19, "a connection that is lost is renewed"],
+  "beyond.listing.capabilities": [19, "tools that an upstream lists to a client with sampling alone are listed to such a client through us, where its passthrough allows"],
+  "beyond.listing.instructions": [19, "an upstream's instructions are passed on, with ours after them"],
+  "beyond.listing.joined": [19, "joined lists leave out upstreams that lack the method"],
+  "beyond.listing.hanging": [19, "a hanging upstream holds up neither `initialize` nor the tools of the others"],
+  "beyond.listing.task": [19, "a tool that demands a task is not listed to a client without tasks"],
+  "beyond.sessions.idle-first": [19, "where a key has all sessions it may, the one that was idle the longest makes room"],
+});

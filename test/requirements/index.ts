@@ -2,7 +2,7 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
-import { beyondGatewayCalls, beyondGatewayNames } from "./beyond-gateway.ts";
+import { beyondGatewayCalls, beyondGatewayNames, beyondGatewayUpstreams } from "./beyond-gateway.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import {
   contractApproval,
@@ -182,6 +182,7 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondGatewayNames,
   beyondGatewayCalls,
+  beyondGatewayUpstreams,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -25,6 +25,9 @@ export interface FakeSpec {
   timeout?: string;
   env?: Record<string, string>;
   passthrough?: string[];
+  isolation?: "principal" | "session" | "shared";
+  max_connections?: number;
+  idle?: string;
 }
 
 export function fakeUpstream({ name = "fake", env = {}, ...rest }: FakeSpec = {}) {
