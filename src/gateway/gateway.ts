@@ -32,12 +32,10 @@ export interface GatewayOptions {
 /** Tells clients that have no session of changes; the HTTP surface has one. */
 export type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
-/** How long a start waits for all upstreams: one that hangs must hold up neither clients nor the others. */
+/** How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither clients nor the others. */
 const START_MS = 3_000;
 /** How long a list of tools waits while no upstream is there at all. */
 const PATIENCE_MS = 15_000;
-/** How long a list of tools waits for some while others are there. */
-const LIST_MS = 3_000;
 const MAX_INSTRUCTIONS = 20_000;
 const SWEEP_MS = 5_000;
 
@@ -62,6 +60,7 @@ export class Gateway implements Governing {
   private catalog: Catalog = NO_CATALOG;
   private complained = new Set<string>();
   private started = false;
+  private began_ms = 0;
   private level: LogLevel | null = null;
 
   constructor(app: App) {
@@ -88,6 +87,7 @@ export class Gateway implements Governing {
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
   async start(patience_ms = START_MS): Promise<void> {
+    this.began_ms = this.app.core.env.elapsed();
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
     await atMost(this.app.core.env, first, patience_ms);
     const catalog = buildCatalog(this.upstreams);
@@ -240,7 +240,10 @@ export class Gateway implements Governing {
     const coming = this.upstreams.filter(({ isStarting }) => isStarting);
     if (coming.length === 0) return;
     const all = Promise.all(coming.map((upstream) => upstream.settled()));
-    await atMost(this.app.core.env, all, this.upstreams.some(({ ok }) => ok) ? LIST_MS : PATIENCE_MS);
+    const { env } = this.app.core;
+    const patience_ms = this.upstreams.some(({ ok }) => ok) ? START_MS : PATIENCE_MS;
+    const left = this.began_ms + patience_ms - env.elapsed();
+    if (left > 0) await atMost(env, all, left);
   }
 
   private tellAll(method: string): void {

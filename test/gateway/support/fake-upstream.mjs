@@ -252,7 +252,8 @@ function handle(message) {
       return send({ id, result: text(`${FAKE_NAME}: ${params.name}`) });
     if (Object.hasOwn(ODD, params.name)) return void ODD[params.name]({ id, args, params });
     if (Object.hasOwn(TOOLS, params.name)) return send({ id, result: TOOLS[params.name]({ args, params }) });
-    const extra = JSON.parse(FAKE_TOOLS).some(({ name }) => name === params.name);
+    const extra =
+      params.name === FAKE_ASKS || JSON.parse(FAKE_TOOLS).some(({ name }) => name === params.name);
     if (extra) return send({ id, result: text(`${FAKE_NAME}: ${params.name}`) });
     return send({ id, error: { code: -32602, message: `Unknown tool: ${params.name}` } });
   }
