@@ -46,7 +46,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** No connection was made at all, so that nothing can have arrived. */
-function refusedConnection(error: unknown): string | undefined {
+export function refusedConnection(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ECONNREFUSED" || code === "ENOTFOUND") return `no connection could be made (${code})`;

@@ -8,7 +8,7 @@ import type { Env } from "../../kernel/env.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { atMost } from "../patience.ts";
-import { failureOf, isSessionGone, isTimeout, NotSent } from "./failure.ts";
+import { failureOf, isSessionGone, isTimeout, NotSent, refusedConnection } from "./failure.ts";
 import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
 import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
@@ -338,7 +338,8 @@ export class Upstream {
         await (link === this.link ? this.renew(link) : this.release(holder?.key ?? "", link));
         return this.over(holder, send);
       }
-      if (link !== null && options.cancellation?.cancelled !== true && failureOf(error).kind === "unknown")
+      const doubtful = failureOf(error).kind === "unknown" || refusedConnection(error) !== undefined;
+      if (link !== null && options.cancellation?.cancelled !== true && doubtful)
         this.examine(link, error, holder);
       throw error;
     }
