@@ -40,6 +40,10 @@ export interface RollbackOptions {
   since_seq?: number | undefined;
   /** Whether the one who rolls back still may; asked before each step is begun. */
   authorised?: (() => boolean) | undefined;
+  /** Steps before this one are left as they are. */
+  down_to?: number | undefined;
+  /** Resolves when it is this step's turn, where undos of other runs may have to come first. */
+  turn?: ((step: StepDoc) => Promise<void>) | undefined;
   /** Joins the unit in which a step's undo begins. */
   onBegin?: ((tx: Tx, step: number) => void) | undefined;
 }
@@ -154,6 +158,7 @@ class Rollback {
   private async pass(loaded: Loaded): Promise<boolean> {
     const dependents = new Dependents();
     for (const step of loaded.steps.toReversed()) {
+      if (step.step < (this.options.down_to ?? 0)) break;
       this.mayGoOn();
       const manifest = step.manifest_hash === null ? undefined : loaded.manifests.get(step.manifest_hash);
       const standing = classify(step, manifest, loaded.payloads[step.step]);
@@ -183,6 +188,8 @@ class Rollback {
     if (standing.kind !== "compensate") return this.tell(step, { as: standing.kind });
     if (blocked_by.length > 0) return this.tell(step, { as: "deferred", blocked_by });
     if (this.waiting.has(step.step)) return { as: "awaiting_approval" };
+    await this.options.turn?.(step);
+    this.mayGoOn();
     const begun = await this.begin(step, known_steps);
     if (begun.state === "stale") return "stale";
     if (begun.state === "blocked") return this.tell(step, { as: "deferred", blocked_by: begun.blocked_by });
