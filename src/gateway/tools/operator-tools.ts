@@ -12,6 +12,7 @@ import { hasRole } from "../../model/roles.ts";
 import { executeRollback } from "../../rollback/execute.ts";
 import { loadPlan } from "../../rollback/load.ts";
 import { previewImpact } from "./agent-tools.ts";
+import { containTool } from "./contain-tool.ts";
 import { exportEvidence } from "./evidence-tool.ts";
 import { type OwnCall, type OwnTool, operate, ownTool } from "./own-tool.ts";
 
@@ -137,4 +138,5 @@ export const OPERATOR_TOOLS: readonly OwnTool[] = [
   operatorPreview,
   haltTool,
   resumeTool,
+  containTool,
 ];
