@@ -4,9 +4,14 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalTerms } from "./finding.ts";
 import type { ApprovalTermsDoc, PolicyDoc } from "./schema.ts";
 
+export const APPROVAL_SHOWS = ["arguments", "names"] as const;
+export type ApprovalShow = (typeof APPROVAL_SHOWS)[number];
+
 export interface ApprovalSettings extends ApprovalTerms {
   four_eyes: boolean;
   max_open_per_run: number;
+  /** What of a call is kept for whoever decides it: its arguments, or their names alone. */
+  show: ApprovalShow;
 }
 
 export function compileApprovals(doc: PolicyDoc["approvals"]): ApprovalSettings {
@@ -21,6 +26,7 @@ export function compileApprovals(doc: PolicyDoc["approvals"]): ApprovalSettings 
     ...compileTerms(doc, builtIn),
     four_eyes: doc?.four_eyes ?? false,
     max_open_per_run: doc?.max_open_per_run ?? LIMITS.open_approvals_per_run,
+    show: doc?.show ?? "arguments",
   };
 }
 

@@ -14,6 +14,8 @@ export interface Combined {
   rules: string[];
   /** What an approval must satisfy; null unless the action is `require_approval`. */
   approval: MergedApproval | null;
+  /** What asks for an approval, each in its own words; empty unless the action is `require_approval`. */
+  causes: { rule: string | null; reason: string }[];
   warnings: string[];
 }
 
@@ -22,7 +24,8 @@ const LIFTED_BY_ALLOW: ReadonlySet<StageName> = new Set(["risk", "window"]);
 /** `findings` in pipeline order: times, content, rules, limits and budgets, risk. */
 export function combine(policy: Pick<Policy, "approvals">, findings: readonly Finding[]): Combined {
   // Most calls: nothing was found, and nothing has to be weighed.
-  if (findings.length === 0) return { action: "allow", reasons: [], rules: [], approval: null, warnings: [] };
+  if (findings.length === 0)
+    return { action: "allow", reasons: [], rules: [], approval: null, causes: [], warnings: [] };
   const allowed = findings.some((finding) => finding.stage === "rule" && finding.action === "allow");
   const standing = findings.filter((finding) => !(allowed && LIFTED_BY_ALLOW.has(finding.stage)));
   const by = (action: Finding["action"]) => standing.filter((finding) => finding.action === action);
@@ -40,6 +43,10 @@ export function combine(policy: Pick<Policy, "approvals">, findings: readonly Fi
     reasons: distinct(against.map((finding) => finding.reason)),
     rules: distinct(by(action).flatMap((finding) => (finding.rule === null ? [] : [finding.rule]))),
     approval,
+    causes:
+      approval === null
+        ? []
+        : by(action).map(({ rule, reason, cause }) => ({ rule, reason: cause ?? reason })),
     warnings: distinct(by("warn").map((finding) => finding.reason)),
   };
 }

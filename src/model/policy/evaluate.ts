@@ -31,6 +31,6 @@ export function evaluatePolicy(
     for (const finding of more) findings.push(finding);
   }
   if (risk.finding !== null) findings.push(risk.finding);
-  const { action, reasons, rules, approval, warnings } = combine(policy, findings);
-  return { action, reasons, rules, approval, warnings, findings, risk, charges: limits.charges };
+  const { action, reasons, rules, approval, causes, warnings } = combine(policy, findings);
+  return { action, reasons, rules, approval, causes, warnings, findings, risk, charges: limits.charges };
 }

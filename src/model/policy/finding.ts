@@ -22,6 +22,8 @@ export interface Finding {
   action: "allow" | "warn" | "require_approval" | "deny";
   /** Names fields, kinds and bounds; never holds an argument's value. */
   reason: string;
+  /** The same for a person who is shown the rest elsewhere; the reason where absent. */
+  cause?: string;
   /** The id of the rule, limit, budget, window or freeze that spoke. */
   rule: string | null;
   /** Terms of a `require_approval`; the policy's defaults where absent. */

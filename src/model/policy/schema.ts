@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { BLAST_RADII, EFFECTS } from "../manifest/types.ts";
+import { APPROVAL_SHOWS } from "./approvals.ts";
 import { argsPath, duration, glob, group, hours, id, text, timestamp, zone } from "./fields.ts";
 import { RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
 import { DAYS } from "./hours.ts";
@@ -100,6 +101,7 @@ const approvals = z.strictObject({
   ...approval.shape,
   four_eyes: z.boolean().optional(),
   max_open_per_run: z.int().min(1).max(100_000).optional(),
+  show: z.enum(APPROVAL_SHOWS).optional(),
 });
 
 const days = z.int().min(1).max(36_500);
