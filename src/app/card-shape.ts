@@ -1,7 +1,7 @@
 /** The shape of a card as it is answered. */
 import { z } from "zod";
 import { APPROVAL_STATUSES } from "../model/approval.ts";
-import { CARD_FORMATS } from "../model/card/types.ts";
+import { CARD_FORMATS } from "../model/card/template.ts";
 import { RISK_FACTORS } from "../model/policy/risk-weights.ts";
 import { approvalViewShape, nullable } from "./schemas.ts";
 

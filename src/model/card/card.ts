@@ -13,21 +13,9 @@ import { asText, changesOf, counterpart, diffOf, replacements } from "./changes.
 import { formatted, NOT_GIVEN, NOT_KEPT } from "./format.ts";
 import { riskOf } from "./risk-words.ts";
 import { piecesOf, sentenceOf } from "./sentence.ts";
-import type { ApprovalValues, Because, CardField, CardFormat, JudgedCard } from "./types.ts";
+import type { CardFormat } from "./template.ts";
+import type { ApprovalValues, AskedCall, CardField, JudgedCard } from "./types.ts";
 import { wayBackOf } from "./way-back.ts";
-
-/** The call as it was asked for. A request for approval has all of it, and so has a call of a plan. */
-export interface AskedCall {
-  kind: "call" | "compensation";
-  tool: string;
-  step: number | null;
-  args_hash: string;
-  arg_names: readonly string[];
-  reason: string;
-  rule: string | null;
-  /** Requests of earlier versions do not say. */
-  because?: Because | undefined;
-}
 
 export interface CardFacts {
   call: AskedCall;

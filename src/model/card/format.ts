@@ -1,7 +1,7 @@
 /** How a value is written on a card. Whatever it is, it becomes text that stays inside its field. */
 import type { Json } from "../../kernel/json.ts";
 import { visibleText } from "../../kernel/visible.ts";
-import type { CardFormat } from "./types.ts";
+import type { CardFormat } from "./template.ts";
 
 export const NOT_GIVEN = "(not given)";
 export const NOT_KEPT = "(not kept)";

@@ -2,22 +2,25 @@
 import type { DiffLine } from "../../kernel/diff.ts";
 import type { Json } from "../../kernel/json.ts";
 import type { RiskFactor } from "../policy/risk-weights.ts";
-
-export const CARD_FORMATS = ["text", "money", "time", "code", "diff"] as const;
-export type CardFormat = (typeof CARD_FORMATS)[number];
-
-/** The `card` of a manifest. */
-export interface CardTemplate {
-  title: string | null;
-  fields: { label: string; path: string; as: CardFormat }[];
-  reveal: string[];
-  note: string | null;
-}
+import type { CardFormat } from "./template.ts";
 
 /** Why a person is asked: what spoke, in its own words, and what the score is made of. */
 export interface Because {
   causes: { rule: string | null; reason: string }[];
   risk: { score: number; factors: Record<RiskFactor, number> } | null;
+}
+
+/** The call as it was asked for. A request for approval has all of it, and so has a call of a plan. */
+export interface AskedCall {
+  kind: "call" | "compensation";
+  tool: string;
+  step: number | null;
+  args_hash: string;
+  arg_names: readonly string[];
+  reason: string;
+  rule: string | null;
+  /** Requests of earlier versions do not say. */
+  because?: Because | undefined;
 }
 
 /** The values of a call while somebody may still decide it, or use the decision; working data. */

@@ -1,7 +1,6 @@
 /** What can be done if the call turns out to be wrong, in a sentence. */
 import type { Manifest } from "../manifest/types.ts";
-import type { AskedCall } from "./card.ts";
-import type { WayBack } from "./types.ts";
+import type { AskedCall, WayBack } from "./types.ts";
 
 export const NO_WAY_BACK = "Nothing can take it back.";
 

@@ -1,6 +1,6 @@
 /** Fills in what an entry left out, so that the engine never meets a missing field or a second spelling. */
 import type { Json } from "../../kernel/json.ts";
-import type { CardTemplate } from "../card/types.ts";
+import type { CardTemplate } from "../card/template.ts";
 import { type ManifestEntry, READ_BACK } from "./schema.ts";
 import type { Compensation, Effect, Manifest, Verification } from "./types.ts";
 

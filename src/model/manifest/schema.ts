@@ -8,7 +8,7 @@ import { isGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { tryPath } from "../../kernel/paths.ts";
 import { piecesOf } from "../card/sentence.ts";
-import { CARD_FORMATS } from "../card/types.ts";
+import { CARD_FORMATS } from "../card/template.ts";
 import { BLAST_RADII, EFFECTS, LIFECYCLES } from "./types.ts";
 
 const VERSION_CHARS = 128;

@@ -1,6 +1,6 @@
 /** What a tool declares about itself, as the engine reads it: normalised, with every default filled in. */
 import type { Json } from "../../kernel/json.ts";
-import type { CardTemplate } from "../card/types.ts";
+import type { CardTemplate } from "../card/template.ts";
 
 export const EFFECTS = ["read", "idempotent", "reversible", "compensable", "irreversible"] as const;
 export type Effect = (typeof EFFECTS)[number];

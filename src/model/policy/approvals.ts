@@ -1,11 +1,8 @@
 /** Who must approve: the policy's defaults, the terms of one rule, and the terms of several at once. */
 import { parseDuration } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ApprovalTerms } from "./finding.ts";
+import type { ApprovalShow, ApprovalTerms } from "./finding.ts";
 import type { ApprovalTermsDoc, PolicyDoc } from "./schema.ts";
-
-export const APPROVAL_SHOWS = ["arguments", "names"] as const;
-export type ApprovalShow = (typeof APPROVAL_SHOWS)[number];
 
 export interface ApprovalSettings extends ApprovalTerms {
   four_eyes: boolean;

@@ -17,6 +17,10 @@ export interface ApprovalTerms {
   escalate_to: string[];
 }
 
+/** What of a call is kept for whoever decides it. */
+export const APPROVAL_SHOWS = ["arguments", "names"] as const;
+export type ApprovalShow = (typeof APPROVAL_SHOWS)[number];
+
 export interface Finding {
   stage: StageName;
   action: "allow" | "warn" | "require_approval" | "deny";

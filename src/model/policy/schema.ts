@@ -4,9 +4,8 @@
  */
 import { z } from "zod";
 import { BLAST_RADII, EFFECTS } from "../manifest/types.ts";
-import { APPROVAL_SHOWS } from "./approvals.ts";
 import { argsPath, duration, glob, group, hours, id, text, timestamp, zone } from "./fields.ts";
-import { RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
+import { APPROVAL_SHOWS, RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
 import { DAYS } from "./hours.ts";
 import { OP_NAMES } from "./ops/table.ts";
 
