@@ -3,6 +3,7 @@
  * the gate can tell what nobody verifies yet.
  */
 import { beyondCards } from "./beyond-cards.ts";
+import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import {
   contractApproval,
   contractCombining,
@@ -97,6 +98,8 @@ export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
   beyondCards,
+  beyondFlows,
+  beyondHints,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,
