@@ -2,6 +2,9 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+
+import { beyondCards } from "./beyond-cards.ts";
+import { beyondContain } from "./beyond-contain.ts";
 import { beyondGatewayCalls, beyondGatewayNames, beyondGatewayUpstreams } from "./beyond-gateway.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import {
@@ -97,6 +100,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondCards,
   beyondFlows,
   beyondHints,
   contractApproval,
@@ -183,6 +187,7 @@ const SECTIONS = [
   beyondGatewayNames,
   beyondGatewayCalls,
   beyondGatewayUpstreams,
+  beyondContain,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];
