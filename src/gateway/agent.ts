@@ -5,16 +5,18 @@
  */
 import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";
 import type { Principal } from "../model/roles.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
 import { OWN_PREFIXES, type Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
-import type { Listing } from "./listing.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
+import { askAndWait, decisionOf, declined, inputRequired, notApproved, waitsBy } from "./native-wait.ts";
 import { OwnLinks, offered, principalHolder } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
+import { isOurState, redeemState } from "./request-state.ts";
 import type { BoundRun, RunOf } from "./runs.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { callOwnTool } from "./tools/own-tool.ts";
@@ -65,7 +67,7 @@ export class AgentPeer {
         ...(passthrough.has("resources") ? { resources: { subscribe: true, listChanged: true } } : {}),
         ...(passthrough.has("completions") ? { completions: {} } : {}),
       },
-      instructions: [...gateway.instructions(), instructions(gateway.listing)].join("\n\n"),
+      instructions: [...gateway.instructions(), gateway.listing.instructions()].join("\n\n"),
       log: app.log,
       serves: method === undefined || method.startsWith("tools/") || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
@@ -156,13 +158,66 @@ export class AgentPeer {
     await gateway.settle();
     const route = gateway.routes().get(tool);
     const asked = { tool, route, ...listing.apart(given, route) };
+    const brought = context.retried?.["requestState"];
+    if (isOurState(brought)) return this.project(await this.resume(asked, brought, context), route);
     const run = await this.runOf(asked, context);
     // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
     if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool)))
       throw unknownTool(params.name);
     const result = await gateway.track(this.govern(run, asked, context));
-    if (waitsForApproval(result)) gateway.waiting.note(this.asking(context), run.run_id, tool);
-    return this.project(result, route);
+    const approval_id = approvalOf(result);
+    if (approval_id === null) return this.project(result, route);
+    gateway.waiting.note(this.asking(context), run.run_id, tool);
+    return this.project((await this.wait(run, asked, approval_id, context)) ?? result, route);
+  }
+
+  /** Waits by the client's own means; null where it has none, or its person does not want to. */
+  private async wait(
+    run: BoundRun,
+    asked: Asked,
+    approval_id: string,
+    context: RequestContext,
+  ): Promise<JsonObject | null> {
+    const { app } = this.gateway;
+    const by = waitsBy(app, this.server, context);
+    const call = { principal: this.asking(context), tool: asked.tool, args: asked.args };
+    if (by === "rounds") return inputRequired(app, call, { run_id: run.run_id, approval_id });
+    if (by === null) return null;
+    const approval = await askAndWait(app, call, approval_id, context, progressOf(context));
+    return approval === null ? null : this.decided(run, asked, approval, context);
+  }
+
+  /** The second half of a call that waits: held until there is a decision, and then made like any other. */
+  private async resume(asked: Asked, state: string, context: RequestContext): Promise<JsonObject> {
+    const { app, runs } = this.gateway;
+    const principal = this.asking(context);
+    const call = { principal, tool: asked.tool, args: asked.args };
+    const { run_id, approval_id } = await redeemState(app, call, state);
+    const run = await runs.named(principal, run_id);
+    // Its person closed the page: what is open stays open, and the agent is told so.
+    if (declined(context.retried)) return this.gateway.track(this.govern(run, asked, context));
+    const approval = await decisionOf(app, call, approval_id, context, progressOf(context));
+    const result = await this.decided(run, asked, approval, context);
+    if (result !== null) return result;
+    return (
+      inputRequired(app, call, { run_id, approval_id }) ??
+      this.gateway.track(this.govern(run, asked, context))
+    );
+  }
+
+  /** What becomes of the call once its request was looked at; null while that is open. */
+  private async decided(
+    run: BoundRun,
+    asked: Asked,
+    approval: ApprovalDoc,
+    context: RequestContext,
+  ): Promise<JsonObject | null> {
+    if (OPEN_APPROVAL.has(approval.status)) return null;
+    if (approval.status === "denied" || approval.status === "expired")
+      return notApproved(approval, run.run_id);
+    // Who asks by now, because authority may have changed while it waited.
+    const current = { ...context, extra: stillAsking(context) };
+    return this.gateway.track(this.govern(run, asked, current));
   }
 
   /** The run of a call: named, or of a request for this very call that still stands, or its session's or its own. */
@@ -323,22 +378,16 @@ function progressOf({ meta, notify }: RequestContext): ((told: JsonObject) => vo
   return (told) => notify("notifications/progress", { ...told, progressToken: token });
 }
 
-function instructions(listing: Listing): string {
-  const wait = listing.mention("svc.await_approval");
-  const plan = listing.mention("svc.plan_rollback");
-  return [
-    "Every tool call here is decided and recorded by an action governance service. A blocked call answers with isError and its reasons;",
-    wait === null
-      ? "when it needs an approval, send the same call again once it was given."
-      : `when it needs an approval, wait with ${wait} and send the same call again.`,
-    ...(plan === null ? [] : [`${plan} shows what can be undone.`]),
-  ].join(" ");
+/** The request that a blocked call waits for. */
+function approvalOf({ _meta }: JsonObject): string | null {
+  if (!isJsonObject(_meta) || _meta["svc/decision"] !== "block") return null;
+  const id = _meta["svc/approval_id"];
+  return typeof id === "string" ? id : null;
 }
 
-function waitsForApproval({ _meta }: JsonObject): boolean {
-  return (
-    isJsonObject(_meta) && _meta["svc/decision"] === "block" && typeof _meta["svc/approval_id"] === "string"
-  );
+/** The request's extra with the authority of this moment; throws where the credential no longer counts. */
+function stillAsking({ extra }: RequestContext): RequestContext["extra"] {
+  return extra === undefined ? undefined : { ...extra, principal: extra.again() };
 }
 
 function unknownTool(name: string): Error {

@@ -92,9 +92,18 @@ export class Listing {
     return own_tools.map((name) => OWN.get(name) ?? name.replace(/^svc_/, "svc."));
   }
 
-  /** How an agent is told of one of our tools; null where it is not shown it. */
-  mention(tool: string): string | null {
-    return this.wanted(AGENT_TOOLS).includes(tool) ? this.spelled(tool) : null;
+  /** What an agent is told of us, in the names that it is shown. */
+  instructions(): string {
+    const named = (tool: string) => (this.wanted(AGENT_TOOLS).includes(tool) ? this.spelled(tool) : null);
+    const wait = named("svc.await_approval");
+    const plan = named("svc.plan_rollback");
+    return [
+      "Every tool call here is decided and recorded by an action governance service. A blocked call answers with isError and its reasons;",
+      wait === null
+        ? "when it needs an approval, send the same call again once it was given."
+        : `when it needs an approval, wait with ${wait} and send the same call again.`,
+      ...(plan === null ? [] : [`${plan} shows what can be undone.`]),
+    ].join(" ");
   }
 
   /** The arguments of the call alone, and the reason that came among them. */

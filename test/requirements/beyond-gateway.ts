@@ -54,3 +54,17 @@ export const beyondGatewayUpstreams = section("beyond", "Gateway: upstreams", {
   "beyond.listing.task": [19, "a tool that demands a task is not listed to a client without tasks"],
   "beyond.sessions.idle-first": [19, "where a key has all sessions it may, the one that was idle the longest makes room"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondGatewayWaiting = section("beyond", "Gateway: waiting", {
+  "beyond.wait.input-required": [19, "a client of 2026-07-28 that takes addresses is answered `input_required` with a URL elicitation and a `requestState`, and its repeated call is made once approved"],
+  "beyond.wait.elicitation": [19, "a client of 2025-11-25 that takes addresses is asked `elicitation/create` in URL mode while its call is held"],
+  "beyond.wait.otherwise": [19, "any other client, and any without `approvals.wait`, gets today's answer"],
+  "beyond.wait.progress": [19, "progress is reported while a call waits"],
+  "beyond.wait.state-bound": [19, "a `requestState` is refused when it was changed, or comes from another principal, with another call, or late"],
+  "beyond.wait.state-once": [19, "a `requestState` is good once"],
+  "beyond.wait.url": [19, "the address is built from `console_url` alone, and not given where the console is open to anybody"],
+  "beyond.wait.only-people": [19, "a client that accepts by itself changes nothing"],
+  "beyond.wait.denied": [19, "a denied call that waited is answered with the denial, and opens no new request"],
+  "beyond.wait.killed": [19, "whatever is killed while a call waits, the call is carried out once or not at all"],
+});

@@ -5,7 +5,12 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondGatewayCalls, beyondGatewayNames, beyondGatewayUpstreams } from "./beyond-gateway.ts";
+import {
+  beyondGatewayCalls,
+  beyondGatewayNames,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
+} from "./beyond-gateway.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import {
   contractApproval,
@@ -187,6 +192,7 @@ const SECTIONS = [
   beyondGatewayNames,
   beyondGatewayCalls,
   beyondGatewayUpstreams,
+  beyondGatewayWaiting,
   beyondContain,
 ] as const;
 

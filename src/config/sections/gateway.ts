@@ -172,6 +172,13 @@ export const GATEWAY_ROWS = {
     about:
       "Adds an optional argument `svc_reason` to each tool, in which an agent says why it makes the call; it is taken out before the call is judged and forwarded.",
   }),
+  approvals: section("How a call waits for approval.", {
+    wait: durationRow(0, 1_000, {
+      shown_default: "not at all",
+      about:
+        "How long the gateway holds a call that needs approval, for clients that can show a person the card's address (console_url, with a console that asks for a login); others are told to wait and call again.",
+    }),
+  }),
   runs: section("Which run a call belongs to that names none.", {
     by: choiceRow(["session", "principal", "call"], "session", {
       about:

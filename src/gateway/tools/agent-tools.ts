@@ -8,13 +8,12 @@ import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type ApprovalDoc, approvalView } from "../../model/approval.ts";
 import { loadPlan } from "../../rollback/load.ts";
-import { type OwnCall, type OwnTool, ownTool } from "./own-tool.ts";
+import { type OwnTool, ownTool } from "./own-tool.ts";
+import { tellingProgress } from "./progress.ts";
 
 const DEFAULT_WAIT_S = 30;
 /** Clients give up after a minute as a rule; an answer that says to ask again must come before. */
 const LONGEST_WAIT_S = 45;
-/** Often enough for clients that give up early unless they hear something. */
-const PROGRESS_MS = 5_000;
 
 const planRollback = ownTool({
   name: "svc.plan_rollback",
@@ -78,32 +77,11 @@ const awaitApproval = ownTool({
     const { services, principal, signal } = call;
     const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
     const wait_s = Math.min(seconds, LONGEST_WAIT_S);
-    const approval = await tellingProgress(call, wait_s, () =>
+    const approval = await tellingProgress(services.app.core.env, call.progress, wait_s, () =>
       awaitDecision(services.app, approval_id, wait_s, signal, mine),
     );
     return { ...approvalView(approval), next: NEXT[approval.status] ?? "" };
   },
 });
-
-async function tellingProgress<T>(
-  { services, progress }: OwnCall,
-  total: number,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (progress === undefined) return work();
-  const { env } = services.app.core;
-  const from = env.elapsed();
-  const tell = () => {
-    const waited = Math.min(total, Math.round((env.elapsed() - from) / 1_000));
-    progress({ progress: waited, total, message: "waiting for a person's decision" });
-  };
-  tell();
-  const timer = setInterval(tell, PROGRESS_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
-}
 
 export const AGENT_TOOLS: readonly OwnTool[] = [planRollback, previewImpact, awaitApproval];

@@ -14,6 +14,7 @@ import type { Principal, Role } from "../../model/roles.ts";
 import { textResult } from "../result.ts";
 import type { UpstreamUndo } from "../rollback.ts";
 import type { BoundRun } from "../runs.ts";
+import type { Progress } from "./progress.ts";
 
 /** What the tools stand on. */
 export interface ToolServices {
@@ -32,7 +33,7 @@ export interface OwnCall {
   run: BoundRun | null;
   signal: AbortSignal;
   /** Tells a client that asked for it that the call goes on. */
-  progress?: ((told: { progress: number; total: number; message: string }) => void) | undefined;
+  progress?: Progress | undefined;
 }
 
 export interface OwnTool<I extends z.ZodType = z.ZodType> {
