@@ -12,6 +12,7 @@ import {
   preApprove,
 } from "../app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../app/operations/bundles.ts";
+import { ledgerCheckpoint, ledgerConsistency, ledgerInclusion } from "../app/operations/checkpoints.ts";
 import { listConnectors } from "../app/operations/connectors.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "../app/operations/delegations.ts";
 import { exportRun } from "../app/operations/export.ts";
@@ -58,6 +59,7 @@ const entry = {
   params: { index: whole("index", "must be the index of a key entry") },
 };
 
+const RECORDS = "must be a whole number of records";
 const limit = whole("limit", `must be a whole number from 1 to ${LIMITS.page_max}`);
 const page = [limit, plain("cursor")];
 const texts = (...names: string[]): Field[] => names.map(plain);
@@ -143,6 +145,13 @@ export const HTTP_TABLE: readonly Row[] = [
   at("POST /v1/speculate", speculate),
   at("GET /v1/report", periodReport, { query: texts("since", "format") }),
   at("GET /v1/ledger/bundle", bundleLedger),
+  at("GET /v1/ledger/checkpoint", ledgerCheckpoint, { query: [flag("witnessed")] }),
+  at("GET /v1/ledger/consistency", ledgerConsistency, {
+    query: [whole("from", RECORDS), whole("to", RECORDS)],
+  }),
+  at("GET /v1/ledger/inclusion", ledgerInclusion, {
+    query: [whole("seq", "must be the number of a record"), whole("size", RECORDS)],
+  }),
   at("GET /v1/evidence/key", evidenceKey),
   at("GET /v1/ledger/verify", verifyLedger),
   at("POST /v1/anchor", publishAnchor),

@@ -32,6 +32,8 @@ export const EVENTS = {
   manifest_deprecated: "manifest deprecated",
   policy_activated: "policy activated",
   reloaded: "configuration reloaded",
+  witnessed: "checkpoint cosigned",
+  probed: "guarantees probed",
 } as const;
 
 export type LedgerEvent = keyof typeof EVENTS;

@@ -54,6 +54,8 @@ const ROLES: Record<LedgerEvent, Role> = {
   manifest_deprecated: POINT,
   policy_activated: POINT,
   reloaded: POINT,
+  witnessed: POINT,
+  probed: POINT,
 };
 
 /** True for an event that waits for its other end and so makes no span by itself. */

@@ -39,6 +39,8 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   manifest_deprecated: "quiet",
   policy_activated: "info",
   reloaded: "quiet",
+  witnessed: "good",
+  probed: "info",
 };
 
 function eventMark(event: string): Html {
