@@ -7,8 +7,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readSigningKey, writeKeyFiles } from "../../src/evidence/key-files.ts";
 import type { SigningKey } from "../../src/evidence/signing.ts";
 import {
-  cosignatureOf,
   cosign,
+  cosignatureOf,
   logKey,
   parseCheckpoint,
   signCheckpoint,
@@ -47,9 +47,13 @@ interface Serving {
 
 function serve(): Promise<Serving> {
   const args = ["witness", "serve", "--state", at("state"), "--key", at("w.key"), "--port", "0"];
-  const child = spawn(process.execPath, [join(ROOT, "bin/svc.js"), ...args, "--log", `${ORIGIN}=${at("log.pub")}`], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(ROOT, "bin/svc.js"), ...args, "--log", `${ORIGIN}=${at("log.pub")}`],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   let text = "";
   return new Promise((resolve, reject) => {
@@ -71,7 +75,10 @@ const head = async (size: number, from = proofs) => ({ origin: ORIGIN, size, roo
 async function submission(old: number, size: number, from = proofs): Promise<string> {
   return requestBody(old, await from.consistency(old, size), signCheckpoint(await head(size, from), log));
 }
-async function post(to: Serving, body: string): Promise<{ status: number; type: string | null; text: string }> {
+async function post(
+  to: Serving,
+  body: string,
+): Promise<{ status: number; type: string | null; text: string }> {
   const answer = await fetch(`${to.url}/add-checkpoint`, { method: "POST", body });
   return { status: answer.status, type: answer.headers.get("content-type"), text: await answer.text() };
 }
@@ -84,7 +91,8 @@ describe("svc witness serve", () => {
     expect(known).toMatchObject({ type: 4, name: expect.stringMatching(/^svc-witness\/[0-9a-f]{16}$/) });
     const given = await post(serving, await submission(0, 10));
     expect([given.status, given.type]).toEqual([200, "text/plain; charset=utf-8"]);
-    const body = (parseCheckpoint(signCheckpoint(await head(10), log)) as { note: { body: string } }).note.body;
+    const body = (parseCheckpoint(signCheckpoint(await head(10), log)) as { note: { body: string } }).note
+      .body;
     const lines = parseSignatures(given.text);
     expect(cosignatureOf(body, lines as never, known)).toMatchObject({ name: known.name });
     await serving.end("SIGKILL");
@@ -95,10 +103,14 @@ describe("svc witness serve", () => {
     });
     const other = await LedgerProofs.of(await storeOf(drafts(5, 30)));
     expect((await post(serving, await submission(10, 20, other))).status).toBe(422);
-    expect((await post(serving, requestBody(10, [], signCheckpoint(await head(10, other), log)))).status).toBe(422);
+    expect(
+      (await post(serving, requestBody(10, [], signCheckpoint(await head(10, other), log)))).status,
+    ).toBe(422);
     expect((await post(serving, await submission(10, 20))).status).toBe(200);
     expect((await post(serving, await submission(20, 20))).status).toBe(200);
-    const monitored = await fetch(`${serving.url}/${createHash("sha256").update(ORIGIN).digest("hex")}/checkpoint`);
+    const monitored = await fetch(
+      `${serving.url}/${createHash("sha256").update(ORIGIN).digest("hex")}/checkpoint`,
+    );
     expect(parseCheckpoint(await monitored.text())).toMatchObject({ size: 20, origin: ORIGIN });
     expect((await fetch(`${serving.url}/${"0".repeat(64)}/checkpoint`)).status).toBe(404);
     await serving.end("SIGTERM");
@@ -110,16 +122,31 @@ describe("svc witness serve", () => {
     const ask = (text: string) => witness.addCheckpoint(Buffer.from(text));
     const good = await submission(0, 10);
     const strange = readSigningKey(at("w.key"));
-    expect(ask(requestBody(0, [], signCheckpoint({ ...(await head(3)), origin: "else" }, log))).status).toBe(404);
+    expect(ask(requestBody(0, [], signCheckpoint({ ...(await head(3)), origin: "else" }, log))).status).toBe(
+      404,
+    );
     expect(ask(requestBody(0, [], signCheckpoint(await head(3), strange))).status).toBe(403);
     expect(ask(good.replace(`\n10\n`, `\n11\n`)).status).toBe(403);
-    const malformed = ["", "old 1", "old 01\n\nx", good.replace("old 0", "old -1"), good.replace("old 0\n", "old 0\nAA==\n")];
-    for (const text of [...malformed, good.trimEnd(), `old 0\n${"x\n".repeat(70)}\n`, await submission(10, 10).then((x) => x.replace("old 10", "old 11"))])
+    const malformed = [
+      "",
+      "old 1",
+      "old 01\n\nx",
+      good.replace("old 0", "old -1"),
+      good.replace("old 0\n", "old 0\nAA==\n"),
+    ];
+    for (const text of [
+      ...malformed,
+      good.trimEnd(),
+      `old 0\n${"x\n".repeat(70)}\n`,
+      await submission(10, 10).then((x) => x.replace("old 10", "old 11")),
+    ])
       expect(ask(text).status, text).toBe(400);
     expect(witness.addCheckpoint(Buffer.from([0xff, 0xfe])).status).toBe(400);
     const junk = `${Buffer.alloc(32).toString("base64")}\n`;
     expect(ask(good.replace("old 0\n", `old 0\n${junk}`)).status).toBe(422);
-    expect(ask(requestBody(0, [], signCheckpoint({ origin: ORIGIN, size: 0, root: "00".repeat(32) }, log))).status).toBe(422);
+    expect(
+      ask(requestBody(0, [], signCheckpoint({ origin: ORIGIN, size: 0, root: "00".repeat(32) }, log))).status,
+    ).toBe(422);
     expect(ask(requestBody(0, [], signCheckpoint(await head(0), log))).status).toBe(200);
     expect(ask(good).status).toBe(200);
   });
@@ -153,7 +180,8 @@ describe("svc witness serve", () => {
   it("says what its options lack", async () => {
     const { registerWitness } = await import("../../src/cli/commands/witness.ts");
     const { command } = await import("./support/command.ts");
-    const run = (...argv: string[]) => command(registerWitness, ["witness", "serve", "--state", at("s"), ...argv], { cwd: folder });
+    const run = (...argv: string[]) =>
+      command(registerWitness, ["witness", "serve", "--state", at("s"), ...argv], { cwd: folder });
     writeFileSync(at("bad.pub"), readFileSync(at("log.key"), "utf8"));
     const tries: [string[], RegExp][] = [
       [["--key", "w.key", "--log", "nothing"], /<origin>=<public key file>/],

@@ -2,7 +2,11 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+
 import { beyondCheckpoints } from "./beyond-evidence.ts";
+
+import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+
 import {
   contractApproval,
   contractCombining,
@@ -96,6 +100,8 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondFlows,
+  beyondHints,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,
