@@ -62,7 +62,10 @@ function serve(): Promise<Serving> {
       const url = /listening on (http:\S+)/.exec(text)?.[1];
       const key = /^\S+\+[0-9a-f]{8}\+\S+$/m.exec(text)?.[0];
       if (url === undefined || key === undefined) return;
-      const end = (signal: NodeJS.Signals) => (child.kill(signal), ended);
+      const end = (signal: NodeJS.Signals) => {
+        child.kill(signal);
+        return ended;
+      };
       resolve({ url, key, end });
     };
     child.stdout.on("data", hear);
