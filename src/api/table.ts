@@ -21,6 +21,7 @@ import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
 import { impact } from "../app/operations/impact.ts";
 import { intent, outcome, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
+import { oversightReport } from "../app/operations/oversight.ts";
 import {
   activatePolicy,
   approveManifest,
@@ -144,6 +145,9 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/impact", impact, { query: texts("tool", "args", "actor") }),
   at("POST /v1/speculate", speculate),
   at("GET /v1/report", periodReport, { query: texts("since", "format") }),
+  at("GET /v1/report/oversight", oversightReport, {
+    query: [...texts("since", "format"), flag("anonymous")],
+  }),
   at("GET /v1/ledger/bundle", bundleLedger),
   at("GET /v1/ledger/checkpoint", ledgerCheckpoint, { query: [flag("witnessed")] }),
   at("GET /v1/ledger/consistency", ledgerConsistency, {

@@ -20,3 +20,15 @@ export const beyondCheckpoints = section("beyond", "Checkpoints and witnesses", 
   "beyond.fork.witness": [21, "a history signed with the stolen key that a witness did not see does not verify where its cosignature is demanded"],
   "beyond.fork.checkpoints": [21, "`svc anchor verify --checkpoint <file>..` finds two histories in checkpoints that different people kept, on data here and on a server"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondOversight = section("beyond", "Oversight", {
+  "beyond.oversight.http": [21, "`GET /v1/report/oversight` takes `since`, `format` and `anonymous`, and needs the role auditor"],
+  "beyond.oversight.command": [21, "`svc oversight --since <period> [--format md|html|json] [--anonymous]` prints the same report"],
+  "beyond.oversight.console": [21, "the console has an oversight page with the same figures"],
+  "beyond.oversight.figures": [21, "the report has requests, approve rate, median and 90th percentile of time to decide, decisions under five seconds and without the card, by approver and by rule"],
+  "beyond.oversight.break-glass": [21, "the report lists break-glass decisions, and grants with what passed under them"],
+  "beyond.oversight.rules": [21, "the report names rules never used, always approved and always denied"],
+  "beyond.oversight.duties": [21, "the report says which duties each figure supports, and never that a law is complied with"],
+  "beyond.oversight.anonymous": [21, "with `anonymous` no approver is named"],
+});

@@ -3,7 +3,7 @@
  * the gate can tell what nobody verifies yet.
  */
 
-import { beyondCheckpoints } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
@@ -184,6 +184,7 @@ const SECTIONS = [
   opsSpeculationEndpoints,
   opsSandboxLimits,
   beyondCheckpoints,
+  beyondOversight,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];
