@@ -34,6 +34,9 @@ export const EVENTS = {
   reloaded: "configuration reloaded",
   witnessed: "checkpoint cosigned",
   probed: "guarantees probed",
+  contained: "agent contained",
+  drill_passed: "undo proven",
+  drill_failed: "undo not proven",
 } as const;
 
 export type LedgerEvent = keyof typeof EVENTS;

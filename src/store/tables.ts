@@ -5,10 +5,11 @@
  */
 import type { Json } from "../kernel/json.ts";
 import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
+import type { ApprovalValues } from "../model/card/types.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
-import type { CaptureDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
+import type { CaptureDoc, ContainmentDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
 
 export interface Tables {
   /** Small facts of the store itself: its secret key, alert states, cursors of background work. */
@@ -20,6 +21,8 @@ export interface Tables {
   /** Manifests by content, so that a step keeps the one it was accepted under. */
   manifests: Manifest;
   approvals: ApprovalDoc;
+  /** The values of a request's call, as long as it is open or approved and unused. */
+  approval_values: ApprovalValues;
   /** The request that speaks for (run, tool, arguments) now: open or approved. */
   approval_slots: { id: string };
   /** One document, `active`: every halt in force, read by each intent. */
@@ -33,6 +36,7 @@ export interface Tables {
   replies: ReplyDoc;
   leases: LeaseDoc;
   jobs: JobDoc;
+  containments: ContainmentDoc;
   captures: CaptureDoc;
   /** Tool definitions of upstreams as first seen. */
   pins: PinDoc;
@@ -57,6 +61,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   run_tools: (doc) => ({ owner: doc.run_id, sort: 0, tag: doc.tool }),
   manifests: plain,
   approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
+  approval_values: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   approval_slots: plain,
   halts: plain,
   delegations: (doc) => ({
@@ -74,6 +79,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,
   jobs: (doc) => ({ owner: doc.run_id, sort: doc.started_ms, tag: doc.state }),
+  containments: (doc) => ({ owner: "", sort: doc.started_ms, tag: doc.state }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
 };

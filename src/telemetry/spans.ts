@@ -56,6 +56,9 @@ const ROLES: Record<LedgerEvent, Role> = {
   reloaded: POINT,
   witnessed: POINT,
   probed: POINT,
+  contained: POINT,
+  drill_passed: POINT,
+  drill_failed: BAD_POINT,
 };
 
 /** True for an event that waits for its other end and so makes no span by itself. */

@@ -3,8 +3,9 @@
  * the gate can tell what nobody verifies yet.
  */
 
+import { beyondCards } from "./beyond-cards.ts";
+import { beyondContain } from "./beyond-contain.ts";
 import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
-
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import {
@@ -100,6 +101,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondCards,
   beyondFlows,
   beyondHints,
   contractApproval,
@@ -185,6 +187,7 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondCheckpoints,
   beyondOversight,
+  beyondContain,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -41,6 +41,9 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   reloaded: "quiet",
   witnessed: "good",
   probed: "info",
+  contained: "bad",
+  drill_passed: "good",
+  drill_failed: "bad",
 };
 
 function eventMark(event: string): Html {

@@ -20,6 +20,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   run_tools: ["owner"],
   manifests: [],
   approvals: ["owner", "tag", "sort"],
+  approval_values: ["owner"],
   approval_slots: [],
   halts: [],
   delegations: ["owner", "tag", "sort"],
@@ -29,6 +30,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   replies: ["owner", "sort"],
   leases: [],
   jobs: ["owner", "tag", "sort"],
+  containments: ["tag", "sort"],
   captures: ["owner", "tag", "sort"],
   pins: [],
 };
