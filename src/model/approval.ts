@@ -55,6 +55,8 @@ export interface ApprovalDoc {
     /** What the approvals must add up to, and the groups of those who approved. */
     needs: ApprovalNeed[];
     voters: { groups: string[] }[];
+    /** Ids of the policy's entries that asked; stores of before do not have them. */
+    rules?: string[] | undefined;
   };
 }
 

@@ -2,6 +2,7 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+import { beyondGrants } from "./beyond-questions.ts";
 import {
   contractApproval,
   contractCombining,
@@ -176,6 +177,7 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondGrants,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -6,17 +6,12 @@ import { tryDuration } from "../../kernel/duration.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import {
-  APPROVAL_STATUSES,
-  type ApprovalDoc,
-  approvalView,
-  type Delegation,
-  OPEN_APPROVAL,
-} from "../../model/approval.ts";
+import { APPROVAL_STATUSES, type ApprovalDoc, approvalView, OPEN_APPROVAL } from "../../model/approval.ts";
 import { hasRole } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
+import { delegationsTo } from "../delegates.ts";
 import { type Caller, operation } from "../operation.ts";
 import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "../schemas.ts";
 
@@ -96,15 +91,6 @@ export async function awaitDecision(
     await Promise.race([change, env.sleep(Math.min(left, 60_000), stop.signal).catch(() => {})]);
     stop.abort();
   }
-}
-
-async function delegationsTo(app: App, name: string): Promise<Delegation[]> {
-  const rows = await app.core.store.list("delegations", {
-    owner: name,
-    tag: "active",
-    limit: LIMITS.page_max,
-  });
-  return rows.map((row) => row.doc);
 }
 
 export async function decideRequest(

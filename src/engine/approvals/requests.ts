@@ -14,6 +14,8 @@ export interface NewApproval {
   id: string;
   spec: MergedApproval;
   rule: string | null;
+  /** Every entry of the policy that asks, where the policy does. */
+  rules?: readonly string[];
   tool: string;
   args: Json;
   args_hash: string;
@@ -56,6 +58,7 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
       risk_score: input.risk_score,
       needs: spec.needs,
       voters: [],
+      ...(input.rules === undefined ? {} : { rules: [...input.rules] }),
     },
   };
   run.open_approvals++;
@@ -89,9 +92,11 @@ export function moveApproval(
   return moved;
 }
 
-export function expireApproval(tx: Tx, run: RunDoc, id: string): void {
+/** `note`: why it ended before its time. */
+export function expireApproval(tx: Tx, run: RunDoc, id: string, note?: string): void {
   const approval = tx.get("approvals", id);
-  if (approval !== undefined) moveApproval(tx, run, approval, "expired");
+  if (approval === undefined) return;
+  moveApproval(tx, run, note === undefined ? approval : { ...approval, note }, "expired");
 }
 
 /** Spends an approved request on a step: it can never be used again. */

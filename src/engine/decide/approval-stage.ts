@@ -1,7 +1,9 @@
 /** The last stage: whether an approval is needed, is there, may be used, or must be asked for. */
 import { OPEN_APPROVAL } from "../../model/approval.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
+import type { Evaluation } from "../../model/policy/evaluate.ts";
 import { covers } from "../approvals/counting.ts";
+import { coveringGrant, type GrantedCall } from "../grants/coverage.ts";
 import type { Facts } from "./facts.ts";
 import type { ApprovalMove } from "./verdict.ts";
 
@@ -11,17 +13,23 @@ export interface ApprovalStage {
   expired: string | null;
 }
 
+/** `asked`: what the policy found, and what an approval must satisfy. */
 export function approvalStage(
   facts: Facts,
-  spec: MergedApproval,
-  rule: string | null,
+  asked: Pick<Evaluation, "rules" | "findings"> & { approval: MergedApproval },
   blocked: boolean,
 ): ApprovalStage {
+  const { approval: spec, rules } = asked;
   const found = facts.request;
   const expired = found !== null && facts.now >= found.expires_ms ? found.id : null;
   const request = expired === null ? found : null;
   if (request?.status === "approved" && covers(request, spec, facts.policy.approvals.four_eyes)) {
     return { reason: null, move: { move: "use", id: request.id }, expired };
+  }
+  const grant = blocked ? null : coveringGrant(facts.grants ?? [], granted(facts), asked.findings);
+  if (grant !== null) {
+    const closes = request !== null && OPEN_APPROVAL.has(request.status) ? request.id : null;
+    return { reason: null, move: { move: "grant", grant, closes }, expired };
   }
   if (facts.run.mode !== "enforce") {
     return { reason: "approval required: a person must approve this call", move: { move: "none" }, expired };
@@ -37,7 +45,19 @@ export function approvalStage(
     return { reason, move: { move: "none" }, expired };
   }
   const id = facts.fresh_approval_id;
-  return { reason: pending(id), move: { move: "open", id, spec, rule }, expired };
+  return { reason: pending(id), move: { move: "open", id, spec, rule: rules[0] ?? null, rules }, expired };
+}
+
+const granted = ({ now, call, policy, run }: Facts): GrantedCall => ({
+  now,
+  call,
+  policy,
+  principal: run.principal,
+});
+
+/** Why a request ended that nobody had to decide. */
+export function coveredBy(grant: string): string {
+  return `covered by grant ${grant}`;
 }
 
 function pending(id: string): string {
