@@ -38,7 +38,9 @@ export class SvcError extends Error {
 
 export const invalid = (message: string): SvcError => new SvcError("invalid", message);
 export const notFound = (message: string): SvcError => new SvcError("not_found", message);
-export const conflict = (message: string): SvcError => new SvcError("conflict", message);
+/** `extra` holds the facts that a program needs of it, so that it need not read the words. */
+export const conflict = (message: string, extra?: Record<string, unknown>): SvcError =>
+  new SvcError("conflict", message, extra === undefined ? {} : { extra });
 export const forbidden = (message: string): SvcError => new SvcError("forbidden", message);
 
 /** Several problems of one document, all told at once; the message is one problem a line. */

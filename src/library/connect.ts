@@ -1,15 +1,17 @@
 /** The same client shape against a remote server. */
 import { randomUUID } from "node:crypto";
-import { createEgress } from "../egress/egress.ts";
-import type { Decision } from "../engine/decide/verdict.ts";
-import { ERRORS, type ErrorCode, SvcError } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import type { OutcomeStatus } from "../model/run.ts";
+import { type Client, createClient } from "../api/client.ts";
+import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
+import { plan as planOp } from "../app/operations/rollback.ts";
+import { openRun as openRunOp } from "../app/operations/runs.ts";
+import { systemEnv } from "../kernel/env.ts";
+import { invalid, SvcError } from "../kernel/errors.ts";
+import { workOn } from "../rollback/execute.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
+import type { RollbackReport } from "../rollback/report.ts";
 import type { RunOptions, Svc } from "./open.ts";
-import { remoteRollback } from "./remote-rollback.ts";
-import type { Request } from "./request.ts";
-import { Run } from "./run.ts";
+import { RemoteDesk } from "./remote-desk.ts";
+import { type RollbackRequest, Run } from "./run.ts";
 
 export interface ConnectOptions {
   url: string;
@@ -24,81 +26,56 @@ export interface RemoteSvc extends Omit<Svc, "run"> {
 
 const ATTEMPTS = 3;
 
-export async function connect({ url, key, timeout_ms = 30_000 }: ConnectOptions): Promise<RemoteSvc> {
-  const base = url.replace(/\/+$/, "");
-  // The caller chose this server; only the rules that always hold apply to it.
-  const egress = createEgress({ block_private: false }, {});
-  const send = async (
-    method: string,
-    path: string,
-    body: Json | undefined,
-    headers: Record<string, string>,
-  ) => {
-    const response = await egress.request(base + path, {
-      method,
-      timeout_ms,
-      headers: {
-        authorization: `Bearer ${key}`,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const answer = JSON.parse(Buffer.from(response.body).toString("utf8")) as Json;
-    if (response.status < 400) return answer;
-    throw new SvcError(
-      codeFor(response.status),
-      String((answer as { error?: Json } | null)?.error ?? `status ${response.status}`),
-    );
-  };
-  const request: Request = async (method, path, body, headers = {}) => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await send(method, path, body, headers);
-      } catch (error) {
-        // Only what carries a key of its own may be sent again: the server then answers as the first time.
-        const safe =
-          headers["idempotency-key"] !== undefined &&
-          !(error instanceof SvcError && error.code !== "unavailable");
-        if (!safe || attempt === ATTEMPTS) throw error;
-      }
-    }
-  };
+export async function connect(options: ConnectOptions): Promise<RemoteSvc> {
+  const client = createClient(options);
   return {
-    async run({ actor: _actor, ...body }) {
-      const opened = (await request("POST", "/v1/runs", body as unknown as Json)) as {
-        run_id: string;
-        scope_seal: string;
-      };
-      return remoteRun(request, opened.run_id, opened.scope_seal);
+    async run({ actor: _actor, permissions, ...body }) {
+      const opened = await client.perform(openRunOp, { ...body, permissions: [...permissions] });
+      return remoteRun(client, opened.run_id, opened.scope_seal);
     },
-    close: () => egress.close(),
+    close: () => client.close(),
   };
 }
 
-function remoteRun(request: Request, run_id: string, seal: string): Run {
-  const at = `/v1/runs/${encodeURIComponent(run_id)}`;
-  const once = () => ({ "idempotency-key": randomUUID() });
-  const plan = () => request("GET", `${at}/plan`) as unknown as Promise<RollbackPlan>;
+function remoteRun(client: Client, run_id: string, seal: string): Run {
   return new Run(run_id, seal, {
-    intent: (intent) =>
-      request("POST", `${at}/intents`, intent as unknown as Json, once()) as unknown as Promise<Decision>,
+    intent: ({ depends_on, ...intent }) =>
+      surely((idempotency_key) =>
+        client.perform(intentOp, {
+          run_id,
+          idempotency_key,
+          ...intent,
+          ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }),
+        }),
+      ),
     outcome: (step, outcome) =>
-      request(
-        "POST",
-        `${at}/steps/${step}/outcome`,
-        outcome as unknown as Json,
-        once(),
-      ) as unknown as Promise<{
-        step: number;
-        status: OutcomeStatus;
-      }>,
-    plan,
-    rollback: (options) => remoteRollback(request, run_id, plan, options),
+      surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+    plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
+    rollback: (request) => remoteRollback(client, run_id, request),
   });
 }
 
-function codeFor(status: number): ErrorCode {
-  const found = (Object.keys(ERRORS) as ErrorCode[]).find((code) => ERRORS[code].http === status);
-  return found ?? (status >= 500 ? "unavailable" : "invalid");
+/** What carries a key of its own may be sent again: the server then answers as the first time. */
+async function surely<T>(send: (idempotency_key: string) => Promise<T>): Promise<T> {
+  const key = randomUUID();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send(key);
+    } catch (error) {
+      const final = error instanceof SvcError && error.code !== "unavailable";
+      if (final || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function remoteRollback(
+  client: Client,
+  run_id: string,
+  { verifier, approve_compensations, ...work }: RollbackRequest,
+): Promise<RollbackReport> {
+  if (approve_compensations)
+    throw invalid(
+      "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback",
+    );
+  return workOn(new RemoteDesk(client, run_id), systemEnv, { ...work, reader: verifier ?? null });
 }

@@ -112,7 +112,7 @@ function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
       step.status === "compensated"
         ? "is already compensated"
         : `is ${step.status}: there is nothing to undo`;
-    throw conflict(`step ${n} ${why}`);
+    throw conflict(`step ${n} ${why}`, { step_status: step.status });
   }
   if (standing.kind === "compensate") return standing.undo;
   const why: Record<Exclude<Standing["kind"], "compensate">, string> = {

@@ -109,7 +109,7 @@ function attemptsText(attempts: number): string | undefined {
 }
 
 /** What a compensator says of its failure, without credentials, values of the call, or terminal commands. */
-export function cleanError(core: Core, undo: Undo, text: string): string {
+export function cleanError(core: Core, undo: Pick<Undo, "args" | "read_back">, text: string): string {
   const plain = withoutValues(text, undo.args, undo.read_back?.arguments)
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
     .trim();

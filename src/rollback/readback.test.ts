@@ -66,7 +66,7 @@ describe("readBack", () => {
       if (answer instanceof Error) throw answer;
       return answer;
     };
-    expect(await readBack(env, reader, spec, signal)).toEqual({ as: "verified" });
+    expect(await readBack(env, reader, spec, signal)).toMatchObject({ as: "verified" });
     expect(asked).toEqual(Array.from({ length: 3 }, () => ({ tool: "crm.get", arguments: { id: 1 } })));
     expect(env.slept).toEqual([200, 400]);
   });
@@ -75,7 +75,7 @@ describe("readBack", () => {
     const env = fakeEnv({ autoSleep: true });
     let reads = 0;
     const result = await readBack(env, async () => ({ deleted: false, reads: ++reads }), spec, signal);
-    expect(result).toEqual({
+    expect(result).toMatchObject({
       as: "verification_failed",
       mismatch: "first mismatch: deleted differs",
       error: "verification failed: crm.get did not show the expected state after the undo",

@@ -5,10 +5,11 @@ import { assertJson, isJsonObject, type Json } from "../kernel/json.ts";
 import type { ReadBackSpec } from "./classify.ts";
 import type { Reader } from "./ports.ts";
 
-/** The result of a read-back; `mismatch` names the place, never a value. */
+/** The result of a read-back; `mismatch` names the place, never a value. `observed` is what was seen last. */
 export type ReadBack =
-  | { as: "verified" | "unverified" }
-  | { as: "verification_failed"; mismatch: string; error: string };
+  | { as: "unverified" }
+  | { as: "verified"; observed: Json }
+  | { as: "verification_failed"; mismatch: string; error: string; observed?: Json | undefined };
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
@@ -32,7 +33,7 @@ export function firstMismatch(expect: Json, observed: Json, at = ""): string | n
 
 export function compareReadBack(spec: ReadBackSpec, observed: Json): ReadBack {
   const mismatch = firstMismatch(spec.expect, observed);
-  return mismatch === null ? { as: "verified" } : notShown(spec, mismatch);
+  return mismatch === null ? { as: "verified", observed } : { ...notShown(spec, mismatch), observed };
 }
 
 /** Reads up to `1 + retries` times; the wait between reads starts at `backoff_ms` and doubles. */
@@ -74,7 +75,7 @@ export function cannotVerify(): ReadBack {
   return { as: "verification_failed", mismatch: error, error };
 }
 
-function notShown(spec: ReadBackSpec, mismatch: string): ReadBack {
+function notShown(spec: ReadBackSpec, mismatch: string): Extract<ReadBack, { as: "verification_failed" }> {
   const error = `verification failed: ${spec.tool} did not show the expected state after the undo`;
   return { as: "verification_failed", mismatch: `first mismatch: ${mismatch}`, error };
 }

@@ -53,12 +53,14 @@ export async function beginCompensation(
     if (begun.state === "blocked") {
       throw conflict(
         `it is not the turn of step ${n}: step ${begun.blocked_by.join(", ")} depends on it and still stands`,
+        { blocked_by: begun.blocked_by },
       );
     }
     if (begun.state === "awaiting") {
       if (begun.opened !== null) core.listeners.approvalRequested(begun.opened);
       throw conflict(
         `approval required: request ${begun.request.id} is pending an operator decision; retry after it is approved`,
+        { approval_id: begun.request.id },
       );
     }
   }

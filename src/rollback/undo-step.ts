@@ -3,11 +3,11 @@
  * read-back. Only what happened is told; nothing is written here.
  */
 
-import type { Core } from "../engine/core.ts";
+import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Undo } from "./classify.ts";
-import { cleanError, type UndoEnd } from "./complete.ts";
-import type { CompensationCall, Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
+import type { UndoEnd } from "./complete.ts";
+import type { UndoTask } from "./desk.ts";
+import type { Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
 import { readBack } from "./readback.ts";
 
 export interface UndoTools {
@@ -32,14 +32,15 @@ export interface Attempted {
 const LONGEST_BACKOFF_MS = 30_000;
 
 export interface UndoWork {
-  core: Core;
-  undo: Undo;
-  call: CompensationCall;
+  env: Env;
+  task: UndoTask;
   tools: UndoTools;
   /** Ends what is running. */
   signal: AbortSignal;
   /** Ends the wait for a further attempt. */
   waiting: AbortSignal;
+  /** What was said of a failure, as it may be told. */
+  clean(text: string): string;
   /** Asked before each further attempt; throws when there shall be none. */
   mayRetry(): void;
   told(attempt: Attempted): void;
@@ -50,56 +51,50 @@ export interface UndoWork {
  * the same key.
  */
 export async function undoStep(work: UndoWork): Promise<UndoEnd> {
-  const { core, undo, call, tools, signal } = work;
+  const { env, task, tools, signal } = work;
+  const { call } = task;
   const { verify, reader } = tools;
   const done = await compensate(work);
   if (!done.ok) return done;
   const problem = verify === null ? null : await failure(() => verify(call, signal), signal);
   if (problem !== null) {
-    const error = cleanError(core, undo, `the verify check did not confirm the undo: ${problem}`);
+    const error = work.clean(`the verify check did not confirm the undo: ${problem}`);
     return { ok: false, attempts: done.attempts, error };
   }
-  if (undo.read_back === null) return done;
+  if (task.read_back === null) return done;
   if (reader === null) return { ...done, read_back: { as: "unverified" } };
   const bounded: Reader = async (request) => {
     const objection = await tools.objection?.([request.tool]);
     if (objection) throw new Error(objection);
     return untilAborted(() => reader(request, signal), signal);
   };
-  return { ...done, read_back: await readBack(core.env, bounded, undo.read_back, signal) };
+  return { ...done, read_back: await readBack(env, bounded, task.read_back, signal) };
 }
 
-async function compensate({
-  core,
-  undo,
-  call,
-  tools,
-  signal,
-  waiting,
-  mayRetry,
-  told,
-}: UndoWork): Promise<UndoEnd> {
+async function compensate(work: UndoWork): Promise<UndoEnd> {
+  const { env, task, tools, signal, waiting, mayRetry, told } = work;
+  const { call } = task;
   // The read-back's tool too: an undo that cannot be confirmed afterwards had better not be begun.
-  const called = [undo.tool, ...(undo.read_back === null ? [] : [undo.read_back.tool])];
+  const called = [call.tool, ...(task.read_back === null ? [] : [task.read_back.tool])];
   for (let attempt = 1; ; attempt++) {
     const objection = await tools.objection?.(called);
     if (objection) return { ok: false, attempts: attempt - 1, error: objection };
     const problem = await failure(() => tools.compensator(call, signal), signal);
     if (problem === null) return { ok: true, attempts: attempt, read_back: null };
-    const error = cleanError(core, undo, problem);
-    const retry_in_ms = attempt < tools.retries ? jittered(core, tools.backoff_ms, attempt) : null;
+    const error = work.clean(problem);
+    const retry_in_ms = attempt < tools.retries ? jittered(env, tools.backoff_ms, attempt) : null;
     told({ attempt, error, retry_in_ms });
     if (retry_in_ms === null) return { ok: false, attempts: attempt, error };
     mayRetry();
-    await core.env.sleep(retry_in_ms, waiting);
+    await env.sleep(retry_in_ms, waiting);
     mayRetry();
   }
 }
 
 /** Between half and all of the doubled wait, so that workers that failed together do not retry together. */
-function jittered(core: Core, base_ms: number, attempt: number): number {
+function jittered(env: Env, base_ms: number, attempt: number): number {
   const full = Math.min(LONGEST_BACKOFF_MS, base_ms * 2 ** (attempt - 1));
-  return Math.round(full / 2 + (core.env.random() * full) / 2);
+  return Math.round(full / 2 + (env.random() * full) / 2);
 }
 
 /** The message of a failure, or null for a success; throws when the work was interrupted. */

@@ -68,9 +68,9 @@ export const TOLD: readonly Bug[] = [
   },
   {
     name: "a remote rollback that was stopped tells the undo as failed",
-    file: "src/library/remote-rollback.ts",
-    find: "signal.throwIfAborted();\n      if (attempts >= most)",
-    replace: "if (attempts >= most)",
+    file: "src/rollback/undo-step.ts",
+    find: "signal.throwIfAborted();\n    return messageOf(error);",
+    replace: "return messageOf(error);",
     tests: ["test/library/library.test.ts"],
     only: "told to stop",
   },

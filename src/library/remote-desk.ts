@@ -1,0 +1,99 @@
+/**
+ * A rollback kept by a server, through the routes of a remote worker. The server keeps order, leases and records;
+ * a refusal tells what it means for the step in fields.
+ */
+import type { Client } from "../api/client.ts";
+import { beginUndo, completeUndo, plan as planOp } from "../app/operations/rollback.ts";
+import { SvcError } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
+import { READ_BACK } from "../model/manifest/schema.ts";
+import type { ReadBackSpec } from "../rollback/classify.ts";
+import type { UndoEnd } from "../rollback/complete.ts";
+import type { Begun, Desk, Look, UndoTask, Visit } from "../rollback/desk.ts";
+import type { PlanAction, RollbackPlan } from "../rollback/plan.ts";
+import type { CompensationTask } from "../rollback/remote.ts";
+import type { StepOutcome } from "../rollback/report.ts";
+
+export class RemoteDesk implements Desk {
+  readonly run_id: string;
+  private readonly client: Client;
+
+  constructor(client: Client, run_id: string) {
+    this.client = client;
+    this.run_id = run_id;
+  }
+
+  async plan(): Promise<Look> {
+    const { actions } = (await this.client.perform(planOp, { run_id: this.run_id })) as RollbackPlan;
+    const visits = actions.map((action): Visit => {
+      const { step, tool } = action;
+      return { step, tool, outcome: outcomeOf(action), fallen: false };
+    });
+    return { visits, known_steps: actions.length };
+  }
+
+  async begin({ step }: Visit): Promise<Begun> {
+    try {
+      const begun = await this.client.perform(beginUndo, { run_id: this.run_id, step });
+      return { state: "begun", task: taskOf(begun as CompensationTask) };
+    } catch (error) {
+      return { state: "settled", outcome: refused(error) };
+    }
+  }
+
+  async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
+    const { attempts } = end;
+    const told = end.ok
+      ? { status: "succeeded" as const, attempts, observed: observedOf(end) }
+      : { status: "failed" as const, attempts, error: end.error };
+    const { status } = await this.client.perform(completeUndo, { run_id: this.run_id, step, ...told });
+    if (status === "compensated")
+      return { as: end.ok && end.read_back?.as === "unverified" ? "unverified" : "compensated" };
+    return { as: "failed", error: errorOf(end) };
+  }
+
+  /** The server looks after each step by itself: it begins none that later ones lean on. */
+  async grew(): Promise<boolean> {
+    return false;
+  }
+
+  clean(_: UndoTask, text: string): string {
+    return text;
+  }
+}
+
+function outcomeOf(action: PlanAction): StepOutcome | null {
+  if (action.kind === "compensate") return null;
+  if (action.kind === "defer") return { as: "deferred", blocked_by: action.blocked_by };
+  return { as: action.kind === "skip" ? "skipped" : action.kind };
+}
+
+function taskOf({ verification, ...call }: CompensationTask): UndoTask {
+  const read_back: ReadBackSpec | null = verification && {
+    ...verification,
+    retries: READ_BACK.retries.default,
+    backoff_ms: READ_BACK.backoff_ms.default,
+  };
+  return { call, read_back };
+}
+
+/** What the server's refusal says of the step; one that is not about the step ends the rollback. */
+function refused(error: unknown): StepOutcome {
+  if (!(error instanceof SvcError) || error.code !== "conflict" || error.extra === undefined) throw error;
+  const { approval_id, blocked_by, step_status } = error.extra;
+  if (approval_id !== undefined) return { as: "awaiting_approval" };
+  if (Array.isArray(blocked_by)) return { as: "deferred", blocked_by };
+  if (step_status === "compensated") return { as: "skipped" };
+  throw error;
+}
+
+/** A read-back that failed was made all the same: it showed nothing. */
+function observedOf({ read_back }: Extract<UndoEnd, { ok: true }>): Json | undefined {
+  if (read_back === null || read_back.as === "unverified") return undefined;
+  return read_back.observed ?? null;
+}
+
+function errorOf(end: UndoEnd): string {
+  if (!end.ok) return end.error;
+  return end.read_back?.as === "verification_failed" ? end.read_back.error : "the server did not confirm it";
+}

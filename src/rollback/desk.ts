@@ -1,0 +1,50 @@
+/**
+ * Where a rollback is kept: who says what stands, lets an undo begin, and records how it ended. The executor
+ * works over this port; one desk is the store of this process, the other a server somewhere else.
+ */
+import type { StepDoc } from "../model/run.ts";
+import type { ReadBackSpec } from "./classify.ts";
+import type { UndoEnd } from "./complete.ts";
+import type { CompensationCall } from "./ports.ts";
+import type { StepOutcome } from "./report.ts";
+
+/** A step as the executor comes to it. */
+export interface Visit {
+  step: number;
+  tool: string;
+  /** What is known of it without beginning anything; null where its undo has to be begun. */
+  outcome: StepOutcome | null;
+  /** Does not stand any more: it is told of, and nothing is done. */
+  fallen: boolean;
+  /** What it depends on, where this process keeps the order; a server keeps its own. */
+  doc?: StepDoc | undefined;
+}
+
+export interface Look {
+  /** Newest first. */
+  visits: readonly Visit[];
+  /** How many steps the run had. */
+  known_steps: number;
+}
+
+export interface UndoTask {
+  call: CompensationCall;
+  read_back: ReadBackSpec | null;
+}
+
+/** `settled`: nothing was begun, and this is why. `stale`: steps came meanwhile, and one must look again. */
+export type Begun =
+  | { state: "begun"; task: UndoTask }
+  | { state: "settled"; outcome: StepOutcome }
+  | { state: "stale" };
+
+export interface Desk {
+  readonly run_id: string;
+  plan(): Promise<Look>;
+  begin(visit: Visit, look: Look): Promise<Begun>;
+  complete(step: number, end: UndoEnd): Promise<StepOutcome>;
+  /** Whether the run took further steps since. */
+  grew(look: Look): Promise<boolean>;
+  /** What a compensator said of its failure, as it may be told. */
+  clean(task: UndoTask, text: string): string;
+}

@@ -1,0 +1,114 @@
+/** A rollback kept in the store of this process, under the run's lease. */
+
+import type { Core } from "../engine/core.ts";
+import { forbidden } from "../kernel/errors.ts";
+import type { StepDoc } from "../model/run.ts";
+import type { Tx } from "../store/port.ts";
+import { beginUnit } from "./begin.ts";
+import { classify, type Standing, type Undo } from "./classify.ts";
+import { cleanError, completeUnit, type UndoEnd } from "./complete.ts";
+import type { Begun, Desk, Look, UndoTask, Visit } from "./desk.ts";
+import type { Lease } from "./lease.ts";
+import { loadForRollback, loadRunDoc } from "./load.ts";
+import type { StepOutcome } from "./report.ts";
+
+export interface LocalDeskOptions {
+  /** Who rolls back, as the ledger shows it. */
+  actor: string;
+  approve_compensations?: boolean | undefined;
+  /** What was undone from this ledger position on counts as this rollback's own work. */
+  since_seq?: number | undefined;
+  /** Whether the one who rolls back still may; asked before each step is begun. */
+  authorised?: (() => boolean) | undefined;
+  /** Joins the unit in which a step's undo begins. */
+  onBegin?: ((tx: Tx, step: number) => void) | undefined;
+}
+
+export class LocalDesk implements Desk {
+  private readonly core: Core;
+  readonly run_id: string;
+  private readonly lease: Lease;
+  private readonly options: LocalDeskOptions;
+
+  constructor(core: Core, run_id: string, lease: Lease, options: LocalDeskOptions) {
+    this.core = core;
+    this.run_id = run_id;
+    this.lease = lease;
+    this.options = options;
+  }
+
+  async plan(): Promise<Look> {
+    const { steps, manifests, payloads } = await loadForRollback(this.core.store, this.run_id);
+    const visits = steps.toReversed().map((doc): Visit => {
+      const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
+      const standing = classify(doc, manifest, payloads[doc.step]);
+      const { step, tool } = doc;
+      const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
+      return { step, tool, outcome, fallen: standing === null, doc };
+    });
+    return { visits, known_steps: steps.length };
+  }
+
+  async grew({ known_steps }: Look): Promise<boolean> {
+    return (await loadRunDoc(this.core.store, this.run_id)).next_step > known_steps;
+  }
+
+  async begin({ step, tool, doc }: Visit, { known_steps }: Look): Promise<Begun> {
+    const { core, options } = this;
+    if (options.authorised?.() === false)
+      throw forbidden(
+        `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,
+      );
+    const input = {
+      run_id: this.run_id,
+      step,
+      actor: options.actor,
+      approve: options.approve_compensations ?? false,
+      fresh_approval_id: `apr_${core.env.uuid()}`,
+      known_steps,
+      blocked_by: [],
+      hints: doc,
+    };
+    const also = options.onBegin && ((tx: Tx) => options.onBegin?.(tx, step));
+    const begun = await core.store.transact(beginUnit(core, this.lease, input, also));
+    if (begun.records.length > 0) core.listeners.recorded(begun.records);
+    if (begun.state === "stale") return { state: "stale" };
+    if (begun.state === "blocked")
+      return { state: "settled", outcome: { as: "deferred", blocked_by: begun.blocked_by } };
+    if (begun.state === "awaiting") {
+      if (begun.opened !== null) core.listeners.approvalRequested(begun.opened);
+      return { state: "settled", outcome: { as: "awaiting_approval" } };
+    }
+    return { state: "begun", task: taskOf(this.run_id, step, tool, begun.undo) };
+  }
+
+  async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
+    const { core } = this;
+    const input = { run_id: this.run_id, step, actor: this.options.actor, end };
+    const done = await core.store.transact(completeUnit(core, this.lease, input));
+    core.listeners.recorded(done.records);
+    if (done.status === "compensation_failed") return { as: "failed", error: done.error ?? "" };
+    return { as: done.unverified ? "unverified" : "compensated" };
+  }
+
+  clean({ call, read_back }: UndoTask, text: string): string {
+    return cleanError(this.core, { args: call.args, read_back }, text);
+  }
+
+  /** A step that was undone before is skipped, unless it was this very rollback that undid it. */
+  private fallen(step: StepDoc): StepOutcome | null {
+    if (step.status !== "compensated") return null;
+    const own = step.compensated_seq !== null && step.compensated_seq >= (this.options.since_seq ?? Infinity);
+    return { as: own ? (step.unverified ? "unverified" : "compensated") : "skipped" };
+  }
+}
+
+function outcomeOf(standing: Standing): StepOutcome | null {
+  if (standing.kind === "compensate") return null;
+  return { as: standing.kind === "skip" ? "skipped" : standing.kind };
+}
+
+function taskOf(run_id: string, step: number, original_tool: string, undo: Undo): UndoTask {
+  const { tool, args, idempotency_key, read_back } = undo;
+  return { call: { run_id, step, tool, original_tool, args, idempotency_key }, read_back };
+}
