@@ -6,6 +6,8 @@ import { approvalRoutes } from "./pages/approvals.ts";
 import { delegationRoutes } from "./pages/delegations.ts";
 import { documentRoutes } from "./pages/documents.ts";
 import { evidenceRoutes } from "./pages/evidence.ts";
+import { alikeRoutes } from "./pages/grant-alike.ts";
+import { grantRoutes } from "./pages/grants.ts";
 import { haltRoutes } from "./pages/halts.ts";
 import { holdRoutes } from "./pages/holds.ts";
 import { impactRoutes } from "./pages/impact.ts";
@@ -23,6 +25,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
   ...approvalRoutes,
   ...delegationRoutes,
+  ...grantRoutes,
+  ...alikeRoutes,
   ...runsRoutes,
   ...runRoutes,
   ...replayRoutes,

@@ -1,5 +1,6 @@
 /** Grants: a person's decision on calls like these, given ahead, for a while and for so many of them. */
-import type { Json } from "../kernel/json.ts";
+import { invalid } from "../kernel/errors.ts";
+import { type Json, parseJson } from "../kernel/json.ts";
 import { parsePath, readPath } from "../kernel/paths.ts";
 import type { Condition } from "./policy/compile.ts";
 import { OPS, type OpName } from "./policy/ops/table.ts";
@@ -87,4 +88,22 @@ export function amountOf({ budget }: Pick<GrantTerms, "budget">, args: Json): nu
   if (budget === null) return 0;
   const value = readPath(parsePath(budget.path), { args, result: undefined });
   return typeof value === "number" && value >= 0 ? value : null;
+}
+
+/** A condition as people write it in one line, `$args.currency eq EUR`: the value is JSON, a plain word a string. */
+export function readCondition(line: string): GrantCondition {
+  const [, path, op, value] = /^(\S+)\s+(\S+)(?:\s+(.+))?$/s.exec(line.trim()) ?? [];
+  if (path === undefined || op === undefined)
+    throw invalid("when: write <path> <op> <value>, such as '$args.amount lte 50'");
+  // Whether there is such an op is said with everything else that is wrong.
+  const condition = { path, op: op as OpName };
+  return value === undefined ? condition : { ...condition, value: jsonOrWord(value) };
+}
+
+function jsonOrWord(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
 }

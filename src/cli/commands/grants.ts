@@ -1,14 +1,12 @@
 /** `svc grants add|list|revoke|preview`: decisions given ahead, from the command line. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { z } from "zod";
-import type { grantInput, previewInput } from "../../app/grant-input.ts";
+import type { previewInput } from "../../app/grant-input.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../../app/operations/grants.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { invalid } from "../../kernel/errors.ts";
-import { parseJson } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { GrantView } from "../../model/grant.ts";
-import type { OpName } from "../../model/policy/ops/table.ts";
+import { type GrantView, readCondition } from "../../model/grant.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 
@@ -139,29 +137,11 @@ function termsFrom(flags: Flags): z.input<typeof previewInput> {
       environment: one("environment"),
     },
     rules: flags["rule"] as string[],
-    when: (flags["when"] as string[]).map(conditionOf),
+    when: (flags["when"] as string[]).map(readCondition),
     max_uses: flags["maxUses"] as number | undefined,
     budget: one("budget") === undefined ? undefined : budgetOf(one("budget")!),
     irreversible: flags["irreversible"] === true,
   };
-}
-
-type ConditionInput = NonNullable<z.input<typeof grantInput>["when"]>[number];
-
-/** `$args.currency eq EUR`: path, op, and a value in JSON; a plain word is a string. */
-function conditionOf(text: string): ConditionInput {
-  const [, path, op, value] = /^(\S+)\s+(\S+)(?:\s+(.+))?$/s.exec(text.trim()) ?? [];
-  if (path === undefined || op === undefined)
-    throw invalid(`--when: write <path> <op> <value>, such as '$args.amount lte 50'`);
-  return { path, op: op as OpName, ...(value === undefined ? {} : { value: jsonOr(value) }) };
-}
-
-function jsonOr(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return text;
-  }
 }
 
 function budgetOf(text: string): { path: string; max: number } {

@@ -1,4 +1,5 @@
 /** Taking grants in hand for a call, and spending one: inside the unit of the intent, so that the last use is used once. */
+import type { Delegation } from "../../model/approval.ts";
 import type { GrantDoc } from "../../model/grant.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
 import type { Tx } from "../../store/port.ts";
@@ -6,7 +7,7 @@ import { authoritiesFor } from "../approvals/authority.ts";
 import type { Core } from "../core.ts";
 import type { Facts } from "../decide/facts.ts";
 import type { GrantInHand, GrantUse } from "./coverage.ts";
-import { namedGrants, removeGrant } from "./index-of.ts";
+import { enterGrant, namedGrants, removeGrant } from "./index-of.ts";
 
 /** The grants that name the tool and the actor of a call, each with what its giver may decide now. */
 export function grantsFor(
@@ -45,4 +46,32 @@ export function spendGrant(tx: Tx, { id, use, spent }: GrantUse): void {
   const used: GrantDoc = { ...grant, uses: use, spent };
   tx.put("grants", id, used);
   if (used.uses >= used.max_uses) removeGrant(tx, used);
+}
+
+/** Grants to be weighed elsewhere, with everything that their weight depends on: plain data, for a sandbox. */
+export interface HeldGrants {
+  grants: readonly GrantDoc[];
+  delegations: readonly Delegation[];
+  /** Givers and lenders as they are now, by their ids. */
+  people: readonly Principal[];
+}
+
+export const NO_GRANTS: HeldGrants = { grants: [], delegations: [], people: [] };
+
+export function holdGrants(core: Core, tx: Tx, tools: Iterable<string>, actor: string): HeldGrants {
+  const ids = new Set([...tools].flatMap((tool) => namedGrants(tx, tool, actor, core.env.now())));
+  const grants = [...ids].flatMap((id) => tx.get("grants", id) ?? []);
+  const lent = new Set(grants.flatMap(({ internal }) => internal.delegations));
+  const delegations = [...lent].flatMap((id) => tx.get("delegations", id) ?? []);
+  const kept = [...grants.map(({ internal }) => internal.giver), ...delegations.map((one) => one.authority)];
+  return { grants, delegations, people: kept.flatMap((one) => core.today?.(one) ?? []) };
+}
+
+/** Puts them where the sandbox's intents will find them. */
+export function putHeld(tx: Tx, { grants, delegations }: HeldGrants, now: number): void {
+  for (const one of delegations) tx.put("delegations", one.id, one);
+  for (const grant of grants) {
+    enterGrant(tx, grant, now);
+    tx.put("grants", grant.id, grant);
+  }
 }
