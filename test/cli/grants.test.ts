@@ -97,16 +97,9 @@ describe("svc grants", () => {
   it("says in one line what is wrong", async () => {
     const wrong: [string[], RegExp][] = [
       [["add", ...TERMS, "--expires", "31d", "--reason", "r"], /at most 30 days/],
-      [["add", ...TERMS, "--expires", "1h"], /--reason/],
-      [["add", ...TERMS, "--max-uses", "x", "--expires", "1h", "--reason", "r"], /whole number/],
       [
         ["add", ...TERMS, "--when", "nonsense", "--expires", "1h", "--reason", "r"],
         /write <path> <op> <value>/,
-      ],
-      [["add", ...TERMS, "--budget", "x", "--expires", "1h", "--reason", "r"], /--budget/],
-      [
-        ["add", "--tool", "*", "--actor", "bot", "--rule", "refunds", "--expires", "1h", "--reason", "r"],
-        /which tools/,
       ],
       [["revoke", "grt_none"], /unknown grant/],
     ];
@@ -125,7 +118,7 @@ describe("svc grants", () => {
     await until(async () => {
       seen = JSON.parse((await there(...preview, "--json")).out);
       return seen.covered?.length === 2;
-    });
+    }, "the calls to be captured");
     expect(seen).toMatchObject({
       calls: expect.any(Number),
       covered: [

@@ -17,7 +17,9 @@ export function grantsFor(
 ): GrantInHand[] {
   const { four_eyes } = policy.approvals;
   const today = core.today ?? (() => null);
-  return namedGrants(tx, tool, run.actor, now).flatMap((id) => {
+  const ids = namedGrants(tx, tool, run.actor, now);
+  tx.expect(ids.map((id) => ["grants", id]));
+  return ids.flatMap((id) => {
     const doc = tx.get("grants", id);
     const giver = doc === undefined ? null : giverNow(core, doc);
     if (doc === undefined || giver === null) return [];
@@ -60,6 +62,7 @@ export const NO_GRANTS: HeldGrants = { grants: [], delegations: [], people: [] }
 
 export function holdGrants(core: Core, tx: Tx, tools: Iterable<string>, actor: string): HeldGrants {
   const ids = new Set([...tools].flatMap((tool) => namedGrants(tx, tool, actor, core.env.now())));
+  tx.expect([...ids].map((id) => ["grants", id]));
   const grants = [...ids].flatMap((id) => tx.get("grants", id) ?? []);
   const lent = new Set(grants.flatMap(({ internal }) => internal.delegations));
   const delegations = [...lent].flatMap((id) => tx.get("delegations", id) ?? []);

@@ -90,9 +90,12 @@ export function namedGrants(tx: Tx, tool: string, actor: string, now: number): s
   const shapes = tx.get("grant_shapes", SHAPES_KEY);
   if (shapes === undefined) return [];
   const found = new Map<string, GrantBucketEntry>();
-  for (const shape of Object.keys(shapes)) {
+  const keys = Object.keys(shapes).map((shape) => {
     const [of_tool, of_actor] = shape.split(" ") as [string, string];
-    const { key } = placeOf(cutTo(of_tool, tool), cutTo(of_actor, actor));
+    return placeOf(cutTo(of_tool, tool), cutTo(of_actor, actor)).key;
+  });
+  tx.expect(keys.map((key) => ["grant_buckets", key]));
+  for (const key of keys) {
     for (const entry of tx.get("grant_buckets", key)?.grants ?? []) {
       const { match, expires_ms, id } = entry;
       if (now < expires_ms && globMatches(match.tool, tool) && globMatches(match.actor, actor))
