@@ -59,13 +59,13 @@ function useOf(
   if (!isLive(doc, now) || !matches(doc, call) || isOwn(doc, asked)) return null;
   // Of a tool that nothing is known of it is not known either whether it can be taken back.
   if (call.effect === null || (call.effect === "irreversible" && !(doc.irreversible && admin))) return null;
-  const needs = liftedNeeds(doc, policy, findings);
-  if (needs === null || !authorities.some((authority) => needsMet(needs, [authority]))) return null;
   if (!conditionsHold(doc.when, call.args)) return null;
   const amount = amountOf(doc, call.args);
   if (amount === null) return null;
   const spent = addUp(doc.spent, amount);
   if (doc.budget !== null && spent > doc.budget.max) return null;
+  const needs = liftedNeeds(doc, policy, findings);
+  if (needs === null || !authorities.some((authority) => needsMet(needs, [authority]))) return null;
   return { id: doc.id, use: doc.uses + 1, max_uses: doc.max_uses, spent };
 }
 
