@@ -26,7 +26,7 @@ export const pageLimit = z.int().min(1).max(LIMITS.page_max);
 /** Of an operation that takes nothing. */
 export const nothing = z.strictObject({});
 
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+export const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 
 export const stepView = z.strictObject({
   step: z.int(),
@@ -59,10 +59,13 @@ export const runView = z.strictObject({
   unresolved: z.array(z.int()),
 });
 
+/** `hints` are there where the policy says what the agent can do instead. */
+const why = { reasons: z.array(z.string()), hints: z.array(z.string()).optional() };
+
 export const decisionView = z.union([
   z.strictObject({ decision: z.literal("allow"), step: z.int() }),
-  z.strictObject({ decision: z.literal("would_block"), step: z.int(), reasons: z.array(z.string()) }),
-  z.strictObject({ decision: z.literal("block"), reasons: z.array(z.string()) }),
+  z.strictObject({ decision: z.literal("would_block"), step: z.int(), ...why }),
+  z.strictObject({ decision: z.literal("block"), ...why }),
 ]);
 
 export const outcomeView = z.strictObject({ step: z.int(), status: z.enum(OUTCOMES) });

@@ -1,6 +1,7 @@
 /** An intent, from the question to the answer: gather, decide, commit, in one atomic unit. */
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
+import { keptArgs } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
@@ -121,7 +122,6 @@ function moveApprovals(
     id: approval.id,
     spec: approval.spec,
     rule: approval.rule,
-    rules: approval.rules,
     tool: facts.tool,
     args: facts.args,
     args_hash,
@@ -130,6 +130,8 @@ function moveApprovals(
     kind: "call",
     step: null,
     risk_score: verdict.risk_score,
+    because: approval.because,
+    shown: facts.policy.approvals.show === "names" ? null : { args: keptArgs(facts.args, facts.manifest) },
   });
 }
 
@@ -197,7 +199,8 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
 }
 
 function answer(verdict: Verdict, step: number | undefined): Decision {
-  if (step === undefined) return { decision: "block", reasons: verdict.reasons };
-  if (verdict.decision === "would_block") return { decision: "would_block", step, reasons: verdict.reasons };
+  const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
+  if (step === undefined) return { decision: "block", ...why };
+  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why };
   return { decision: "allow", step };
 }

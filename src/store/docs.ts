@@ -3,10 +3,7 @@ import type { Json } from "../kernel/json.ts";
 import type { GrantMatch } from "../model/grant.ts";
 import type { KeptPrincipal } from "../model/roles.ts";
 
-/** A sliding window of counted calls or summed amounts. */
-export interface CounterDoc {
-  buckets: [number, number][];
-}
+export type { CounterDoc } from "../model/policy/counters.ts";
 
 /** Grants of one kind of names, and what each covers by name; see engine/grants/index-of. */
 export interface GrantBucketEntry {

@@ -2,6 +2,9 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+
+import { beyondCards } from "./beyond-cards.ts";
+import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondGrants } from "./beyond-questions.ts";
 import {
   contractApproval,
@@ -96,6 +99,9 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondCards,
+  beyondFlows,
+  beyondHints,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

@@ -56,11 +56,11 @@ async function callOf({ app }: Ctx, id: string): Promise<LikeCall | null> {
   const asking = new Set(
     policy.rules.all().flatMap(({ id, action }) => (action === "require_approval" ? [id] : [])),
   );
-  const asked = approval.internal.rules ?? (approval.rule === null ? [] : [approval.rule]);
+  const asked = approval.internal.because?.causes.map(({ rule }) => rule) ?? [approval.rule];
   return {
     tenant: run.tenant,
     environment: run.environment,
-    rules: asked.filter((rule) => asking.has(rule)),
+    rules: asked.filter((rule) => rule !== null && asking.has(rule)) as string[],
     irreversible: manifests.active(approval.tool)?.effect === "irreversible",
   };
 }

@@ -1,7 +1,8 @@
 /** The last stage: whether an approval is needed, is there, may be used, or must be asked for. */
 import { OPEN_APPROVAL } from "../../model/approval.ts";
+import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
-import type { Evaluation } from "../../model/policy/evaluate.ts";
+import type { Finding } from "../../model/policy/finding.ts";
 import { covers } from "../approvals/counting.ts";
 import { coveringGrant, type GrantedCall } from "../grants/coverage.ts";
 import type { Facts } from "./facts.ts";
@@ -13,13 +14,13 @@ export interface ApprovalStage {
   expired: string | null;
 }
 
-/** `asked`: what the policy found, and what an approval must satisfy. */
+/** `spec`: what an approval must satisfy; `asked`: what the policy found, and what of it asks. */
 export function approvalStage(
   facts: Facts,
-  asked: Pick<Evaluation, "rules" | "findings"> & { approval: MergedApproval },
+  spec: MergedApproval,
+  asked: { rule: string | null; because: Because; findings: readonly Finding[] },
   blocked: boolean,
 ): ApprovalStage {
-  const { approval: spec, rules } = asked;
   const found = facts.request;
   const expired = found !== null && facts.now >= found.expires_ms ? found.id : null;
   const request = expired === null ? found : null;
@@ -45,7 +46,8 @@ export function approvalStage(
     return { reason, move: { move: "none" }, expired };
   }
   const id = facts.fresh_approval_id;
-  return { reason: pending(id), move: { move: "open", id, spec, rule: rules[0] ?? null, rules }, expired };
+  const { rule, because } = asked;
+  return { reason: pending(id), move: { move: "open", id, spec, rule, because }, expired };
 }
 
 const granted = ({ now, call, policy, run }: Facts): GrantedCall => ({

@@ -2,9 +2,8 @@
  * The decision. A pure function from facts to a verdict and the records it writes: the live engine, the
  * simulation, replay, impact preview and speculation all call this one, so no rule exists twice.
  */
-
 import type { LedgerEvent } from "../../ledger/events.ts";
-import { evaluatePolicy } from "../../model/policy/evaluate.ts";
+import { type Evaluation, evaluatePolicy } from "../../model/policy/evaluate.ts";
 import { approvalStage, coveredBy } from "./approval-stage.ts";
 import type { Facts } from "./facts.ts";
 import { type Refusal, STAGES } from "./stages.ts";
@@ -25,7 +24,7 @@ export function decide(facts: Facts): Verdict {
   const approval =
     policy.approval === null
       ? null
-      : approvalStage(facts, { ...policy, approval: policy.approval }, blocked || hard);
+      : approvalStage(facts, policy.approval, askedBy(facts, policy), blocked || hard);
   const satisfied = approval !== null && SATISFIES.has(approval.move.move);
   if (approval?.reason) reasons.push(approval.reason);
 
@@ -37,6 +36,7 @@ export function decide(facts: Facts): Verdict {
   return {
     decision,
     reasons: passes ? [] : reasons,
+    hints: passes ? [] : policy.hints,
     needs_approval: needs_approval && !satisfied && refusals.length === 0,
     approval: move,
     expired: approval?.expired ?? null,
@@ -47,6 +47,15 @@ export function decide(facts: Facts): Verdict {
 }
 
 const SATISFIES: ReadonlySet<ApprovalMove["move"]> = new Set(["use", "grant"]);
+
+function askedBy({ policy }: Facts, { rules, causes, risk, findings }: Evaluation) {
+  const { score, factors } = risk;
+  return {
+    rule: rules[0] ?? null,
+    findings,
+    because: { causes, risk: policy.risk === null ? null : { score, factors } },
+  };
+}
 
 function recordParts(
   decision: Verdict["decision"],

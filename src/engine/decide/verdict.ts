@@ -1,20 +1,21 @@
 /** The answer to an intent, and what decide wants written with it. */
 import type { LedgerEvent } from "../../ledger/events.ts";
+import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { GrantUse } from "../grants/coverage.ts";
 
 export type Decision =
   | { decision: "allow"; step: number }
-  | { decision: "would_block"; step: number; reasons: string[] }
-  | { decision: "block"; reasons: string[] };
+  | { decision: "would_block"; step: number; reasons: string[]; hints?: string[] }
+  | { decision: "block"; reasons: string[]; hints?: string[] };
 
 /** What becomes of the request that speaks for this call. */
 export type ApprovalMove =
   | { move: "none" }
   | { move: "use"; id: string }
   | { move: "wait"; id: string }
-  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; rules: readonly string[] }
+  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because }
   /** A grant stands in; `closes` is the open request that nobody has to decide any more. */
   | { move: "grant"; grant: GrantUse; closes: string | null };
 
@@ -28,6 +29,8 @@ export interface RecordPart {
 export interface Verdict {
   decision: "allow" | "would_block" | "block";
   reasons: string[];
+  /** What the agent can do instead, where the policy says so. */
+  hints: string[];
   /** Whether an approval alone would have let the call pass. */
   needs_approval: boolean;
   approval: ApprovalMove;
