@@ -12,6 +12,7 @@ import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
 import type {
   CaptureDoc,
+  ContainmentDoc,
   CounterDoc,
   GrantBucketEntry,
   GrantShapes,
@@ -50,6 +51,7 @@ export interface Tables {
   replies: ReplyDoc;
   leases: LeaseDoc;
   jobs: JobDoc;
+  containments: ContainmentDoc;
   captures: CaptureDoc;
   /** Tool definitions of upstreams as first seen. */
   pins: PinDoc;
@@ -99,6 +101,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,
   jobs: (doc) => ({ owner: doc.run_id, sort: doc.started_ms, tag: doc.state }),
+  containments: (doc) => ({ owner: "", sort: doc.started_ms, tag: doc.state }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
 };
