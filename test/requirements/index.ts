@@ -8,6 +8,7 @@ import { beyondContain } from "./beyond-contain.ts";
 import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
+import { beyondGrants } from "./beyond-questions.ts";
 import {
   contractApproval,
   contractCombining,
@@ -187,6 +188,7 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondCheckpoints,
   beyondOversight,
+  beyondGrants,
   beyondContain,
 ] as const;
 
