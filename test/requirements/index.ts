@@ -5,6 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
+import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
@@ -12,6 +13,8 @@ import {
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+
+import { beyondGrants } from "./beyond-questions.ts";
 import {
   contractApproval,
   contractCombining,
@@ -193,6 +196,9 @@ const SECTIONS = [
   beyondGatewayCalls,
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
+  beyondCheckpoints,
+  beyondOversight,
+  beyondGrants,
   beyondContain,
 ] as const;
 
