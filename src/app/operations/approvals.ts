@@ -13,7 +13,7 @@ import {
   type Delegation,
   OPEN_APPROVAL,
 } from "../../model/approval.ts";
-import { hasRole } from "../../model/roles.ts";
+import { hasRole, seesTenant } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
@@ -27,6 +27,7 @@ export const listApprovals = operation({
   id: "list_approvals",
   summary: "List approval requests, newest first",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     status: z.enum(APPROVAL_STATUSES).optional(),
     run_id: z.string().optional(),
@@ -56,6 +57,7 @@ export const getApproval = operation({
   id: "get_approval",
   summary: "Read a request; with `wait`, answer as soon as it is decided",
   role: "auditor",
+  within_tenant: true,
   any_role: true,
   input: z.strictObject({ approval_id, wait: seconds.optional() }),
   waits: true,
@@ -64,7 +66,8 @@ export const getApproval = operation({
   async run(caller, { approval_id, wait: wait_s = 0 }) {
     const approval = await awaitDecision(caller.app, approval_id, wait_s, caller.signal, async (found) => {
       const principal = wait_s === 0 ? caller.principal : ((await caller.again?.()) ?? caller.principal);
-      return hasRole(principal, "auditor") || found.internal.principal === principal.id;
+      const mine = hasRole(principal, "auditor") || found.internal.principal === principal.id;
+      return mine && seesTenant(principal, found.tenant);
     });
     return approvalView(approval);
   },
@@ -133,6 +136,7 @@ const decision = (verb: "approve" | "deny") =>
     summary: verb === "approve" ? "Approve a request" : "Deny a request",
     role: "approver",
     role_or_delegate: true,
+    within_tenant: true,
     input: z.strictObject({ approval_id, note: note.optional() }),
     output: approvalViewShape,
     errors: { not_found: "unknown request", conflict: "already decided" },
@@ -146,6 +150,7 @@ export const breakGlass = operation({
   id: "break_glass",
   summary: "Approve alone, past quorum and groups; raises an alert",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({
     approval_id,
     reason: z

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
 import { checkLedgerOf } from "../../evidence/ledger-check.ts";
 import type { SigningKey } from "../../evidence/signing.ts";
+import { wholeOf } from "../../store/confined.ts";
 import type { App } from "../app.ts";
 import { Content, operation } from "../operation.ts";
 import { nothing, ofRun } from "../schemas.ts";
@@ -28,7 +29,8 @@ export const bundleRun = operation({
   feature,
   async run({ app }, { run_id }) {
     const { store, env } = app.core;
-    const text = await runBundle(store, run_id, keyOf(app), env.now());
+    // A proof needs the hash of every record; of other runs it shows no more than hashes.
+    const text = await runBundle(wholeOf(store), run_id, keyOf(app), env.now());
     return new Content(JSON_TYPE, text, `${run_id}.bundle.json`);
   },
 });
@@ -63,6 +65,7 @@ export const evidenceKey = operation({
   id: "evidence_key",
   summary: "The public key that bundles and anchors are signed with",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({
     key_id: z.string().meta({ description: "the first 16 hex digits of SHA-256 over the raw public key" }),

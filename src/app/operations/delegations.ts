@@ -37,6 +37,7 @@ export const listDelegations = operation({
   id: "list_delegations",
   summary: "List delegations, newest first",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({ delegations: z.array(delegationShape) }),
   async run({ app }) {
@@ -49,6 +50,7 @@ export const createDelegation = operation({
   id: "create_delegation",
   summary: "Lend your authority to approve",
   role: "approver",
+  within_tenant: true,
   input: z.strictObject({
     to: text(256),
     to_kind: z.enum(["key", "oidc"]).optional(),
@@ -77,6 +79,7 @@ export const revokeDelegation = operation({
   id: "revoke_delegation",
   summary: "Take lent authority back",
   role: "approver",
+  within_tenant: true,
   input: z.strictObject({ delegation_id: givenId("dlg_<uuid>") }),
   output: delegationShape,
   errors: { not_found: "unknown delegation", conflict: "already revoked" },

@@ -2,7 +2,7 @@
 import { forbidden, type SvcError } from "../../kernel/errors.ts";
 import { globMatches } from "../../kernel/glob.ts";
 import { type ApprovalDoc, type Delegation, recipientOf } from "../../model/approval.ts";
-import { hasRole, type Principal, ROLE_MESSAGES, type Today } from "../../model/roles.ts";
+import { hasRole, type Principal, ROLE_MESSAGES, seesTenant, type Today } from "../../model/roles.ts";
 
 export interface Authority {
   /** The principal whose lent authority is used, or null for one's own. */
@@ -35,9 +35,12 @@ export function authoritiesOver(
     wanted.length === 0 || groups.some((group) => wanted.includes(group));
   const own = hasRole(principal, "approver");
   const found: Authority[] = [];
-  if (own && inGroups(principal.groups)) found.push({ for: null, groups: principal.groups });
+  if (own && seesTenant(principal, approval.tenant) && inGroups(principal.groups))
+    found.push({ for: null, groups: principal.groups });
   for (const delegation of facts.delegations) {
     if (recipientOf(delegation) !== principal.id) continue;
+    const lender = facts.today(delegation.authority);
+    if (lender !== null && !seesTenant(lender, approval.tenant)) continue;
     const groups = lentNow(delegation, facts);
     if (groups === null || !inGroups(groups) || !globMatches(delegation.tools, approval.tool)) continue;
     // Lent authority cannot do what its owner may not: decide the owner's own request.

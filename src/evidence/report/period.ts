@@ -3,6 +3,7 @@
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { type BudgetUse, budgetUse } from "../../model/policy/limits.ts";
+import { shownRecords } from "../../store/confined.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { Store } from "../../store/port.ts";
 import { type IrreversibleAction, PeriodCounts } from "./period-counts.ts";
@@ -106,7 +107,7 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
     environment: context.environment,
     region: context.region,
     ledger: {
-      records: head.records,
+      records: await shownRecords(store),
       head: head.hash,
       in_period: counts.records,
       first_seq: counts.first_seq,
