@@ -31,7 +31,7 @@ export async function perform<I extends z.ZodType, O>(
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
   assertWithin(op, caller.principal);
   const app = appFor(caller.app, caller.principal);
-  const confined = app === caller.app ? caller : { ...caller, app };
+  const confined = app === caller.app ? caller : (Object.create(caller, { app: { value: app } }) as Caller);
   const why = op.feature?.(app, confined) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
   const parsed = op.input.safeParse(input);

@@ -2,6 +2,7 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
   contractCombining,
@@ -95,6 +96,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondTenants,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,
