@@ -59,10 +59,13 @@ export const runView = z.strictObject({
   unresolved: z.array(z.int()),
 });
 
+/** `hints` are there where the policy says what the agent can do instead. */
+const why = { reasons: z.array(z.string()), hints: z.array(z.string()).optional() };
+
 export const decisionView = z.union([
   z.strictObject({ decision: z.literal("allow"), step: z.int() }),
-  z.strictObject({ decision: z.literal("would_block"), step: z.int(), reasons: z.array(z.string()) }),
-  z.strictObject({ decision: z.literal("block"), reasons: z.array(z.string()) }),
+  z.strictObject({ decision: z.literal("would_block"), step: z.int(), ...why }),
+  z.strictObject({ decision: z.literal("block"), ...why }),
 ]);
 
 export const outcomeView = z.strictObject({ step: z.int(), status: z.enum(OUTCOMES) });

@@ -23,7 +23,8 @@ export interface KeyView {
   roles: Role[];
   groups: string[];
   tenant: string | null;
-  tenant_only: boolean;
+  /** Present where the roles hold within the tenant only. */
+  tenant_only?: true;
   max_permissions: string[];
   not_before: string | null;
   expires_at: string | null;
@@ -172,7 +173,7 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
     roles: entry.roles,
     groups: entry.groups,
     tenant: entry.tenant,
-    tenant_only: entry.tenant_only,
+    ...(entry.tenant_only ? { tenant_only: true as const } : {}),
     max_permissions: entry.max_permissions,
     not_before: entry.not_before,
     expires_at: entry.expires_at,

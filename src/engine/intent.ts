@@ -182,7 +182,8 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
 }
 
 function answer(verdict: Verdict, step: number | undefined): Decision {
-  if (step === undefined) return { decision: "block", reasons: verdict.reasons };
-  if (verdict.decision === "would_block") return { decision: "would_block", step, reasons: verdict.reasons };
+  const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
+  if (step === undefined) return { decision: "block", ...why };
+  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why };
   return { decision: "allow", step };
 }

@@ -80,7 +80,7 @@ export class Run {
     options: CallOptions = {},
   ): Promise<T> {
     const decision = await this.intent(intent);
-    if (decision.decision === "block") throw new BlockedError(decision.reasons);
+    if (decision.decision === "block") throw new BlockedError(decision.reasons, decision.hints);
     let result: T;
     try {
       result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, intent.tool);

@@ -2,6 +2,8 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+
+import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
@@ -97,6 +99,8 @@ export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
   beyondTenants,
+  beyondFlows,
+  beyondHints,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

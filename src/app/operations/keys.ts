@@ -36,7 +36,7 @@ const keyShape = {
   roles: z.array(z.enum(ROLES)),
   groups: z.array(z.string()),
   tenant: z.union([z.string(), z.null()]),
-  tenant_only: z.boolean(),
+  tenant_only: z.literal(true).optional(),
   max_permissions: z.array(z.string()),
   not_before: z.union([z.string(), z.null()]),
   expires_at: z.union([z.string(), z.null()]),
@@ -76,7 +76,7 @@ async function record(
 /** The entries that the caller may see: bound to a tenant, those that are bound to the same one. */
 function isSeen({ principal }: Caller, { tenant, tenant_only }: KeyView): boolean {
   const own = boundTo(principal);
-  return own === null || (tenant_only && tenant === own);
+  return own === null || (tenant_only === true && tenant === own);
 }
 
 async function assertSeen(call: Caller, index: number): Promise<void> {

@@ -37,6 +37,7 @@ export function decide(facts: Facts): Verdict {
   return {
     decision,
     reasons: passes ? [] : reasons,
+    hints: passes ? [] : policy.hints,
     needs_approval: needs_approval && !satisfied && refusals.length === 0,
     approval: move,
     expired: approval?.expired ?? null,

@@ -5,8 +5,8 @@ import type { CounterDoc } from "../../store/docs.ts";
 
 export type Decision =
   | { decision: "allow"; step: number }
-  | { decision: "would_block"; step: number; reasons: string[] }
-  | { decision: "block"; reasons: string[] };
+  | { decision: "would_block"; step: number; reasons: string[]; hints?: string[] }
+  | { decision: "block"; reasons: string[]; hints?: string[] };
 
 /** What becomes of the request that speaks for this call. */
 export type ApprovalMove =
@@ -25,6 +25,8 @@ export interface RecordPart {
 export interface Verdict {
   decision: "allow" | "would_block" | "block";
   reasons: string[];
+  /** What the agent can do instead, where the policy says so. */
+  hints: string[];
   /** Whether an approval alone would have let the call pass. */
   needs_approval: boolean;
   approval: ApprovalMove;

@@ -11,7 +11,7 @@ export interface RiskResult {
   finding: Finding | null;
 }
 
-export function checkRisk(policy: Policy, call: PolicyCall): RiskResult {
+export function checkRisk(policy: Policy, call: Pick<PolicyCall, RiskFactor>): RiskResult {
   const factors: Record<RiskFactor, number> = { effect: 0, blast_radius: 0, data_class: 0, environment: 0 };
   const { risk } = policy;
   if (risk === null) return { score: 0, factors, finding: null };
