@@ -1,6 +1,7 @@
 /** An intent, from the question to the answer: gather, decide, commit, in one atomic unit. */
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
+import { keptArgs } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
@@ -115,6 +116,8 @@ function moveApprovals(
     kind: "call",
     step: null,
     risk_score: verdict.risk_score,
+    because: approval.because,
+    shown: facts.policy.approvals.show === "names" ? null : { args: keptArgs(facts.args, facts.manifest) },
   });
 }
 

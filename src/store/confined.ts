@@ -5,7 +5,6 @@
  */
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Halt } from "../model/approval.ts";
-import type { Hold } from "../model/hold.ts";
 import type { ListQuery, RecordQuery, Row, Store, Tx } from "./port.ts";
 import type { TableName, Tables } from "./tables.ts";
 
@@ -29,7 +28,8 @@ export function confinedStore(store: Store, tenant: string): Store {
     transact: (unit) => store.transact({ ...unit, run: (tx) => unit.run(confinedTx(tx, tenant)) }),
     async get(table, key) {
       const doc = await store.get(table, key);
-      if (doc === undefined || !(await belongs(store, tenant, table, key, doc, undefined))) return undefined;
+      if (doc === undefined || !(await belongs(table, doc, { store, tenant, key, query: undefined })))
+        return undefined;
       return table === "halts" ? (ownHalts(doc as Tables["halts"], tenant) as typeof doc) : doc;
     },
     list: (table, query) => listOwn(store, tenant, table, query),
@@ -82,7 +82,7 @@ async function listOwn<N extends TableName>(
     const rows = await store.list(table, { ...query, after, limit: Math.max(query.limit, PAGE) });
     for (const row of rows) {
       after = { sort: row.sort, key: row.key };
-      if (!(await belongs(store, tenant, table, row.key, row.doc, query))) continue;
+      if (!(await belongs(table, row.doc, { store, tenant, key: row.key, query }))) continue;
       found.push(row);
       if (found.length === query.limit) return found;
     }
@@ -127,40 +127,51 @@ function confinedTx(tx: Tx, tenant: string): Tx {
   };
 }
 
-function belongs<N extends TableName>(
-  store: Store,
-  tenant: string,
-  table: N,
-  key: string,
-  doc: Tables[N],
-  query: ListQuery | undefined,
-): boolean | Promise<boolean> {
-  const of = <T extends TableName>(_table: T) => doc as unknown as Tables[T];
-  switch (table as TableName) {
-    case "runs":
-      return of("runs").tenant === tenant;
-    case "approvals":
-      return of("approvals").tenant === tenant;
-    case "captures":
-      return of("captures").tenant === tenant;
-    case "steps":
-    case "run_tools":
-    case "jobs":
-    case "replies":
-    case "idempotency":
-      return ofRun(store, tenant, (doc as { run_id: string }).run_id);
-    case "delegations": {
-      // What was lent to a person is that person's to use, wherever its lender belongs.
-      const { authority } = of("delegations");
-      return authority.tenant === tenant || query?.owner !== undefined;
-    }
-    case "holds":
-      return holdOf(store, tenant, of("holds"));
-    case "payloads":
-      return ofRun(store, tenant, key.split("/")[0]!);
-    default:
-      return true;
-  }
+interface Asked {
+  store: Store;
+  tenant: string;
+  key: string;
+  query: ListQuery | undefined;
+}
+type Rule<T> = (doc: T, asked: Asked) => boolean | Promise<boolean>;
+
+const everybodys = () => true;
+const byTenant: Rule<{ tenant: string | null }> = (doc, { tenant }) => doc.tenant === tenant;
+const byRun: Rule<{ run_id: string }> = ({ run_id }, { store, tenant }) => ofRun(store, tenant, run_id);
+/** Keyed by the run, and what of it. */
+const byKey: Rule<unknown> = (_doc, { store, tenant, key }) => ofRun(store, tenant, key.split("/", 1)[0]!);
+
+/** Whose a document is, for every table there is. */
+const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
+  runs: byTenant,
+  approvals: byTenant,
+  captures: byTenant,
+  steps: byRun,
+  run_tools: byRun,
+  jobs: byRun,
+  replies: byRun,
+  idempotency: byRun,
+  payloads: byKey,
+  approval_slots: byKey,
+  approval_values: byRun,
+  // What was lent to a person is that person's to use, wherever its lender belongs.
+  delegations: ({ authority }, { tenant, query }) =>
+    authority.tenant === tenant || query?.owner !== undefined,
+  holds: ({ scope }, { store, tenant }) => {
+    if (scope.tenant !== null) return scope.tenant === tenant;
+    return scope.run_id === null ? false : ofRun(store, tenant, scope.run_id);
+  },
+  // Looked into, not hidden: halts for everybody hold for every tenant.
+  halts: everybodys,
+  meta: everybodys,
+  manifests: everybodys,
+  counters: everybodys,
+  leases: everybodys,
+  pins: everybodys,
+};
+
+function belongs<N extends TableName>(table: N, doc: Tables[N], asked: Asked): boolean | Promise<boolean> {
+  return BELONGS[table](doc, asked);
 }
 
 async function ofRun(store: Store, tenant: string, run_id: string): Promise<boolean> {
@@ -171,9 +182,4 @@ async function ofRun(store: Store, tenant: string, run_id: string): Promise<bool
 function ownHalts({ active }: Tables["halts"], tenant: string): Tables["halts"] {
   const forAll = ({ scope }: Halt) => scope.tenant === null && scope.actor === null;
   return { active: active.filter((halt) => halt.scope.tenant === tenant || forAll(halt)) };
-}
-
-function holdOf(store: Store, tenant: string, { scope }: Hold): boolean | Promise<boolean> {
-  if (scope.tenant !== null) return scope.tenant === tenant;
-  return scope.run_id === null ? false : ofRun(store, tenant, scope.run_id);
 }

@@ -3,6 +3,7 @@
  * the gate can tell what nobody verifies yet.
  */
 
+import { beyondCards } from "./beyond-cards.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
@@ -99,6 +100,7 @@ export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
   beyondTenants,
+  beyondCards,
   beyondFlows,
   beyondHints,
   contractApproval,

@@ -1,5 +1,6 @@
 /** The answer to an intent, and what decide wants written with it. */
 import type { LedgerEvent } from "../../ledger/events.ts";
+import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 
@@ -13,7 +14,7 @@ export type ApprovalMove =
   | { move: "none" }
   | { move: "use"; id: string }
   | { move: "wait"; id: string }
-  | { move: "open"; id: string; spec: MergedApproval; rule: string | null };
+  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because };
 
 export interface RecordPart {
   event: LedgerEvent;
