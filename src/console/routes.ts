@@ -3,6 +3,7 @@ import type { ConsoleRoute } from "./ctx.ts";
 import { alertRoutes } from "./pages/alerts.ts";
 import { anchorRoutes } from "./pages/anchors.ts";
 import { approvalRoutes } from "./pages/approvals.ts";
+import { containRoutes } from "./pages/contain.ts";
 import { delegationRoutes } from "./pages/delegations.ts";
 import { documentRoutes } from "./pages/documents.ts";
 import { evidenceRoutes } from "./pages/evidence.ts";
@@ -33,6 +34,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...impactRoutes,
   ...evidenceRoutes,
   ...haltRoutes,
+  ...containRoutes,
   ...anchorRoutes,
   ...documentRoutes,
   ...settingsRoutes,

@@ -32,6 +32,9 @@ export const EVENTS = {
   manifest_deprecated: "manifest deprecated",
   policy_activated: "policy activated",
   reloaded: "configuration reloaded",
+  contained: "agent contained",
+  drill_passed: "undo proven",
+  drill_failed: "undo not proven",
 } as const;
 
 export type LedgerEvent = keyof typeof EVENTS;

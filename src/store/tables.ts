@@ -9,7 +9,7 @@ import type { ApprovalValues } from "../model/card/types.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
-import type { CaptureDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
+import type { CaptureDoc, ContainmentDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
 
 export interface Tables {
   /** Small facts of the store itself: its secret key, alert states, cursors of background work. */
@@ -36,6 +36,7 @@ export interface Tables {
   replies: ReplyDoc;
   leases: LeaseDoc;
   jobs: JobDoc;
+  containments: ContainmentDoc;
   captures: CaptureDoc;
   /** Tool definitions of upstreams as first seen. */
   pins: PinDoc;
@@ -78,6 +79,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,
   jobs: (doc) => ({ owner: doc.run_id, sort: doc.started_ms, tag: doc.state }),
+  containments: (doc) => ({ owner: "", sort: doc.started_ms, tag: doc.state }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
 };

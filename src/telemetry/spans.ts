@@ -54,6 +54,9 @@ const ROLES: Record<LedgerEvent, Role> = {
   manifest_deprecated: POINT,
   policy_activated: POINT,
   reloaded: POINT,
+  contained: POINT,
+  drill_passed: POINT,
+  drill_failed: BAD_POINT,
 };
 
 /** True for an event that waits for its other end and so makes no span by itself. */

@@ -4,6 +4,7 @@
  */
 
 import { beyondCards } from "./beyond-cards.ts";
+import { beyondContain } from "./beyond-contain.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
@@ -184,6 +185,7 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondContain,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -80,6 +80,11 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row("halt", "halt new calls, and lift halts", async () => (await import("./halt.ts")).registerHalt),
   row(
+    "contain",
+    "halt an agent and undo what it did",
+    async () => (await import("./contain.ts")).registerContain,
+  ),
+  row(
     "capture",
     "list and delete captured calls",
     async () => (await import("./capture.ts")).registerCapture,

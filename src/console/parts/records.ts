@@ -39,6 +39,9 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   manifest_deprecated: "quiet",
   policy_activated: "info",
   reloaded: "quiet",
+  contained: "bad",
+  drill_passed: "good",
+  drill_failed: "bad",
 };
 
 function eventMark(event: string): Html {

@@ -30,6 +30,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   replies: ["owner", "sort"],
   leases: [],
   jobs: ["owner", "tag", "sort"],
+  containments: ["tag", "sort"],
   captures: ["owner", "tag", "sort"],
   pins: [],
 };
