@@ -146,6 +146,7 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   runs: byTenant,
   approvals: byTenant,
   captures: byTenant,
+  containments: byTenant,
   steps: byRun,
   run_tools: byRun,
   jobs: byRun,

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
 import { checkLedgerOf } from "../../evidence/ledger-check.ts";
 import type { SigningKey } from "../../evidence/signing.ts";
-import { wholeOf } from "../../store/confined.ts";
 import type { App } from "../app.ts";
 import { Content, operation } from "../operation.ts";
 import { nothing, ofRun } from "../schemas.ts";
@@ -29,8 +28,7 @@ export const bundleRun = operation({
   feature,
   async run({ app }, { run_id }) {
     const { store, env } = app.core;
-    // A proof needs the hash of every record; of other runs it shows no more than hashes.
-    const text = await runBundle(wholeOf(store), run_id, keyOf(app), env.now());
+    const text = await runBundle(store, run_id, keyOf(app), env.now());
     return new Content(JSON_TYPE, text, `${run_id}.bundle.json`);
   },
 });
