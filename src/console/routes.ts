@@ -7,6 +7,8 @@ import { containRoutes } from "./pages/contain.ts";
 import { delegationRoutes } from "./pages/delegations.ts";
 import { documentRoutes } from "./pages/documents.ts";
 import { evidenceRoutes } from "./pages/evidence.ts";
+import { alikeRoutes } from "./pages/grant-alike.ts";
+import { grantRoutes } from "./pages/grants.ts";
 import { haltRoutes } from "./pages/halts.ts";
 import { holdRoutes } from "./pages/holds.ts";
 import { impactRoutes } from "./pages/impact.ts";
@@ -24,6 +26,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
   ...approvalRoutes,
   ...delegationRoutes,
+  ...grantRoutes,
+  ...alikeRoutes,
   ...runsRoutes,
   ...runRoutes,
   ...replayRoutes,

@@ -22,6 +22,8 @@ export const EVENTS = {
   approval_escalated: "approval escalated",
   delegated: "authority lent",
   delegation_revoked: "authority taken back",
+  granted: "calls granted ahead",
+  grant_revoked: "grant taken back",
   halted: "halted",
   resumed: "resumed",
   key_created: "key created",

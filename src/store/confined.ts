@@ -121,6 +121,7 @@ function confinedTx(tx: Tx, tenant: string): Tx {
     put: (table, key, doc) => tx.put(table, key, doc),
     delete: (table, key) => tx.delete(table, key),
     append: (draft) => tx.append(draft),
+    expect: (keys) => tx.expect(keys),
     get head() {
       return tx.head;
     },
@@ -147,6 +148,7 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   approvals: byTenant,
   captures: byTenant,
   containments: byTenant,
+  grants: ({ match }, { tenant }) => match.tenant === tenant,
   steps: byRun,
   run_tools: byRun,
   jobs: byRun,
@@ -164,6 +166,8 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   },
   // Looked into, not hidden: halts for everybody hold for every tenant.
   halts: everybodys,
+  grant_buckets: everybodys,
+  grant_shapes: everybodys,
   meta: everybodys,
   manifests: everybodys,
   counters: everybodys,

@@ -44,6 +44,8 @@ const ROLES: Record<LedgerEvent, Role> = {
   approval_escalated: POINT,
   delegated: POINT,
   delegation_revoked: POINT,
+  granted: POINT,
+  grant_revoked: POINT,
   halted: POINT,
   resumed: POINT,
   key_created: POINT,

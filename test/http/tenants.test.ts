@@ -279,3 +279,23 @@ describe("a token", () => {
     }
   });
 });
+
+it("grants and delegations stay within the tenant of who gives them", async () => {
+  const expires_at = new Date(s.env.now() + 3_600_000).toISOString();
+  const grant = {
+    match: { tool: "mail.send", actor: "globex-agent" },
+    rules: ["mails"],
+    max_uses: 1,
+    irreversible: true,
+    expires_at,
+    reason: "r",
+  };
+  const made = await s.call("globex-admin", "POST", "/v1/grants", grant);
+  expect(made.body.match.tenant).toBe("globex");
+  const other = { ...grant, match: { ...grant.match, tenant: "acme" } };
+  expect((await s.call("globex-admin", "POST", "/v1/grants", other)).status).toBe(403);
+  expect((await s.call("acme-admin", "GET", "/v1/grants")).body.grants).toEqual([]);
+  expect((await s.call("acme-admin", "DELETE", `/v1/grants/${made.body.id}`)).status).toBe(404);
+  const [lent] = (await s.call("globex-admin", "GET", "/v1/delegations")).body.delegations;
+  expect((await s.call("acme-admin", "DELETE", `/v1/delegations/${lent.id}`)).status).toBe(404);
+});

@@ -1,7 +1,7 @@
 /** Delegations: lending and taking back the authority to approve. */
 import { z } from "zod";
 import { lentNow } from "../../engine/approvals/authority.ts";
-import { delegateUnit, revokeUnit } from "../../engine/approvals/delegations.ts";
+import { delegateUnit, revokeUnit, unknownDelegation } from "../../engine/approvals/delegations.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
@@ -84,6 +84,9 @@ export const revokeDelegation = operation({
   output: delegationShape,
   errors: { not_found: "unknown delegation", conflict: "already revoked" },
   async run({ app, principal }, { delegation_id }) {
+    // Through the store as this caller sees it: another tenant's delegation is not there.
+    if ((await app.core.store.get("delegations", delegation_id)) === undefined)
+      throw unknownDelegation(delegation_id);
     const { delegation, records } = await app.core.store.transact(
       revokeUnit(app.core, principal, delegation_id),
     );

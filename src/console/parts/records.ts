@@ -29,6 +29,8 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   approval_escalated: "warn",
   delegated: "info",
   delegation_revoked: "quiet",
+  granted: "info",
+  grant_revoked: "quiet",
   halted: "bad",
   resumed: "good",
   key_created: "info",
