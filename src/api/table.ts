@@ -15,8 +15,10 @@ import {
 } from "../app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../app/operations/bundles.ts";
 import { listConnectors } from "../app/operations/connectors.ts";
+import { contain, containForetold, containStarted, getContain } from "../app/operations/contain.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "../app/operations/delegations.ts";
 import { exportRun } from "../app/operations/export.ts";
+import { createGrant, listGrants, previewGrant, revokeGrant } from "../app/operations/grants.ts";
 import { halt, listHalts, resume } from "../app/operations/halts.ts";
 import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
 import { impact } from "../app/operations/impact.ts";
@@ -130,6 +132,10 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/delegations", listDelegations),
   at("POST /v1/delegations", createDelegation, { status: 201 }),
   at("DELETE /v1/delegations/{id}", revokeDelegation, { params: { id: plain("delegation_id") } }),
+  at("POST /v1/grants", createGrant, { status: 201 }),
+  at("GET /v1/grants", listGrants, { query: page }),
+  at("POST /v1/grants/preview", previewGrant),
+  at("DELETE /v1/grants/{id}", revokeGrant, { params: { id: plain("grant_id") } }),
   at("GET /v1/search/runs", searchRuns, {
     query: [
       ...texts("actor", "tool", "tenant", "mode", "status", "event", "since", "until"),
@@ -156,6 +162,18 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/halts", listHalts),
   at("POST /v1/halt", halt, { status: 201 }),
   at("POST /v1/resume", resume),
+  at("POST /v1/contain", contain, {
+    shape: containForetold,
+    also: [
+      {
+        status: 202,
+        about: "the containment was begun, or goes on; the halt is in force",
+        shape: containStarted,
+        is: (answer) => "job" in answer,
+      },
+    ],
+  }),
+  at("GET /v1/contain/{id}", getContain, { params: { id: plain("contain_id") } }),
   at("GET /v1/registry", readRegistry),
   at("POST /v1/registry/manifests", publishManifest, { status: 201 }),
   at("POST /v1/registry/manifests/{tool}/approve", approveManifest, { params: { tool: plain("tool") } }),

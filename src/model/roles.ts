@@ -37,6 +37,17 @@ export function keptOf({ id, groups, credential }: Principal): KeptPrincipal {
 /** The principal as it is now; null once its credential, its role or its issuer no longer counts. */
 export type Today = (kept: KeptPrincipal) => Principal | null;
 
+/** Whether work goes on that was begun by its authority: its holder still has the role; without one nobody is asked. */
+export function stillHolds(
+  authority: KeptPrincipal | undefined,
+  today: Today | undefined,
+  role: Role,
+): boolean {
+  if (authority === undefined || today === undefined) return true;
+  const principal = today(authority);
+  return principal !== null && hasRole(principal, role);
+}
+
 /** Who a principal is, taken apart: two kinds, or two issuers, may know the same name. */
 export interface PrincipalName {
   kind: string;

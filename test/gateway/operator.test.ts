@@ -34,6 +34,7 @@ const TOOLS = [
   "svc.preview_impact",
   "svc.halt",
   "svc.resume",
+  "svc.contain",
 ];
 
 describe("the endpoint", () => {
@@ -67,6 +68,7 @@ describe("the endpoint", () => {
       ],
       ["svc.halt", { reason: "x" }, "admin only", ["auditor", "approver", "operator"]],
       ["svc.resume", {}, "admin only", ["auditor", "approver", "operator"]],
+      ["svc.contain", { actor: "x", reason: "x" }, "admin only", ["auditor", "approver", "operator"]],
     ];
     for (const [tool, args, message, keys] of needs) {
       for (const key of keys) {

@@ -2,8 +2,11 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+
 import { beyondCards } from "./beyond-cards.ts";
+import { beyondContain } from "./beyond-contain.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondGrants } from "./beyond-questions.ts";
 import {
   contractApproval,
   contractCombining,
@@ -181,6 +184,8 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondGrants,
+  beyondContain,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

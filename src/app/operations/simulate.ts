@@ -9,7 +9,7 @@ import { runId, text } from "../schemas.ts";
 
 const CAPTURE_OFF = "capture is off";
 /** What was captured before it was turned off can still be judged by whoever holds it. */
-const captureFeature = ({ settings }: App, caller?: Caller): string | null =>
+export const captureFeature = ({ settings }: App, caller?: Caller): string | null =>
   settings.capture.enabled || caller?.at_the_data === true ? null : CAPTURE_OFF;
 
 /** YAML as a request carries it; problems name it `policy`. */

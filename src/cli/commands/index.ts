@@ -78,7 +78,17 @@ export const COMMANDS: readonly CommandRow[] = [
     "list and decide approval requests",
     async () => (await import("./approvals.ts")).registerApprovals,
   ),
+  row(
+    "grants",
+    "approve calls like these ahead, for a while",
+    async () => (await import("./grants.ts")).registerGrants,
+  ),
   row("halt", "halt new calls, and lift halts", async () => (await import("./halt.ts")).registerHalt),
+  row(
+    "contain",
+    "halt an agent and undo what it did",
+    async () => (await import("./contain.ts")).registerContain,
+  ),
   row(
     "capture",
     "list and delete captured calls",

@@ -105,9 +105,11 @@ export function moveApproval(
 /** Where the offer is found that was made in place of a denied call; a repeat of the call points to it, too. */
 export const offerSlot = (slot: string): string => `${slot}/offer`;
 
-export function expireApproval(tx: Tx, run: RunDoc, id: string): void {
+/** `note`: why it ended before its time. */
+export function expireApproval(tx: Tx, run: RunDoc, id: string, note?: string): void {
   const approval = tx.get("approvals", id);
-  if (approval !== undefined) moveApproval(tx, run, approval, "expired");
+  if (approval === undefined) return;
+  moveApproval(tx, run, note === undefined ? approval : { ...approval, note }, "expired");
 }
 
 /** Spends an approved request on a step: it can never be used again. */

@@ -14,6 +14,7 @@ import { executeRollback } from "../../rollback/execute.ts";
 import { loadPlan } from "../../rollback/load.ts";
 import { textResult } from "../result.ts";
 import { previewImpact } from "./agent-tools.ts";
+import { containTool } from "./contain-tool.ts";
 import { exportEvidence } from "./evidence-tool.ts";
 import { type OwnCall, OwnResult, type OwnTool, operate, ownTool } from "./own-tool.ts";
 
@@ -171,4 +172,5 @@ export const OPERATOR_TOOLS: readonly OwnTool[] = [
   operatorPreview,
   haltTool,
   resumeTool,
+  containTool,
 ];
