@@ -5,7 +5,9 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
+import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
@@ -186,6 +188,8 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondCheckpoints,
+  beyondOversight,
   beyondGrants,
   beyondContain,
 ] as const;

@@ -1,6 +1,7 @@
 /** The Evidence page: is the ledger sound, what proves it to others, and the switch that stops everything. */
 
 import { bundleLedger, evidenceKey, verifyLedger } from "../../app/operations/bundles.ts";
+import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import { periodReport } from "../../app/operations/reports.ts";
 import { isWithin } from "../../app/perform.ts";
 import { shownRecords } from "../../store/confined.ts";
@@ -103,7 +104,7 @@ async function bundlesCard(ctx: Ctx): Promise<Html> {
   return card(
     { title: "Signed bundles", id: "bundles" },
     html`<p>Records with their proofs, signed with Ed25519. A run's own bundle is on its page.</p>`,
-    html`<p class="actions">${ctx.may(bundleLedger) ? html`<a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> ` : null}<a class="button" href="/console/evidence/key">Public key</a></p>`,
+    html`<p class="actions">${ctx.may(bundleLedger) ? html`<a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> ` : null}<a class="button" href="/console/evidence/key">Public key</a>${ctx.may(ledgerCheckpoint) ? html` <a class="button" href="/console/evidence/checkpoint">Checkpoint</a>` : null}</p>`,
     facts([["Key", idText(key_id, "the key's id")]]),
     html`<p class="soft">Whoever gets it checks it without this server: <code>svc verify-bundle</code>, the Python SDK, or the page in <code>viewer/</code>.</p>`,
     reportForm(ctx),
