@@ -11,6 +11,7 @@ import {
   getCard,
   listApprovals,
   preApprove,
+  withdraw,
 } from "../app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../app/operations/bundles.ts";
 import { ledgerCheckpoint, ledgerConsistency, ledgerInclusion } from "../app/operations/checkpoints.ts";
@@ -128,6 +129,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/approvals/{id}/card", getCard, approval),
   at("POST /v1/approvals/{id}/approve", approve, approval),
   at("POST /v1/approvals/{id}/deny", deny, approval),
+  at("POST /v1/approvals/{id}/withdraw", withdraw, approval),
   at("POST /v1/approvals/{id}/break-glass", breakGlass, approval),
   at("POST /v1/runs/{id}/approvals", preApprove, { ...run, status: 201 }),
   at("GET /v1/delegations", listDelegations),

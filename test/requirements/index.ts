@@ -15,6 +15,7 @@ import {
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
   contractCombining,
@@ -108,6 +109,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondTenants,
   beyondCards,
   beyondFlows,
   beyondHints,
