@@ -5,7 +5,8 @@ import type { OutcomeStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { Compensator, Reader } from "../rollback/ports.ts";
 import type { RollbackReport } from "../rollback/report.ts";
-import { BlockedError, UncertainError } from "./errors.ts";
+import { type Look, type Wait, waitFor, waitMs } from "./approvals.ts";
+import { approvalIn, BlockedError, UncertainError } from "./errors.ts";
 
 export interface Intent {
   tool: string;
@@ -30,9 +31,19 @@ export interface RollbackRequest {
   signal?: AbortSignal;
 }
 
+/** What a call would be answered now. */
+export interface Preview {
+  decision: "allow" | "needs_approval" | "block";
+  reasons: readonly string[];
+  hints: readonly string[];
+  risk_score: number;
+}
+
 /** The few things a run needs from wherever the engine is. */
 export interface RunTransport {
   intent(intent: Intent): Promise<Decision>;
+  preview(intent: Intent): Promise<Preview>;
+  look: Look;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;
@@ -41,6 +52,10 @@ export interface RunTransport {
 export interface CallOptions {
   /** After this long the outcome counts as unknown. */
   timeout_ms?: number;
+  /** How long to wait for a person, where one must decide: a duration such as `10m`, or seconds. */
+  wait_for_approval?: Wait;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
 }
 
 export class Run {
@@ -58,6 +73,11 @@ export class Run {
     return this.transport.intent(intent);
   }
 
+  /** Says what the call would be answered, and leaves nothing behind. */
+  preview(intent: Intent): Promise<Preview> {
+    return this.transport.preview(intent);
+  }
+
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
     return this.transport.outcome(step, outcome);
   }
@@ -71,7 +91,7 @@ export class Run {
   }
 
   /**
-   * Asks, executes and reports. Throws BlockedError when the call may not run, and whatever the function
+   * Asks, executes and reports; with `wait_for_approval` it waits for a person in between. Throws BlockedError when the call may not run, and whatever the function
    * throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
    */
   async call<T>(
@@ -79,7 +99,7 @@ export class Run {
     execute: (step: number) => Promise<T> | T,
     options: CallOptions = {},
   ): Promise<T> {
-    const decision = await this.intent(intent);
+    const decision = await this.decided(intent, options);
     if (decision.decision === "block") throw new BlockedError(decision.reasons, decision.hints);
     let result: T;
     try {
@@ -98,6 +118,20 @@ export class Run {
       value === undefined ? { status: "succeeded" } : { status: "succeeded", result: value },
     );
     return result;
+  }
+
+  /** The decision, asked for again once the request that it waits for was approved. */
+  private async decided(intent: Intent, { wait_for_approval = 0, signal }: CallOptions): Promise<Decision> {
+    const until = performance.now() + waitMs(wait_for_approval, "wait_for_approval");
+    for (;;) {
+      const decision = await this.intent(intent);
+      const id = decision.decision === "block" ? approvalIn(decision.reasons) : null;
+      const left_s = (until - performance.now()) / 1_000;
+      if (id === null || left_s <= 0) return decision;
+      const { status } = await waitFor(this.transport.look, id, { for: left_s, signal });
+      // Whoever said no, or ran out of time, is not asked again.
+      if (status !== "approved" && status !== "consumed") return decision;
+    }
   }
 }
 
@@ -126,4 +160,9 @@ function jsonOf(value: unknown): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** As the operations take it. */
+export function dependingOn(steps: Intent["depends_on"]): { depends_on?: number[] } {
+  return steps === undefined ? {} : { depends_on: [...steps] };
 }

@@ -5,6 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
+import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondGrants } from "./beyond-questions.ts";
 import {
@@ -185,6 +186,7 @@ const SECTIONS = [
   opsSpeculationEndpoints,
   opsSandboxLimits,
   beyondGrants,
+  beyondLibrary,
   beyondContain,
 ] as const;
 
