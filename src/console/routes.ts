@@ -13,6 +13,7 @@ import { haltRoutes } from "./pages/halts.ts";
 import { holdRoutes } from "./pages/holds.ts";
 import { impactRoutes } from "./pages/impact.ts";
 import { keyRoutes } from "./pages/keys.ts";
+import { oversightRoutes } from "./pages/oversight.ts";
 import { overviewRoutes } from "./pages/overview.ts";
 import { policyRoutes } from "./pages/policy.ts";
 import { registryRoutes } from "./pages/registry.ts";
@@ -26,6 +27,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
   ...approvalRoutes,
   ...delegationRoutes,
+  ...oversightRoutes,
   ...grantRoutes,
   ...alikeRoutes,
   ...runsRoutes,

@@ -34,6 +34,8 @@ export const EVENTS = {
   manifest_deprecated: "manifest deprecated",
   policy_activated: "policy activated",
   reloaded: "configuration reloaded",
+  witnessed: "checkpoint cosigned",
+  probed: "guarantees probed",
   contained: "agent contained",
   drill_passed: "undo proven",
   drill_failed: "undo not proven",

@@ -24,7 +24,9 @@ export interface Approvals {
 }
 
 /** The request after at most so many seconds of waiting for its decision. */
-export type Look = (id: string, wait: number, signal?: AbortSignal) => Promise<ApprovalView>;
+export type Look = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
+
+type OfferedApproval = ApprovalView & { offer?: { approval_id: string; args?: unknown } };
 
 export function waitMs(wait: Wait, what: string): number {
   const ms = typeof wait === "number" ? wait * 1_000 : tryDuration(wait);

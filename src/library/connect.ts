@@ -1,7 +1,7 @@
 /** The same client shape against a remote server. */
 import { randomUUID } from "node:crypto";
 import { type Client, createClient } from "../api/client.ts";
-import { approve, deny, getApproval } from "../app/operations/approvals.ts";
+import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { plan as planOp } from "../app/operations/rollback.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
@@ -87,6 +87,7 @@ function remoteRun(client: Client, run_id: string, seal: string): Run {
       ),
     outcome: (step, outcome) =>
       surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+    withdraw: (approval_id) => client.perform(withdraw, { approval_id }),
     plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
     rollback: (request) => remoteRollback(client, run_id, request),
   });

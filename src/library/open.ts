@@ -6,7 +6,7 @@ import type { App } from "../app/app.ts";
 import { type Identity, openIdentity } from "../app/identity.ts";
 import { openLocalApp } from "../app/local.ts";
 import type { Operation } from "../app/operation.ts";
-import { approve, deny, getApproval } from "../app/operations/approvals.ts";
+import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
@@ -117,6 +117,7 @@ function embeddedRun(app: App, principal: Principal, run_id: string, seal: strin
       call(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
     look: lookWith(call),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
+    withdraw: (approval_id) => call(withdraw, { approval_id }),
     plan: () => loadPlan(app.core.store, run_id),
     rollback: ({ verifier, ...request }) =>
       executeRollback(app.core, run_id, { ...request, actor: principal.name, reader: verifier ?? null }),

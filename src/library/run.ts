@@ -1,6 +1,7 @@
 /** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
 import type { Decision } from "../engine/decide/verdict.ts";
 import type { Json } from "../kernel/json.ts";
+import type { ApprovalView } from "../model/approval.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { Compensator, Reader } from "../rollback/ports.ts";
@@ -43,8 +44,10 @@ export interface Preview {
 export interface RunTransport {
   intent(intent: Intent): Promise<Decision>;
   preview(intent: Intent): Promise<Preview>;
+  /** A request of this run, with what was offered in its place. */
   look: Look;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
+  withdraw(approval_id: string): Promise<ApprovalView>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;
 }
@@ -90,9 +93,24 @@ export class Run {
     return this.transport.rollback(request);
   }
 
+  /** Takes back a request of this run that nobody has decided yet. */
+  withdraw(approval_id: string): Promise<ApprovalView> {
+    return this.transport.withdraw(approval_id);
+  }
+
+  private async blocked(reasons: readonly string[], hints?: readonly string[]): Promise<BlockedError> {
+    const plain = new BlockedError(reasons, hints);
+    if (plain.approval_id === null) return plain;
+    // An offer is good news beside the refusal; that it cannot be had now does not change the refusal.
+    const found = await this.transport.look(plain.approval_id, 0).catch(() => undefined);
+    const { offer } = found ?? {};
+    if (offer?.args == null) return plain;
+    return new BlockedError(reasons, hints, { approval_id: offer.approval_id, args: offer.args as Json });
+  }
+
   /**
-   * Asks, executes and reports; with `wait_for_approval` it waits for a person in between. Throws BlockedError when the call may not run, and whatever the function
-   * throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
+   * Asks, executes and reports; with `wait_for_approval` it waits for a person in between. Throws BlockedError
+   * when the call may not run, and whatever the function throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
    */
   async call<T>(
     intent: Intent,
@@ -100,7 +118,7 @@ export class Run {
     options: CallOptions = {},
   ): Promise<T> {
     const decision = await this.decided(intent, options);
-    if (decision.decision === "block") throw new BlockedError(decision.reasons, decision.hints);
+    if (decision.decision === "block") throw await this.blocked(decision.reasons, decision.hints);
     let result: T;
     try {
       result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, intent.tool);

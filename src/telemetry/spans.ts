@@ -56,6 +56,8 @@ const ROLES: Record<LedgerEvent, Role> = {
   manifest_deprecated: POINT,
   policy_activated: POINT,
   reloaded: POINT,
+  witnessed: POINT,
+  probed: POINT,
   contained: POINT,
   drill_passed: POINT,
   drill_failed: BAD_POINT,

@@ -5,8 +5,10 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
+import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+
 import { beyondGrants } from "./beyond-questions.ts";
 import {
   contractApproval,
@@ -185,6 +187,8 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondCheckpoints,
+  beyondOversight,
   beyondGrants,
   beyondLibrary,
   beyondContain,

@@ -45,7 +45,8 @@ ${approvalTabs("waiting")}
       ? nobodyWaits()
       : html`${bulk ? bulkBar(ctx, shown.length) : null}${judged.map((one, i) => approvalCard(ctx, one, { may_decide, bulk, alike: alike[i]! }))}`
   }${open.length > MOST_CARDS ? html`<p class="soft">${MOST_CARDS} of ${open.length} are shown; the others come up as these are decided.</p>` : null}</div>
-${await delegationsCard(ctx)}`;
+${await delegationsCard(ctx)}
+<p class="soft"><a href="/console/oversight">Oversight</a>: how these decisions are made.</p>`;
   return { page: { title: "Approvals", nav: "approvals", body, live: PATH } };
 }
 

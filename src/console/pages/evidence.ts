@@ -98,7 +98,7 @@ async function bundlesCard(ctx: Ctx): Promise<Html> {
   return card(
     { title: "Signed bundles", id: "bundles" },
     html`<p>Records with their proofs, signed with Ed25519. A run's own bundle is on its page.</p>`,
-    html`<p class="actions"><a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> <a class="button" href="/console/evidence/key">Public key</a></p>`,
+    html`<p class="actions"><a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> <a class="button" href="/console/evidence/key">Public key</a> <a class="button" href="/console/evidence/checkpoint">Checkpoint</a></p>`,
     facts([["Key", idText(key_id, "the key's id")]]),
     html`<p class="soft">Whoever gets it checks it without this server: <code>svc verify-bundle</code>, the Python SDK, or the page in <code>viewer/</code>.</p>`,
     reportForm(ctx),

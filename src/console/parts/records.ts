@@ -41,6 +41,8 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   manifest_deprecated: "quiet",
   policy_activated: "info",
   reloaded: "quiet",
+  witnessed: "good",
+  probed: "info",
   contained: "bad",
   drill_passed: "good",
   drill_failed: "bad",

@@ -1,6 +1,7 @@
 /** The facts of a period report: what was asked, decided, done and undone since a point in time. */
 
 import type { LedgerRecord } from "../../ledger/record.ts";
+import type { ApprovalDoc } from "../../model/approval.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { type BudgetUse, budgetUse } from "../../model/policy/limits.ts";
 import type { CounterDoc } from "../../store/docs.ts";
@@ -141,7 +142,7 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
   };
 }
 
-async function countRecords(
+export async function countRecords(
   store: Store,
   since_ms: number,
   until_ms: number,
@@ -158,14 +159,12 @@ async function countRecords(
   return counts;
 }
 
-/** How long the requests decided in the period had waited; those asked for in it join `requests`. */
-async function approvalTimes(
+/** Each request that was open at some time of the period or not long before; what was approved unasked is none. */
+export async function* requestsAround(
   store: Store,
   since_ms: number,
   until_ms: number,
-  requests: Set<string>,
-): Promise<number[]> {
-  const waits: number[] = [];
+): AsyncGenerator<ApprovalDoc> {
   let after: { sort: number; key: string } | undefined;
   for (;;) {
     const rows = await store.list("approvals", {
@@ -176,18 +175,31 @@ async function approvalTimes(
     });
     for (const { doc } of rows) {
       const isBornApproved = doc.decided_ms === doc.requested_ms && doc.votes.length === 1;
-      if (doc.requested_ms >= since_ms && !isBornApproved) requests.add(doc.id);
-      if (doc.decided_ms === null || isBornApproved || doc.decided_ms < since_ms || doc.decided_ms > until_ms)
-        continue;
-      waits.push(doc.decided_ms - doc.requested_ms);
+      if (!isBornApproved) yield doc;
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return waits;
+    if (last === undefined || rows.length < PAGE) return;
     after = { sort: last.sort, key: last.key };
   }
 }
 
-function median(values: number[]): number | null {
+/** How long the requests decided in the period had waited; those asked for in it join `requests`. */
+async function approvalTimes(
+  store: Store,
+  since_ms: number,
+  until_ms: number,
+  requests: Set<string>,
+): Promise<number[]> {
+  const waits: number[] = [];
+  for await (const { id, requested_ms, decided_ms } of requestsAround(store, since_ms, until_ms)) {
+    if (requested_ms >= since_ms) requests.add(id);
+    if (decided_ms === null || decided_ms < since_ms || decided_ms > until_ms) continue;
+    waits.push(decided_ms - requested_ms);
+  }
+  return waits;
+}
+
+export function median(values: readonly number[]): number | null {
   if (values.length === 0) return null;
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
