@@ -12,6 +12,7 @@ import {
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
@@ -201,6 +202,7 @@ const SECTIONS = [
   beyondCheckpoints,
   beyondOversight,
   beyondGrants,
+  beyondLibrary,
   beyondContain,
 ] as const;
 
