@@ -7,7 +7,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
-const OWN_SETTINGS = ["port", "host", "policy", "keys", "tool-names", "ask-reason"];
+const OWN_SETTINGS = ["port", "host", "policy", "keys", "toolNames", "askReason"];
 
 export const registerGateway: Register = (program, context) => {
   globalOptions(program.command("gateway").description("stand between MCP clients and their tool servers"))
