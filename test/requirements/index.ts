@@ -5,7 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondOversight, beyondStream } from "./beyond-evidence.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
@@ -188,6 +188,7 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondCheckpoints,
   beyondOversight,
+  beyondStream,
   beyondGrants,
   beyondContain,
 ] as const;
