@@ -76,7 +76,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
           { ...settings.otlp, endpoint: settings.otlp.endpoint, environment: settings.environment },
           { egress, env, log },
         );
-  if (tracer !== null) channels.add({ recorded: (records) => tracer.record(records) });
+  if (tracer !== null)
+    channels.add({ recorded: (records, traceparent) => tracer.record(records, traceparent) });
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
   if (capture !== null) channels.add(capture);
   app.refusedCredentials = failures;

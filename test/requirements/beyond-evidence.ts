@@ -43,3 +43,9 @@ export const beyondStream = section("beyond", "Stream", {
   "beyond.stream.ocsf-valid": [21, "OCSF events are valid by the published schema of their class, and carry the chain's hash"],
   "beyond.stream.apart": [21, "a sink that is down holds no decision up"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondTraces = section("beyond", "Traces", {
+  "beyond.traces.gen-ai": [21, "the span of a step follows OpenTelemetry's conventions for the execution of a tool, beside `svc.*`, without arguments or results"],
+  "beyond.traces.link": [21, "the caller's `traceparent` is a span link, and the trace id stays the run's"],
+});

@@ -5,7 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondOversight, beyondStream } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
@@ -189,6 +189,7 @@ const SECTIONS = [
   beyondCheckpoints,
   beyondOversight,
   beyondStream,
+  beyondTraces,
   beyondGrants,
   beyondContain,
 ] as const;
