@@ -11,6 +11,7 @@ import {
   getCard,
   listApprovals,
   preApprove,
+  withdraw,
 } from "../app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../app/operations/bundles.ts";
 import { ledgerCheckpoint, ledgerConsistency, ledgerInclusion } from "../app/operations/checkpoints.ts";
@@ -22,7 +23,7 @@ import { createGrant, listGrants, previewGrant, revokeGrant } from "../app/opera
 import { halt, listHalts, resume } from "../app/operations/halts.ts";
 import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
 import { impact } from "../app/operations/impact.ts";
-import { intent, outcome, resolve } from "../app/operations/journal.ts";
+import { intent, outcome, previewIntent, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
 import { oversightReport } from "../app/operations/oversight.ts";
 import {
@@ -98,6 +99,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/runs", listRuns, { query: page }),
   at("GET /v1/runs/{id}", getRun, run),
   at("POST /v1/runs/{id}/intents", intent, { ...run, headers: [once] }),
+  at("POST /v1/runs/{id}/intents/preview", previewIntent, run),
   at("POST /v1/runs/{id}/steps/{n}/outcome", outcome, { ...step, headers: [once] }),
   at("GET /v1/runs/{id}/export", exportRun, { ...run, headers: [accepting] }),
   at("GET /v1/runs/{id}/report", runReport, run),
@@ -128,6 +130,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/approvals/{id}/card", getCard, approval),
   at("POST /v1/approvals/{id}/approve", approve, approval),
   at("POST /v1/approvals/{id}/deny", deny, approval),
+  at("POST /v1/approvals/{id}/withdraw", withdraw, approval),
   at("POST /v1/approvals/{id}/break-glass", breakGlass, approval),
   at("POST /v1/runs/{id}/approvals", preApprove, { ...run, status: 201 }),
   at("GET /v1/delegations", listDelegations),

@@ -6,9 +6,11 @@
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
   contractCombining,
@@ -102,6 +104,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondTenants,
   beyondCards,
   beyondFlows,
   beyondHints,
@@ -191,6 +194,7 @@ const SECTIONS = [
   beyondStream,
   beyondTraces,
   beyondGrants,
+  beyondLibrary,
   beyondContain,
 ] as const;
 
