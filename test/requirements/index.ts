@@ -5,6 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
+<<<<<<< HEAD
 import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import {
   beyondGatewayCalls,
@@ -12,6 +13,9 @@ import {
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+=======
+import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+>>>>>>> main
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
@@ -201,6 +205,8 @@ const SECTIONS = [
   beyondGatewayWaiting,
   beyondCheckpoints,
   beyondOversight,
+  beyondStream,
+  beyondTraces,
   beyondGrants,
   beyondLibrary,
   beyondContain,
