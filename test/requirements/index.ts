@@ -5,17 +5,13 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-<<<<<<< HEAD
-import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondCheckpoints, beyondOversight, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
-=======
-import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
->>>>>>> main
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
