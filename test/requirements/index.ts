@@ -5,7 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondCheckpoints, beyondOversight, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
@@ -14,7 +14,6 @@ import {
 } from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
-
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
@@ -110,6 +109,10 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondGatewayNames,
+  beyondGatewayCalls,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
   beyondTenants,
   beyondCards,
   beyondFlows,
@@ -195,10 +198,6 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
-  beyondGatewayNames,
-  beyondGatewayCalls,
-  beyondGatewayUpstreams,
-  beyondGatewayWaiting,
   beyondCheckpoints,
   beyondOversight,
   beyondStream,
