@@ -2,7 +2,7 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
-import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 import {
   contractApproval,
   contractCombining,
@@ -96,6 +96,8 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondClaims,
+  beyondDiff,
   beyondFlows,
   beyondHints,
   contractApproval,
