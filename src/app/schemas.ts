@@ -26,7 +26,7 @@ export const pageLimit = z.int().min(1).max(LIMITS.page_max);
 /** Of an operation that takes nothing. */
 export const nothing = z.strictObject({});
 
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+export const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 
 export const stepView = z.strictObject({
   step: z.int(),

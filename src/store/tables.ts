@@ -5,10 +5,22 @@
  */
 import type { Json } from "../kernel/json.ts";
 import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
+import type { ApprovalValues } from "../model/card/types.ts";
+import type { GrantDoc } from "../model/grant.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
-import type { CaptureDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
+import type {
+  CaptureDoc,
+  ContainmentDoc,
+  CounterDoc,
+  GrantBucketEntry,
+  GrantShapes,
+  JobDoc,
+  LeaseDoc,
+  PinDoc,
+  ReplyDoc,
+} from "./docs.ts";
 
 export interface Tables {
   /** Small facts of the store itself: its secret key, alert states, cursors of background work. */
@@ -20,11 +32,17 @@ export interface Tables {
   /** Manifests by content, so that a step keeps the one it was accepted under. */
   manifests: Manifest;
   approvals: ApprovalDoc;
+  /** The values of a request's call, as long as it is open or approved and unused. */
+  approval_values: ApprovalValues;
   /** The request that speaks for (run, tool, arguments) now: open or approved. */
   approval_slots: { id: string };
   /** One document, `active`: every halt in force, read by each intent. */
   halts: { active: Halt[] };
   delegations: Delegation;
+  grants: GrantDoc;
+  /** Where an intent finds the grants that name its tool and actor. */
+  grant_buckets: { grants: GrantBucketEntry[] };
+  grant_shapes: GrantShapes;
   holds: Hold;
   counters: CounterDoc;
   /** Which step stands for a logical call. */
@@ -33,6 +51,7 @@ export interface Tables {
   replies: ReplyDoc;
   leases: LeaseDoc;
   jobs: JobDoc;
+  containments: ContainmentDoc;
   captures: CaptureDoc;
   /** Tool definitions of upstreams as first seen. */
   pins: PinDoc;
@@ -57,6 +76,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   run_tools: (doc) => ({ owner: doc.run_id, sort: 0, tag: doc.tool }),
   manifests: plain,
   approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
+  approval_values: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   approval_slots: plain,
   halts: plain,
   delegations: (doc) => ({
@@ -64,6 +84,13 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
     sort: doc.created_ms,
     tag: doc.revoked_ms === null ? "active" : "ended",
   }),
+  grants: (doc) => ({
+    owner: doc.match.actor,
+    sort: doc.created_ms,
+    tag: doc.revoked_ms === null && doc.uses < doc.max_uses ? "active" : "ended",
+  }),
+  grant_buckets: plain,
+  grant_shapes: plain,
   holds: (doc) => ({
     owner: "",
     sort: doc.created_ms,
@@ -74,6 +101,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,
   jobs: (doc) => ({ owner: doc.run_id, sort: doc.started_ms, tag: doc.state }),
+  containments: (doc) => ({ owner: "", sort: doc.started_ms, tag: doc.state }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
 };

@@ -2,7 +2,15 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+
+import { beyondCards } from "./beyond-cards.ts";
+import { beyondContain } from "./beyond-contain.ts";
+import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
+import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
+
+import { beyondGrants } from "./beyond-questions.ts";
+import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
   contractCombining,
@@ -98,6 +106,8 @@ export type { Issue, Requirement, Source } from "./types.ts";
 const SECTIONS = [
   beyondClaims,
   beyondDiff,
+  beyondTenants,
+  beyondCards,
   beyondFlows,
   beyondHints,
   contractApproval,
@@ -181,6 +191,11 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondCheckpoints,
+  beyondOversight,
+  beyondGrants,
+  beyondLibrary,
+  beyondContain,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -11,6 +11,7 @@ import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
 import type { DiffClass, PolicyDiff } from "../../model/policy/prove/diff.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
+import { warnUnseen } from "../card-warnings.ts";
 import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
 import { readPolicy } from "./simulate.ts";
@@ -24,6 +25,7 @@ export const registerPolicy: Register = (program, context) => {
   ).action(async (file: string, flags: Record<string, unknown>) => {
     const text = await readTextFile(resolve(io.cwd, file));
     const doc = loadPolicy(text, file);
+    await warnUnseen(io, context.settings(flags), { policy: doc });
     io.out(`ok: ${doc.rules?.length ?? 0} rules, ${doc.tests?.length ?? 0} tests`);
     if (doc.claims !== undefined) context.done(await tellClaims(context, flags, text, file));
   });

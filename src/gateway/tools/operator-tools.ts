@@ -1,19 +1,22 @@
 /** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
 import { z } from "zod";
 import { readRun } from "../../app/access.ts";
-import { approve, deny, listApprovals } from "../../app/operations/approvals.ts";
+import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
 import { plan } from "../../app/operations/rollback.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { givenId, note, runId, text } from "../../app/schemas.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { hasRole } from "../../model/roles.ts";
 import { executeRollback } from "../../rollback/execute.ts";
 import { loadPlan } from "../../rollback/load.ts";
+import { textResult } from "../result.ts";
 import { previewImpact } from "./agent-tools.ts";
+import { containTool } from "./contain-tool.ts";
 import { exportEvidence } from "./evidence-tool.ts";
-import { type OwnCall, type OwnTool, operate, ownTool } from "./own-tool.ts";
+import { type OwnCall, OwnResult, type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const limit = z.int().min(1).max(LIMITS.page_max).optional();
 const cursor = z.string().max(1_000).optional();
@@ -46,16 +49,47 @@ const listApprovalsTool = ownTool({
   run: (call, input) => operate(call, listApprovals, input),
 });
 
-const decision = (name: string, description: string, op: typeof approve) =>
-  ownTool({
-    name,
-    description,
-    // A delegate without the role may decide too; the operation checks.
-    role: "auditor",
-    read_only: false,
-    input: z.strictObject({ approval_id: givenId("apr_<uuid>"), note: note.optional() }),
-    run: (call, input) => operate(call, op, input),
-  });
+const decisionInput = z.strictObject({
+  approval_id: givenId("apr_<uuid>"),
+  note: note.optional(),
+  card_hash: cardHash.optional(),
+});
+
+const approveAction = ownTool({
+  name: "svc.approve_action",
+  description: "Approve a request.",
+  // A delegate without the role may decide too; the operation checks.
+  role: "auditor",
+  read_only: false,
+  input: decisionInput,
+  run: (call, input) => operate(call, approve, input),
+});
+
+const denyAction = ownTool({
+  name: "svc.deny_action",
+  description: "Deny a request; with offer, approve other arguments of the same tool in its place.",
+  role: "auditor",
+  read_only: false,
+  input: decisionInput.extend({
+    offer: z.strictObject({ args: z.record(z.string(), z.unknown()) }).optional(),
+  }),
+  run: (call, input) => operate(call, deny, input),
+});
+
+const showApproval = ownTool({
+  name: "svc.show_approval",
+  description:
+    "Show a request's card: what the call would do with which values, why a person is asked, the risk and the way back. Give its card_hash to the decision.",
+  // Delegates see it, too; the operation checks whose vote counts.
+  role: "auditor",
+  read_only: true,
+  input: z.strictObject({ approval_id: givenId("apr_<uuid>") }),
+  async run(call, input) {
+    const card = await operate(call, getCard, input);
+    const hash = card.card_hash === null ? "" : `\n\nCard      ${card.card_hash}`;
+    return new OwnResult(textResult(`${card.text}${hash}`, card as unknown as JsonObject));
+  },
+});
 
 const planRollback = ownTool({
   name: "svc.plan_rollback",
@@ -129,12 +163,14 @@ const operatorPreview: OwnTool = { ...previewImpact, role: "auditor" };
 export const OPERATOR_TOOLS: readonly OwnTool[] = [
   listRuns,
   listApprovalsTool,
-  decision("svc.approve_action", "Approve a request.", approve),
-  decision("svc.deny_action", "Deny a request.", deny),
+  showApproval,
+  approveAction,
+  denyAction,
   planRollback,
   executeRollbackTool,
   exportEvidence,
   operatorPreview,
   haltTool,
   resumeTool,
+  containTool,
 ];

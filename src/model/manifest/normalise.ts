@@ -1,5 +1,6 @@
 /** Fills in what an entry left out, so that the engine never meets a missing field or a second spelling. */
 import type { Json } from "../../kernel/json.ts";
+import type { CardTemplate } from "../card/template.ts";
 import { type ManifestEntry, READ_BACK } from "./schema.ts";
 import type { Compensation, Effect, Manifest, Verification } from "./types.ts";
 
@@ -30,6 +31,7 @@ export function normalise(entry: ManifestEntry): Manifest {
       retention_days: entry.audit?.retention_days ?? null,
       evidence_export: entry.audit?.evidence_export ?? null,
     },
+    ...(entry.card == null ? {} : { card: cardOf(entry.card) }),
   };
 }
 
@@ -44,6 +46,15 @@ function compensationOf(entry: NonNullable<ManifestEntry["compensation"]>): Comp
     kind: entry.kind ?? "compensation",
     residue: [...(entry.residue ?? [])],
     requires_approval: entry.requires_approval ?? false,
+  };
+}
+
+function cardOf(entry: NonNullable<ManifestEntry["card"]>): CardTemplate {
+  return {
+    title: entry.title ?? null,
+    fields: (entry.fields ?? []).map(({ label, path, as }) => ({ label, path, as: as ?? "text" })),
+    reveal: [...(entry.reveal ?? [])],
+    note: entry.note ?? null,
   };
 }
 

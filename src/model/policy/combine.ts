@@ -14,6 +14,8 @@ export interface Combined {
   rules: string[];
   /** What an approval must satisfy; null unless the action is `require_approval`. */
   approval: MergedApproval | null;
+  /** What asks for an approval, each in its own words; empty unless the action is `require_approval`. */
+  causes: { rule: string | null; reason: string }[];
   warnings: string[];
   /** What the agent can do instead, in the words of the entries that spoke against the call. */
   hints: string[];
@@ -25,7 +27,7 @@ const LIFTED_BY_ALLOW: ReadonlySet<StageName> = new Set(["risk", "window"]);
 export function combine(policy: Pick<Policy, "approvals">, findings: readonly Finding[]): Combined {
   // Most calls: nothing was found, and nothing has to be weighed.
   if (findings.length === 0)
-    return { action: "allow", reasons: [], rules: [], approval: null, warnings: [], hints: [] };
+    return { action: "allow", reasons: [], rules: [], approval: null, causes: [], warnings: [], hints: [] };
   const allowed = findings.some((finding) => finding.stage === "rule" && finding.action === "allow");
   const standing = findings.filter((finding) => !(allowed && LIFTED_BY_ALLOW.has(finding.stage)));
   const by = (action: Finding["action"]) => standing.filter((finding) => finding.action === action);
@@ -43,6 +45,10 @@ export function combine(policy: Pick<Policy, "approvals">, findings: readonly Fi
     reasons: distinct(against.map((finding) => finding.reason)),
     rules: distinct(by(action).flatMap((finding) => (finding.rule === null ? [] : [finding.rule]))),
     approval,
+    causes:
+      approval === null
+        ? []
+        : by(action).map(({ rule, reason, cause }) => ({ rule, reason: cause ?? reason })),
     warnings: distinct(by("warn").map((finding) => finding.reason)),
     hints: distinct(against.flatMap(({ hint }) => (hint == null ? [] : [hint]))),
   };

@@ -17,11 +17,17 @@ export interface ApprovalTerms {
   escalate_to: string[];
 }
 
+/** What of a call is kept for whoever decides it. */
+export const APPROVAL_SHOWS = ["arguments", "names"] as const;
+export type ApprovalShow = (typeof APPROVAL_SHOWS)[number];
+
 export interface Finding {
   stage: StageName;
   action: "allow" | "warn" | "require_approval" | "deny";
   /** Names fields, kinds and bounds; never holds an argument's value. */
   reason: string;
+  /** The same for a person who is shown the rest elsewhere; the reason where absent. */
+  cause?: string;
   /** The id of the rule, flow, limit, budget, window or freeze that spoke. */
   rule: string | null;
   /** Terms of a `require_approval`; the policy's defaults where absent. */

@@ -30,6 +30,7 @@ export function checkRisk(policy: Policy, call: Pick<PolicyCall, RiskFactor>): R
     stage: "risk",
     action,
     reason: `risk score ${score} is at or above ${threshold} (${parts})`,
+    cause: `risk score ${score} is at or above ${threshold}`,
     rule: null,
   });
   if (risk.deny_at !== null && score >= risk.deny_at)

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { BLAST_RADII, EFFECTS } from "../manifest/types.ts";
 import { argsPath, duration, glob, group, hours, id, text, timestamp, within, zone } from "./fields.ts";
-import { RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
+import { APPROVAL_SHOWS, RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
 import { DAYS } from "./hours.ts";
 import { OP_NAMES } from "./ops/table.ts";
 
@@ -118,6 +118,7 @@ const approvals = z.strictObject({
   ...approval.shape,
   four_eyes: z.boolean().optional(),
   max_open_per_run: z.int().min(1).max(100_000).optional(),
+  show: z.enum(APPROVAL_SHOWS).optional(),
 });
 
 const days = z.int().min(1).max(36_500);
