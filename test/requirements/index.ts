@@ -5,7 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
@@ -193,6 +193,8 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondCheckpoints,
   beyondOversight,
+  beyondStream,
+  beyondTraces,
   beyondGrants,
   beyondLibrary,
   beyondContain,
