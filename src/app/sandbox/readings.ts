@@ -84,7 +84,10 @@ const READERS = {
 /** Kinds of calls that a proof or a comparison may look at, and how long; beyond that it is incomplete. */
 const MOST_KINDS = 400_000;
 const PROVING_MS = 15_000;
-const budget = (): Budget => ({ cells: MOST_KINDS, until: performance.now() + PROVING_MS });
+const budget = (): Budget => {
+  const until = performance.now() + PROVING_MS;
+  return { cells: MOST_KINDS, late: () => performance.now() > until };
+};
 
 function given(policy: GivenPolicy): Policy {
   return compilePolicy("doc" in policy ? policy.doc : loadPolicy(policy.text, policy.file));

@@ -153,7 +153,7 @@ class Comparison {
       (this.settled && changes.every(({ literals }) => holds(literals, chosen) === false)) ||
       denying.some(({ literals }) => holds(literals, chosen) === true);
     const { budget, share } = this.how;
-    const own: Budget = { cells: Math.min(share, budget.cells), until: budget.until };
+    const own: Budget = { cells: Math.min(share, budget.cells), late: budget.late };
     const before = own.cells;
     try {
       explore(

@@ -169,11 +169,15 @@ function* calls(r: Random): Generator<{ call: PolicyCall; at_ms: number }> {
         }
 }
 
+const until = (ms: number) => {
+  const end = performance.now() + ms;
+  return () => performance.now() > end;
+};
 const how = () => ({
   labels: new Map(),
   now_ms: AT[0]!,
   share: 2_000,
-  budget: { cells: 4_000, until: performance.now() + 2_000 },
+  budget: { cells: 4_000, late: until(2_000) },
 });
 const RANK = { allow: 0, require_approval: 1, deny: 2 };
 

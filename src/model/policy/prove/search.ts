@@ -5,8 +5,8 @@ import { Undecidable } from "./machine.ts";
 /** How much may be looked at: calls, and until when. */
 export interface Budget {
   cells: number;
-  /** In milliseconds of the process, as `performance.now()` tells them. */
-  until: number;
+  /** Whether the time for it is over. */
+  late(): boolean;
 }
 
 export type Chosen = Map<Variable, Atom>;
@@ -41,8 +41,7 @@ export function explore(
     if (variable === undefined) {
       budget.cells--;
       if (budget.cells < 0) throw new Undecidable("there are too many kinds of calls");
-      if (budget.cells % 64 === 0 && performance.now() > budget.until)
-        throw new Undecidable("the time was used up");
+      if (budget.cells % 64 === 0 && budget.late()) throw new Undecidable("the time was used up");
       return leaf(chosen);
     }
     for (const atom of variable.atoms) {
