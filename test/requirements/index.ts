@@ -13,7 +13,7 @@ import {
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
@@ -113,6 +113,8 @@ const SECTIONS = [
   beyondGatewayCalls,
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
+  beyondClaims,
+  beyondDiff,
   beyondTenants,
   beyondCards,
   beyondFlows,
