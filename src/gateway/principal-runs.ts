@@ -7,7 +7,15 @@ import { valueHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { Lru } from "../kernel/lru.ts";
 import type { Principal } from "../model/roles.ts";
-import type { BoundRun, Runs } from "./runs.ts";
+import type { Mode } from "../model/run.ts";
+
+/** Where runs come from. */
+interface Source<R> {
+  /** Under what a run of this principal would be opened now. */
+  terms(principal: Principal): { mode: Mode; permissions: string[] };
+  /** The run that was set aside under this id. */
+  claimed(principal: Principal, run_id: string): Promise<R>;
+}
 
 /** What is kept in the store of it. */
 interface Claim {
@@ -17,8 +25,8 @@ interface Claim {
   used_ms: number;
 }
 
-interface Held {
-  run: BoundRun;
+interface Held<R> {
+  run: R;
   /** What it was opened under; compared by identity. */
   principal: Principal;
   manifests: unknown;
@@ -30,18 +38,18 @@ const KEPT = 10_000;
 /** How often in a rest's length the store is told that the run is in use. */
 const NOTES = 8;
 
-export class PrincipalRuns {
+export class PrincipalRuns<R extends { readonly run_id: string }> {
   private readonly app: App;
-  private readonly runs: Runs;
-  private readonly held = new Lru<string, Held>(KEPT);
-  private readonly claiming = new Map<string, Promise<BoundRun>>();
+  private readonly runs: Source<R>;
+  private readonly held = new Lru<string, Held<R>>(KEPT);
+  private readonly claiming = new Map<string, Promise<R>>();
 
-  constructor(app: App, runs: Runs) {
+  constructor(app: App, runs: Source<R>) {
     this.app = app;
     this.runs = runs;
   }
 
-  of(principal: Principal): BoundRun | Promise<BoundRun> {
+  of(principal: Principal): R | Promise<R> {
     const { core, settings } = this.app;
     const held = this.held.get(principal.id);
     const now = core.env.now();
@@ -53,7 +61,7 @@ export class PrincipalRuns {
     return held.run;
   }
 
-  private claimOnce(principal: Principal): Promise<BoundRun> {
+  private claimOnce(principal: Principal): Promise<R> {
     const under = this.claiming.get(principal.id);
     if (under !== undefined) return under;
     const claim = this.claim(principal).finally(() => this.claiming.delete(principal.id));
@@ -62,7 +70,7 @@ export class PrincipalRuns {
   }
 
   /** Takes the run that the principal has, or a new one after a rest or under another scope. */
-  private async claim(principal: Principal): Promise<BoundRun> {
+  private async claim(principal: Principal): Promise<R> {
     const { core, settings } = this.app;
     const { mode, permissions } = this.runs.terms(principal);
     const scope = valueHash({ mode, permissions });
@@ -86,7 +94,7 @@ export class PrincipalRuns {
   }
 
   /** Not waited for: at worst another gateway begins a new run a little early. */
-  private note(principal: Principal, held: Held, now: number): void {
+  private note(principal: Principal, held: Held<R>, now: number): void {
     held.noted_ms = now;
     const key = keyOf(principal);
     void this.app.core.store

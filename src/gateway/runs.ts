@@ -39,7 +39,7 @@ const KNOWN_RUNS = 10_000;
 export class Runs {
   private readonly app: App;
   private readonly known = new Lru<string, KnownRun>(KNOWN_RUNS);
-  private readonly ofPrincipals: PrincipalRuns;
+  private readonly ofPrincipals: PrincipalRuns<BoundRun>;
 
   constructor(app: App) {
     this.app = app;

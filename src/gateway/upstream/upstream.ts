@@ -10,6 +10,7 @@ import type { Logger } from "../../telemetry/log.ts";
 import { atMost } from "../patience.ts";
 import { failureOf, isSessionGone, isTimeout, NotSent, refusedConnection } from "./failure.ts";
 import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
+import { listTools, sameTools } from "./list-tools.ts";
 import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
 import { type Holder, LinkPool } from "./pool.ts";
@@ -32,8 +33,6 @@ const BACKOFF_MS = { first: 250, most: 30_000 };
 /** How long a call waits for a connection that is just being made. */
 const PATIENCE_MS = 2_000;
 const PROBE_MS = 5_000;
-const MAX_PAGES = 100;
-const MAX_TOOLS = 10_000;
 /** Servers that announce each of many changes get one look. */
 const SETTLE_MS = 30;
 
@@ -144,7 +143,7 @@ export class Upstream {
         this.linkHooks(() => link),
       );
       if (this.stopped.signal.aborted) return await link.close();
-      this.definitions = await this.readTools(link);
+      this.definitions = await listTools(link, this.spec.timeout_ms);
       this.link = link;
       this.complaint = null;
       this.failures = 0;
@@ -196,7 +195,7 @@ export class Upstream {
   async readVariant(holder: Holder): Promise<void> {
     if (this.usesFirst(holder)) return;
     try {
-      const tools = await this.pool.use(holder, (link) => this.readTools(link));
+      const tools = await this.pool.use(holder, (link) => listTools(link, this.spec.timeout_ms));
       const same = sameTools(tools, this.variants.get(holder.key) ?? this.definitions);
       if (same) return;
       this.variants.set(holder.key, tools);
@@ -271,31 +270,13 @@ export class Upstream {
       .catch(() => {});
   }
 
-  private async readTools(link: Link): Promise<JsonObject[]> {
-    if (link.capabilities.tools === undefined) return [];
-    const tools: JsonObject[] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES; page++) {
-      const timeout_ms = Math.max(this.spec.timeout_ms, PROBE_MS);
-      const answer = await link.request("tools/list", cursor === undefined ? {} : { cursor }, { timeout_ms });
-      const listed = answer["tools"];
-      if (!Array.isArray(listed)) throw new Error("its tools/list answer has no list of tools");
-      tools.push(...listed.filter(isJsonObject));
-      if (tools.length > MAX_TOOLS) throw new Error(`it lists more than ${MAX_TOOLS} tools`);
-      const next = answer["nextCursor"];
-      if (typeof next !== "string" || next === cursor) return tools;
-      cursor = next;
-    }
-    throw new Error(`its tools/list does not end within ${MAX_PAGES} pages`);
-  }
-
   private lookAgain(): void {
     if (this.looking !== null) return;
     this.looking = setTimeout(() => {
       this.looking = null;
       const { link } = this;
       if (link === null) return;
-      this.readTools(link).then(
+      listTools(link, this.spec.timeout_ms).then(
         (tools) => {
           if (this.link !== link) return;
           this.definitions = tools;
@@ -401,8 +382,4 @@ export class Upstream {
     this.complaint = "the gateway is stopping";
     await Promise.allSettled([link?.close(), this.pool.close(), this.connecting]);
   }
-}
-
-function sameTools(a: readonly JsonObject[], b: readonly JsonObject[]): boolean {
-  return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
 }
