@@ -9,6 +9,7 @@ import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
@@ -103,6 +104,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondReach,
   beyondTenants,
   beyondCards,
   beyondFlows,
