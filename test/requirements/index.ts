@@ -15,6 +15,7 @@ import {
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
@@ -113,6 +114,7 @@ const SECTIONS = [
   beyondGatewayCalls,
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
+  beyondReach,
   beyondClaims,
   beyondDiff,
   beyondTenants,
