@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { LIMITS } from "../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../model/approval.ts";
-import { MODES, OUTCOMES, RUN_ID, STEP_STATUSES } from "../model/run.ts";
+import { MODES, OUTCOMES, READERS, RUN_ID, STEP_STATUSES } from "../model/run.ts";
 
 export const text = (max: number) =>
   z.string().min(1, "must not be empty").max(max, `at most ${max} characters`);
@@ -44,6 +44,10 @@ export const stepView = z.strictObject({
   result_hash: nullable(z.string()),
   intended_ms: z.int(),
   finished_ms: nullable(z.int()),
+  before_by: z.enum(READERS).optional(),
+  before_hash: z.string().optional(),
+  after_hash: z.string().optional(),
+  closes_ms: z.int().optional(),
 });
 
 export const runView = z.strictObject({
@@ -59,9 +63,22 @@ export const runView = z.strictObject({
   unresolved: z.array(z.int()),
 });
 
+/** What is to be read before the call is made, and told with its outcome. */
+const beforeView = z.strictObject({
+  tool: z.string(),
+  arguments: z.unknown(),
+  max_bytes: z.int().optional(),
+  required: z.literal(false).optional(),
+});
+
 export const decisionView = z.union([
-  z.strictObject({ decision: z.literal("allow"), step: z.int() }),
-  z.strictObject({ decision: z.literal("would_block"), step: z.int(), reasons: z.array(z.string()) }),
+  z.strictObject({ decision: z.literal("allow"), step: z.int(), before: beforeView.optional() }),
+  z.strictObject({
+    decision: z.literal("would_block"),
+    step: z.int(),
+    reasons: z.array(z.string()),
+    before: beforeView.optional(),
+  }),
   z.strictObject({ decision: z.literal("block"), reasons: z.array(z.string()) }),
 ]);
 

@@ -3,7 +3,8 @@
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import { openLocalApp } from "../app/local.ts";
-import type { Operation } from "../app/operation.ts";
+import { planFor } from "../app/lookout.ts";
+import type { Caller, Operation } from "../app/operation.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
@@ -13,7 +14,6 @@ import { assertJson } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
 import { executeRollback } from "../rollback/execute.ts";
-import { loadPlan } from "../rollback/load.ts";
 import { Run } from "./run.ts";
 
 export interface OpenOptions {
@@ -63,7 +63,7 @@ async function openRun(app: App, options: RunOptions): Promise<Run> {
     max_permissions: ["*"],
     allow_observe: true,
   };
-  const caller = { app, principal, signal: new AbortController().signal };
+  const caller: Caller = { app, principal, signal: new AbortController().signal, reads_by: "library" };
   const call = async <I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>): Promise<O> => {
     assertJson(input, "input");
     return perform(op, caller, input);
@@ -77,7 +77,7 @@ async function openRun(app: App, options: RunOptions): Promise<Run> {
         ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }),
       }),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
-    plan: () => loadPlan(app.core.store, run_id),
+    plan: () => planFor(app, principal, run_id),
     rollback: ({ verifier, ...request }) =>
       executeRollback(app.core, run_id, { ...request, actor, reader: verifier ?? null }),
   });

@@ -75,7 +75,7 @@ export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }
   const error = errorOf(end);
   if (error === null) {
     const { seq } = write({ event: "compensated", detail: attemptsText(end.attempts) });
-    undone(tx, step, seq, read_back?.as === "unverified");
+    markUndone(tx, step, seq, read_back?.as === "unverified");
   } else {
     write({ event: "compensation_failed", detail: error });
     step.status = "compensation_failed";
@@ -89,7 +89,8 @@ export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }
   return { step: n, status, error, unverified: read_back?.as === "unverified", records };
 }
 
-function undone(tx: Tx, step: StepDoc, seq: number, unverified: boolean): void {
+/** Changes `step` in place; the caller stores it. */
+export function markUndone(tx: Tx, step: StepDoc, seq: number, unverified: boolean): void {
   step.status = "compensated";
   step.compensated_seq = seq;
   if (unverified) step.unverified = true;

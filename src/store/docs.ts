@@ -32,7 +32,12 @@ export interface JobDoc {
   current_step: number | null;
   report: Json;
   error: string | null;
-  options: { retries: number; approve_compensations: boolean };
+  options: {
+    retries: number;
+    approve_compensations: boolean;
+    /** A person's word to undo one step over a conflict. */
+    overwrite?: { step: number; reason: string; current_hash: string };
+  };
   /** Where the ledger stood when the job began: what was undone from there on is the job's own work. */
   since_seq: number;
 }

@@ -5,6 +5,7 @@ import type { Manifest } from "../../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { CounterDoc } from "../../store/docs.ts";
+import type { BeforeFacts } from "../before.ts";
 import type { Caller } from "../core.ts";
 
 export interface Facts {
@@ -31,6 +32,8 @@ export interface Facts {
   request: ApprovalDoc | null;
   /** The id a new request will have. */
   fresh_approval_id: string;
+  /** What is to be read before the call, and what stands in the way; undefined where its manifest asks for nothing. */
+  before?: BeforeFacts | undefined;
   /** Reasons against the call that only the surface can know; they refuse as the run's mode says. */
   objections?: readonly string[] | undefined;
 }
