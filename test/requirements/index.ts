@@ -2,6 +2,7 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+import { beyondBefore, beyondConflict } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
