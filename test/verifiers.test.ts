@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ROOT } from "./support/files.ts";
 import { program } from "./support/programs.ts";
+import { verifies } from "./support/verifies.ts";
 
 const PYTHON = await program("python3");
 // Both hold themselves against these where they are there, and pass such tests over where they are not.
@@ -34,6 +35,7 @@ async function run(command: string, args: string[]): Promise<{ code: number | nu
 
 describe("the Python SDK", () => {
   it("passes its own tests, all of them", async () => {
+    verifies("beyond.hint.sdk");
     const { code, said } = await run(
       PYTHON,
       "-m unittest discover -s sdk/python/tests -t sdk/python".split(" "),

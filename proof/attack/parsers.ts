@@ -104,6 +104,9 @@ const CALL = {
   effect: "irreversible",
   data_class: null,
   blast_radius: null,
+  source: [],
+  sink: [],
+  step: 0,
   run_id: "r",
 } as Parameters<typeof evaluatePolicy>[1];
 

@@ -8,6 +8,7 @@ import {
   breakGlass,
   deny,
   getApproval,
+  getCard,
   listApprovals,
   preApprove,
 } from "../app/operations/approvals.ts";
@@ -119,6 +120,7 @@ export const HTTP_TABLE: readonly Row[] = [
     ...approval,
     query: [whole("wait", `must be whole seconds, at most ${LIMITS.approval_wait_s}`)],
   }),
+  at("GET /v1/approvals/{id}/card", getCard, approval),
   at("POST /v1/approvals/{id}/approve", approve, approval),
   at("POST /v1/approvals/{id}/deny", deny, approval),
   at("POST /v1/approvals/{id}/break-glass", breakGlass, approval),

@@ -13,9 +13,12 @@ import { keyId } from "../model/roles.ts";
 import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { App } from "./app.ts";
 import { Background, timeLeft } from "./background.ts";
+import { FORGET_VALUES_MS, ForgottenValues } from "./forget-values.ts";
 import { type OpenCoreOptions, openCore } from "./open-core.ts";
 import { VERSION } from "./version.ts";
 
+/** A disk that does not answer holds no stop up. */
+const CLEAR_MS = 1_500;
 const KNOWN_RUNS = 20_000;
 
 export interface LocalOptions {
@@ -38,6 +41,9 @@ export async function openLocalApp(settings: Settings, env: Env, options: LocalO
     ...(options.watch === undefined ? {} : { watch: options.watch }),
   });
   const background = new Background(log);
+  const values = new ForgottenValues(opened.core.store);
+  await values.open();
+  background.every(FORGET_VALUES_MS, "clearing values of ended requests", () => values.tidy());
   return {
     version: VERSION,
     settings,
@@ -60,6 +66,9 @@ export async function openLocalApp(settings: Settings, env: Env, options: LocalO
     },
     async close(until = performance.now() + LIMITS.stop_ms) {
       await background.stop(timeLeft(until));
+      const patience = new AbortController();
+      await Promise.race([values.close(), env.sleep(CLEAR_MS, patience.signal)]).catch(() => {});
+      patience.abort();
       await opened.close();
     },
   };

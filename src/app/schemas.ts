@@ -26,7 +26,7 @@ export const pageLimit = z.int().min(1).max(LIMITS.page_max);
 /** Of an operation that takes nothing. */
 export const nothing = z.strictObject({});
 
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+export const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 
 export const stepView = z.strictObject({
   step: z.int(),
@@ -70,16 +70,18 @@ const beforeView = z.strictObject({
   max_bytes: z.int().optional(),
   required: z.literal(false).optional(),
 });
+/** `hints` are there where the policy says what the agent can do instead. */
+const why = { reasons: z.array(z.string()), hints: z.array(z.string()).optional() };
 
 export const decisionView = z.union([
   z.strictObject({ decision: z.literal("allow"), step: z.int(), before: beforeView.optional() }),
   z.strictObject({
     decision: z.literal("would_block"),
     step: z.int(),
-    reasons: z.array(z.string()),
+    ...why,
     before: beforeView.optional(),
   }),
-  z.strictObject({ decision: z.literal("block"), reasons: z.array(z.string()) }),
+  z.strictObject({ decision: z.literal("block"), ...why }),
 ]);
 
 export const outcomeView = z.strictObject({ step: z.int(), status: z.enum(OUTCOMES) });

@@ -6,9 +6,9 @@ import type { Json, JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { type CallValues, parsePath } from "../kernel/paths.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import { maskAt } from "../model/mask.ts";
 import { safeText } from "./text.ts";
 
-export const REDACTED = "[REDACTED]";
 /** Stands for what lay deeper than is kept. */
 export const CUT = "[CUT]";
 
@@ -60,23 +60,9 @@ function withoutPaths(part: keyof CallValues, value: Json, paths: readonly strin
   let out = value;
   for (const source of paths) {
     const { root, keys } = parsePath(source);
-    if (root === part) out = masked(out, keys) ?? out;
+    if (root === part) out = maskAt(out, keys) ?? out;
   }
   return out;
-}
-
-/** A copy with the value at the path masked; undefined where the path leads nowhere. */
-function masked(here: Json | undefined, keys: readonly (string | number)[]): Json | undefined {
-  const [key, ...rest] = keys;
-  if (key === undefined) return here === undefined ? undefined : REDACTED;
-  if (here === null || typeof here !== "object") return undefined;
-  if (Array.isArray(here)) {
-    const inner = typeof key === "number" ? masked(here[key], rest) : undefined;
-    return inner === undefined ? undefined : here.with(key as number, inner);
-  }
-  const name = String(key);
-  const inner = Object.hasOwn(here, name) ? masked(here[name], rest) : undefined;
-  return inner === undefined ? undefined : { ...here, [name]: inner };
 }
 
 class Walker {

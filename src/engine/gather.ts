@@ -5,9 +5,10 @@ import { invalid } from "../kernel/errors.ts";
 import { hmacHex, keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { parsePath, readPath } from "../kernel/paths.ts";
+import { NO_LABELS, toolLabels } from "../model/manifest/labels.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../model/policy/compile.ts";
-import { counterKeys } from "../model/policy/limits.ts";
+import { counterKeys } from "../model/policy/evaluate.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../store/docs.ts";
 import type { Key, Tx } from "../store/port.ts";
@@ -48,17 +49,22 @@ export function hashArgsOnce(args: Json): HashArgs {
   };
 }
 
-export function policyCall(run: RunFacts, tool: string, args: Json, manifest: Manifest | null): PolicyCall {
+/** The step matters to what is recorded of an accepted call, not to what is asked for beforehand. */
+export function policyCall(
+  run: RunFacts & { next_step?: number },
+  tool: string,
+  args: Json,
+  manifest: Manifest | null,
+): PolicyCall {
   return {
     tool,
     args,
     actor: run.actor,
     tenant: run.tenant,
     environment: run.environment,
-    effect: manifest?.effect ?? null,
-    data_class: manifest?.risk.data_class ?? null,
-    blast_radius: manifest?.risk.blast_radius ?? null,
+    ...(manifest === null ? NO_LABELS : toolLabels(manifest)),
     run_id: run.run_id,
+    step: run.next_step ?? 0,
   };
 }
 

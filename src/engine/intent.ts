@@ -1,6 +1,7 @@
 /** An intent, from the question to the answer: gather, decide, commit, in one atomic unit. */
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
+import { keptArgs } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
@@ -117,6 +118,8 @@ function moveApprovals(
     kind: "call",
     step: null,
     risk_score: verdict.risk_score,
+    because: approval.because,
+    shown: facts.policy.approvals.show === "names" ? null : { args: keptArgs(facts.args, facts.manifest) },
   });
 }
 
@@ -188,9 +191,9 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
 }
 
 function answer(verdict: Verdict, step: number | undefined, before: BeforeFacts | undefined): Decision {
-  if (step === undefined) return { decision: "block", reasons: verdict.reasons };
+  const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
+  if (step === undefined) return { decision: "block", ...why };
   const asked = before === undefined || before.read === null ? {} : { before: before.read };
-  if (verdict.decision === "would_block")
-    return { decision: "would_block", step, reasons: verdict.reasons, ...asked };
+  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
   return { decision: "allow", step, ...asked };
 }

@@ -70,9 +70,9 @@ export async function governedCall(gateway: Governing, call: ToolCall): Promise<
   if (call.route !== undefined) context.objections = gateway.objections(call.route);
   const decision = await decide(gateway, call, context);
   const facts: JsonObject = { "svc/run_id": call.run.run_id, "svc/decision": decision.decision };
-  if (decision.decision === "block") return blocked(gateway, call, decision.reasons, facts);
+  if (decision.decision === "block") return blocked(gateway, call, decision, facts);
   facts["svc/step"] = decision.step;
-  if (decision.decision === "would_block") facts["svc/reasons"] = decision.reasons;
+  if (decision.decision === "would_block") Object.assign(facts, whyMeta(decision));
   const end = await executeBetweenReads(gateway, call, decision.before);
   await report(gateway, context, call.run.run_id, decision.step, end);
   if (end.error !== undefined) throw end.error;
@@ -82,18 +82,27 @@ export async function governedCall(gateway: Governing, call: ToolCall): Promise<
   return withMeta(end.answer, facts);
 }
 
+interface Refused {
+  reasons: string[];
+  hints?: string[] | undefined;
+}
+
+function whyMeta({ reasons, hints }: Refused): JsonObject {
+  return { "svc/reasons": reasons, ...(hints === undefined ? {} : { "svc/hints": hints }) };
+}
+
 function blocked(
   { app }: Governing,
   call: ToolCall,
-  reasons: readonly string[],
+  { reasons, hints }: Refused,
   facts: JsonObject,
 ): JsonObject {
-  const result = blockedResult(reasons);
+  const result = blockedResult(reasons, hints);
   if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, facts);
   const { structuredContent } = result as { structuredContent: JsonObject };
   return withMeta(withoutStructured(result), {
     ...facts,
-    "svc/reasons": structuredContent["reasons"]!,
+    ...whyMeta({ reasons, hints }),
     "svc/approval_id": structuredContent["approval_id"]!,
   });
 }

@@ -49,9 +49,15 @@ export function textResult(text: string, structured: JsonObject, isError = false
   };
 }
 
-export function blockedResult(reasons: readonly string[]): JsonObject {
-  const structured = { decision: "block", reasons: [...reasons], approval_id: approvalIn(reasons) };
-  return textResult(reasons.join("\n"), structured, true);
+/** A model reads the text, so the hints stand there, too. */
+export function blockedResult(reasons: readonly string[], hints: readonly string[] = []): JsonObject {
+  const structured = {
+    decision: "block",
+    reasons: [...reasons],
+    ...(hints.length === 0 ? {} : { hints: [...hints] }),
+    approval_id: approvalIn(reasons),
+  };
+  return textResult([...reasons, ...hints.map((hint) => `hint: ${hint}`)].join("\n"), structured, true);
 }
 
 /** The upstream's own `_meta` with what the gateway has to say beside it. */

@@ -54,7 +54,7 @@ export function chatRoutes(server: FastifyInstance, app: App, auth: Pick<Authent
       const verb = action!.action_id === "svc_approve" ? "approve" : "deny";
       const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
       const call = { app, principal, signal: new AbortController().signal, headers };
-      const decided = await decideRequest(call, action!.value, verb, "from chat");
+      const decided = await decideRequest(call, action!.value, { decision: verb, note: "from chat" });
       const isOpen = decided.status === "pending" || decided.status === "escalated";
       // One vote of several: the request is not decided, and must not read as if it were.
       const what = isOpen

@@ -3,13 +3,16 @@
 /** The call was not allowed to run. */
 export class BlockedError extends Error {
   readonly reasons: readonly string[];
+  /** What the agent can do instead, where the policy says so. */
+  readonly hints: readonly string[];
   /** The request that waits for a person, where one does. */
   readonly approval_id: string | null;
 
-  constructor(reasons: readonly string[]) {
+  constructor(reasons: readonly string[], hints: readonly string[] = []) {
     super(`blocked: ${reasons.join("; ")}`);
     this.name = "BlockedError";
     this.reasons = reasons;
+    this.hints = hints;
     this.approval_id = approvalIn(reasons);
   }
 }

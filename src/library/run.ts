@@ -88,7 +88,7 @@ export class Run {
     options: CallOptions = {},
   ): Promise<T> {
     const decision = await this.intent(intent);
-    if (decision.decision === "block") throw new BlockedError(decision.reasons);
+    if (decision.decision === "block") throw new BlockedError(decision.reasons, decision.hints);
     const { before: asked } = decision;
     const { read } = options;
     const before =

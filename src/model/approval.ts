@@ -1,5 +1,6 @@
 /** Approval requests, delegations and halts. */
 
+import type { Because } from "./card/types.ts";
 import type { ApprovalNeed } from "./policy/approvals.ts";
 import { type KeptPrincipal, keyId, type PrincipalName, principalName } from "./roles.ts";
 
@@ -55,6 +56,8 @@ export interface ApprovalDoc {
     /** What the approvals must add up to, and the groups of those who approved. */
     needs: ApprovalNeed[];
     voters: { groups: string[] }[];
+    /** What asked for it, for the card; requests of earlier versions do not have it. */
+    because?: Because | undefined;
   };
 }
 

@@ -133,7 +133,15 @@ function deleteAll(tx: Tx, owned: Owned): void {
 /** Everything that belongs to the run: each of these tables is indexed by it. */
 async function ownedKeys(store: Store, run_id: string): Promise<Owned> {
   const owned: Owned = [];
-  for (const table of ["steps", "run_tools", "approvals", "idempotency", "replies", "captures"] as const) {
+  for (const table of [
+    "steps",
+    "run_tools",
+    "approvals",
+    "approval_values",
+    "idempotency",
+    "replies",
+    "captures",
+  ] as const) {
     let after: { sort: number; key: string } | undefined;
     for (;;) {
       const rows = await store.list(table, { owner: run_id, limit: 1_000, after });

@@ -11,6 +11,7 @@ import { appendRunRecord, stepFacts } from "../engine/records.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../model/approval.ts";
+import { keptUndoArgs } from "../model/card/kept.ts";
 import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
@@ -122,9 +123,12 @@ function approveNow(
 }
 
 function openRequest(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo, id: string): ApprovalDoc {
+  const { manifests, policy } = core.rules();
+  const call = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
+  const args = () => keptUndoArgs(undo.args, call ?? null, manifests.active(undo.tool) ?? null);
   return newApproval(tx, run, {
     id,
-    spec: mergeTerms([core.rules().policy.approvals]),
+    spec: mergeTerms([policy.approvals]),
     rule: null,
     tool: undo.tool,
     args: undo.args,
@@ -134,5 +138,6 @@ function openRequest(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo,
     kind: "compensation",
     step: step.step,
     risk_score: step.risk_score,
+    shown: policy.approvals.show === "names" ? null : { args: args() },
   });
 }

@@ -1,4 +1,5 @@
 /** Impact preview: what one call would be answered now, what it touches, who is asked, and how it is undone. */
+import { policyCall } from "../engine/gather.ts";
 import type { Json } from "../kernel/json.ts";
 import type { BlastRadius, Effect, Lifecycle, Manifest } from "../model/manifest/types.ts";
 import type { ApprovalNeed } from "../model/policy/approvals.ts";
@@ -19,6 +20,8 @@ export interface ImpactReport {
   actor: string;
   decision: Ruling;
   reasons: string[];
+  /** What the agent can do instead, where the policy says so. */
+  hints: string[];
   /** What decided: `rule big-refunds`, `limit mail-rate`. */
   by: string[];
   risk: { score: number; factors: Record<RiskFactor, number> };
@@ -77,12 +80,13 @@ export function previewCall(sandbox: Sandbox, input: ImpactInput, now_ms: number
     forget: false,
     explain: () => true,
   });
-  const { risk, approval } = judgement.evaluation!;
+  const { risk, approval, hints } = judgement.evaluation!;
   return {
     tool,
     actor,
     decision: judgement.ruling,
     reasons: judgement.reasons,
+    hints,
     by: causesOf(judgement),
     risk: { score: risk.score, factors: risk.factors },
     owner: manifest?.owner ?? null,
@@ -91,8 +95,18 @@ export function previewCall(sandbox: Sandbox, input: ImpactInput, now_ms: number
     approval:
       approval === null ? null : { groups: approval.groups, quorum: approval.quorum, needs: approval.needs },
     rollback: outlookOf(manifest),
-    warnings: warningsFor(manifest, judgement),
+    warnings: [...warningsFor(manifest, judgement), ...flowWarnings(sandbox, input, judgement)],
   };
+}
+
+/** Nothing came before the call here; what an earlier one would change is said. */
+function flowWarnings({ rules }: Sandbox, { tool, args }: ImpactInput, { result }: Judgement): string[] {
+  const call = policyCall(result.run, tool, args, result.manifest);
+  return rules.policy.flows.restricting.matching(call).map(({ id, action, within }) => {
+    const where = within === "run" ? "in the same run" : `by the same actor within ${within}`;
+    const what = action === "deny" ? "denied" : "held for approval";
+    return `flow ${id}: ${what} after a call that sets it off ${where}`;
+  });
 }
 
 function labelsOf(manifest: Manifest | null): ImpactLabels {

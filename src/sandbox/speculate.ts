@@ -34,7 +34,7 @@ export interface PlanResult {
   recommended: boolean;
   calls: number;
   /** The first refused call, counted from 0; the plan ends there. */
-  blocked_at: { call: number; tool: string; reasons: string[]; by: string[] } | null;
+  blocked_at: { call: number; tool: string; reasons: string[]; hints?: string[]; by: string[] } | null;
   approvals: NeededApproval[];
   highest_risk: number;
   total_risk: number;
@@ -151,7 +151,9 @@ class Tally {
     this.highest = Math.max(this.highest, risk_score);
     this.total += risk_score;
     if (ruling === "block") {
-      this.blocked_at = { call, tool, reasons: few(reasons), by: few(causesOf(judgement)) };
+      const { hints } = result.verdict;
+      const why = { reasons: few(reasons), ...(hints.length === 0 ? {} : { hints }) };
+      this.blocked_at = { call, tool, ...why, by: few(causesOf(judgement)) };
       return;
     }
     if (ruling === "needs_approval") {

@@ -2,10 +2,7 @@
 import type { Json } from "../kernel/json.ts";
 import type { KeptPrincipal } from "../model/roles.ts";
 
-/** A sliding window of counted calls or summed amounts. */
-export interface CounterDoc {
-  buckets: [number, number][];
-}
+export type { CounterDoc } from "../model/policy/counters.ts";
 
 export interface ReplyDoc {
   run_id: string;

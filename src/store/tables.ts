@@ -5,6 +5,7 @@
  */
 import type { Json } from "../kernel/json.ts";
 import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
+import type { ApprovalValues } from "../model/card/types.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
@@ -20,6 +21,8 @@ export interface Tables {
   /** Manifests by content, so that a step keeps the one it was accepted under. */
   manifests: Manifest;
   approvals: ApprovalDoc;
+  /** The values of a request's call, as long as it is open or approved and unused. */
+  approval_values: ApprovalValues;
   /** The request that speaks for (run, tool, arguments) now: open or approved. */
   approval_slots: { id: string };
   /** One document, `active`: every halt in force, read by each intent. */
@@ -57,6 +60,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   run_tools: (doc) => ({ owner: doc.run_id, sort: 0, tag: doc.tool }),
   manifests: plain,
   approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
+  approval_values: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   approval_slots: plain,
   halts: plain,
   delegations: (doc) => ({

@@ -8,6 +8,22 @@ beforeAll(async () => {
   g = await testGateway({ upstreams: [fakeUpstream({})] });
 });
 
+const HINTED =
+  "version: 1\nrules: [{id: no, match: {tool: echo}, action: deny, reason: no echo, hint: use get}]\n";
+
+describe("a blocked call", () => {
+  it("tells what can be done instead, in its text and its structure", async () => {
+    verifies("beyond.hint.gateway");
+    const strict = await testGateway({ upstreams: [fakeUpstream({})], policy: HINTED });
+    const result = await call(await strict.connect("agent"), "echo", { a: 1 });
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ type: "text", text: "no echo\nhint: use get" }],
+      structuredContent: { decision: "block", reasons: ["no echo"], hints: ["use get"] },
+    });
+  });
+});
+
 describe("svc.preview_impact", () => {
   it("answers agents and operators alike, and changes nothing", async () => {
     verifies("core.gateway.agent-preview-impact", "ops.impact.gateway");

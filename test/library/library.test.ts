@@ -26,7 +26,7 @@ const MANIFESTS = `
 - {tool: thing.ask, effect: irreversible, permission: thing.write}
 `;
 const POLICY =
-  "version: 1\nrules:\n  - {id: ask, match: {tool: thing.ask}, action: require_approval, reason: ask first}\n";
+  "version: 1\nrules:\n  - {id: ask, match: {tool: thing.ask}, action: require_approval, reason: ask first, hint: look instead}\n";
 writeFileSync(join(folder, "manifests.yaml"), MANIFESTS);
 writeFileSync(join(folder, "policy.yaml"), POLICY);
 const permissions = ["thing.write", "thing.read"];
@@ -44,7 +44,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
   });
 
   it("throws BlockedError with reasons and the approval that waits", async () => {
-    verifies("contract.readings.blocked-error");
+    verifies("contract.readings.blocked-error", "beyond.hint.library");
     const run = await openRun();
     let ran = false;
     const blocked = run.call({ tool: "thing.ask", args: {}, reason: "r" }, () => {
@@ -53,10 +53,11 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     const error = (await blocked.catch((reason: unknown) => reason)) as BlockedError;
     expect(error).toBeInstanceOf(BlockedError);
     expect(error.reasons[0]).toBe("ask first");
+    expect(error.hints).toEqual(["look instead"]);
     expect(error.approval_id).toMatch(/^apr_/);
     expect(ran).toBe(false);
     const unknown = run.call({ tool: "thing.none", args: {}, reason: "r" }, () => 1);
-    await expect(unknown).rejects.toMatchObject({ approval_id: null });
+    await expect(unknown).rejects.toMatchObject({ approval_id: null, hints: [] });
   });
 
   it("records what was thrown: failed, or uncertain when nobody can know", async () => {

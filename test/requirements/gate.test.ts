@@ -42,7 +42,7 @@ describe("requirements gate", () => {
   });
 
   it("names every statement after its document", () => {
-    const prefix = { core: "core.", operations: "ops.", contract: "contract." } as const;
+    const prefix = { core: "core.", operations: "ops.", contract: "contract.", beyond: "beyond." } as const;
     const odd = REQUIREMENTS.filter(
       ({ id, source }) => !id.startsWith(prefix[source]) || !/^[a-z0-9.-]+$/.test(id),
     );

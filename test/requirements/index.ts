@@ -2,6 +2,8 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+import { beyondCards } from "./beyond-cards.ts";
+import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondBefore, beyondConflict } from "./beyond-undo.ts";
 import {
   contractApproval,
@@ -96,6 +98,11 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondCards,
+  beyondFlows,
+  beyondHints,
+  beyondBefore,
+  beyondConflict,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

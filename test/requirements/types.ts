@@ -1,10 +1,10 @@
 /** The shape of the catalogue: statements of the interface documents, grouped by section. */
 
 /** The interface documents, whose text is not in this repository; see docs/design/gaps.md. */
-export type Source = "core" | "operations" | "contract";
+export type Source = "core" | "operations" | "contract" | "beyond";
 
 /** The number of the issue that delivers a statement. */
-export type Issue = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
+export type Issue = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24;
 
 export interface Requirement<Id extends string = string> {
   readonly id: Id;

@@ -27,6 +27,7 @@ describe("a preview", () => {
       tool: "crm.create",
       actor: "ann",
       decision: "allow",
+      hints: [],
       reasons: [],
       by: [],
       risk: { score: 65, factors: { effect: 25, blast_radius: 5, data_class: 20, environment: 15 } },

@@ -32,13 +32,19 @@ _OPEN_ENDED = (TimeoutError, socket.timeout)
 
 
 class Blocked(Exception):
-    """The service refused the call, so it did not run. `approval_id` names the request that could free it."""
+    """The service refused the call, so it did not run.
 
-    def __init__(self, tool: str, reasons: Sequence[str], approval_id: Optional[str]) -> None:
+    `approval_id` names the request that could free it; `hints` say what can be done instead.
+    """
+
+    def __init__(
+        self, tool: str, reasons: Sequence[str], approval_id: Optional[str], hints: Sequence[str] = ()
+    ) -> None:
         super().__init__(f"{tool} is blocked: {'; '.join(reasons) or 'no reason given'}")
         self.tool = tool
         self.reasons = list(reasons)
         self.approval_id = approval_id
+        self.hints = list(hints)
 
 
 class Uncertain(Exception):
@@ -63,6 +69,7 @@ class Decision(NamedTuple):
     step: Optional[int]
     reasons: List[str]
     approval_id: Optional[str]
+    hints: List[str] = []
 
     @property
     def may_run(self) -> bool:
@@ -167,7 +174,9 @@ class Run:
             body["depends_on"] = list(depends_on)
         answer = self._post(f"{self._path}/intents", body, idempotency_key)
         reasons = [str(text) for text in answer.get("reasons") or []]
-        return Decision(str(answer.get("decision")), answer.get("step"), reasons, _approval_id(answer, reasons))
+        hints = [str(text) for text in answer.get("hints") or []]
+        approval_id = _approval_id(answer, reasons)
+        return Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints)
 
     def outcome(
         self,
@@ -210,7 +219,7 @@ class Run:
         decision = self._decide(tool, args, reason, depends_on, wait_for_approval)
         step = decision.step
         if not decision.may_run or step is None:
-            raise Blocked(tool, decision.reasons, decision.approval_id)
+            raise Blocked(tool, decision.reasons, decision.approval_id, decision.hints)
         try:
             result = fn()
         except BaseException as error:

@@ -101,12 +101,13 @@ class Calls(ClientCase):
     def test_a_blocked_call_never_runs(self) -> None:
         reasons = ["no manifest is registered for this tool", PENDING]
         for answer in ({"decision": "block"}, {"decision": "perhaps", "step": 1}, {"decision": "allow"}):
-            answer = {**answer, "reasons": reasons}
+            answer = {**answer, "reasons": reasons, "hints": ["do less"]}
             _, client = self.serve(self.after_opening(lambda *_, answer=answer: (200, answer)))
             with self.assertRaises(Blocked) as caught:
                 client.run(permissions=[]).call("t", {}, "r", lambda: self.fail("it ran"))
             self.assertEqual(caught.exception.reasons, reasons)
             self.assertEqual(caught.exception.approval_id, APPROVAL)
+            self.assertEqual(caught.exception.hints, ["do less"])
 
     def test_would_block_runs(self) -> None:
         advice = {"decision": "would_block", "step": 0, "reasons": ["scope"]}

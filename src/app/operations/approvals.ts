@@ -6,16 +6,12 @@ import { tryDuration } from "../../kernel/duration.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import {
-  APPROVAL_STATUSES,
-  type ApprovalDoc,
-  approvalView,
-  type Delegation,
-  OPEN_APPROVAL,
-} from "../../model/approval.ts";
+import { APPROVAL_STATUSES, type ApprovalDoc, approvalView, OPEN_APPROVAL } from "../../model/approval.ts";
 import { hasRole } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
+import { cardShape } from "../card-shape.ts";
+import { delegationsTo, loadCard } from "../cards.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
 import { type Caller, operation } from "../operation.ts";
 import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "../schemas.ts";
@@ -98,25 +94,17 @@ export async function awaitDecision(
   }
 }
 
-async function delegationsTo(app: App, name: string): Promise<Delegation[]> {
-  const rows = await app.core.store.list("delegations", {
-    owner: name,
-    tag: "active",
-    limit: LIMITS.page_max,
-  });
-  return rows.map((row) => row.doc);
+export interface DecisionGiven {
+  decision: "approve" | "deny";
+  note?: string | undefined;
+  card_hash?: string | undefined;
 }
 
-export async function decideRequest(
-  { app, principal }: Caller,
-  id: string,
-  decision: "approve" | "deny",
-  note: string | undefined,
-) {
+export async function decideRequest({ app, principal }: Caller, id: string, given: DecisionGiven) {
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
   const result = await app.core.store.transact(
-    decideUnit(app.core, principal, id, { decision, note: note ?? null }, delegations, app.today),
+    decideUnit(app.core, principal, id, { ...given, note: given.note ?? null }, delegations, app.today),
   );
   return told(app, result);
 }
@@ -127,16 +115,34 @@ function told(app: App, result: DecideResult) {
   return approvalView(result.approval);
 }
 
+/** Of a card as it was shown to whoever decides. */
+export const cardHash = z
+  .string()
+  .regex(/^sha256:[0-9a-f]{64}$/, "must be the card_hash of the request's card")
+  .meta({ description: "the decision holds only if the request's card still has this hash" });
+
+export const getCard = operation({
+  id: "get_card",
+  summary: "Read a request's card: what a person judges it by",
+  role: "approver",
+  any_role: true,
+  input: z.strictObject({ approval_id }),
+  output: cardShape,
+  errors: { not_found: "unknown request, or one that is not yours to decide" },
+  run: ({ app, principal }, { approval_id }) => loadCard(app, principal, approval_id),
+});
+
 const decision = (verb: "approve" | "deny") =>
   operation({
     id: verb,
     summary: verb === "approve" ? "Approve a request" : "Deny a request",
     role: "approver",
     role_or_delegate: true,
-    input: z.strictObject({ approval_id, note: note.optional() }),
+    input: z.strictObject({ approval_id, note: note.optional(), card_hash: cardHash.optional() }),
     output: approvalViewShape,
-    errors: { not_found: "unknown request", conflict: "already decided" },
-    run: (caller, { approval_id, note }) => decideRequest(caller, approval_id, verb, note),
+    errors: { not_found: "unknown request", conflict: "already decided, or the card has changed" },
+    run: (caller, { approval_id, ...given }) =>
+      decideRequest(caller, approval_id, { decision: verb, ...given }),
   });
 
 export const approve = decision("approve");

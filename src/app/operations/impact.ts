@@ -47,6 +47,7 @@ export const impact = operation({
     actor: z.string(),
     decision: ruling,
     reasons: z.array(z.string()),
+    hints: z.array(z.string()),
     by: z.array(z.string()),
     risk: z.strictObject({ score: z.int(), factors: z.record(z.string(), z.number()) }),
     owner: nullable(z.string()),

@@ -3,6 +3,7 @@ import { capturedPages } from "../../capture/read.ts";
 import { parseDuration, parseSince } from "../../kernel/duration.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { parsePath } from "../../kernel/paths.ts";
+import { toolLabels } from "../../model/manifest/labels.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import type { ReplayReport } from "../../sandbox/replay.ts";
@@ -96,10 +97,7 @@ export function checkPolicyText(
 ): Promise<CheckedPolicy> {
   const { policy, manifests } = app.core.rules();
   const tools = new Set(manifests.all.map(({ tool }) => tool));
-  const labels = [...tools].map((tool): Labelled => {
-    const { effect, risk } = manifests.active(tool)!;
-    return [tool, { effect, data_class: risk.data_class, blast_radius: risk.blast_radius }];
-  });
+  const labels = [...tools].map((tool): Labelled => [tool, toolLabels(manifests.active(tool)!)]);
   return readSent({ read: "checked_policy", text, active: diff ? policy.doc : null, labels }, signal);
 }
 

@@ -8,12 +8,13 @@ import { ProblemsError } from "../../kernel/errors.ts";
 import { valueHash } from "../../kernel/hash.ts";
 import type { Json, JsonObject } from "../../kernel/json.ts";
 import type { ManifestFile } from "../../model/manifest/entry.ts";
+import type { ToolLabels } from "../../model/manifest/labels.ts";
 import { manifestReading } from "../../model/manifest/load.ts";
 import type { Lifecycle } from "../../model/manifest/types.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
-import { type PolicyTestResult, runPolicyTests, type ToolLabels } from "../../model/policy/tests.ts";
+import { type PolicyTestResult, runPolicyTests } from "../../model/policy/tests.ts";
 import { draftOf, withLifecycle } from "../../registry/draft.ts";
 
 /** What is to be read, by what comes of it. */

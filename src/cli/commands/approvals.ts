@@ -1,8 +1,11 @@
-/** `svc approvals list|approve|deny`: deciding requests from the command line. */
-import { approve, deny, listApprovals } from "../../app/operations/approvals.ts";
+/** `svc approvals list|show|watch|approve|deny`: looking at requests and deciding them from the command line. */
+import { approve, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
+import { SvcError } from "../../kernel/errors.ts";
 import type { ApprovalStatus } from "../../model/approval.ts";
 import { globalOptions, type Register } from "../context.ts";
+import type { Door } from "../door.ts";
 import { inert, table } from "../io.ts";
+import { watchApprovals } from "../watch-approvals.ts";
 
 export const registerApprovals: Register = (program, context) => {
   const { io } = context;
@@ -35,6 +38,23 @@ export const registerApprovals: Register = (program, context) => {
       });
     });
 
+  globalOptions(group.command("show <id>").description("show the card of a request: what it is judged by"))
+    .option("--json", "print JSON")
+    .action(async (id: string, flags: Record<string, string>) => {
+      await context.withDoor(flags, async (door) => {
+        const card = await door.perform(getCard, { approval_id: id });
+        if (flags["json"]) return io.out(JSON.stringify(card));
+        io.out(card.text);
+        if (card.card_hash !== null) io.out(`\nCard      ${card.card_hash}`);
+      });
+    });
+
+  globalOptions(group.command("watch").description("list what waits for a person, as it comes and goes"))
+    .option("--once", "print the list once and end")
+    .action((flags: Record<string, string>) =>
+      context.withDoor(flags, (door) => watchApprovals(door, io, flags["once"] !== undefined)),
+    );
+
   for (const [verb, op] of [
     ["approve", approve],
     ["deny", deny],
@@ -42,10 +62,12 @@ export const registerApprovals: Register = (program, context) => {
     globalOptions(group.command(`${verb} <id>`).description(`${verb} a request`))
       .option("--as <name>", "who decides (default: cli)")
       .option("--note <text>", "why")
+      .option("--card <hash>", "the card that was looked at (default: the card as it is now)")
       .action(async (id: string, flags: Record<string, string>) => {
-        const input = { approval_id: id, note: flags["note"] };
         await context.withDoor(flags, async (door) => {
-          const done = await door.perform(op, input);
+          const card_hash = flags["card"] ?? (await cardNow(door, id));
+          const note = flags["note"];
+          const done = await door.perform(op, { approval_id: id, note, card_hash });
           const more =
             done.status === "pending" || done.status === "escalated"
               ? ` (${done.votes.length} of ${done.approvers.quorum})`
@@ -55,3 +77,13 @@ export const registerApprovals: Register = (program, context) => {
       });
   }
 };
+
+/** Whoever may not see the card is told why by the decision itself. */
+async function cardNow(door: Door, id: string): Promise<string | undefined> {
+  try {
+    return (await door.perform(getCard, { approval_id: id })).card_hash ?? undefined;
+  } catch (error) {
+    if (error instanceof SvcError && error.code === "not_found") return undefined;
+    throw error;
+  }
+}

@@ -71,6 +71,7 @@ export function describeImpact(report: ImpactReport, io: Io): string[] {
   return [
     `${inert(report.tool)}: ${color[PAINTED[report.decision]](report.decision)}`,
     ...report.reasons.map((reason) => fitted(`  ${reason}`, width)),
+    ...report.hints.map((hint) => fitted(`  hint: ${inert(hint)}`, width)),
     ...table(rows.map((row) => row.map(inert))).map((line) => fitted(line, width)),
     ...report.warnings.map((warning) => color.yellow(fitted(`warning: ${warning}`, width))),
   ];

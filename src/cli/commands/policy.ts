@@ -2,6 +2,7 @@
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
+import { toolLabels } from "../../model/manifest/labels.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
@@ -45,9 +46,7 @@ async function manifestFacts(context: Context, flags: Record<string, unknown>) {
     const manifests = await loadManifests({ path: settings.manifests, egress });
     return (tool: string) => {
       const found = manifests.active(tool);
-      return found === undefined
-        ? null
-        : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
+      return found === undefined ? null : toolLabels(found);
     };
   } finally {
     await egress.close();

@@ -2,6 +2,7 @@
 import { type LoadedRules, openRules, type RegistryRules } from "../../app/rules-source.ts";
 import { isRemote } from "../../config/row.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { toolLabels } from "../../model/manifest/labels.ts";
 import type { LoadedManifests } from "../../model/manifest/load.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { registryRules } from "../../registry/rules.ts";
@@ -106,9 +107,7 @@ async function loadPolicyOf(
   const { policy } = rules;
   const results = runPolicyTests(policy, (tool) => {
     const found = manifests?.active(tool);
-    return found === undefined
-      ? null
-      : { effect: found.effect, data_class: found.risk.data_class, blast_radius: found.risk.blast_radius };
+    return found === undefined ? null : toolLabels(found);
   });
   const failed = results.filter((result) => !result.ok);
   if (failed.length > 0) {

@@ -42,24 +42,19 @@ export async function judgeable(ctx: Ctx, approval: ApprovalView): Promise<Judge
   return {
     approval,
     rule_reason: entry?.reason ?? null,
-    risk: policy.risk === null ? null : riskNow(ctx, approval, manifest),
+    risk: policy.risk === null ? null : riskNow(ctx, manifest),
     manifest,
     preview: await previewOf(ctx, approval),
   };
 }
 
 /** Risk comes from labels alone, so it needs no arguments. */
-function riskNow(ctx: Ctx, { tool, actor, tenant, run_id }: ApprovalView, manifest: Manifest | null) {
+function riskNow(ctx: Ctx, manifest: Manifest | null) {
   const { score, factors } = checkRisk(ctx.app.core.rules().policy, {
-    tool,
-    args: {},
-    actor,
-    tenant,
     environment: ctx.app.core.environment,
     effect: manifest?.effect ?? null,
     data_class: manifest?.risk.data_class ?? null,
     blast_radius: manifest?.risk.blast_radius ?? null,
-    run_id,
   });
   return { score, factors };
 }

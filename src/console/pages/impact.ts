@@ -73,6 +73,7 @@ function resultCard(report: ImpactReport): Html {
     report.reasons.length === 0
       ? html`<p class="calm">Nothing stands against it.</p>`
       : bullets(report.reasons, "reasons"),
+    report.hints.length === 0 ? nothing : html`<p><b>Instead</b></p>${bullets(report.hints)}`,
     report.warnings.length === 0 ? nothing : notice("warn", bullets(report.warnings)),
     facts([
       [

@@ -7,6 +7,7 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, type Delegation, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
 
+import { cardHash, judgedCard } from "../../model/card/card.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal, Today } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
@@ -15,12 +16,15 @@ import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { appendRunRecord } from "../records.ts";
 import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";
+import { cardFacts } from "./card-facts.ts";
 import { countedBefore, countingVoters } from "./counting.ts";
 import { moveApproval } from "./requests.ts";
 
 export interface DecideInput {
   decision: "approve" | "deny";
   note: string | null;
+  /** The card that was decided by, where the decider says so. */
+  card_hash?: string | undefined;
 }
 
 export type DecideResult = { approval: ApprovalDoc; records: LedgerRecord[]; refused: SvcError | null };
@@ -38,7 +42,11 @@ export function decideUnit(
   today: Today = () => null,
 ): Unit<DecideResult> {
   return {
-    needs: [["approvals", id], ...delegations.map(({ id }) => ["delegations", id] as const)],
+    needs: [
+      ["approvals", id],
+      ["approval_values", id],
+      ...delegations.map(({ id }) => ["delegations", id] as const),
+    ],
     run(tx) {
       const now = core.env.now();
       const { approval, run, ended } = openRequest(core, tx, id);
@@ -50,6 +58,7 @@ export function decideUnit(
       if (found instanceof SvcError) throw found;
       // Whoever approved before, or lent to somebody who did, may still deny.
       const authority = input.decision === "deny" ? found[0]! : fresh(approval, principal, found);
+      assertCurrentCard(core, tx, run, approval, input.card_hash);
       const note = input.note === null ? null : core.redact(input.note);
       const vote: Vote = {
         by: principal.name,
@@ -63,9 +72,23 @@ export function decideUnit(
         votes: [...approval.votes, vote],
         internal: withVoter(approval, input.decision, authority.groups),
       };
-      return settle(core, tx, run, voted, vote, four_eyes);
+      return settle(core, tx, run, voted, { vote, four_eyes, card_hash: input.card_hash });
     },
   };
+}
+
+/** What was decided on must still be what is there: a card that changed since is looked at again first. */
+function assertCurrentCard(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  approval: ApprovalDoc,
+  card_hash: string | undefined,
+): void {
+  if (card_hash === undefined) return;
+  const facts = cardFacts(core.rules(), run, approval, tx.get("approval_values", approval.id));
+  if (cardHash(facts, judgedCard(facts)) === card_hash) return;
+  throw conflict("the card has changed since it was shown; look at it again and decide on what it says now");
 }
 
 /** The first authority that does not count in this request yet. */
@@ -97,12 +120,12 @@ function settle(
   tx: Tx,
   run: RunDoc,
   voted: ApprovalDoc,
-  vote: Vote,
-  four_eyes: boolean,
+  { vote, four_eyes, card_hash }: { vote: Vote; four_eyes: boolean; card_hash: string | undefined },
 ): DecideResult {
   const { needs } = voted.internal;
   const voters = countingVoters(voted, four_eyes);
-  const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`;
+  const card = card_hash === undefined ? "" : `; card ${card_hash}`;
+  const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     tx.put("approvals", voted.id, voted);
     const record = writeRecord(

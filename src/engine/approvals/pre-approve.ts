@@ -2,6 +2,7 @@
 import { keyedHash } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
+import { keptArgs } from "../../model/card/kept.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { Unit } from "../../store/port.ts";
 import type { Core } from "../core.ts";
@@ -28,7 +29,9 @@ export function preApproveUnit(
     needs: [["runs", run_id]],
     run(tx) {
       const run = loadSealedRun(tx, run_id);
-      assertNotOwn(run, principal, core.rules().policy.approvals.four_eyes);
+      const { manifests, policy } = core.rules();
+      const { approvals } = policy;
+      assertNotOwn(run, principal, approvals.four_eyes);
       const now = core.env.now();
       const note = input.note === null ? null : core.redact(input.note);
       const request = newApproval(tx, run, {
@@ -36,7 +39,7 @@ export function preApproveUnit(
         spec: {
           groups: [],
           quorum: 1,
-          ttl_ms: input.ttl_ms ?? core.rules().policy.approvals.ttl_ms,
+          ttl_ms: input.ttl_ms ?? approvals.ttl_ms,
           escalate_after_ms: null,
           escalate_to: [],
           needs: [{ groups: [], quorum: 1 }],
@@ -50,6 +53,10 @@ export function preApproveUnit(
         kind: "call",
         step: null,
         risk_score: 0,
+        shown:
+          approvals.show === "names"
+            ? null
+            : { args: keptArgs(input.args, manifests.active(input.tool) ?? null) },
       });
       const decided: ApprovalDoc = {
         ...request,

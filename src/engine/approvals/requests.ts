@@ -1,9 +1,10 @@
 /**
  * The life of an approval request inside a unit of work. A request speaks for one run, tool and set of
- * arguments through its slot; whoever ends the request empties the slot, so that it is used once.
+ * arguments through its slot; whoever ends the request empties the slot, so that it is used once, and its values go.
  */
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
+import type { ApprovalValues, Because } from "../../model/card/types.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
@@ -22,6 +23,9 @@ export interface NewApproval {
   kind: "call" | "compensation";
   step: number | null;
   risk_score: number;
+  because?: Because | undefined;
+  /** What whoever decides it may see of the values; null where the policy keeps names alone. */
+  shown: Omit<ApprovalValues, "run_id"> | null;
 }
 
 /** Opens a request. The run's count of open requests moves with it; the caller stores the run. */
@@ -56,10 +60,12 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
       risk_score: input.risk_score,
       needs: spec.needs,
       voters: [],
+      ...(input.because === undefined ? {} : { because: input.because }),
     },
   };
   run.open_approvals++;
   tx.put("approvals", approval.id, approval);
+  if (input.shown !== null) tx.put("approval_values", approval.id, { run_id: run.run_id, ...input.shown });
   tx.put("approval_slots", slotOf(approval), { id: approval.id });
   return approval;
 }
@@ -85,7 +91,10 @@ export function moveApproval(
   const speaks = OPEN_APPROVAL.has(status) || status === "approved";
   const slot = slotOf(moved);
   if (speaks) tx.put("approval_slots", slot, { id: moved.id });
-  else if (tx.get("approval_slots", slot)?.id === moved.id) tx.delete("approval_slots", slot);
+  else {
+    if (tx.get("approval_slots", slot)?.id === moved.id) tx.delete("approval_slots", slot);
+    tx.delete("approval_values", moved.id);
+  }
   return moved;
 }
 

@@ -1,5 +1,6 @@
 /** The last stage: whether an approval is needed, is there, may be used, or must be asked for. */
 import { OPEN_APPROVAL } from "../../model/approval.ts";
+import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import { covers } from "../approvals/counting.ts";
 import type { Facts } from "./facts.ts";
@@ -14,7 +15,7 @@ export interface ApprovalStage {
 export function approvalStage(
   facts: Facts,
   spec: MergedApproval,
-  rule: string | null,
+  asked: { rule: string | null; because: Because },
   blocked: boolean,
 ): ApprovalStage {
   const found = facts.request;
@@ -37,7 +38,7 @@ export function approvalStage(
     return { reason, move: { move: "none" }, expired };
   }
   const id = facts.fresh_approval_id;
-  return { reason: pending(id), move: { move: "open", id, spec, rule }, expired };
+  return { reason: pending(id), move: { move: "open", id, spec, ...asked }, expired };
 }
 
 function pending(id: string): string {

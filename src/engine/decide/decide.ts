@@ -2,7 +2,7 @@
  * The decision. A pure function from facts to a verdict and the records it writes: the live engine, the
  * simulation, replay, impact preview and speculation all call this one, so no rule exists twice.
  */
-import { evaluatePolicy } from "../../model/policy/evaluate.ts";
+import { type Evaluation, evaluatePolicy } from "../../model/policy/evaluate.ts";
 import { approvalStage } from "./approval-stage.ts";
 import type { Facts } from "./facts.ts";
 import { type Refusal, STAGES } from "./stages.ts";
@@ -23,7 +23,7 @@ export function decide(facts: Facts): Verdict {
   const approval =
     policy.approval === null
       ? null
-      : approvalStage(facts, policy.approval, policy.rules[0] ?? null, blocked || hard);
+      : approvalStage(facts, policy.approval, askedBy(facts, policy), blocked || hard);
   const satisfied = approval?.move.move === "use";
   if (approval?.reason) reasons.push(approval.reason);
 
@@ -37,12 +37,21 @@ export function decide(facts: Facts): Verdict {
   return {
     decision,
     reasons: passes ? [] : reasons,
+    hints: passes ? [] : policy.hints,
     needs_approval: needs_approval && !satisfied && refusals.length === 0,
     approval: move,
     expired: approval?.expired ?? null,
     charges: decision === "block" ? [] : policy.charges,
     risk_score: policy.risk.score,
     records: recordParts(decision, reasons, move.move === "use" ? move.id : null, approval?.expired ?? null),
+  };
+}
+
+function askedBy({ policy }: Facts, { rules, causes, risk }: Evaluation) {
+  const { score, factors } = risk;
+  return {
+    rule: rules[0] ?? null,
+    because: { causes, risk: policy.risk === null ? null : { score, factors } },
   };
 }
 

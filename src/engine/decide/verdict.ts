@@ -1,5 +1,6 @@
 /** The answer to an intent, and what decide wants written with it. */
 import type { LedgerEvent } from "../../ledger/events.ts";
+import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { BeforeRead } from "../before.ts";
@@ -7,15 +8,15 @@ import type { BeforeRead } from "../before.ts";
 /** `before`: what whoever makes the call reads first, and tells with the outcome; absent where nothing is. */
 export type Decision =
   | { decision: "allow"; step: number; before?: BeforeRead }
-  | { decision: "would_block"; step: number; reasons: string[]; before?: BeforeRead }
-  | { decision: "block"; reasons: string[] };
+  | { decision: "would_block"; step: number; reasons: string[]; hints?: string[]; before?: BeforeRead }
+  | { decision: "block"; reasons: string[]; hints?: string[] };
 
 /** What becomes of the request that speaks for this call. */
 export type ApprovalMove =
   | { move: "none" }
   | { move: "use"; id: string }
   | { move: "wait"; id: string }
-  | { move: "open"; id: string; spec: MergedApproval; rule: string | null };
+  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because };
 
 export interface RecordPart {
   event: LedgerEvent;
@@ -27,6 +28,8 @@ export interface RecordPart {
 export interface Verdict {
   decision: "allow" | "would_block" | "block";
   reasons: string[];
+  /** What the agent can do instead, where the policy says so. */
+  hints: string[];
   /** Whether an approval alone would have let the call pass. */
   needs_approval: boolean;
   approval: ApprovalMove;

@@ -2,18 +2,20 @@
 import { z } from "zod";
 import { readRun } from "../../app/access.ts";
 import { checkOverwrite, planFor } from "../../app/lookout.ts";
-import { approve, deny, listApprovals } from "../../app/operations/approvals.ts";
+import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
 import { overwriteFields, overwriteOf, plan } from "../../app/operations/rollback.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { givenId, note, runId, text } from "../../app/schemas.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { hasRole } from "../../model/roles.ts";
 import { executeRollback } from "../../rollback/execute.ts";
+import { textResult } from "../result.ts";
 import { previewImpact } from "./agent-tools.ts";
 import { exportEvidence } from "./evidence-tool.ts";
-import { type OwnCall, type OwnTool, operate, ownTool } from "./own-tool.ts";
+import { type OwnCall, OwnResult, type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const limit = z.int().min(1).max(LIMITS.page_max).optional();
 const cursor = z.string().max(1_000).optional();
@@ -53,9 +55,28 @@ const decision = (name: string, description: string, op: typeof approve) =>
     // A delegate without the role may decide too; the operation checks.
     role: "auditor",
     read_only: false,
-    input: z.strictObject({ approval_id: givenId("apr_<uuid>"), note: note.optional() }),
+    input: z.strictObject({
+      approval_id: givenId("apr_<uuid>"),
+      note: note.optional(),
+      card_hash: cardHash.optional(),
+    }),
     run: (call, input) => operate(call, op, input),
   });
+
+const showApproval = ownTool({
+  name: "svc.show_approval",
+  description:
+    "Show a request's card: what the call would do with which values, why a person is asked, the risk and the way back. Give its card_hash to the decision.",
+  // Delegates see it, too; the operation checks whose vote counts.
+  role: "auditor",
+  read_only: true,
+  input: z.strictObject({ approval_id: givenId("apr_<uuid>") }),
+  async run(call, input) {
+    const card = await operate(call, getCard, input);
+    const hash = card.card_hash === null ? "" : `\n\nCard      ${card.card_hash}`;
+    return new OwnResult(textResult(`${card.text}${hash}`, card as unknown as JsonObject));
+  },
+});
 
 const planRollback = ownTool({
   name: "svc.plan_rollback",
@@ -131,6 +152,7 @@ const operatorPreview: OwnTool = { ...previewImpact, role: "auditor" };
 export const OPERATOR_TOOLS: readonly OwnTool[] = [
   listRuns,
   listApprovalsTool,
+  showApproval,
   decision("svc.approve_action", "Approve a request.", approve),
   decision("svc.deny_action", "Deny a request.", deny),
   planRollback,

@@ -1,5 +1,6 @@
 /** Fills in what an entry left out, so that the engine never meets a missing field or a second spelling. */
 import type { Json } from "../../kernel/json.ts";
+import type { CardTemplate } from "../card/template.ts";
 import { BEFORE, type ManifestEntry, READ_BACK } from "./schema.ts";
 import type { Before, Compensation, Effect, Manifest, Verification } from "./types.ts";
 
@@ -31,6 +32,7 @@ export function normalise(entry: ManifestEntry): Manifest {
       retention_days: entry.audit?.retention_days ?? null,
       evidence_export: entry.audit?.evidence_export ?? null,
     },
+    ...(entry.card == null ? {} : { card: cardOf(entry.card) }),
   };
 }
 
@@ -61,6 +63,15 @@ function beforeOf(entry: NonNullable<ManifestEntry["before"]>): Before {
     ...(ignore == null || ignore.length === 0 ? {} : { ignore: [...ignore] }),
     ...(max_bytes == null || max_bytes === BEFORE.max_bytes.default ? {} : { max_bytes }),
     ...(required === false ? { required } : {}),
+  };
+}
+
+function cardOf(entry: NonNullable<ManifestEntry["card"]>): CardTemplate {
+  return {
+    title: entry.title ?? null,
+    fields: (entry.fields ?? []).map(({ label, path, as }) => ({ label, path, as: as ?? "text" })),
+    reveal: [...(entry.reveal ?? [])],
+    note: entry.note ?? null,
   };
 }
 

@@ -8,6 +8,8 @@ import { tryDuration } from "../../kernel/duration.ts";
 import { isGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { tryPath, tryTemplatePath } from "../../kernel/paths.ts";
+import { piecesOf } from "../card/sentence.ts";
+import { CARD_FORMATS } from "../card/template.ts";
 import { BLAST_RADII, EFFECTS, LIFECYCLES } from "./types.ts";
 
 const VERSION_CHARS = 128;
@@ -206,6 +208,51 @@ const audit = z.strictObject({
     .describe("A signed bundle must be archived before a run is deleted."),
 });
 
+const TITLE_CHARS = 300;
+const PLACE_HINT = "write a place as {$args.name}";
+
+/** Every brace is a place: one that is none would be shown to an approver as it stands. */
+const title = label.max(TITLE_CHARS).superRefine((text, context) => {
+  const refuse = (message: string) => context.addIssue({ code: "custom", message });
+  for (const piece of piecesOf(text)) {
+    if ("text" in piece) {
+      if (/[{}]/.test(piece.text)) refuse(`holds a brace that is no place; ${PLACE_HINT}`);
+    } else if (piece.path === undefined) {
+      refuse(`${piece.place} is not a place of this call; ${PLACE_HINT}`);
+    }
+  }
+});
+
+const cardPath = z
+  .string()
+  .refine((text) => tryPath(text)?.root === "args", "is not a path into the arguments; write $args.name")
+  .meta({ pattern: "^\\$args" });
+
+const card = z.strictObject({
+  title: title
+    .nullish()
+    .describe("One sentence that says what the call does, with places such as {$args.amount}."),
+  fields: z
+    .array(
+      z.strictObject({
+        label: label.max(100),
+        path: cardPath,
+        as: z.enum(CARD_FORMATS).nullish().meta({ default: "text" }),
+      }),
+    )
+    .max(50)
+    .nullish()
+    .describe("What an approver looks at first, in this order."),
+  reveal: z
+    .array(cardPath)
+    .max(100)
+    .nullish()
+    .describe(
+      "Paths that whoever may decide sees in full, although audit.redaction names them; credentials never.",
+    ),
+  note: label.max(1_000).nullish().describe("A sentence that the approver should know."),
+});
+
 export const manifestEntrySchema = z.strictObject({
   tool: toolName.describe("The tool's name, as the agent calls it."),
   version: version.nullish().meta({
@@ -234,6 +281,7 @@ export const manifestEntrySchema = z.strictObject({
   verification: verification.nullish(),
   before: before.nullish().describe("Reads what is there before the call, so that the undo can restore it."),
   audit: audit.nullish(),
+  card: card.nullish().describe("How a person who decides about the call is shown it."),
 });
 
 export const manifestFileSchema = z.array(manifestEntrySchema);

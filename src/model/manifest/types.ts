@@ -1,5 +1,6 @@
 /** What a tool declares about itself, as the engine reads it: normalised, with every default filled in. */
 import type { Json } from "../../kernel/json.ts";
+import type { CardTemplate } from "../card/template.ts";
 
 export const EFFECTS = ["read", "idempotent", "reversible", "compensable", "irreversible"] as const;
 export type Effect = (typeof EFFECTS)[number];
@@ -61,6 +62,8 @@ export interface Manifest {
   /** Not there where none is declared: the content address of older manifests must not change. */
   before?: Before;
   audit: { redaction: string[]; retention_days: number | null; evidence_export: "required" | null };
+  /** How a person is shown the call; absent where none is declared, so that older manifests keep their hash. */
+  card?: CardTemplate;
 }
 
 /** The manifests in force: for each tool the newest approved version, or what stands in for it. */

@@ -1,12 +1,14 @@
 /** Who must approve: the policy's defaults, the terms of one rule, and the terms of several at once. */
 import { parseDuration } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ApprovalTerms } from "./finding.ts";
+import type { ApprovalShow, ApprovalTerms } from "./finding.ts";
 import type { ApprovalTermsDoc, PolicyDoc } from "./schema.ts";
 
 export interface ApprovalSettings extends ApprovalTerms {
   four_eyes: boolean;
   max_open_per_run: number;
+  /** What of a call is kept for whoever decides it: its arguments, or their names alone. */
+  show: ApprovalShow;
 }
 
 export function compileApprovals(doc: PolicyDoc["approvals"]): ApprovalSettings {
@@ -21,6 +23,7 @@ export function compileApprovals(doc: PolicyDoc["approvals"]): ApprovalSettings 
     ...compileTerms(doc, builtIn),
     four_eyes: doc?.four_eyes ?? false,
     max_open_per_run: doc?.max_open_per_run ?? LIMITS.open_approvals_per_run,
+    show: doc?.show ?? "arguments",
   };
 }
 

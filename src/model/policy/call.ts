@@ -11,5 +11,10 @@ export interface PolicyCall {
   effect: string | null;
   data_class: string | null;
   blast_radius: string | null;
+  /** Where its data comes from and where it goes, as the manifest labels it. */
+  source: readonly string[];
+  sink: readonly string[];
   run_id: string;
+  /** The number that the step will have if the call is accepted. */
+  step: number;
 }

@@ -87,7 +87,7 @@ describe.each(files)("%s", (file) => {
       ...(at === undefined ? {} : { at }),
       ...(repeat === undefined ? {} : { repeat }),
     };
-    const got = evaluateTest(compiled, { name: "case", input, expect: "allow" }, null);
+    const got = evaluateTest(compiled, { name: "case", input, expect: "allow" }, () => null);
     const { risk_score, factors, ...combined } = want;
     expect(got).toMatchObject(combined);
     if (risk_score !== undefined) expect(got.risk.score).toBe(risk_score);

@@ -1,6 +1,6 @@
 /**
  * Many findings, one answer. The strictest action wins. An explicit allow lifts what the clock or the
- * risk score asked for and nothing else: not a rule, a freeze, a content check, a limit or a budget.
+ * risk score asked for and nothing else: not a rule, a freeze, a content check, a flow, a limit or a budget.
  */
 import { type MergedApproval, mergeTerms } from "./approvals.ts";
 import type { Policy } from "./compile.ts";
@@ -14,15 +14,20 @@ export interface Combined {
   rules: string[];
   /** What an approval must satisfy; null unless the action is `require_approval`. */
   approval: MergedApproval | null;
+  /** What asks for an approval, each in its own words; empty unless the action is `require_approval`. */
+  causes: { rule: string | null; reason: string }[];
   warnings: string[];
+  /** What the agent can do instead, in the words of the entries that spoke against the call. */
+  hints: string[];
 }
 
 const LIFTED_BY_ALLOW: ReadonlySet<StageName> = new Set(["risk", "window"]);
 
-/** `findings` in pipeline order: times, content, rules, limits and budgets, risk. */
+/** `findings` in pipeline order: times, content, rules, flows, limits and budgets, risk. */
 export function combine(policy: Pick<Policy, "approvals">, findings: readonly Finding[]): Combined {
   // Most calls: nothing was found, and nothing has to be weighed.
-  if (findings.length === 0) return { action: "allow", reasons: [], rules: [], approval: null, warnings: [] };
+  if (findings.length === 0)
+    return { action: "allow", reasons: [], rules: [], approval: null, causes: [], warnings: [], hints: [] };
   const allowed = findings.some((finding) => finding.stage === "rule" && finding.action === "allow");
   const standing = findings.filter((finding) => !(allowed && LIFTED_BY_ALLOW.has(finding.stage)));
   const by = (action: Finding["action"]) => standing.filter((finding) => finding.action === action);
@@ -40,7 +45,12 @@ export function combine(policy: Pick<Policy, "approvals">, findings: readonly Fi
     reasons: distinct(against.map((finding) => finding.reason)),
     rules: distinct(by(action).flatMap((finding) => (finding.rule === null ? [] : [finding.rule]))),
     approval,
+    causes:
+      approval === null
+        ? []
+        : by(action).map(({ rule, reason, cause }) => ({ rule, reason: cause ?? reason })),
     warnings: distinct(by("warn").map((finding) => finding.reason)),
+    hints: distinct(against.flatMap(({ hint }) => (hint == null ? [] : [hint]))),
   };
 }
 

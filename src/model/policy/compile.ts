@@ -13,7 +13,7 @@ import { MatchIndex } from "./match.ts";
 import type { Compare } from "./ops/op.ts";
 import { OPS } from "./ops/table.ts";
 import { compileRisk, type Risk } from "./risk-weights.ts";
-import type { ApprovalTermsDoc, MatchDoc, Per, PolicyDoc, RetentionDoc, RuleDoc } from "./schema.ts";
+import type { ApprovalTermsDoc, FlowDoc, MatchDoc, Per, PolicyDoc, RetentionDoc, RuleDoc } from "./schema.ts";
 
 export type { PolicyCall } from "./call.ts";
 
@@ -27,6 +27,7 @@ export interface Rule {
   id: string;
   action: RuleAction;
   reason: string;
+  hint: string | null;
   when: Condition[];
   approval: ApprovalTerms;
 }
@@ -50,6 +51,12 @@ export interface TimeWindow extends Restriction {
   shown: string;
 }
 
+export interface Flow extends Restriction {
+  /** How far back it looks over all runs of the actor; null for this run alone. */
+  within_ms: number | null;
+  within: string;
+}
+
 export interface Freeze extends Restriction {
   from_ms: number;
   to_ms: number;
@@ -65,6 +72,8 @@ export interface Policy {
   rules: MatchIndex<Rule>;
   limits: MatchIndex<Limit>;
   budgets: MatchIndex<Budget>;
+  /** The same flows twice: by the calls that set them off, and by those that they restrict. */
+  flows: { setting_off: MatchIndex<Flow>; restricting: MatchIndex<Flow> };
   windows: MatchIndex<TimeWindow>;
   freezes: MatchIndex<Freeze>;
 }
@@ -73,6 +82,7 @@ interface RestrictionDoc {
   id: string;
   action?: RestrictingAction | undefined;
   reason?: string | undefined;
+  hint?: string | undefined;
   approval?: ApprovalTermsDoc | undefined;
 }
 
@@ -97,6 +107,7 @@ export function* compiling(doc: PolicyDoc, hash: string): Generator<void, Policy
     id: entry.id,
     action: entry.action ?? "deny",
     reason: entry.reason ?? null,
+    hint: entry.hint ?? null,
     approval: compileTerms(entry.approval, approvals),
   });
   return {
@@ -122,6 +133,11 @@ export function* compiling(doc: PolicyDoc, hash: string): Generator<void, Policy
       window_ms: parseDuration(budget.window),
       path: parsePath(budget.path),
       warn_at: budget.warn_at ?? null,
+    })),
+    flows: yield* flowIndex(doc.flows, (flow) => ({
+      ...common(flow),
+      within: flow.within ?? "run",
+      within_ms: (flow.within ?? "run") === "run" ? null : parseDuration(flow.within!),
     })),
     windows: yield* index(doc.windows, (window) => ({
       ...common(window),
@@ -155,6 +171,20 @@ function* index<D extends { match?: MatchDoc | undefined }, T>(
   return made;
 }
 
+function* flowIndex(
+  docs: readonly FlowDoc[] | undefined,
+  compile: (doc: FlowDoc) => Flow,
+): Generator<void, Policy["flows"]> {
+  const made = { setting_off: new MatchIndex<Flow>(), restricting: new MatchIndex<Flow>() };
+  for (const doc of docs ?? []) {
+    const flow = compile(doc);
+    made.setting_off.add(doc.after, flow);
+    made.restricting.add(doc.then, flow);
+    yield;
+  }
+  return made;
+}
+
 const DEFAULT_REASON: Record<RuleAction, (id: string) => string> = {
   allow: (id) => `rule ${id} allows this call`,
   require_approval: (id) => `rule ${id} requires approval`,
@@ -166,6 +196,7 @@ function compileRule(rule: RuleDoc, approvals: ApprovalSettings): Rule {
     id: rule.id,
     action: rule.action,
     reason: rule.reason ?? DEFAULT_REASON[rule.action](rule.id),
+    hint: rule.hint ?? null,
     when: (rule.when ?? []).map((condition) => {
       const op = OPS[condition.op];
       return {

@@ -49,6 +49,9 @@ describe("reasons", () => {
           effect: null,
           data_class: null,
           blast_radius: null,
+          source: [],
+          sink: [],
+          step: 0,
           run_id: "r",
         };
         const { reasons, warnings, findings } = evaluatePolicy(policy, call, 0);

@@ -8,6 +8,8 @@ import { addUp } from "./decimal.ts";
 /** `[time of the latest charge in it, amount]`, oldest first. */
 export interface CounterDoc {
   buckets: [number, number][];
+  /** Of a flow's: the step that was counted. */
+  step?: { run_id: string; step: number; tool: string };
 }
 
 const BUCKETS = 100;

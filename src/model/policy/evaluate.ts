@@ -5,7 +5,8 @@ import type { Policy } from "./compile.ts";
 import { checkContent } from "./content.ts";
 import type { CounterDoc } from "./counters.ts";
 import type { Finding } from "./finding.ts";
-import { type Charge, checkLimits } from "./limits.ts";
+import { checkFlows, flowKeys } from "./flows.ts";
+import { type Charge, type CounterNeed, checkLimits, limitKeys } from "./limits.ts";
 import { checkRisk, type RiskResult } from "./risk.ts";
 import { checkRules } from "./rules.ts";
 import { checkTimes } from "./times.ts";
@@ -17,6 +18,11 @@ export interface Evaluation extends Combined {
   charges: Charge[];
 }
 
+/** The counters that judging this call will read, and may write. */
+export function counterKeys(policy: Policy, call: PolicyCall): CounterNeed[] {
+  return [...limitKeys(policy, call), ...flowKeys(policy, call)];
+}
+
 /** `now_ms` null leaves freezes and windows out and counts limits at time zero. */
 export function evaluatePolicy(
   policy: Policy,
@@ -25,12 +31,14 @@ export function evaluatePolicy(
   counters: ReadonlyMap<string, CounterDoc> = new Map(),
 ): Evaluation {
   const limits = checkLimits(policy, call, counters, now_ms ?? 0);
+  const flows = checkFlows(policy, call, counters, now_ms ?? 0);
   const risk = checkRisk(policy, call);
   const findings = now_ms === null ? [] : checkTimes(policy, call, now_ms);
-  for (const more of [checkContent(policy, call), checkRules(policy, call), limits.findings]) {
+  const rules = checkRules(policy, call);
+  for (const more of [checkContent(policy, call), rules, flows.findings, limits.findings]) {
     for (const finding of more) findings.push(finding);
   }
   if (risk.finding !== null) findings.push(risk.finding);
-  const { action, reasons, rules, approval, warnings } = combine(policy, findings);
-  return { action, reasons, rules, approval, warnings, findings, risk, charges: limits.charges };
+  const charges = [...limits.charges, ...flows.charges];
+  return { ...combine(policy, findings), findings, risk, charges };
 }

@@ -37,12 +37,20 @@ export const glob = checked(MAX_GLOB_CHARS, (text) => {
   }
 });
 
-export const duration = checked(32, (text) => {
+function durationProblem(text: string): string | null {
   const ms = tryDuration(text);
   if (ms === undefined) {
     return `${JSON.stringify(text)} is not a duration; write a whole number and ms, s, m, h, d or w, such as 30m`;
   }
   return ms > 0 ? null : "must be longer than nothing";
+}
+
+export const duration = checked(32, durationProblem);
+
+/** How far back a flow looks: this run, or all of the actor's for so long. */
+export const within = checked(32, (text) => {
+  const problem = text === "run" ? null : durationProblem(text);
+  return problem === null ? null : `${problem}, or run`;
 });
 
 export const timestamp = checked(40, (text) =>

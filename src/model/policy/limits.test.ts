@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PolicyCall } from "./call.ts";
 import { compilePolicy } from "./compile.ts";
-import { budgetUse, type CounterDoc, checkLimits, counterKeys } from "./limits.ts";
+import { budgetUse, type CounterDoc, checkLimits, limitKeys } from "./limits.ts";
 import { loadPolicy } from "./load.ts";
 
 const HOUR = 3_600_000;
@@ -26,6 +26,9 @@ const call = (fields: Partial<PolicyCall>): PolicyCall => ({
   effect: null,
   data_class: null,
   blast_radius: null,
+  source: [],
+  sink: [],
+  step: 0,
   run_id: "run_1",
   ...fields,
 });
@@ -38,12 +41,12 @@ function run(counters: Map<string, CounterDoc>, one: PolicyCall, now: number) {
 
 describe("counterKeys", () => {
   it("names exactly the counters that judging the call reads and writes", () => {
-    expect(counterKeys(policy, call({}))).toEqual([
+    expect(limitKeys(policy, call({}))).toEqual([
       { key: "limit:rate:actor:bot", kind: "limit", id: "rate" },
       { key: "limit:all:global:", kind: "limit", id: "all" },
     ]);
     const pay = call({ tool: "pay.out", args: { amount: 5 }, tenant: null });
-    const keys = counterKeys(policy, pay).map((need) => need.key);
+    const keys = limitKeys(policy, pay).map((need) => need.key);
     expect(keys).toEqual(["limit:all:global:", "budget:spend:tenant:"]);
     expect(checkLimits(policy, pay, new Map(), 0).charges.map((charge) => charge.key)).toEqual(keys);
   });

@@ -13,9 +13,9 @@ import type { Per } from "./schema.ts";
 export type { CounterDoc } from "./counters.ts";
 
 export interface CounterNeed {
-  /** `limit:<id>:<per>:<value>` or `budget:<id>:<per>:<value>`. */
+  /** `limit:<id>:<per>:<value>`, and so for budgets and flows. */
   key: string;
-  kind: "limit" | "budget";
+  kind: "limit" | "budget" | "flow";
   id: string;
 }
 
@@ -36,9 +36,9 @@ function keyOf(kind: CounterNeed["kind"], { id, per }: Limit, call: PolicyCall):
   return `${kind}:${id}:${per}:${PER_VALUE[per](call)}`;
 }
 
-/** The counters that judging this call will read. */
-export function counterKeys(policy: Policy, call: PolicyCall): CounterNeed[] {
-  const needs = (kind: CounterNeed["kind"], entries: readonly Limit[]) =>
+/** The counters of limits and budgets that judging this call will read. */
+export function limitKeys(policy: Policy, call: PolicyCall): CounterNeed[] {
+  const needs = (kind: "limit" | "budget", entries: readonly Limit[]) =>
     entries.map((entry): CounterNeed => ({ key: keyOf(kind, entry, call), kind, id: entry.id }));
   return [...needs("limit", policy.limits.matching(call)), ...needs("budget", policy.budgets.matching(call))];
 }

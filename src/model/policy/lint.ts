@@ -11,7 +11,7 @@ import type { Report } from "../yaml.ts";
 import { OPS, type OpName } from "./ops/table.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "./pattern.ts";
 
-const NAMED_SECTIONS = ["rules", "limits", "budgets", "windows", "freezes"] as const;
+const NAMED_SECTIONS = ["rules", "flows", "limits", "budgets", "windows", "freezes"] as const;
 
 export function lintPolicy(raw: Json, report: Report): void {
   if (!isJsonObject(raw)) return;
@@ -109,21 +109,23 @@ function lintTerms(raw: JsonObject, report: Report): void {
 function lintEffects(raw: JsonObject, report: Report): void {
   for (const section of NAMED_SECTIONS) {
     for (const { entry, path } of entries(raw, section)) {
-      const match = field(entry, "match");
-      const effect = isJsonObject(match) ? field(match, "effect") : undefined;
-      if (typeof effect !== "string") continue;
-      try {
-        const glob = compileGlob(effect);
-        if ([...EFFECTS, "read_only"].some((name) => glob.test(name))) continue;
-      } catch {
-        continue;
+      for (const name of ["match", "after", "then"]) {
+        const match = field(entry, name);
+        if (isJsonObject(match)) lintEffect(field(match, "effect"), [...path, name, "effect"], report);
       }
-      report(
-        [...path, "match", "effect"],
-        `matches none of ${EFFECTS.join(", ")}${suggest(effect, EFFECTS)}`,
-      );
     }
   }
+}
+
+function lintEffect(effect: Json | undefined, path: (string | number)[], report: Report): void {
+  if (typeof effect !== "string") return;
+  try {
+    const glob = compileGlob(effect);
+    if ([...EFFECTS, "read_only"].some((name) => glob.test(name))) return;
+  } catch {
+    return;
+  }
+  report(path, `matches none of ${EFFECTS.join(", ")}${suggest(effect, EFFECTS)}`);
 }
 
 function lintTimes(raw: JsonObject, report: Report): void {
@@ -157,6 +159,6 @@ function lintTests(raw: JsonObject, ids: ReadonlySet<string>, report: Report): v
     const rule = field(entry, "rule");
     if (typeof rule !== "string" || ids.has(rule)) continue;
     const hint = told++ < MAX_PROBLEMS ? suggest(rule, names) : "";
-    report([...path, "rule"], `no rule, limit, budget, window or freeze has this id${hint}`);
+    report([...path, "rule"], `no rule, flow, limit, budget, window or freeze has this id${hint}`);
   }
 }

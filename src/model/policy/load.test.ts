@@ -164,6 +164,7 @@ tests:
       escalate_to: [],
       four_eyes: false,
       max_open_per_run: 100,
+      show: "arguments",
     });
     expect(EMPTY_POLICY.retention).toBeNull();
     expect(EMPTY_POLICY.risk).toBeNull();

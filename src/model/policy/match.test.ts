@@ -13,6 +13,9 @@ const call = (fields: Partial<PolicyCall>): PolicyCall => ({
   effect: null,
   data_class: null,
   blast_radius: null,
+  source: [],
+  sink: [],
+  step: 0,
   run_id: "r",
   ...fields,
 });

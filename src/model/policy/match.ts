@@ -15,9 +15,16 @@ const OTHER_FIELDS = [
   "environment",
   "effect",
   "data_class",
+  "source",
+  "sink",
 ] as const satisfies MatchField[];
 
-/** A value that is not there reads as empty text: `*` matches it, a name does not. */
+/** Labels of which a call may have several or none: one of them has to match, so even `*` asks for one. */
+function isLabel(field: MatchField): field is "source" | "sink" {
+  return field === "source" || field === "sink";
+}
+
+/** Any other value that is not there reads as empty text: `*` matches it, a name does not. */
 function compileMatch(match: MatchDoc | undefined): {
   tool: Glob | null;
   others: [(typeof OTHER_FIELDS)[number], Glob][];
@@ -25,7 +32,8 @@ function compileMatch(match: MatchDoc | undefined): {
   const others: [(typeof OTHER_FIELDS)[number], Glob][] = [];
   for (const field of OTHER_FIELDS) {
     const source = match?.[field];
-    if (source !== undefined && source !== "*") others.push([field, compileGlob(source)]);
+    const anything = source === "*" && !isLabel(field);
+    if (source !== undefined && !anything) others.push([field, compileGlob(source)]);
   }
   return { tool: match?.tool === undefined || match.tool === "*" ? null : compileGlob(match.tool), others };
 }
@@ -102,6 +110,7 @@ export class MatchIndex<T> {
 
 function othersMatch(entry: Entry<unknown>, call: PolicyCall): boolean {
   return entry.others.every(([field, glob]) => {
+    if (isLabel(field)) return call[field].some((label) => glob.test(label));
     const value = call[field] ?? "";
     if (field !== "effect" || (value !== "read" && value !== "read_only")) return glob.test(value);
     return glob.test("read") || glob.test("read_only");

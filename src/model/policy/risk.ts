@@ -11,7 +11,7 @@ export interface RiskResult {
   finding: Finding | null;
 }
 
-export function checkRisk(policy: Policy, call: PolicyCall): RiskResult {
+export function checkRisk(policy: Policy, call: Pick<PolicyCall, RiskFactor>): RiskResult {
   const factors: Record<RiskFactor, number> = { effect: 0, blast_radius: 0, data_class: 0, environment: 0 };
   const { risk } = policy;
   if (risk === null) return { score: 0, factors, finding: null };
@@ -30,6 +30,7 @@ export function checkRisk(policy: Policy, call: PolicyCall): RiskResult {
     stage: "risk",
     action,
     reason: `risk score ${score} is at or above ${threshold} (${parts})`,
+    cause: `risk score ${score} is at or above ${threshold}`,
     rule: null,
   });
   if (risk.deny_at !== null && score >= risk.deny_at)

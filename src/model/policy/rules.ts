@@ -31,6 +31,6 @@ function test(when: readonly Condition[], call: PolicyCall): { uncompared: strin
 function finding(rule: Rule, uncompared: readonly string[]): Finding {
   const doubt = uncompared.map((path) => `could not compare ${path}`).join("; ");
   const reason = doubt === "" ? rule.reason : `${rule.reason}; ${doubt}`;
-  const base: Finding = { stage: "rule", action: rule.action, reason, rule: rule.id };
+  const base: Finding = { stage: "rule", action: rule.action, reason, rule: rule.id, hint: rule.hint };
   return rule.action === "require_approval" ? { ...base, approval: rule.approval } : base;
 }

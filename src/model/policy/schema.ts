@@ -4,14 +4,23 @@
  */
 import { z } from "zod";
 import { BLAST_RADII, EFFECTS } from "../manifest/types.ts";
-import { argsPath, duration, glob, group, hours, id, text, timestamp, zone } from "./fields.ts";
-import { RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
+import { argsPath, duration, glob, group, hours, id, text, timestamp, within, zone } from "./fields.ts";
+import { APPROVAL_SHOWS, RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
 import { DAYS } from "./hours.ts";
 import { OP_NAMES } from "./ops/table.ts";
 
 export const PER = ["run", "actor", "tenant", "tool", "global"] as const;
 export type Per = (typeof PER)[number];
-export const MATCH_FIELDS = ["tool", "actor", "tenant", "environment", "effect", "data_class"] as const;
+export const MATCH_FIELDS = [
+  "tool",
+  "actor",
+  "tenant",
+  "environment",
+  "effect",
+  "data_class",
+  "source",
+  "sink",
+] as const;
 export type MatchField = (typeof MATCH_FIELDS)[number];
 export const CONTENT_ACTIONS = ["off", "warn", "require_approval", "deny"] as const;
 
@@ -22,6 +31,8 @@ const match = z.strictObject({
   environment: glob.optional(),
   effect: glob.optional(),
   data_class: glob.optional(),
+  source: glob.optional(),
+  sink: glob.optional(),
 });
 
 const approval = z.strictObject({
@@ -40,17 +51,24 @@ const rule = z.strictObject({
   when: z.array(condition).max(100).optional(),
   action: z.enum(RULE_ACTIONS),
   reason: text.optional(),
+  hint: text.optional(),
   approval: approval.optional(),
 });
 
-/** What limits, budgets, windows and freezes have in common; without an action they deny. */
-const restriction = {
+/** What everything that only restricts has in common; without an action it denies. */
+const restricting = {
   id,
-  match: match.optional(),
   action: z.enum(RESTRICTING_ACTIONS).optional(),
   reason: text.optional(),
+  hint: text.optional(),
   approval: approval.optional(),
 };
+
+const restriction = { ...restricting, match: match.optional() };
+
+/** A call that matches `then` is restricted once one that matches `after` was accepted. */
+// biome-ignore lint/suspicious/noThenProperty: the policy's own word; it holds a match, never a function
+const flow = z.strictObject({ ...restricting, after: match, then: match, within: within.optional() });
 
 const limit = z.strictObject({ ...restriction, max: z.int().min(0), per: z.enum(PER), window: duration });
 
@@ -100,6 +118,7 @@ const approvals = z.strictObject({
   ...approval.shape,
   four_eyes: z.boolean().optional(),
   max_open_per_run: z.int().min(1).max(100_000).optional(),
+  show: z.enum(APPROVAL_SHOWS).optional(),
 });
 
 const days = z.int().min(1).max(36_500);
@@ -116,18 +135,29 @@ const retention = z.strictObject({
     .optional(),
 });
 
+const flowLabels = z.union([text, z.array(text).max(100)]);
+
+/** The call of a test: what is said here goes before what the tool's manifest says. */
+const testCall = {
+  tool: z.string().min(1).max(256),
+  args: z.unknown().optional(),
+  at: timestamp.optional(),
+  effect: z.enum([...EFFECTS, "read_only"]).optional(),
+  data_class: text.optional(),
+  blast_radius: z.enum(BLAST_RADII).optional(),
+  source: flowLabels.optional(),
+  sink: flowLabels.optional(),
+};
+
 const policyTest = z.strictObject({
   name: text,
   input: z.strictObject({
-    tool: z.string().min(1).max(256),
-    args: z.unknown().optional(),
+    ...testCall,
     actor: text.optional(),
     tenant: text.optional(),
     environment: text.optional(),
-    at: timestamp.optional(),
-    effect: z.enum([...EFFECTS, "read_only"]).optional(),
-    data_class: text.optional(),
-    blast_radius: z.enum(BLAST_RADII).optional(),
+    /** Calls that the same run made before, and that were accepted. */
+    earlier: z.array(z.strictObject(testCall)).max(100).optional(),
     /** The decision wanted is that on the last of so many equal calls, for limits and budgets. */
     repeat: z.int().min(1).max(1_000).optional(),
   }),
@@ -142,6 +172,7 @@ export const policySchema = z.strictObject({
   risk: risk.optional(),
   limits: z.array(limit).optional(),
   budgets: z.array(budget).optional(),
+  flows: z.array(flow).optional(),
   windows: z.array(timeWindow).optional(),
   freezes: z.array(freeze).optional(),
   approvals: approvals.optional(),
@@ -154,6 +185,7 @@ export type RuleDoc = z.infer<typeof rule>;
 export type MatchDoc = z.infer<typeof match>;
 export type ApprovalTermsDoc = z.infer<typeof approval>;
 export type LimitDoc = z.infer<typeof limit>;
+export type FlowDoc = z.infer<typeof flow>;
 export type BudgetDoc = z.infer<typeof budget>;
 export type WindowDoc = z.infer<typeof timeWindow>;
 export type FreezeDoc = z.infer<typeof freeze>;

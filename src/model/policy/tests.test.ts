@@ -36,7 +36,7 @@ describe("runPolicyTests", () => {
       "contract.policy-test.expects",
       "contract.readings.test-rule",
     );
-    const labels = { effect: "irreversible", data_class: "pii", blast_radius: null };
+    const labels = { effect: "irreversible", data_class: "pii", blast_radius: null, source: [], sink: [] };
     const results = runPolicyTests(policy, (tool) => (tool === "purge" ? labels : null));
     expect(results.map(({ name, ok, expected, got }) => [name, ok, expected, got])).toEqual([
       ["small", true, "allow", "allow"],

@@ -4,17 +4,12 @@
  */
 import { tryTimestamp } from "../../kernel/duration.ts";
 import type { Json } from "../../kernel/json.ts";
+import { labelTexts, type ToolLabels } from "../manifest/labels.ts";
 import type { PolicyCall } from "./call.ts";
 import type { Policy } from "./compile.ts";
 import type { CounterDoc } from "./counters.ts";
 import { type Evaluation, evaluatePolicy } from "./evaluate.ts";
 import type { PolicyTestDoc } from "./schema.ts";
-
-export interface ToolLabels {
-  effect: string | null;
-  data_class: string | null;
-  blast_radius: string | null;
-}
 
 export interface PolicyTestResult {
   name: string;
@@ -29,11 +24,15 @@ export function runPolicyTests(
   policy: Policy,
   manifestFor: (tool: string) => ToolLabels | null = () => null,
 ): PolicyTestResult[] {
-  return (policy.doc.tests ?? []).map((test) => runTest(policy, test, manifestFor(test.input.tool)));
+  return (policy.doc.tests ?? []).map((test) => runTest(policy, test, manifestFor));
 }
 
-function runTest(policy: Policy, test: PolicyTestDoc, labels: ToolLabels | null): PolicyTestResult {
-  const { action, rules } = evaluateTest(policy, test, labels);
+function runTest(
+  policy: Policy,
+  test: PolicyTestDoc,
+  manifestFor: (tool: string) => ToolLabels | null,
+): PolicyTestResult {
+  const { action, rules } = evaluateTest(policy, test, manifestFor);
   const { name, expect, rule } = test;
   if (rule === undefined) return { name, ok: action === expect, expected: expect, got: action };
   return {
@@ -45,29 +44,47 @@ function runTest(policy: Policy, test: PolicyTestDoc, labels: ToolLabels | null)
   };
 }
 
-/** The decision on the test's call, or on the last of its repetitions. */
+/** The decision on the test's call, or on the last of its repetitions, after the earlier ones. */
 export function evaluateTest(
   policy: Policy,
   { input }: PolicyTestDoc,
-  labels: ToolLabels | null,
+  manifestFor: (tool: string) => ToolLabels | null,
 ): Evaluation {
-  const call: PolicyCall = {
-    tool: input.tool,
-    args: (input.args ?? {}) as Json,
-    actor: input.actor ?? "policy-test",
-    tenant: input.tenant ?? null,
-    environment: input.environment ?? null,
-    effect: input.effect ?? labels?.effect ?? null,
-    data_class: input.data_class ?? labels?.data_class ?? null,
-    blast_radius: input.blast_radius ?? labels?.blast_radius ?? null,
-    run_id: "policy-test",
-  };
-  const now_ms = input.at === undefined ? null : (tryTimestamp(input.at) ?? null);
   const counters = new Map<string, CounterDoc>();
-  let evaluation = evaluatePolicy(policy, call, now_ms, counters);
-  for (let n = 1; n < (input.repeat ?? 1); n++) {
-    for (const { key, doc } of evaluation.charges) counters.set(key, doc);
-    evaluation = evaluatePolicy(policy, call, now_ms, counters);
-  }
-  return evaluation;
+  let step = 0;
+  const judge = (one: TestCall): Evaluation => {
+    const call = testedCall(input, one, manifestFor(one.tool), step);
+    return evaluatePolicy(policy, call, timeOf(one.at ?? input.at), counters);
+  };
+  const accept = ({ charges }: Evaluation) => {
+    for (const { key, doc } of charges) counters.set(key, doc);
+    step++;
+  };
+  for (const earlier of input.earlier ?? []) accept(judge(earlier));
+  for (let n = 1; n < (input.repeat ?? 1); n++) accept(judge(input));
+  return judge(input);
+}
+
+type TestInput = PolicyTestDoc["input"];
+type TestCall = NonNullable<TestInput["earlier"]>[number];
+
+function timeOf(at: string | undefined): number | null {
+  return at === undefined ? null : (tryTimestamp(at) ?? null);
+}
+
+function testedCall(run: TestInput, call: TestCall, labels: ToolLabels | null, step: number): PolicyCall {
+  return {
+    tool: call.tool,
+    args: (call.args ?? {}) as Json,
+    actor: run.actor ?? "policy-test",
+    tenant: run.tenant ?? null,
+    environment: run.environment ?? null,
+    effect: call.effect ?? labels?.effect ?? null,
+    data_class: call.data_class ?? labels?.data_class ?? null,
+    blast_radius: call.blast_radius ?? labels?.blast_radius ?? null,
+    source: call.source === undefined ? (labels?.source ?? []) : labelTexts(call.source),
+    sink: call.sink === undefined ? (labels?.sink ?? []) : labelTexts(call.sink),
+    run_id: "policy-test",
+    step,
+  };
 }

@@ -20,6 +20,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   run_tools: ["owner"],
   manifests: [],
   approvals: ["owner", "tag", "sort"],
+  approval_values: ["owner"],
   approval_slots: [],
   halts: [],
   delegations: ["owner", "tag", "sort"],

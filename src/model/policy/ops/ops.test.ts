@@ -40,6 +40,9 @@ function decide(op: string, operand: Json | undefined, action: "deny" | "allow",
     effect: null,
     data_class: null,
     blast_radius: null,
+    source: [],
+    sink: [],
+    step: 0,
     run_id: "r",
   };
   return checkRules(compilePolicy(loadPolicy(policyText(op, operand, action), "policy.yaml")), call);

@@ -1,0 +1,43 @@
+/**
+ * Text that somebody else wrote, shown so that it can be judged: nothing in it moves, hides or breaks what stands
+ * around it. What has no shape of its own is shown by its number, so that the reader sees that it is there.
+ */
+const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+/** Controls, separators that break a line, and characters without a shape; the emoji selector is left alone. */
+const UNSEEN =
+  /(?!\ufe0f)[\p{Cc}\u2028\u2029\ufff9-\ufffb\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu;
+const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** One line, cut to a length. */
+export function visibleLine(text: string, max: number): string {
+  return clip(escaped(beginning(text, max), ""), max);
+}
+
+/** Lines and tabs stay as they are; what is cut off is counted. */
+export function visibleText(text: string, max: number): string {
+  const kept = beginning(text.replaceAll("\r\n", "\n"), max);
+  const shown = escaped(kept, "\n\t");
+  if (text.length <= max) return shown;
+  const rest = text.length - max;
+  return `${clip(shown, max)} (${rest.toLocaleString("en")} more characters)`;
+}
+
+/** Escaping only makes longer, so no more than this can be shown. */
+function beginning(text: string, max: number): string {
+  return text.length <= max ? text : text.slice(0, max + 1);
+}
+
+function escaped(text: string, except: string): string {
+  return text
+    .replace(LONE_SURROGATE, "\ufffd")
+    .replace(UNSEEN, (c) =>
+      except.includes(c) ? c : (NAMED[c] ?? `\\u{${c.codePointAt(0)!.toString(16)}}`),
+    );
+}
+
+function clip(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const cut = text.slice(0, max - 1);
+  // Not through the middle of a character that takes two places.
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}

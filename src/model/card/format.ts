@@ -1,0 +1,56 @@
+/** How a value is written on a card. Whatever it is, it becomes text that stays inside its field. */
+import type { Json } from "../../kernel/json.ts";
+import { visibleText } from "../../kernel/visible.ts";
+import type { CardFormat } from "./template.ts";
+
+export const NOT_GIVEN = "(not given)";
+export const NOT_KEPT = "(not kept)";
+export const FIELD_CHARS = 20_000;
+
+export function plainValue(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** `diff` without anything to compare with is text as it is. */
+const FORMATS: Readonly<Record<CardFormat, (value: Json) => string>> = {
+  text: plainValue,
+  money,
+  time,
+  code: (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2)),
+  diff: (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2)),
+};
+
+export function formatted(value: Json, as: CardFormat): string {
+  return visibleText(FORMATS[as](value), FIELD_CHARS);
+}
+
+const AMOUNT = /^(-?)(\d{1,15})(?:\.(\d{1,12}))?$/;
+
+/** `1250.5` is `1,250.50`; nothing is rounded. */
+function money(value: Json): string {
+  const text = plainValue(value);
+  const match = typeof value === "number" || typeof value === "string" ? AMOUNT.exec(text) : null;
+  if (match === null) return text;
+  const [, sign, whole, part] = match;
+  const grouped = whole!.replace(/\B(?=(?:\d{3})+$)/g, ",");
+  return `${sign}${grouped}${part === undefined ? "" : `.${part.padEnd(2, "0")}`}`;
+}
+
+/** Seconds and milliseconds since 1970 are told apart by their size. */
+const MILLISECONDS_FROM = 1e11;
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
+
+function time(value: Json): string {
+  const text = plainValue(value);
+  const ms =
+    typeof value === "number"
+      ? Math.abs(value) >= MILLISECONDS_FROM
+        ? value
+        : value * 1_000
+      : typeof value === "string" && MOMENT.test(value)
+        ? Date.parse(value)
+        : Number.NaN;
+  const date = new Date(ms);
+  if (Number.isNaN(date.getTime())) return text;
+  return `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}

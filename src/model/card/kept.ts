@@ -1,0 +1,49 @@
+/**
+ * What of a call's values may be shown to whoever decides it. Personal data stay, because who gets the mail is what
+ * is judged; credentials never do, wherever they stand; what the manifest redacts is masked unless its card reveals it.
+ */
+import type { Json, JsonObject } from "../../kernel/json.ts";
+import { type Path, tryPath } from "../../kernel/paths.ts";
+import { redactSecrets } from "../detect/secrets.ts";
+import type { Manifest } from "../manifest/types.ts";
+import { maskExcept, maskFilled } from "../mask.ts";
+
+type Declared = Pick<Manifest, "audit" | "card">;
+
+export function keptArgs(args: Json, manifest: Declared | null): Json {
+  const hidden = pathsInto("args", manifest?.audit.redaction ?? []);
+  const shown = pathsInto("args", manifest?.card?.reveal ?? []);
+  return withoutCredentials(
+    maskExcept(
+      args,
+      hidden.map(({ keys }) => keys),
+      shown.map(({ keys }) => keys),
+    ),
+  );
+}
+
+/** The arguments of an undo: what its call's manifest redacts is masked wherever the undo took it over. */
+export function keptUndoArgs(args: Json, call: Manifest | null, undo: Declared | null): Json {
+  const template = call?.compensation?.args;
+  const hidden = (call?.audit.redaction ?? []).flatMap((source) => tryPath(source) ?? []);
+  return keptArgs(template === undefined ? args : maskFilled(template, args, hidden), undo);
+}
+
+function pathsInto(root: Path["root"], sources: readonly string[]): Path[] {
+  return sources.flatMap((source) => tryPath(source) ?? []).filter((path) => path.root === root);
+}
+
+export function withoutCredentials(value: Json, key?: string): Json {
+  if (typeof value === "string") return redactSecrets(value, key);
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map((item) => withoutCredentials(item, key));
+  const out: JsonObject = {};
+  for (const name of Object.keys(value)) {
+    const safe = redactSecrets(name);
+    let free = safe;
+    // Several names may become the same one; every entry is kept.
+    for (let n = 2; Object.hasOwn(out, free); n++) free = `${safe}#${n}`;
+    out[free] = withoutCredentials(value[name]!, name);
+  }
+  return out;
+}

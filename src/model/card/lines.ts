@@ -1,0 +1,62 @@
+/** A card as plain text: what a terminal shows, and what an operator's agent reads. */
+import type { CardField, CardSurroundings, JudgedCard } from "./types.ts";
+
+export interface CardHead {
+  approval_id: string;
+  status: string;
+  actor: string;
+  run_id: string;
+}
+
+const SIGNS = { same: "  ", added: "+ ", removed: "- ", gap: "⋯ " } as const;
+
+export function cardText(head: CardHead, card: JudgedCard, around: CardSurroundings): string {
+  const lines = [
+    card.sentence,
+    "",
+    row("Request", `${head.approval_id} (${head.status})`),
+    row("Who", `${head.actor}, in run ${head.run_id}`),
+    row("Reason", card.reason),
+  ];
+  if (card.run_reason !== null) lines.push(row("Run", card.run_reason));
+  for (const cause of card.causes) lines.push(row("Cause", cause));
+  if (card.rule !== null) lines.push(row("Rule", card.rule.id));
+  if (card.risk !== null) lines.push(row("Risk", `${card.risk.score}: ${card.risk.text}`));
+  const fields = [...card.fields, ...card.more];
+  if (fields.length > 0) lines.push("", ...fields.flatMap(fieldLines));
+  for (const { label, lines: changed } of card.changes)
+    lines.push(
+      "",
+      `What changes in ${label}:`,
+      ...changed.map(({ kind, text }) => `  ${SIGNS[kind]}${text}`),
+    );
+  if (card.note !== null) lines.push("", row("Note", card.note));
+  lines.push("", row("Way back", card.way_back.text));
+  for (const left of card.way_back.residue) lines.push(row("", `cannot be undone: ${left}`));
+  if (around.proof !== null && card.way_back.tool !== null) lines.push(row("", around.proof));
+  if (around.closes !== null) lines.push(row("", around.closes));
+  lines.push("", ...soFarLines(around));
+  return lines.map((line) => line.trimEnd()).join("\n");
+}
+
+const WIDTH = 10;
+
+/** A line break inside a text never begins a row of its own. */
+function row(name: string, text: string): string {
+  return `${name.padEnd(WIDTH)}${text.replaceAll("\n", `\n${" ".repeat(WIDTH)}`)}`;
+}
+
+function fieldLines({ label, text, lines }: CardField): string[] {
+  if (lines !== undefined) return [`${label}:`, ...lines.map(({ kind, text }) => `  ${SIGNS[kind]}${text}`)];
+  if (!text.includes("\n")) return [`${label}: ${text}`];
+  return [`${label}:`, ...text.split("\n").map((line) => `  ${line}`)];
+}
+
+function soFarLines({ so_far, like }: CardSurroundings): string[] {
+  const last = so_far.last.map(({ step, tool, status }) => `${step} ${tool} (${status})`).join(", ");
+  const calls = so_far.calls === 0 ? "no call yet" : `${so_far.calls} so far, the last: ${last}`;
+  return [
+    row("In run", calls),
+    row("Before", `like requests: ${like.approved} approved, ${like.denied} denied`),
+  ];
+}

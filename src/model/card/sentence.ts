@@ -1,0 +1,37 @@
+/** The sentence of a card: the manifest's words with the call's values in their places. */
+import type { Json } from "../../kernel/json.ts";
+import { type Path, readKeys, tryPath } from "../../kernel/paths.ts";
+import { visibleLine } from "../../kernel/visible.ts";
+import { NOT_GIVEN, NOT_KEPT, plainValue } from "./format.ts";
+import type { SentencePart } from "./types.ts";
+
+const PLACE_CHARS = 160;
+/** What stands between braces, a quoted name of a field with braces of its own included. */
+const PLACE = /\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}/g;
+
+export type TitlePiece = { text: string } | { place: string; path: Path | undefined };
+
+/** The words and places of a title, in order; a place that is no path into the arguments has none. */
+export function piecesOf(title: string): TitlePiece[] {
+  const pieces: TitlePiece[] = [];
+  let done = 0;
+  for (const match of title.matchAll(PLACE)) {
+    if (match.index > done) pieces.push({ text: title.slice(done, match.index) });
+    const path = tryPath(match[1]!.trim());
+    pieces.push({ place: match[0], path: path?.root === "args" ? path : undefined });
+    done = match.index + match[0].length;
+  }
+  if (done < title.length) pieces.push({ text: title.slice(done) });
+  return pieces;
+}
+
+/** `args` undefined: the values are not kept, or no longer. */
+export function sentenceOf(title: string, args: Json | undefined): SentencePart[] {
+  return piecesOf(title).map((piece) => {
+    if ("text" in piece) return { text: piece.text, value: false };
+    if (args === undefined) return { text: NOT_KEPT, value: true };
+    const value = piece.path === undefined ? undefined : readKeys(args, piece.path.keys);
+    if (value === undefined) return { text: NOT_GIVEN, value: true };
+    return { text: visibleLine(plainValue(value), PLACE_CHARS), value: true };
+  });
+}

@@ -1,0 +1,41 @@
+/** Cards at the gateway: what an operator's agent is shown is what everybody is shown. */
+import { beforeAll, expect, it } from "vitest";
+import { loadCard } from "../../src/app/cards.ts";
+import { localPrincipal } from "../../src/cli/door.ts";
+import { verifies } from "../support/verifies.ts";
+import { call, FAKE_MANIFESTS, fakeUpstream, type GatewayTest, testGateway } from "./support/gateway.ts";
+
+let g: GatewayTest;
+beforeAll(async () => {
+  g = await testGateway({
+    upstreams: [fakeUpstream()],
+    manifests: FAKE_MANIFESTS,
+    policy:
+      "version: 1\nrules: [{id: makes, match: {tool: create}, action: require_approval, reason: look first}]\n",
+  });
+});
+
+it("svc.show_approval shows the card, and its hash goes with the decision", async () => {
+  verifies("beyond.card.same-text");
+  const agent = await g.connect("agent", { headers: { "svc-run-id": "shown" } });
+  const blocked = await call(agent, "create", { n: "canary-41" });
+  const approval_id = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(blocked))![0];
+  const operator = await g.connect("approver", { path: "/operator/mcp" });
+  const shown = await call(operator, "svc.show_approval", { approval_id });
+  const card = await loadCard(g.service, localPrincipal(), approval_id);
+  expect(shown.content[0].text).toBe(`${card.text}\n\nCard      ${card.card_hash}`);
+  expect(shown.structuredContent).toMatchObject({ arguments: { n: "canary-41" }, card_hash: card.card_hash });
+  const auditor = await g.connect("auditor", { path: "/operator/mcp" });
+  expect(await call(auditor, "svc.show_approval", { approval_id })).toMatchObject({ isError: true });
+  const stale = await call(operator, "svc.approve_action", {
+    approval_id,
+    card_hash: `sha256:${"0".repeat(64)}`,
+  });
+  expect(stale).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("has changed") }] });
+  const done = await call(operator, "svc.approve_action", { approval_id, card_hash: card.card_hash });
+  expect(done.structuredContent.status).toBe("approved");
+  expect((await call(agent, "create", { n: "canary-41" })).isError).toBeFalsy();
+  const trail = await g.trail("shown");
+  expect(trail.map(({ detail }) => detail)).toContain(`request ${approval_id}; card ${card.card_hash}`);
+  expect(JSON.stringify(trail)).not.toContain("canary-41");
+});

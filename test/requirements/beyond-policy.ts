@@ -1,0 +1,26 @@
+/** Statements about policies that follow the data, explain themselves and can be proved. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondFlows = section("beyond", "Flows", {
+  "beyond.flow.restricts-after": [20, "a call that matches `then` is restricted once one that matches `after` was accepted in the run"],
+  "beyond.flow.would-block-counts": [20, "a call that was answered `would_block` sets a flow off; one that was blocked does not"],
+  "beyond.flow.within-duration": [20, "`within` a duration looks at all runs of the same actor and tenant, and at no other's"],
+  "beyond.flow.order": [20, "the reasons of flows come after those of rules and before those of limits"],
+  "beyond.flow.names-step": [20, "the reason of a flow names the earlier step"],
+  "beyond.flow.labels": [20, "matches read `source` and `sink` from a manifest's risk labels"],
+  "beyond.flow.approval": [20, "a flow may ask for an approval with terms of its own"],
+  "beyond.flow.sandboxes": [20, "simulation, replay, impact preview and speculation follow flows"],
+  "beyond.flow.stores": [20, "flows hold over several processes on every store"],
+  "beyond.flow.tested": [20, "a policy test names earlier calls of its run"],
+  "beyond.flow.checked": [20, "a flow with a wrong field, span or effect is an error with its line"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondHints = section("beyond", "Hints", {
+  "beyond.hint.decision": [20, "a blocked decision carries the hints of the rules, limits and budgets that spoke, beside its reasons"],
+  "beyond.hint.absent": [20, "a decision without hints has no such field"],
+  "beyond.hint.gateway": [20, "the gateway's result carries the hints"],
+  "beyond.hint.library": [20, "the library's BlockedError carries the hints, embedded and remote"],
+  "beyond.hint.sdk": [20, "the Python SDK's Blocked carries the hints"],
+});
