@@ -25,17 +25,18 @@ export function planFor(
   run_id: string,
   lookout: Lookout | null = lookoutOf(app),
 ): Promise<RollbackPlan> {
-  return loadPlan(app.core.store, run_id, { mask: !hasRole(principal, "operator"), lookout });
+  const { store, env } = app.core;
+  return loadPlan(store, run_id, { now_ms: env.now(), mask: !hasRole(principal, "operator"), lookout });
 }
 
 /** Throws a conflict where what is there is no longer what the person saw, or cannot be looked at. */
 export async function checkOverwrite(
-  { core: { store } }: App,
+  { core: { store, env } }: App,
   run_id: string,
   { step, current_hash }: Overwrite,
   lookout: Lookout | null,
 ): Promise<void> {
-  const { actions } = await loadPlan(store, run_id, { lookout });
+  const { actions } = await loadPlan(store, run_id, { now_ms: env.now(), lookout });
   const action = actions.find((one) => one.step === step);
   if (action === undefined) throw notFound(`overwrite: run ${run_id} has no standing step ${step}`);
   if (action.kind !== "compensate" || action.before === undefined)

@@ -10,6 +10,7 @@ import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../mode
 import type { Tx, Unit } from "../store/port.ts";
 import { answerProblem, stateHash } from "./before.ts";
 import { withoutValues } from "./clean-text.ts";
+import { closesAt, listClosing } from "./closing.ts";
 import type { Asking, Core } from "./core.ts";
 import { runToolKey, stepKey } from "./keys.ts";
 import { loadSealedRun, loadStep, unknownRun } from "./load-run.ts";
@@ -138,6 +139,15 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   } else keepForUndo(tx, key, manifest, payload, input, before);
   if (input.status === "succeeded") {
     step.succeeded_seq = record.seq;
+    // Where the read that an undo needs is missing, there is no undo that could close.
+    if (
+      manifest?.compensation?.until !== undefined &&
+      (manifest.before === undefined || before !== undefined)
+    ) {
+      const values = { args: payload?.args, result: input.result };
+      step.closes_ms = closesAt(manifest, step.finished_ms, values);
+      listClosing(tx, step);
+    }
     changeStanding(tx, step, +1);
   }
   if (input.status === "failed") releaseLogicalCall(tx, step);

@@ -80,7 +80,7 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const step = loadStep(tx, input.run_id, input.step);
   const key = stepKey(run.run_id, step.step);
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
-  const undo = undoOrRefuse(step, classify(step, manifest, tx.get("payloads", key)));
+  const undo = undoOrRefuse(step, classify(step, manifest, tx.get("payloads", key), core.env.now()));
   if (input.blocked_by.length > 0)
     return { state: "blocked", blocked_by: [...input.blocked_by], records: [] };
   if (lateDependents(tx, run, input.known_steps)) return { state: "stale", records: [] };
@@ -165,11 +165,18 @@ function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
   if (standing.kind === "compensate") return standing.undo;
   const why: Record<Exclude<Standing["kind"], "compensate">, string> = {
     skip: `${step.tool} needs no undo`,
-    unrecoverable: `${step.tool} is irreversible, or the arguments of its compensation are not available`,
+    unrecoverable:
+      closedText(standing, step) ??
+      `${step.tool} is irreversible, or the arguments of its compensation are not available`,
     unresolved: `its outcome is unknown (${step.status}); resolve it first`,
     unmanifested: `${step.tool} had no manifest`,
   };
   throw conflict(`step ${n} is not compensable: ${why[standing.kind]}`);
+}
+
+function closedText(standing: Standing, { closes_ms }: StepDoc): string | undefined {
+  if (standing.kind !== "unrecoverable" || standing.closed !== true) return undefined;
+  return `its undo closed at ${new Date(closes_ms!).toISOString()}`;
 }
 
 /** An agent may go on while its run is rolled back; what it added since may lean on what is about to go. */

@@ -3,6 +3,7 @@
  * kept for its undo. Later edits of the manifest change nothing here.
  */
 import { byteSize, isAbsent } from "../engine/before.ts";
+import { isClosed } from "../engine/closing.ts";
 import type { Json } from "../kernel/json.ts";
 import { type Root, readKeys, tryTemplatePath } from "../kernel/paths.ts";
 import type { Before, Manifest } from "../model/manifest/types.ts";
@@ -44,27 +45,32 @@ export interface Undo {
 
 export type Standing =
   | { kind: "compensate"; undo: Undo }
-  | { kind: "skip" | "unrecoverable" | "unresolved" | "unmanifested" };
+  | { kind: "skip" | "unresolved" | "unmanifested" }
+  /** `closed`: there was a way back, until then. */
+  | { kind: "unrecoverable"; closed?: true };
 
 const NOTHING: PayloadDoc = { refs: {} };
 const SKIP: Standing = { kind: "skip" };
 const UNRECOVERABLE: Standing = { kind: "unrecoverable" };
+const CLOSED: Standing = { kind: "unrecoverable", closed: true };
 const UNRESOLVED: Standing = { kind: "unresolved" };
 const UNMANIFESTED: Standing = { kind: "unmanifested" };
 
 const FALLEN: ReadonlySet<StepStatus> = new Set(["failed", "compensated"]);
 const HARMLESS: ReadonlySet<string | null> = new Set(["read", "idempotent"]);
 
-/** Null for a step that does not stand: it failed, or it is already undone. */
+/** Null for a step that does not stand: it failed, or it is already undone. `now` closes undos whose time has passed. */
 export function classify(
   step: StepDoc,
   manifest: Manifest | undefined,
   payload: PayloadDoc | undefined,
+  now: number,
 ): Standing | null {
   if (FALLEN.has(step.status)) return null;
   if (UNKNOWN.has(step.status)) return UNRESOLVED;
   if (step.manifest_hash === null) return UNMANIFESTED;
   if (!needsUndo(step)) return SKIP;
+  if (isClosed(step, now)) return CLOSED;
   const undo = manifest === undefined ? undefined : undoOf(step, manifest, payload ?? NOTHING);
   return undo === undefined ? UNRECOVERABLE : { kind: "compensate", undo };
 }

@@ -1,6 +1,7 @@
 /** Completing an undo: what the read-back showed, then how it ended, recorded with the step in one unit. */
 
 import { withoutValues } from "../engine/clean-text.ts";
+import { unlistClosing } from "../engine/closing.ts";
 import type { Core } from "../engine/core.ts";
 import { stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
@@ -95,6 +96,7 @@ export function markUndone(tx: Tx, step: StepDoc, seq: number, unverified: boole
   step.compensated_seq = seq;
   if (unverified) step.unverified = true;
   releaseLogicalCall(tx, step);
+  unlistClosing(tx, step);
   // Kept for this undo alone.
   tx.delete("payloads", stepKey(step.run_id, step.step));
 }

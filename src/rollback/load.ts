@@ -25,12 +25,12 @@ export interface Loaded {
 export async function loadPlan(
   store: Store,
   run_id: string,
-  { mask, lookout }: { mask?: boolean; lookout?: Lookout | null } = {},
+  { now_ms = 0, mask, lookout }: { now_ms?: number; mask?: boolean; lookout?: Lookout | null } = {},
 ): Promise<RollbackPlan> {
   const loaded = await loadForRollback(store, run_id);
-  const now = lookout ? await lookAround(loaded, lookout) : undefined;
+  const now = lookout ? await lookAround(loaded, lookout, now_ms) : undefined;
   const { run, steps, manifests, payloads } = loaded;
-  return planRollback(run, steps, manifests, payloads, { mask, now });
+  return planRollback(run, steps, manifests, payloads, { now_ms, mask, now });
 }
 
 export async function loadForRollback(store: Store, run_id: string): Promise<Loaded> {

@@ -43,9 +43,10 @@ export class LocalDesk implements Desk {
 
   async plan(): Promise<Look> {
     const { steps, manifests, payloads } = await loadForRollback(this.core.store, this.run_id);
+    const now = this.core.env.now();
     const visits = steps.toReversed().map((doc): Visit => {
       const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
-      const standing = classify(doc, manifest, payloads[doc.step]);
+      const standing = classify(doc, manifest, payloads[doc.step], now);
       const { step, tool } = doc;
       const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
       const read = standing?.kind === "compensate" ? (standing.undo.state?.read ?? null) : null;

@@ -25,11 +25,12 @@ const READ_MS = 10_000;
 export async function lookAround(
   { run, steps, manifests, payloads }: Loaded,
   lookout: Lookout,
+  now_ms: number,
 ): Promise<Map<number, StateNow>> {
   const undos: [number, Undo][] = [];
   for (const step of steps.toReversed()) {
     const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
-    const standing = classify(step, manifest, payloads[step.step]);
+    const standing = classify(step, manifest, payloads[step.step], now_ms);
     if (standing?.kind === "compensate") undos.push([step.step, standing.undo]);
   }
   const shown = await readAll(undos, lookout);

@@ -43,6 +43,8 @@ export interface CompensateAction {
   current_hash?: string;
   /** Whether what is there now is neither what the call left nor what was there before; absent where nobody looked. */
   conflict?: boolean;
+  /** When the undo stops working; absent where it does not. */
+  closes_ms?: number;
 }
 
 export interface DeferAction {
@@ -56,6 +58,9 @@ export interface PlainAction {
   step: number;
   tool: string;
   kind: Exclude<PlanKind, "compensate" | "defer">;
+  /** There was a way back, and its time has passed. */
+  closes_ms?: number;
+  closed?: true;
 }
 
 export type PlanAction = CompensateAction | DeferAction | PlainAction;
@@ -108,6 +113,8 @@ const CLEARS: Record<PlanKind, boolean> = {
 };
 
 export interface PlanView {
+  /** Undos whose time has passed by then are closed. */
+  now_ms?: number | undefined;
   /** Shows how large what was there is instead of what it was. */
   mask?: boolean | undefined;
   /** What is there now, by step; only steps whose `before` was read. */
@@ -134,7 +141,7 @@ export function planRollback(
   for (let i = steps.length - 1; i >= 0; i--) {
     const step = steps[i]!;
     const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
-    const standing = classify(step, manifest, payloads[step.step]);
+    const standing = classify(step, manifest, payloads[step.step], view.now_ms ?? 0);
     if (standing === null) continue;
     const blocked_by = dependents.blockersOf(step);
     const action = actionFor(step, standing, blocked_by, view);
@@ -155,6 +162,8 @@ function actionFor(
   view: PlanView,
 ): PlanAction {
   const { step, tool } = doc;
+  if (standing.kind === "unrecoverable" && standing.closed)
+    return { step, tool, kind: standing.kind, closes_ms: doc.closes_ms!, closed: true };
   if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
   if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
   return compensateAction(doc, standing.undo, view);
@@ -174,6 +183,7 @@ function compensateAction(doc: StepDoc, undo: Undo, view: PlanView): CompensateA
     compensation_kind: undo.kind,
     verified: undo.read_back !== null,
     ...(status === "compensation_failed" ? { last_error: error ?? "no reason given" } : {}),
+    ...(doc.closes_ms === undefined ? {} : { closes_ms: doc.closes_ms }),
     ...(undo.state === null ? {} : stateFields(doc, undo.state, view)),
   };
 }

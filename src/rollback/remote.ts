@@ -178,12 +178,15 @@ export async function completeCompensation(
   return { step: done.step, status: done.status };
 }
 
+/** What was begun before it closed may be told of afterwards. */
+const BEGUN_IN_TIME = 0;
+
 function begunUndo(tx: Tx, run_id: string, n: number): Undo {
   const step = loadStep(tx, run_id, n);
   if (step.status !== "compensating")
     throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
-  const standing = classify(step, manifest, tx.get("payloads", stepKey(run_id, n)));
+  const standing = classify(step, manifest, tx.get("payloads", stepKey(run_id, n)), BEGUN_IN_TIME);
   if (standing?.kind !== "compensate") throw conflict(`the compensation of step ${n} can no longer be told`);
   return standing.undo;
 }

@@ -65,6 +65,14 @@ export interface CaptureDoc {
   mode: string;
 }
 
+/** An undo that stops working at a known time. */
+export interface ClosingDoc {
+  run_id: string;
+  step: number;
+  tool: string;
+  closes_ms: number;
+}
+
 export interface PinDoc {
   tool: string;
   hash: string;

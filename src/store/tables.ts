@@ -9,7 +9,7 @@ import type { ApprovalValues } from "../model/card/types.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
-import type { CaptureDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
+import type { CaptureDoc, ClosingDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
 
 export interface Tables {
   /** Small facts of the store itself: its secret key, alert states, cursors of background work. */
@@ -30,6 +30,8 @@ export interface Tables {
   delegations: Delegation;
   holds: Hold;
   counters: CounterDoc;
+  /** Undos that close, by when. */
+  closings: ClosingDoc;
   /** Which step stands for a logical call. */
   idempotency: { run_id: string; step: number };
   /** Answers already given under an Idempotency-Key. */
@@ -74,6 +76,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
     tag: doc.released_ms === null ? "active" : "released",
   }),
   counters: plain,
+  closings: (doc) => ({ owner: doc.run_id, sort: doc.closes_ms, tag: "" }),
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,

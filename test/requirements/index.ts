@@ -4,7 +4,7 @@
  */
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
-import { beyondBefore, beyondConflict } from "./beyond-undo.ts";
+import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -103,6 +103,7 @@ const SECTIONS = [
   beyondHints,
   beyondBefore,
   beyondConflict,
+  beyondHorizon,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

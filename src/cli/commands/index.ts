@@ -66,6 +66,7 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row("anchor", "publish and verify anchors", async () => (await import("./anchor.ts")).registerAnchor),
   row("report", "report on a run or a period", async () => (await import("./report.ts")).registerReport),
+  row("horizon", "list undos that close", async () => (await import("./horizon.ts")).registerHorizon),
   row("plan", "show what a rollback would do", async () => (await import("./plan.ts")).registerPlan),
   row(
     "rollback",

@@ -59,6 +59,8 @@ function describeConflict(action: CompensateAction): string[] {
   ];
 }
 
+const timeText = (ms: number): string => new Date(ms).toISOString();
+
 function paintKind(action: PlanAction, color: Paint): string {
   if (action.kind === "compensate" && !hasFailed(action) && !hasConflict(action))
     return color.green(action.kind);
@@ -71,6 +73,7 @@ function explain(action: PlanAction): string {
       const notes = [
         action.verified ? "read back" : "not read back",
         ...(action.needs_approval ? ["needs approval"] : []),
+        ...(action.closes_ms === undefined ? [] : [`until ${timeText(action.closes_ms)}`]),
       ];
       const failed = hasFailed(action) ? `; failed before: ${inert(action.last_error)}` : "";
       const changed = hasConflict(action) ? "; conflict: changed since the call" : "";
@@ -81,7 +84,7 @@ function explain(action: PlanAction): string {
     case "skip":
       return "needs no undo";
     case "unrecoverable":
-      return "cannot be undone";
+      return action.closed ? `its undo closed at ${timeText(action.closes_ms!)}` : "cannot be undone";
     case "unresolved":
       return "outcome unknown; say what happened with svc resolve";
     case "unmanifested":

@@ -83,9 +83,12 @@ function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
     more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
     more.push(action.verified ? mark("good", "read back") : mark("quiet", "not read back"));
     if (action.needs_approval) more.push(mark("warn", "needs approval"));
+    if (action.closes_ms !== undefined) more.push(html`can be undone until ${when(action.closes_ms)}`);
     if (hasConflict(action)) more.push(mark("bad", "conflict"));
     if (hasFailed(action)) more.push(mark("bad", "failed before"), action.last_error);
   }
+  if (action.kind === "unrecoverable" && action.closed)
+    more.push(html`${mark("bad", "closed")} could be undone until ${when(action.closes_ms!)}`);
   if (action.kind === "defer") more.push(html`behind step ${action.blocked_by.join(", ")}`);
   return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
     action.kind === "compensate"

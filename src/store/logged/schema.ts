@@ -26,6 +26,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   delegations: ["owner", "tag", "sort"],
   holds: ["tag", "sort"],
   counters: [],
+  closings: ["owner", "sort"],
   idempotency: ["owner"],
   replies: ["owner", "sort"],
   leases: [],
