@@ -56,7 +56,7 @@ function rollbackOptions({ io, settings }: Context, flags: Record<string, unknow
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   return {
-    actor: flags["actor"] as string,
+    actor: (flags["actor"] as string | undefined) ?? "cli",
     compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
     reader: reader_cmd === null ? null : readerCommand(reader_cmd, {}),
     verify: verify === undefined ? null : verifyCommand(verify, {}),
