@@ -11,17 +11,22 @@ import {
   getCard,
   listApprovals,
   preApprove,
+  withdraw,
 } from "../app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../app/operations/bundles.ts";
+import { ledgerCheckpoint, ledgerConsistency, ledgerInclusion } from "../app/operations/checkpoints.ts";
 import { listConnectors } from "../app/operations/connectors.ts";
+import { contain, containForetold, containStarted, getContain } from "../app/operations/contain.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "../app/operations/delegations.ts";
 import { exportRun } from "../app/operations/export.ts";
+import { createGrant, listGrants, previewGrant, revokeGrant } from "../app/operations/grants.ts";
 import { halt, listHalts, resume } from "../app/operations/halts.ts";
 import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
 import { horizon } from "../app/operations/horizon.ts";
 import { impact } from "../app/operations/impact.ts";
 import { intent, outcome, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
+import { oversightReport } from "../app/operations/oversight.ts";
 import {
   activatePolicy,
   approveManifest,
@@ -60,6 +65,7 @@ const entry = {
   params: { index: whole("index", "must be the index of a key entry") },
 };
 
+const RECORDS = "must be a whole number of records";
 const limit = whole("limit", `must be a whole number from 1 to ${LIMITS.page_max}`);
 const page = [limit, plain("cursor")];
 const texts = (...names: string[]): Field[] => names.map(plain);
@@ -124,11 +130,16 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/approvals/{id}/card", getCard, approval),
   at("POST /v1/approvals/{id}/approve", approve, approval),
   at("POST /v1/approvals/{id}/deny", deny, approval),
+  at("POST /v1/approvals/{id}/withdraw", withdraw, approval),
   at("POST /v1/approvals/{id}/break-glass", breakGlass, approval),
   at("POST /v1/runs/{id}/approvals", preApprove, { ...run, status: 201 }),
   at("GET /v1/delegations", listDelegations),
   at("POST /v1/delegations", createDelegation, { status: 201 }),
   at("DELETE /v1/delegations/{id}", revokeDelegation, { params: { id: plain("delegation_id") } }),
+  at("POST /v1/grants", createGrant, { status: 201 }),
+  at("GET /v1/grants", listGrants, { query: page }),
+  at("POST /v1/grants/preview", previewGrant),
+  at("DELETE /v1/grants/{id}", revokeGrant, { params: { id: plain("grant_id") } }),
   at("GET /v1/search/runs", searchRuns, {
     query: [
       ...texts("actor", "tool", "tenant", "mode", "status", "event", "since", "until"),
@@ -145,7 +156,17 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/impact", impact, { query: texts("tool", "args", "actor") }),
   at("POST /v1/speculate", speculate),
   at("GET /v1/report", periodReport, { query: texts("since", "format") }),
+  at("GET /v1/report/oversight", oversightReport, {
+    query: [...texts("since", "format"), flag("anonymous")],
+  }),
   at("GET /v1/ledger/bundle", bundleLedger),
+  at("GET /v1/ledger/checkpoint", ledgerCheckpoint, { query: [flag("witnessed")] }),
+  at("GET /v1/ledger/consistency", ledgerConsistency, {
+    query: [whole("from", RECORDS), whole("to", RECORDS)],
+  }),
+  at("GET /v1/ledger/inclusion", ledgerInclusion, {
+    query: [whole("seq", "must be the number of a record"), whole("size", RECORDS)],
+  }),
   at("GET /v1/evidence/key", evidenceKey),
   at("GET /v1/ledger/verify", verifyLedger),
   at("POST /v1/anchor", publishAnchor),
@@ -156,6 +177,18 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/halts", listHalts),
   at("POST /v1/halt", halt, { status: 201 }),
   at("POST /v1/resume", resume),
+  at("POST /v1/contain", contain, {
+    shape: containForetold,
+    also: [
+      {
+        status: 202,
+        about: "the containment was begun, or goes on; the halt is in force",
+        shape: containStarted,
+        is: (answer) => "job" in answer,
+      },
+    ],
+  }),
+  at("GET /v1/contain/{id}", getContain, { params: { id: plain("contain_id") } }),
   at("GET /v1/registry", readRegistry),
   at("POST /v1/registry/manifests", publishManifest, { status: 201 }),
   at("POST /v1/registry/manifests/{tool}/approve", approveManifest, { params: { tool: plain("tool") } }),

@@ -11,18 +11,18 @@ import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
-import type { Today } from "../model/roles.ts";
 import { approvalRequested } from "../notify/events.ts";
 import type { Notifier } from "../notify/notifier.ts";
-import { compensatorCommand, readerCommand } from "../process/rollback-commands.ts";
-import { type JobTools, watchJobs } from "../rollback/job.ts";
+import { watchJobs } from "../rollback/job.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { createTracer } from "../telemetry/trace.ts";
 import { sendAlerts } from "./alerting.ts";
 import type { App } from "./app.ts";
 import { timeLeft } from "./background.ts";
+import { resumeContainments } from "./contain/job.ts";
 import { openIdentity } from "./identity.ts";
+import { commandTools } from "./job-tools.ts";
 import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
 import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
@@ -79,7 +79,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
   if (capture !== null) channels.add(capture);
   app.refusedCredentials = failures;
-  app.jobTools = jobTools(settings, background.signal, identity.today);
+  core.today = identity.today;
+  app.jobTools = commandTools(settings, background.signal, identity.today);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
   background.every(SWEEP_MS, "ageing approvals", async () => {
@@ -87,6 +88,9 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   });
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
   background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
+  background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>
+    resumeContainments(app, app.today),
+  );
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
   const { interval_ms } = settings.anchor;
   background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
@@ -134,18 +138,4 @@ async function reloadChanged(app: App): Promise<void> {
   } catch (error) {
     app.log.warn("manifests or policy do not load; the old ones stay in force", { error: messageOf(error) });
   }
-}
-
-function jobTools(settings: Settings, stop: AbortSignal, today: Today): JobTools | null {
-  const { compensator_cmd, reader_cmd, timeout_ms } = settings.rollback;
-  if (compensator_cmd === null) return null;
-  return {
-    compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
-    reader:
-      reader_cmd === null
-        ? null
-        : readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }),
-    stop,
-    today,
-  };
 }

@@ -8,6 +8,7 @@ import type { Tx, Unit } from "../store/port.ts";
 import { expireApproval, newApproval, takeApproval } from "./approvals/requests.ts";
 import type { BeforeFacts } from "./before.ts";
 import { type Caller, type Core, ENGINE } from "./core.ts";
+import { coveredBy } from "./decide/approval-stage.ts";
 import { decide } from "./decide/decide.ts";
 import type { Facts } from "./decide/facts.ts";
 import type { Decision, Verdict } from "./decide/verdict.ts";
@@ -19,6 +20,7 @@ import {
   intentNeeds,
   type RunFacts,
 } from "./gather.ts";
+import { grantsFor, spendGrant } from "./grants/hand.ts";
 import { compensationKey, runToolKey, stepKey } from "./keys.ts";
 import { loadRun, unknownRun } from "./load-run.ts";
 import { appendRunRecord } from "./records.ts";
@@ -52,10 +54,17 @@ export function intentUnit(
       // To an agent, another's run is as unknown as one that does not exist.
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const gathered = gather(core, tx, run, asking, input, fresh_approval_id, hashArgs);
-      const verdict = decide(gathered.facts);
+      const verdict = withGrants(core, tx, gathered, decide(gathered.facts));
       return commit(core, tx, gathered, input, verdict);
     },
   };
+}
+
+/** Grants are looked for only where nothing but an approval is missing: every other call costs what it did. */
+function withGrants(core: Core, tx: Tx, { facts }: Gathered, verdict: Verdict): Verdict {
+  if (!verdict.needs_approval) return verdict;
+  const grants = grantsFor(core, tx, facts);
+  return grants.length === 0 ? verdict : decide({ ...facts, grants });
 }
 
 function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verdict: Verdict): IntentResult {
@@ -105,6 +114,11 @@ function moveApprovals(
   if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
   const { approval } = verdict;
   if (approval.move === "use") takeApproval(tx, facts.run, approval.id, step ?? null);
+  if (approval.move === "grant") {
+    spendGrant(tx, approval.grant);
+    if (approval.closes !== null)
+      expireApproval(tx, facts.run, approval.closes, coveredBy(approval.grant.id));
+  }
   if (approval.move !== "open") return null;
   return newApproval(tx, facts.run, {
     id: approval.id,

@@ -8,7 +8,7 @@ import { OPERATOR_TOOLS } from "./tools/operator-tools.ts";
 import { callOwnTool, definitionOf, type ToolServices } from "./tools/own-tool.ts";
 
 const INSTRUCTIONS =
-  "Operator tools of the action governance service: see runs and approval requests, decide them, plan and execute rollbacks, export evidence, halt and resume.";
+  "Operator tools of the action governance service: see runs and approval requests, decide them, plan and execute rollbacks, export evidence, halt and resume, contain an agent.";
 
 export function createOperatorPeer(services: ToolServices, method?: string): Server {
   const { app } = services;

@@ -22,6 +22,8 @@ export const EVENTS = {
   approval_escalated: "approval escalated",
   delegated: "authority lent",
   delegation_revoked: "authority taken back",
+  granted: "calls granted ahead",
+  grant_revoked: "grant taken back",
   halted: "halted",
   resumed: "resumed",
   key_created: "key created",
@@ -32,6 +34,11 @@ export const EVENTS = {
   manifest_deprecated: "manifest deprecated",
   policy_activated: "policy activated",
   reloaded: "configuration reloaded",
+  witnessed: "checkpoint cosigned",
+  probed: "guarantees probed",
+  contained: "agent contained",
+  drill_passed: "undo proven",
+  drill_failed: "undo not proven",
 } as const;
 
 export type LedgerEvent = keyof typeof EVENTS;

@@ -1,6 +1,7 @@
 /** The same client shape against a remote server. */
 import { randomUUID } from "node:crypto";
 import { type Client, createClient } from "../api/client.ts";
+import { getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { plan as planOp } from "../app/operations/rollback.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
@@ -50,6 +51,8 @@ function remoteRun(client: Client, run_id: string, seal: string): Run {
       ),
     outcome: (step, outcome) =>
       surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+    approval: (approval_id) => client.perform(getApproval, { approval_id }),
+    withdraw: (approval_id) => client.perform(withdraw, { approval_id }),
     plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
     rollback: (request) => remoteRollback(client, run_id, request),
   });

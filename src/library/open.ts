@@ -5,6 +5,7 @@ import type { App } from "../app/app.ts";
 import { openLocalApp } from "../app/local.ts";
 import { planFor } from "../app/lookout.ts";
 import type { Caller, Operation } from "../app/operation.ts";
+import { getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
@@ -77,6 +78,8 @@ async function openRun(app: App, options: RunOptions): Promise<Run> {
         ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }),
       }),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
+    approval: (approval_id) => call(getApproval, { approval_id }),
+    withdraw: (approval_id) => call(withdraw, { approval_id }),
     plan: () => planFor(app, principal, run_id),
     rollback: ({ verifier, ...request }) =>
       executeRollback(app.core, run_id, { ...request, actor, reader: verifier ?? null }),

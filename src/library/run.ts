@@ -2,6 +2,7 @@
 import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
+import type { ApprovalView } from "../model/approval.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { Compensator, Overwrite, Reader, ReadRequest } from "../rollback/ports.ts";
@@ -40,6 +41,9 @@ export interface RollbackRequest {
 export interface RunTransport {
   intent(intent: Intent): Promise<Decision>;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
+  /** A request of this run, with what was offered in its place. */
+  approval(approval_id: string): Promise<ApprovalView & { offer?: { approval_id: string; args?: unknown } }>;
+  withdraw(approval_id: string): Promise<ApprovalView>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;
 }
@@ -78,6 +82,21 @@ export class Run {
     return this.transport.rollback(request);
   }
 
+  /** Takes back a request of this run that nobody has decided yet. */
+  withdraw(approval_id: string): Promise<ApprovalView> {
+    return this.transport.withdraw(approval_id);
+  }
+
+  private async blocked(reasons: readonly string[], hints?: readonly string[]): Promise<BlockedError> {
+    const plain = new BlockedError(reasons, hints);
+    if (plain.approval_id === null) return plain;
+    // An offer is good news beside the refusal; that it cannot be had now does not change the refusal.
+    const found = await this.transport.approval(plain.approval_id).catch(() => undefined);
+    const { offer } = found ?? {};
+    if (offer?.args == null) return plain;
+    return new BlockedError(reasons, hints, { approval_id: offer.approval_id, args: offer.args as Json });
+  }
+
   /**
    * Asks, executes and reports. Throws BlockedError when the call may not run, and whatever the function
    * throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
@@ -88,7 +107,7 @@ export class Run {
     options: CallOptions = {},
   ): Promise<T> {
     const decision = await this.intent(intent);
-    if (decision.decision === "block") throw new BlockedError(decision.reasons, decision.hints);
+    if (decision.decision === "block") throw await this.blocked(decision.reasons, decision.hints);
     const { before: asked } = decision;
     const { read } = options;
     const before =

@@ -8,7 +8,7 @@ import { loadSealedRun } from "../engine/load-run.ts";
 import { messageOf, notFound, SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { hasRole, type KeptPrincipal, type Today } from "../model/roles.ts";
+import { type KeptPrincipal, stillHolds, type Today } from "../model/roles.ts";
 import type { JobDoc } from "../store/docs.ts";
 import type { Store, Tx } from "../store/port.ts";
 import { checkRetries, executeRollback, RollbackInterrupted, type RollbackOptions } from "./execute.ts";
@@ -152,7 +152,8 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
   try {
     const report = await executeRollback(core, run_id, {
       ...tools,
-      authorised: () => stillMay(job, tools.today),
+      // A job goes on while whoever started it could start it.
+      authorised: () => stillHolds(job.authority, tools.today, "operator"),
       actor: job.by,
       ...job.options,
       lease,
@@ -163,13 +164,6 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
   } catch (error) {
     return await brokenOff(core, job, lease, error).catch(() => null);
   }
-}
-
-/** A job goes on while whoever started it could start it; one that an older process began is not held to that. */
-function stillMay({ authority }: JobDoc, today: Today | undefined): boolean {
-  if (authority === undefined || today === undefined) return true;
-  const principal = today(authority);
-  return principal !== null && hasRole(principal, "operator");
 }
 
 /** Interruptions and a store that is away leave the job to be carried on; anything else ends it. */

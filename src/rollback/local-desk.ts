@@ -24,6 +24,10 @@ export interface LocalDeskOptions {
   since_seq?: number | undefined;
   /** Whether the one who rolls back still may; asked before each step is begun. */
   authorised?: (() => boolean) | undefined;
+  /** Steps before this one are left as they are. */
+  down_to?: number | undefined;
+  /** Resolves when it is this step's turn, where undos of other runs may have to come first. */
+  turn?: ((step: StepDoc) => Promise<void>) | undefined;
   /** Joins the unit in which a step's undo begins. */
   onBegin?: ((tx: Tx, step: number) => void) | undefined;
 }
@@ -44,14 +48,17 @@ export class LocalDesk implements Desk {
   async plan(): Promise<Look> {
     const { steps, manifests, payloads } = await loadForRollback(this.core.store, this.run_id);
     const now = this.core.env.now();
-    const visits = steps.toReversed().map((doc): Visit => {
-      const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
-      const standing = classify(doc, manifest, payloads[doc.step], now);
-      const { step, tool } = doc;
-      const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
-      const read = standing?.kind === "compensate" ? (standing.undo.state?.read ?? null) : null;
-      return { step, tool, outcome, fallen: standing === null, read, doc };
-    });
+    const visits = steps
+      .slice(this.options.down_to ?? 0)
+      .toReversed()
+      .map((doc): Visit => {
+        const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
+        const standing = classify(doc, manifest, payloads[doc.step], now);
+        const { step, tool } = doc;
+        const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
+        const read = standing?.kind === "compensate" ? (standing.undo.state?.read ?? null) : null;
+        return { step, tool, outcome, fallen: standing === null, read, doc };
+      });
     return { visits, known_steps: steps.length };
   }
 
@@ -61,6 +68,7 @@ export class LocalDesk implements Desk {
 
   async begin({ step, tool, doc }: Visit, { known_steps }: Look, current?: Json): Promise<Begun> {
     const { core, options } = this;
+    if (doc !== undefined) await options.turn?.(doc);
     if (options.authorised?.() === false)
       throw forbidden(
         `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,

@@ -1,8 +1,19 @@
 /** Documents that belong to the running of the service rather than to its vocabulary. */
 import type { Json } from "../kernel/json.ts";
+import type { GrantMatch } from "../model/grant.ts";
 import type { KeptPrincipal } from "../model/roles.ts";
 
 export type { CounterDoc } from "../model/policy/counters.ts";
+
+/** Grants of one kind of names, and what each covers by name; see engine/grants/index-of. */
+export interface GrantBucketEntry {
+  id: string;
+  expires_ms: number;
+  match: GrantMatch;
+}
+
+/** How many buckets there are of each kind. */
+export type GrantShapes = Record<string, number>;
 
 export interface ReplyDoc {
   run_id: string;
@@ -37,6 +48,42 @@ export interface JobDoc {
   };
   /** Where the ledger stood when the job began: what was undone from there on is the job's own work. */
   since_seq: number;
+}
+
+/** A key entry as a containment names it: never by its value. */
+export interface ContainedKey {
+  name: string;
+  fingerprint: string;
+}
+
+/** A containment under way or ended: what was asked for, and what it has done so far. */
+export interface ContainmentDoc {
+  id: string;
+  state: "running" | "done" | "failed";
+  started_ms: number;
+  finished_ms: number | null;
+  by: string;
+  authority?: KeptPrincipal | undefined;
+  /** Globs; whoever matches is contained. */
+  actor: string;
+  tenant: string | null;
+  since_ms: number | null;
+  reason: string;
+  /** Whether steps are rolled back, and if not, whether that was asked for. */
+  rollback: "yes" | "no" | "no_compensator";
+  /** Who matched when it began. */
+  actors: string[];
+  halt_id: string;
+  halt_was_there: boolean;
+  /** Where the ledger stood when it began: what was undone from there on is its own work. */
+  since_seq: number;
+  phase: "keys" | "requests" | "authority" | "rollback" | "bundles";
+  /** Keys that are to be disabled, and how many of them are, on record; null until they were chosen. */
+  keys: { planned: ContainedKey[]; done: number } | null;
+  denied: string[];
+  revoked: { plans: string[]; delegations: string[]; grants: string[] };
+  report: Json;
+  error: string | null;
 }
 
 export interface CaptureDoc {

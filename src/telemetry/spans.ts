@@ -44,6 +44,8 @@ const ROLES: Record<LedgerEvent, Role> = {
   approval_escalated: POINT,
   delegated: POINT,
   delegation_revoked: POINT,
+  granted: POINT,
+  grant_revoked: POINT,
   halted: POINT,
   resumed: POINT,
   key_created: POINT,
@@ -54,6 +56,11 @@ const ROLES: Record<LedgerEvent, Role> = {
   manifest_deprecated: POINT,
   policy_activated: POINT,
   reloaded: POINT,
+  witnessed: POINT,
+  probed: POINT,
+  contained: POINT,
+  drill_passed: POINT,
+  drill_failed: BAD_POINT,
 };
 
 /** True for an event that waits for its other end and so makes no span by itself. */

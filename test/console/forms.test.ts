@@ -34,7 +34,10 @@ rollback: {compensator_cmd: "node $FOLDER/compensate.mjs"}
 notifications: {channels: [{name: hook, type: webhook, url: "${hook.url}"}]}
 `,
     files: { "evidence.key": newKeyPair().private_pem, "compensate.mjs": COMPENSATOR },
-    keys: [{ name: "deputy", role: "auditor" }],
+    keys: [
+      { name: "deputy", role: "auditor" },
+      { name: "rogue", role: "agent" },
+    ],
   });
   browsing = await Browsing.at(server.url);
 });
@@ -421,6 +424,43 @@ describe("evidence", () => {
       expect(await page.getByRole("region", { name: "Halted" }).count()).toBe(0);
       expect((await ask("crm.get", {})).decision).toBe("allow");
     });
+  });
+
+  it(`contains an agent: says what that means, asks, and tells what became of it ${verifies("beyond.contain.console")}`, async () => {
+    const wild = `${run}-wild`;
+    await server.api("rogue", "POST", "/v1/runs", { run_id: wild, permissions: ["crm.write", "mail.send"] });
+    for (const [n, tool] of ["crm.create", "mail.send"].entries()) {
+      await server.api("rogue", "POST", `/v1/runs/${wild}/intents`, { tool, args: {}, reason: "r" });
+      const done = { status: "succeeded", result: { id: "c1" } };
+      await server.api("rogue", "POST", `/v1/runs/${wild}/steps/${n}/outcome`, done);
+    }
+    await using("operator", async (page, { open }) => {
+      await open(`/runs/${wild}`);
+      expect(await page.getByRole("link", { name: "Contain this agent" }).count()).toBe(0);
+    });
+    await using("admin", async (page, { open }) => {
+      await open("/evidence");
+      expect(await page.getByRole("link", { name: "Contain an agent" }).count()).toBe(1);
+      await open(`/runs/${wild}`);
+      await page.getByRole("link", { name: "Contain this agent" }).click();
+      expect(await page.getByLabel("Actor").inputValue()).toBe("rogue");
+      await page.getByLabel("Reason").fill("<b>it went mad</b>");
+      await page.getByRole("button", { name: "Show what would be done" }).click();
+      const told = await page.locator("main").innerText();
+      expect(told).toContain("1 step to undo, 1 left");
+      expect(told).toMatch(/step 0 crm\.create will be undone/);
+      expect(told).toMatch(/step 1 mail\.send stays/);
+      await page.getByRole("button", { name: "Contain 1 actor" }).click();
+      await agree(page, "Contain");
+      await page.waitForURL(/\/console\/contain\/ctn_/);
+      await page.getByText("contained, something is left").waitFor();
+      const report = await page.locator("main").innerText();
+      expect(report).toContain("<b>it went mad</b>");
+      expect(report).toContain("1 step undone, 1 left");
+      await open("/evidence");
+      await page.locator("#halts tr", { hasText: "rogue" }).getByRole("button", { name: "Resume" }).click();
+    });
+    expect((await server.api("rogue", "GET", "/v1/runs")).status).toBe(401);
   });
 
   it("verifies the ledger, publishes an anchor, and finds a record", async () => {

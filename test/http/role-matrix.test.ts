@@ -29,6 +29,7 @@ function pathOf({ path }: Row, run = "mine"): string {
     .replace("/approvals/{id}", "/approvals/apr_00000000-0000-4000-8000-000000000000")
     .replace("/delegations/{id}", "/delegations/dlg_00000000-0000-4000-8000-000000000000")
     .replace("/holds/{id}", "/holds/hold_00000000-0000-4000-8000-000000000000")
+    .replace("/contain/{id}", "/contain/ctn_00000000-0000-4000-8000-000000000000")
     .replace("{n}", "0")
     .replace("{index}", "99")
     .replace("{tool}", "crm.get")

@@ -2,8 +2,14 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
+
 import { beyondCards } from "./beyond-cards.ts";
+import { beyondContain } from "./beyond-contain.ts";
+import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+
+import { beyondGrants } from "./beyond-questions.ts";
+import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
 import {
   contractApproval,
@@ -98,6 +104,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondTenants,
   beyondCards,
   beyondFlows,
   beyondHints,
@@ -185,6 +192,10 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondCheckpoints,
+  beyondOversight,
+  beyondGrants,
+  beyondContain,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

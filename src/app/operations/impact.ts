@@ -1,12 +1,14 @@
-/** Impact preview: what a call would be answered and what it would mean. It reads manifests and policy only. */
+/** Impact preview: what a call would be answered and what it would mean. It reads manifests, policy and grants only. */
 import { z } from "zod";
 import { invalid, messageOf } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Policy } from "../../model/policy/compile.ts";
+import { boundTo } from "../../model/roles.ts";
 import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
+import { heldGrants } from "../sandbox/jobs.ts";
 import { openSandbox } from "../sandbox/work.ts";
 import { text, tool } from "../schemas.ts";
 import { ruling } from "./simulate.ts";
@@ -21,13 +23,14 @@ export interface PreviewInput {
 }
 
 /** For every surface: the route, the command, the console's page and the gateway's tool. */
-export async function previewImpact({ core }: App, input: PreviewInput): Promise<ImpactReport> {
+export async function previewImpact({ core }: Pick<App, "core">, input: PreviewInput): Promise<ImpactReport> {
   const { environment, storeKey } = core;
   const { manifests, policy } = core.rules();
   const now_ms = core.env.now();
   const rules = { manifests, policy: input.policy ?? policy };
-  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey });
   const { tool, args, actor } = input;
+  const held = await heldGrants({ core }, [tool], actor);
+  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey, held });
   return previewCall(sandbox, { tool, args, actor, tenant: input.tenant ?? null, environment }, now_ms);
 }
 
@@ -37,6 +40,7 @@ export const impact = operation({
   id: "impact",
   summary: "Preview a call: decision, risk, approvers, undo and warnings",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     tool,
     args: z.string().max(LIMITS.body_bytes).optional().meta({ description: "the arguments, as JSON" }),
@@ -66,7 +70,12 @@ export const impact = operation({
   }),
   async run({ app, principal }, query) {
     const args = query.args === undefined ? {} : parseArgs(query.args);
-    return previewImpact(app, { tool: query.tool, args, actor: query.actor ?? principal.name });
+    return previewImpact(app, {
+      tool: query.tool,
+      args,
+      actor: query.actor ?? principal.name,
+      tenant: boundTo(principal),
+    });
   },
 });
 

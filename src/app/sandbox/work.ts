@@ -43,10 +43,10 @@ export async function doJob(job: Job, history: History): Promise<Report> {
 /** A sandbox whose clock starts at `now_ms`, on a memory store of its own. */
 export async function openSandbox(
   rules: Rules,
-  { now_ms, environment, storeKey }: Pick<Job, "now_ms" | "environment" | "storeKey">,
+  { now_ms, environment, storeKey, held }: Pick<Job, "now_ms" | "environment" | "storeKey" | "held">,
 ): Promise<Sandbox> {
   const env: Env = { ...systemEnv, now: () => now_ms };
-  return new Sandbox({ store: await memoryStore(), rules, env, storeKey, environment });
+  return new Sandbox({ store: await memoryStore(), rules, env, storeKey, environment, held });
 }
 
 async function memoryStore(): Promise<SandboxStore> {

@@ -8,6 +8,7 @@ import { button, disclosed, form, input } from "../parts/forms.ts";
 import { mark, plural } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
 import { scopeText } from "../shell.ts";
+import { containLink } from "./contain.ts";
 
 export const haltRoutes = [post("/evidence/halt", halt), post("/evidence/resume", resume)];
 
@@ -29,7 +30,7 @@ export async function haltCard(ctx: Ctx): Promise<Html> {
         : html`<p>The kill-switch file exists, and halts every call: ${file}. Remove the file to go on: <code>svc kill-switch off ${ctx.app.settings.kill_file ?? ""}</code>.</p>`
     }</div>`,
     admin
-      ? html`<p class="soft">${halted ? "Rollbacks keep working meanwhile." : "Blocks new calls at once and on every process of this store; what is under way may end, and rollbacks keep working."}</p>${haltForm(ctx, halted)}`
+      ? html`<p class="soft">${halted ? "Rollbacks keep working meanwhile." : "Blocks new calls at once and on every process of this store; what is under way may end, and rollbacks keep working."}</p>${haltForm(ctx, halted)}<p>${containLink(ctx)}</p>`
       : html`<p class="soft">${halted ? "An admin can resume." : "An admin can block all new calls here, at once and on every process."} Rollbacks keep working either way.</p>`,
   );
 }

@@ -7,6 +7,7 @@ import { horizon } from "../../app/operations/horizon.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import type { FoundRun } from "../../app/run-search.ts";
 import type { ApprovalView } from "../../model/approval.ts";
+import { shownRecords } from "../../store/confined.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { DECISIONS, type DecisionName, type Hour } from "../hour-counts.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
@@ -26,21 +27,21 @@ export const overviewRoutes = [get("/", overview), get("/edge", edge)];
 async function overview(ctx: Ctx): Promise<Answer> {
   const { core } = ctx.app;
   const now = core.env.now();
-  const [day, open, alerts, attention, head, { undos }] = await Promise.all([
+  const [day, open, alerts, attention, records, { undos }] = await Promise.all([
     ctx.counts.lastDay(now),
     openApprovals(ctx),
     recentAlerts(ctx),
     ctx.call(searchRuns, { attention: true, limit: FEW }),
-    core.store.head(),
+    shownRecords(core.store),
     ctx.call(horizon, { limit: FEW }),
   ]);
   const newest = await core.store.records({ order: "desc", limit: 8 });
   const totals = sum(day.hours);
   const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
 <div id="overview" data-live>
-<div class="tiles">${tiles(ctx, totals, open, alerts, head)}${horizonTile(undos, now)}</div>
+<div class="tiles">${tiles(ctx, totals, open, alerts, records)}${horizonTile(undos, now)}</div>
 ${
-  head.records === 0
+  records === 0
     ? firstSteps(ctx)
     : html`${card({ title: "Calls per hour", aside: legend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">A long ledger: older hours are still being counted and fill in as this page is read again.</p>`)}
 <div class="columns">${waitingCard(open, now)}${attentionCard(alerts, attention.runs, now)}</div>
@@ -88,7 +89,7 @@ function tiles(
   totals: Record<DecisionName, number>,
   open: readonly ApprovalView[],
   alerts: readonly Alert[],
-  head: { records: number; hash: string },
+  records: number,
 ): Html[] {
   const now = ctx.app.core.env.now();
   const calls = DECISIONS.reduce((total, name) => total + totals[name], 0);
@@ -118,7 +119,7 @@ function tiles(
     ),
     tile(
       "Ledger",
-      head.records.toLocaleString("en"),
+      records.toLocaleString("en"),
       last === null
         ? html`records; not verified here yet`
         : last.ok

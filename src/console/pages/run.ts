@@ -12,6 +12,7 @@ import { copyButton, hashText, runPath } from "../parts/ids.ts";
 import { approvalMark, mark, plural } from "../parts/marks.ts";
 import { trail } from "../parts/records.ts";
 import { when } from "../parts/time.ts";
+import { containLink } from "./contain.ts";
 import { replayCard } from "./replay.ts";
 import { type RunFacts, type RunView, readRunFacts, TRAIL_PAGE } from "./run-data.ts";
 import { planCard } from "./run-plan.ts";
@@ -26,7 +27,7 @@ export const runRoutes = [
 async function runPage(ctx: Ctx): Promise<Answer> {
   const found = await readRunFacts(ctx);
   const { run_id, run } = found;
-  const body = html`${pageHead(html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`, run === null ? "Deleted by retention; the ledger keeps its trail." : run.reason, documents(ctx, run_id))}
+  const body = html`${pageHead(html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`, run === null ? "Deleted by retention; the ledger keeps its trail." : run.reason, documents(ctx, run_id, run?.actor))}
 ${
   run === null
     ? html`${purged()}${trailCard(found)}`
@@ -44,7 +45,7 @@ ${
   };
 }
 
-function documents(ctx: Ctx, run_id: string): Html {
+function documents(ctx: Ctx, run_id: string, actor: string | undefined): Html {
   const base = runPath(run_id);
   const links: (readonly [boolean, string, string])[] = [
     [ctx.has(runReport), `${base}/report`, "Report"],
@@ -52,7 +53,7 @@ function documents(ctx: Ctx, run_id: string): Html {
     [ctx.has(bundleRun), `${base}/bundle`, "Signed bundle"],
     [true, `${base}/trail`, "Trail (JSON lines)"],
   ];
-  return html`<div class="links">${links.map(([on, to, label]) => (on ? html`<a class="button" href="${to}">${label}</a>` : nothing))}</div>`;
+  return html`<div class="links">${links.map(([on, to, label]) => (on ? html`<a class="button" href="${to}">${label}</a>` : nothing))}${actor === undefined ? nothing : containLink(ctx, actor)}</div>`;
 }
 
 function summary(run: RunView): Html {

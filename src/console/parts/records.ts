@@ -29,6 +29,8 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   approval_escalated: "warn",
   delegated: "info",
   delegation_revoked: "quiet",
+  granted: "info",
+  grant_revoked: "quiet",
   halted: "bad",
   resumed: "good",
   key_created: "info",
@@ -39,6 +41,11 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   manifest_deprecated: "quiet",
   policy_activated: "info",
   reloaded: "quiet",
+  witnessed: "good",
+  probed: "info",
+  contained: "bad",
+  drill_passed: "good",
+  drill_failed: "bad",
 };
 
 function eventMark(event: string): Html {

@@ -4,6 +4,7 @@ import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { BeforeRead } from "../before.ts";
+import type { GrantUse } from "../grants/coverage.ts";
 
 /** `before`: what whoever makes the call reads first, and tells with the outcome; absent where nothing is. */
 export type Decision =
@@ -16,7 +17,9 @@ export type ApprovalMove =
   | { move: "none" }
   | { move: "use"; id: string }
   | { move: "wait"; id: string }
-  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because };
+  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because }
+  /** A grant stands in; `closes` is the open request that nobody has to decide any more. */
+  | { move: "grant"; grant: GrantUse; closes: string | null };
 
 export interface RecordPart {
   event: LedgerEvent;

@@ -24,6 +24,9 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   approval_slots: [],
   halts: [],
   delegations: ["owner", "tag", "sort"],
+  grants: ["owner", "tag", "sort"],
+  grant_buckets: [],
+  grant_shapes: [],
   holds: ["tag", "sort"],
   counters: [],
   closings: ["owner", "sort"],
@@ -31,6 +34,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   replies: ["owner", "sort"],
   leases: [],
   jobs: ["owner", "tag", "sort"],
+  containments: ["tag", "sort"],
   captures: ["owner", "tag", "sort"],
   pins: [],
 };

@@ -1,0 +1,171 @@
+/** Containing an agent: everything it has is stopped, taken back and undone, in one job with one report. */
+import { z } from "zod";
+import { parseSince } from "../../kernel/duration.ts";
+import { conflict, invalid, notFound } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { keptOf } from "../../model/roles.ts";
+import type { ContainmentDoc } from "../../store/docs.ts";
+import { ownTenant } from "../access.ts";
+import type { App } from "../app.ts";
+import {
+  containmentView,
+  getContainment,
+  haltInForce,
+  isHalted,
+  lastContainment,
+  startContainment,
+} from "../contain/job.ts";
+import { type ContainReport, containReport } from "../contain/report.ts";
+import { checkScope, type Found, findActors, type Scope } from "../contain/scope.ts";
+import { survey } from "../contain/survey.ts";
+import { operation } from "../operation.ts";
+import { givenId, text } from "../schemas.ts";
+
+const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+
+const jobShape = z.strictObject({
+  id: z.string(),
+  state: z.enum(["running", "done", "failed"]),
+  started_ms: z.int(),
+  finished_ms: nullable(z.int()),
+  by: z.string(),
+  actor: z.string(),
+  tenant: nullable(z.string()),
+  since_ms: nullable(z.int()),
+  reason: z.string(),
+  actors: z.array(z.string()),
+  phase: z.string(),
+  report: nullable(containReport),
+  error: nullable(z.string()),
+});
+const startedJob = jobShape.pick({ id: true, state: true, started_ms: true, by: true, actors: true });
+
+export const containForetold = z.strictObject({ dry_run: z.literal(true), ...containReport.shape });
+export const containStarted = z.strictObject({ job: startedJob });
+
+export const containInput = z.strictObject({
+  actor: text(256).meta({ description: "a glob over the names of actors" }),
+  tenant: text(256).optional().meta({ description: "a glob; only within these tenants" }),
+  since: text(64).optional().meta({
+    description: "only what was called since then: 24h, or an ISO 8601 time; without it everything",
+  }),
+  no_rollback: z.boolean().optional().meta({ description: "undo nothing" }),
+  reason: text(LIMITS.reason_chars),
+  dry_run: z.boolean().optional(),
+  confirm: z
+    .boolean()
+    .optional()
+    .meta({ description: "without it nothing is done, and what would be is said" }),
+  expect_actors: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({ description: "how many actors the glob matches; needed where it is more than one" }),
+});
+
+export const contain = operation({
+  id: "contain",
+  summary:
+    "Contain an agent: halt it, take back what it holds and undo what it did; without confirm, say what that is",
+  role: "admin",
+  within_tenant: true,
+  input: containInput,
+  output: z.union([containForetold, containStarted]),
+  errors: {
+    not_found: "nobody matches",
+    conflict: "another number of actors matches, or one with other options is under way",
+  },
+  async run({ app, principal, at_the_data }, input) {
+    const { core } = app;
+    const now = core.env.now();
+    const since_ms = input.since === undefined ? null : parseSince(input.since, now);
+    const scope: Scope = { actor: input.actor, tenant: ownTenant(principal, input.tenant) ?? null, since_ms };
+    checkScope(scope, now);
+    const found = await findActors(app, scope);
+    const rollback = rollbackOf(app, input.no_rollback === true);
+    const dry = input.confirm !== true || input.dry_run === true;
+    expectActors(scope, found, input.expect_actors, dry);
+    if (dry) return { dry_run: true as const, ...(await foretellAll(app, scope, found, rollback)) };
+    const job =
+      (await nothingLeft(app, scope, found, rollback)) ??
+      (await startContainment(
+        app,
+        {
+          ...scope,
+          reason: input.reason,
+          by: principal.name,
+          // Whoever sits at the data is nobody whose role could be taken away.
+          authority: at_the_data === true ? undefined : keptOf(principal),
+          rollback,
+          actors: found.actors,
+        },
+        at_the_data === true ? undefined : app.today,
+      ));
+    const { id, state, started_ms, by, actors } = job;
+    return { job: { id, state, started_ms, by, actors } };
+  },
+});
+
+function rollbackOf(app: App, no_rollback: boolean): ContainReport["rollback"] {
+  if (no_rollback) return "no";
+  return app.jobTools === null ? "no_compensator" : "yes";
+}
+
+/** A pattern that means more, or others, than its author believes stops the wrong agents. */
+function expectActors(scope: Scope, { actors }: Found, expected: number | undefined, dry: boolean): void {
+  if (actors.length === 0) {
+    const where = scope.tenant === null ? "" : ` within tenant ${JSON.stringify(scope.tenant)}`;
+    throw notFound(
+      `no actor matches ${JSON.stringify(scope.actor)}${where}: no run and no agent's key has such a name`,
+    );
+  }
+  const some = `${actors.slice(0, 10).join(", ")}${actors.length > 10 ? ", ..." : ""}`;
+  if (expected === undefined) {
+    if (actors.length === 1 || dry) return;
+    throw invalid(
+      `expect_actors: ${JSON.stringify(scope.actor)} matches ${actors.length} actors (${some}); send expect_actors: ${actors.length} if all of them are meant`,
+    );
+  }
+  if (expected !== actors.length)
+    throw conflict(
+      `expect_actors: ${expected} expected, but ${JSON.stringify(scope.actor)} matches ${actors.length} (${some}); nothing was done`,
+    );
+}
+
+async function foretellAll(
+  app: App,
+  scope: Scope,
+  found: Found,
+  rollback: ContainReport["rollback"],
+): Promise<ContainReport> {
+  const halt = await haltInForce(app.core, scope);
+  return survey(app, scope, found, rollback, { id: halt?.id ?? null, was_there: halt !== undefined });
+}
+
+/** The last containment of the scope, where its halt is in force and there is nothing that another could do. */
+async function nothingLeft(
+  app: App,
+  scope: Scope,
+  found: Found,
+  rollback: ContainReport["rollback"],
+): Promise<ContainmentDoc | null> {
+  const last = await lastContainment(app.core, scope);
+  if (last?.state !== "done" || !(await isHalted(app.core, last))) return null;
+  const { keys, requests, revoked, undone } = await foretellAll(app, scope, found, rollback);
+  const taken = [revoked.plans, revoked.delegations, revoked.grants].flat();
+  const todo = keys.disabled.length + requests.denied.length + taken.length + undone;
+  return todo === 0 ? last : null;
+}
+
+export const getContain = operation({
+  id: "get_contain",
+  summary: "Progress and report of a containment",
+  role: "auditor",
+  within_tenant: true,
+  input: z.strictObject({ contain_id: givenId("ctn_<uuid>") }),
+  output: z.strictObject({ job: jobShape }),
+  errors: { not_found: "unknown containment" },
+  async run({ app }, { contain_id }) {
+    return { job: containmentView(await getContainment(app.core, contain_id)) };
+  },
+});

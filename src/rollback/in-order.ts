@@ -1,0 +1,94 @@
+/**
+ * Rollbacks of several runs as one: their undos take turns, newest first by where their calls stand on the
+ * ledger, whichever run they belong to. A run is opened when its newest call comes up, and not before.
+ */
+import type { StepDoc } from "../model/run.ts";
+
+export interface RunToUndo {
+  run_id: string;
+  /** Where its newest call that has to be undone stands on the ledger. */
+  newest_seq: number;
+}
+
+export type Turn = (step: Pick<StepDoc, "intended_seq">) => Promise<void>;
+
+/** One run's rollback, which stops before each undo until it is let on. */
+class Session {
+  /** Where the call stands whose undo waits for its turn; null while one is under way, and at the end. */
+  waits_at: number | null = null;
+  ended = false;
+  private go: { on(): void; off(error: unknown): void } | null = null;
+  private stops: () => void = () => {};
+
+  readonly turn: Turn = ({ intended_seq }) =>
+    new Promise((on, off) => {
+      this.waits_at = intended_seq;
+      this.go = { on, off };
+      this.stops();
+    });
+
+  /** Lets the work on until it waits again or has ended. */
+  async advance(work?: () => Promise<void>): Promise<void> {
+    const stopped = new Promise<void>((resolve) => {
+      this.stops = resolve;
+    });
+    this.waits_at = null;
+    if (work === undefined) this.go?.on();
+    else {
+      void work().finally(() => {
+        this.ended = true;
+        this.stops();
+      });
+    }
+    await stopped;
+  }
+
+  breakOff(error: unknown): void {
+    if (this.waits_at !== null) this.go?.off(error);
+  }
+}
+
+/** `rollBack` undoes one run. What the first one to fail throws ends all of them, and is thrown once all have ended. */
+export async function rollBackInOrder(
+  runs: readonly RunToUndo[],
+  rollBack: (run_id: string, turn: Turn) => Promise<void>,
+): Promise<void> {
+  const unopened = [...runs].sort((a, b) => a.newest_seq - b.newest_seq);
+  const open = new Set<Session>();
+  const works: Promise<void>[] = [];
+  let failure: { error: unknown } | null = null;
+  const begin = async ({ run_id }: RunToUndo): Promise<void> => {
+    const session = new Session();
+    open.add(session);
+    await session.advance(() => {
+      const work = rollBack(run_id, session.turn).catch((error: unknown) => {
+        failure ??= { error };
+      });
+      works.push(work);
+      return work;
+    });
+    if (session.ended) open.delete(session);
+  };
+  while (failure === null) {
+    const next = newest(open);
+    const fresh = unopened.at(-1);
+    if (fresh !== undefined && (next === null || fresh.newest_seq > next.waits_at!)) {
+      unopened.pop();
+      await begin(fresh);
+    } else if (next !== null) {
+      await next.advance();
+      if (next.ended) open.delete(next);
+    } else break;
+  }
+  const failed = failure as { error: unknown } | null;
+  if (failed !== null) for (const session of open) session.breakOff(failed.error);
+  await Promise.all(works);
+  if (failed !== null) throw failed.error;
+}
+
+function newest(open: ReadonlySet<Session>): (Session & { waits_at: number }) | null {
+  let found: Session | null = null;
+  for (const session of open)
+    if (session.waits_at !== null && session.waits_at > (found?.waits_at ?? -1)) found = session;
+  return found as (Session & { waits_at: number }) | null;
+}

@@ -1,0 +1,26 @@
+/** Containing an agent in one command. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondContain = section("beyond", "Contain", {
+  "beyond.contain.route": [17, "`POST /v1/contain` is an admin's; without `confirm: true` it answers 200 `{dry_run: true, ..}` and changes nothing"],
+  "beyond.contain.job": [17, "confirmed it answers 202 `{job}`, and `GET /v1/contain/{id}` shows the job with its report to an auditor"],
+  "beyond.contain.several": [17, "a glob that matches several actors needs `expect_actors` with their number; another number is a 409 and nothing is done"],
+  "beyond.contain.nobody": [17, "an actor that never was is a 404 that says so"],
+  "beyond.contain.bad-input": [17, "a missing reason, an empty or broken glob and a `since` that is no time or in the future are 400"],
+  "beyond.contain.halt-first": [17, "the halt is in force and recorded before the answer; no call of the actor is allowed after it"],
+  "beyond.contain.keys": [17, "keys whose only role is agent are disabled; others are listed and stay"],
+  "beyond.contain.requests": [17, "its open requests are denied, past groups and quorum"],
+  "beyond.contain.delegations": [17, "delegations that name it are revoked"],
+  "beyond.contain.order": [17, "the steps are: halt, keys, requests, plans, delegations and grants, rollback, bundles, and `contained` once at the end"],
+  "beyond.contain.ledger-order": [17, "standing steps are rolled back across its runs newest first by ledger order"],
+  "beyond.contain.since": [17, "with `since` only what was called since then is rolled back"],
+  "beyond.contain.no-rollback": [17, "with `no_rollback`, or where no compensator is configured, nothing is undone and the report says what stands and why"],
+  "beyond.contain.bundles": [17, "a signed bundle that verifies is written for each run; without a signing key that is said"],
+  "beyond.contain.report": [17, "the report says run by run what was undone, what cannot be, and what is unknown"],
+  "beyond.contain.again": [17, "killed anywhere and run again it goes on and does nothing twice; `contained` is written once"],
+  "beyond.contain.cli": [17, "`svc contain` does it from the command line and exits 2 where something is left; `--dry-run` says it all beforehand"],
+  "beyond.contain.tool": [17, "the operator tool `svc.contain` is an admin's and needs `confirm: true`"],
+  "beyond.contain.console": [17, "the console has a button that shows the dry run, asks, contains and shows the report"],
+  "beyond.contain.by-hand": [17, "keys stay disabled and the halt stays in force until a person lifts them"],
+});
