@@ -24,7 +24,7 @@ import { halt, listHalts, resume } from "../app/operations/halts.ts";
 import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
 import { horizon } from "../app/operations/horizon.ts";
 import { impact } from "../app/operations/impact.ts";
-import { intent, outcome, resolve } from "../app/operations/journal.ts";
+import { intent, outcome, previewIntent, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
 import { oversightReport } from "../app/operations/oversight.ts";
 import {
@@ -100,6 +100,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/runs", listRuns, { query: page }),
   at("GET /v1/runs/{id}", getRun, run),
   at("POST /v1/runs/{id}/intents", intent, { ...run, headers: [once] }),
+  at("POST /v1/runs/{id}/intents/preview", previewIntent, run),
   at("POST /v1/runs/{id}/steps/{n}/outcome", outcome, { ...step, headers: [once] }),
   at("GET /v1/runs/{id}/export", exportRun, { ...run, headers: [accepting] }),
   at("GET /v1/runs/{id}/report", runReport, run),

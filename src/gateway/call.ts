@@ -114,8 +114,10 @@ function declaresOutput({ route }: ToolCall): boolean {
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
 const NEVER = new AbortController().signal;
 
-function contextOf({ app }: Governing, { principal }: ToolCall): Caller {
-  return { app, principal, signal: NEVER, reads_by: "gateway" };
+function contextOf({ app }: Governing, { principal, meta }: ToolCall): Caller {
+  const { traceparent } = meta;
+  const traced = typeof traceparent === "string" ? { traceparent } : {};
+  return { app, principal, signal: NEVER, reads_by: "gateway", ...traced };
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {
