@@ -61,7 +61,6 @@ export interface ToolCall {
   log(params: JsonObject): void;
 }
 
-export const IDEMPOTENCY_META = "svc/idempotency_key";
 const OUTCOME_TRIES = 4;
 const OUTCOME_RETRY_MS = 250;
 

@@ -2,11 +2,12 @@
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import type { Lookout } from "../rollback/look.ts";
 import type { Compensator, Reader, UndoObjection } from "../rollback/ports.ts";
-import { IDEMPOTENCY_META } from "./call.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import { errorText, resultValue } from "./result.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
+
+const IDEMPOTENCY_META = "svc/idempotency_key";
 
 type Routes = () => ReadonlyMap<string, Route>;
 

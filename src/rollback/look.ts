@@ -5,9 +5,10 @@
 import { stateHash } from "../engine/before.ts";
 import { canonical } from "../kernel/canonical.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
+import type { Manifest } from "../model/manifest/types.ts";
+import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
 import { classify, type Undo } from "./classify.ts";
 import { compareState } from "./conflict.ts";
-import type { Loaded } from "./load.ts";
 import type { StateNow } from "./plan.ts";
 import type { Reader, ReadRequest, UndoObjection } from "./ports.ts";
 
@@ -17,13 +18,21 @@ export interface Lookout {
   objection?: UndoObjection | null | undefined;
 }
 
+/** The run with what its undos are built from. */
+export interface Surroundings {
+  run: Pick<RunDoc, "salt">;
+  steps: readonly StepDoc[];
+  manifests: ReadonlyMap<string, Manifest>;
+  payloads: readonly (PayloadDoc | undefined)[];
+}
+
 /** A plan asks for no more reads than these, the newest steps first. */
 const MOST_READS = 100;
 const AT_ONCE = 8;
 const READ_MS = 10_000;
 
 export async function lookAround(
-  { run, steps, manifests, payloads }: Loaded,
+  { run, steps, manifests, payloads }: Surroundings,
   lookout: Lookout,
   now_ms: number,
 ): Promise<Map<number, StateNow>> {
