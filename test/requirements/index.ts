@@ -10,6 +10,7 @@ import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
 import {
@@ -105,6 +106,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondReach,
   beyondClaims,
   beyondDiff,
   beyondTenants,
