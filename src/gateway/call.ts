@@ -167,12 +167,13 @@ async function executeBetweenReads(
   asked: BeforeRead | undefined,
 ): Promise<End> {
   if (asked === undefined) return execute(gateway, call);
-  const reading = await readBefore(gateway.services.undo, asked, NEVER);
+  const reads = { ...gateway.services.undo, run_id: call.run.run_id };
+  const reading = await readBefore(reads, asked, NEVER);
   if ("problem" in reading) return failed(reading.problem);
   const { value: before } = reading;
   const end = await execute(gateway, call);
   if (before === undefined || end.status !== "succeeded") return { ...end, before };
-  return { ...end, before, after: await readAfter(gateway.services.undo, asked, NEVER) };
+  return { ...end, before, after: await readAfter(reads, asked, NEVER) };
 }
 
 async function execute(gateway: Governing, call: ToolCall): Promise<End> {

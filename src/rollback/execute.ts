@@ -219,7 +219,7 @@ class Rollback {
     const against = await objection?.([request.tool]);
     if (against) return { problem: against };
     try {
-      const current = await untilAborted(() => reader(request, this.signal), this.signal);
+      const current = await untilAborted(() => reader(request, this.signal, this.desk.run_id), this.signal);
       assertJson(current, "current");
       return { current };
     } catch {

@@ -20,7 +20,7 @@ export interface Lookout {
 
 /** The run with what its undos are built from. */
 export interface Surroundings {
-  run: Pick<RunDoc, "salt">;
+  run: Pick<RunDoc, "run_id" | "salt">;
   steps: readonly StepDoc[];
   manifests: ReadonlyMap<string, Manifest>;
   payloads: readonly (PayloadDoc | undefined)[];
@@ -42,7 +42,7 @@ export async function lookAround(
     const standing = classify(step, manifest, payloads[step.step], now_ms);
     if (standing?.kind === "compensate") undos.push([step.step, standing.undo]);
   }
-  const shown = await readAll(undos, lookout);
+  const shown = await readAll(undos, lookout, run.run_id);
   const now = new Map<number, StateNow>();
   const expected = new Map<string, string>();
   const touched = new Set<string>();
@@ -64,7 +64,7 @@ export async function lookAround(
 
 const keyOf = ({ tool, arguments: args }: ReadRequest): string => canonical([tool, args]);
 
-async function readAll(undos: readonly [number, Undo][], { reader, objection }: Lookout) {
+async function readAll(undos: readonly [number, Undo][], { reader, objection }: Lookout, run_id: string) {
   const wanted = new Map<string, ReadRequest>();
   for (const [, { state }] of undos)
     if (state !== null && wanted.size < MOST_READS) wanted.set(keyOf(state.read), state.read);
@@ -75,7 +75,7 @@ async function readAll(undos: readonly [number, Undo][], { reader, objection }: 
       const [key, request] = next;
       try {
         if (await objection?.([request.tool])) continue;
-        const value = await reader(request, AbortSignal.timeout(READ_MS));
+        const value = await reader(request, AbortSignal.timeout(READ_MS), run_id);
         assertJson(value, "current");
         shown.set(key, value);
       } catch {
