@@ -12,6 +12,7 @@ import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
+import { isProbe } from "../model/roles.ts";
 import { approvalRequested } from "../notify/events.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import { watchJobs } from "../rollback/job.ts";
@@ -68,7 +69,11 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const failures = new AuthFailureCounter();
   const identity = await openIdentity({ settings, env, egress, log, failed: failures.failed });
   const notifier = openNotifier(app);
-  channels.add({ approvalRequested: (approval) => notifier.notify(approvalRequested(approval)) });
+  channels.add({
+    approvalRequested: (approval) => {
+      if (!isProbe(approval.internal.principal)) notifier.notify(approvalRequested(approval));
+    },
+  });
   const tracer =
     settings.otlp.endpoint === null
       ? null
@@ -101,7 +106,11 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 
   const metrics = appMetrics(app, { notifier, tracer });
-  channels.add({ intentDecided: ({ decision, took_ms }) => metrics.decision(decision.decision, took_ms) });
+  channels.add({
+    intentDecided({ run, decision, took_ms }) {
+      if (!isProbe(run.principal)) metrics.decision(decision.decision, took_ms);
+    },
+  });
   const { close } = app;
   return Object.assign(app, {
     auth: identity.auth,

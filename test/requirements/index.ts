@@ -5,7 +5,13 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import {
+  beyondCheckpoints,
+  beyondOversight,
+  beyondProbe,
+  beyondStream,
+  beyondTraces,
+} from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
@@ -193,6 +199,7 @@ const SECTIONS = [
   beyondOversight,
   beyondStream,
   beyondTraces,
+  beyondProbe,
   beyondGrants,
   beyondLibrary,
   beyondContain,
