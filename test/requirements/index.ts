@@ -13,9 +13,10 @@ import {
   beyondTraces,
 } from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
@@ -110,6 +111,9 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondReach,
+  beyondClaims,
+  beyondDiff,
   beyondTenants,
   beyondCards,
   beyondFlows,
