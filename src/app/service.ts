@@ -99,10 +99,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
     resumeContainments(app, app.today),
   );
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
-  const { interval_ms } = settings.anchor;
-  background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
-  const streaming = { store: core.store, env, egress, log, version: app.version };
-  background.track(startStreams(streaming, settings.export.sinks, background.signal));
+  tellOutside(app);
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 
   const metrics = appMetrics(app, { notifier, tracer });
@@ -143,6 +140,16 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       await log.flush();
     },
   });
+}
+
+/** What goes out beside the requests: anchors, and the ledger as a stream. */
+function tellOutside(app: App): void {
+  const { settings, core, egress, log, background, version } = app;
+  const { env, store } = core;
+  const { interval_ms } = settings.anchor;
+  background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
+  const parts = { store, env, egress, log, version };
+  background.track(startStreams(parts, settings.export.sinks, background.signal));
 }
 
 async function reloadChanged(app: App): Promise<void> {
