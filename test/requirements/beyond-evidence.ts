@@ -58,3 +58,9 @@ export const beyondProbe = section("beyond", "Probe", {
   "beyond.probe.recorded": [21, "a probe is recorded as `probed`, raises `probe_failed` where a guarantee is broken, and its age is in `/readyz`"],
   "beyond.probe.quiet": [21, "halts of the probe are scoped to `svc-probe`, and notifications, banner and metrics leave it out"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondPaper = section("beyond", "Reports on paper", {
+  "beyond.paper.period": [21, "a period's report is a PDF on A4 with its figures, a chart and its tables, where `format` or the file's name says so"],
+  "beyond.paper.run": [21, "a run's PDF says who decided what and when, and which policy is in force"],
+});

@@ -8,6 +8,7 @@ import { beyondContain } from "./beyond-contain.ts";
 import {
   beyondCheckpoints,
   beyondOversight,
+  beyondPaper,
   beyondProbe,
   beyondStream,
   beyondTraces,
@@ -217,6 +218,7 @@ const SECTIONS = [
   beyondStream,
   beyondTraces,
   beyondProbe,
+  beyondPaper,
   beyondGrants,
   beyondLibrary,
   beyondContain,
