@@ -7,7 +7,7 @@ import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
@@ -106,6 +106,7 @@ export type { Issue, Requirement, Source } from "./types.ts";
 const SECTIONS = [
   beyondClaims,
   beyondDiff,
+  beyondErrors,
   beyondTenants,
   beyondCards,
   beyondFlows,
