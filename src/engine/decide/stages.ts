@@ -95,6 +95,8 @@ const idempotency: Stage = ({ repeat_of, run }) => {
   return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}; ${out}` }];
 };
 
+const before: Stage = ({ before }) => (before?.problem ? [{ force: "mode", reason: before.problem }] : []);
+
 export const STAGES: readonly Stage[] = [
   runState,
   manifest,
@@ -104,6 +106,7 @@ export const STAGES: readonly Stage[] = [
   halts,
   prerequisites,
   idempotency,
+  before,
 ];
 
 function haltCovers(halt: Halt, { tool, run }: Facts): boolean {
