@@ -58,6 +58,13 @@ export async function loadCard(app: App, principal: Principal, id: string) {
   ]);
   if (approval === undefined || !seesCard(app, principal, approval, delegations))
     throw notFound(`unknown approval request ${id}`);
+  return cardFor(app, approval);
+}
+
+/** Whoever asks for it was looked at. */
+export async function cardFor(app: App, approval: ApprovalDoc) {
+  const { store } = app.core;
+  const { id } = approval;
   const [run, values] = await Promise.all([
     store.get("runs", approval.run_id),
     store.get("approval_values", id),
@@ -94,7 +101,7 @@ export async function loadCard(app: App, principal: Principal, id: string) {
   };
 }
 
-export type LoadedCard = Awaited<ReturnType<typeof loadCard>>;
+export type LoadedCard = Awaited<ReturnType<typeof cardFor>>;
 
 async function surroundings(app: App, run: RunDoc, approval: ApprovalDoc): Promise<CardSurroundings> {
   const { store } = app.core;
