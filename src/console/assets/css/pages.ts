@@ -21,7 +21,7 @@ export const PAGES = `
 .fields { display: grid; gap: 9px; min-width: 0; }
 .card-field { display: grid; grid-template-columns: minmax(90px, 1fr) minmax(0, 4fr); gap: 4px 12px; overflow-wrap: anywhere; }
 .card-field.wide { grid-template-columns: minmax(0, 1fr); }
-.card-field h4 { font-size: 13px; font-weight: 560; color: var(--soft); }
+.card-field h4 { margin: 0; font-size: 13px; font-weight: 560; color: var(--soft); }
 .card-field p { font-size: 15px; }
 .card-note { padding: 9px 14px; border-radius: 8px; background: var(--warn-wash); color: var(--warn); }
 .second { grid-column: 1 / -1; padding: 8px 12px; border: 1px solid var(--bad); border-radius: 8px; }
