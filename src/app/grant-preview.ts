@@ -119,7 +119,7 @@ function judge(
   const hand: GrantInHand = {
     doc,
     admin: hasRole(giver.principal, "admin"),
-    authorities: authoritiesFor({ tool, actor }, giver.principal, facts),
+    authorities: authoritiesFor({ tool, actor, tenant }, giver.principal, facts),
   };
   const use = coveringGrant([hand], { now, call, policy, principal: "" }, findings);
   return { rules, next: use === null ? null : { ...doc, uses: use.use, spent: use.spent } };

@@ -17,6 +17,8 @@ export interface Caller {
   signal: AbortSignal;
   /** Holds the data anyway, as whoever sits at the machine does: features that are off for others are not. */
   at_the_data?: boolean;
+  /** The W3C `traceparent` that came with the call, for a link between the caller's trace and the run's. */
+  traceparent?: string | undefined;
   /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
   objections?: readonly string[];
 }
@@ -61,6 +63,11 @@ export interface Operation<I extends Shape = Shape, O = unknown> {
   readonly role_or_delegate?: boolean;
   readonly input: I;
   readonly output: Output;
+  /**
+   * Whether those who are bound to a tenant may call it: what it shows and does is then confined to that tenant. By
+   * default it is what is about one run; everything else says so, and is refused to them otherwise.
+   */
+  readonly within_tenant?: boolean;
   /** Errors that it may answer beside those every operation has, with their meaning. */
   readonly errors?: Partial<Record<ErrorCode, string>>;
   /** The run that it is about. Asked of what came in, before anything of it was checked. */

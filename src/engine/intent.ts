@@ -59,6 +59,20 @@ export function intentUnit(
   };
 }
 
+/** What the intent would be answered now; it writes nothing. */
+export function previewUnit(core: Core, asking: Caller, run_id: string, input: IntentInput): Unit<Verdict> {
+  const hashArgs = hashArgsOnce(input.args);
+  return {
+    needs: [["runs", run_id]],
+    run(tx) {
+      const run = loadRun(tx, run_id);
+      if (run.principal !== asking.id) throw unknownRun(run_id);
+      const gathered = gather(core, tx, run, asking, input, `apr_${core.env.uuid()}`, hashArgs);
+      return withGrants(core, tx, gathered, decide(gathered.facts));
+    },
+  };
+}
+
 /** Grants are looked for only where nothing but an approval is missing: every other call costs what it did. */
 function withGrants(core: Core, tx: Tx, { facts }: Gathered, verdict: Verdict): Verdict {
   if (!verdict.needs_approval) return verdict;

@@ -6,6 +6,7 @@
 import { canonical } from "../kernel/canonical.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
+import { wholeOf } from "../store/confined.ts";
 import type { Store } from "../store/port.ts";
 import { asLines, StretchChecker } from "./chain/chunk.ts";
 import { LedgerJoin } from "./chain/join.ts";
@@ -87,7 +88,8 @@ export async function runBundle(
   const run = await store.get("runs", run_id);
   const known = run?.next_run_seq ?? 0;
   const kept = await keptCosignatures(store);
-  const tree = treeOf(store);
+  // A proof needs the hash of every record; of other runs it shows no more than hashes.
+  const tree = treeOf(wholeOf(store));
   const snapshot = await tree.snapshot();
   const trail = await readTrail(store, run_id, snapshot.records);
   if (trail.length === 0 && run === undefined) throw new SvcError("not_found", `unknown run ${run_id}`);

@@ -5,10 +5,13 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
-import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import { beyondLibrary } from "./beyond-library.ts";
+import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondReach } from "./beyond-reach.ts";
+import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
   contractCombining,
@@ -102,6 +105,10 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondReach,
+  beyondClaims,
+  beyondDiff,
+  beyondTenants,
   beyondCards,
   beyondFlows,
   beyondHints,
@@ -188,7 +195,10 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondCheckpoints,
   beyondOversight,
+  beyondStream,
+  beyondTraces,
   beyondGrants,
+  beyondLibrary,
   beyondContain,
 ] as const;
 

@@ -18,7 +18,7 @@ import {
   approvalView,
   OPEN_APPROVAL,
 } from "../../model/approval.ts";
-import { hasRole } from "../../model/roles.ts";
+import { hasRole, seesTenant } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cardShape } from "../card-shape.ts";
@@ -41,6 +41,7 @@ export const listApprovals = operation({
   id: "list_approvals",
   summary: "List approval requests, newest first",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     status: z.enum(APPROVAL_STATUSES).optional(),
     run_id: z.string().optional(),
@@ -70,6 +71,7 @@ export const getApproval = operation({
   id: "get_approval",
   summary: "Read a request; with `wait`, answer as soon as it is decided",
   role: "auditor",
+  within_tenant: true,
   any_role: true,
   input: z.strictObject({ approval_id, wait: seconds.optional() }),
   waits: true,
@@ -78,7 +80,8 @@ export const getApproval = operation({
   async run(caller, { approval_id, wait: wait_s = 0 }) {
     const approval = await awaitDecision(caller.app, approval_id, wait_s, caller.signal, async (found) => {
       const principal = wait_s === 0 ? caller.principal : ((await caller.again?.()) ?? caller.principal);
-      return hasRole(principal, "auditor") || found.internal.principal === principal.id;
+      const mine = hasRole(principal, "auditor") || found.internal.principal === principal.id;
+      return mine && seesTenant(principal, found.tenant);
     });
     return withOffer(caller, approval);
   },
@@ -172,6 +175,7 @@ export const getCard = operation({
   summary: "Read a request's card: what a person judges it by",
   role: "approver",
   any_role: true,
+  within_tenant: true,
   input: z.strictObject({ approval_id }),
   output: cardShape,
   errors: { not_found: "unknown request, or one that is not yours to decide" },
@@ -190,6 +194,7 @@ export const approve = operation({
   summary: "Approve a request",
   role: "approver",
   role_or_delegate: true,
+  within_tenant: true,
   input: decisionInput,
   output: approvalViewShape,
   errors: decisionErrors,
@@ -202,6 +207,7 @@ export const deny = operation({
   summary: "Deny a request; with `offer`, approve other arguments of the same tool in its place",
   role: "approver",
   role_or_delegate: true,
+  within_tenant: true,
   input: decisionInput.extend({ offer: z.strictObject({ args: anyJson }).optional() }),
   output: approvalWithOffer,
   errors: decisionErrors,
@@ -223,6 +229,7 @@ export const withdraw = operation({
   summary: "Take back one's own request while it is open",
   role: "agent",
   any_role: true,
+  within_tenant: true,
   input: z.strictObject({ approval_id }),
   output: approvalViewShape,
   errors: { not_found: "unknown request, or one of another agent's run", conflict: "it has ended" },
@@ -240,6 +247,7 @@ export const breakGlass = operation({
   id: "break_glass",
   summary: "Approve alone, past quorum and groups; raises an alert",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({
     approval_id,
     reason: z

@@ -63,6 +63,7 @@ export const evidenceKey = operation({
   id: "evidence_key",
   summary: "The public key that bundles and anchors are signed with",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({
     key_id: z.string().meta({ description: "the first 16 hex digits of SHA-256 over the raw public key" }),

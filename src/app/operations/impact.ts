@@ -4,6 +4,7 @@ import { invalid, messageOf } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Policy } from "../../model/policy/compile.ts";
+import { boundTo } from "../../model/roles.ts";
 import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
@@ -39,6 +40,7 @@ export const impact = operation({
   id: "impact",
   summary: "Preview a call: decision, risk, approvers, undo and warnings",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     tool,
     args: z.string().max(LIMITS.body_bytes).optional().meta({ description: "the arguments, as JSON" }),
@@ -68,7 +70,12 @@ export const impact = operation({
   }),
   async run({ app, principal }, query) {
     const args = query.args === undefined ? {} : parseArgs(query.args);
-    return previewImpact(app, { tool: query.tool, args, actor: query.actor ?? principal.name });
+    return previewImpact(app, {
+      tool: query.tool,
+      args,
+      actor: query.actor ?? principal.name,
+      tenant: boundTo(principal),
+    });
   },
 });
 

@@ -31,6 +31,7 @@ export const simulate = operation({
   id: "simulate",
   summary: "Judge the captured calls again under a policy, and compare with what was decided",
   role: "operator",
+  within_tenant: true,
   input: z.strictObject({
     policy: policyYaml.optional(),
     run_id: runId.optional(),

@@ -2,7 +2,7 @@
 import { forbidden, type SvcError } from "../../kernel/errors.ts";
 import { globMatches } from "../../kernel/glob.ts";
 import { type ApprovalDoc, type Delegation, recipientOf } from "../../model/approval.ts";
-import { hasRole, type Principal, ROLE_MESSAGES, type Today } from "../../model/roles.ts";
+import { hasRole, type Principal, ROLE_MESSAGES, seesTenant, type Today } from "../../model/roles.ts";
 
 export interface Authority {
   /** The principal whose lent authority is used, or null for one's own. */
@@ -41,14 +41,17 @@ export function authoritiesOver(
 
 /** What the principal could decide calls of this tool by, whatever groups are asked for; null: of some tool. */
 export function authoritiesFor(
-  { tool, actor }: { tool: string | null; actor: string },
+  { tool, actor, tenant }: { tool: string | null; actor: string; tenant: string | null },
   principal: Principal,
   facts: AuthorityFacts,
 ): Authority[] {
   const found: Authority[] = [];
-  if (hasRole(principal, "approver")) found.push({ for: null, groups: principal.groups });
+  if (hasRole(principal, "approver") && seesTenant(principal, tenant))
+    found.push({ for: null, groups: principal.groups });
   for (const delegation of facts.delegations) {
     if (recipientOf(delegation) !== principal.id) continue;
+    const lender = facts.today(delegation.authority);
+    if (lender !== null && !seesTenant(lender, tenant)) continue;
     const groups = lentNow(delegation, facts);
     if (groups === null || (tool !== null && !globMatches(delegation.tools, tool))) continue;
     // Lent authority cannot do what its owner may not: decide the owner's own request.

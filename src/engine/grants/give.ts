@@ -1,9 +1,9 @@
 /** Giving a grant and taking it back. Nobody gives more than they could decide alone. */
-import { conflict, forbidden, invalid, notFound } from "../../kernel/errors.ts";
+import { conflict, forbidden, invalid, notFound, type SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Delegation } from "../../model/approval.ts";
-import type { GrantDoc, GrantTerms } from "../../model/grant.ts";
+import type { GrantDoc, GrantMatch, GrantTerms } from "../../model/grant.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { hasRole, keptOf, type Principal, type Today } from "../../model/roles.ts";
@@ -101,7 +101,7 @@ export function assertWithin(core: Core, giver: Giver, input: GrantTerms): void 
     delegations: giver.delegations,
     today: giver.today,
   };
-  const authorities = authoritiesFor({ tool: null, actor: input.match.actor }, principal, facts);
+  const authorities = authoritiesFor({ tool: null, ...actorOf(input.match) }, principal, facts);
   for (const id of input.rules) {
     const problem = ruleProblem(policy, id, authorities);
     if (problem !== null) problems.push(`rules: ${problem}`);
@@ -125,7 +125,7 @@ export function revokeGrantUnit(core: Core, principal: Principal, id: string): U
     needs: [["grants", id]],
     run(tx) {
       const found = tx.get("grants", id);
-      if (found === undefined) throw notFound(`unknown grant ${id}`);
+      if (found === undefined) throw unknownGrant(id);
       const own = found.internal.giver.principal === principal.id;
       if (!own && !hasRole(principal, "admin"))
         throw forbidden("only its giver or an admin may revoke a grant");
@@ -146,3 +146,7 @@ export function revokeGrantUnit(core: Core, principal: Principal, id: string): U
     },
   };
 }
+
+const actorOf = ({ actor, tenant }: GrantMatch) => ({ actor, tenant });
+
+export const unknownGrant = (id: string): SvcError => notFound(`unknown grant ${id}`);

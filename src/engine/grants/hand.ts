@@ -24,7 +24,7 @@ export function grantsFor(
     const giver = doc === undefined ? null : giverNow(core, doc);
     if (doc === undefined || giver === null) return [];
     const delegations = doc.internal.delegations.flatMap((one) => tx.get("delegations", one) ?? []);
-    const authorities = authoritiesFor({ tool, actor: run.actor }, giver, {
+    const authorities = authoritiesFor({ tool, actor: run.actor, tenant: run.tenant }, giver, {
       four_eyes,
       now,
       delegations,

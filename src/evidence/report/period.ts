@@ -4,6 +4,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { type BudgetUse, budgetUse } from "../../model/policy/limits.ts";
+import { shownRecords, tenantOf } from "../../store/confined.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { Store } from "../../store/port.ts";
 import { type IrreversibleAction, PeriodCounts } from "./period-counts.ts";
@@ -97,7 +98,12 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
   const n = (event: keyof typeof events): number => events[event] ?? 0;
   const undos = counts.undos.totals;
   const readBacks = undos.verified + undos.verification_failed + undos.unverified;
-  const budgets = budgetUse(context.policy, await budgetCounters(store), until_ms).filter(({ near }) => near);
+  const tenant = tenantOf(store);
+  // A budget of an actor or of all is counted over every tenant that shares it.
+  const seen = ({ per, value }: BudgetUse) => tenant === null || (per === "tenant" && value === tenant);
+  const budgets = budgetUse(context.policy, await budgetCounters(store), until_ms).filter(
+    (use) => use.near && seen(use),
+  );
   return {
     format: "svc-period-report",
     version: 1,
@@ -107,7 +113,7 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
     environment: context.environment,
     region: context.region,
     ledger: {
-      records: head.records,
+      records: await shownRecords(store),
       head: head.hash,
       in_period: counts.records,
       first_seq: counts.first_seq,
