@@ -9,7 +9,7 @@ import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../model/appro
 import { cardHash, judgedCard } from "../model/card/card.ts";
 import { cardText } from "../model/card/lines.ts";
 import type { CardSurroundings } from "../model/card/types.ts";
-import { hasRole, type Principal } from "../model/roles.ts";
+import { hasRole, type Principal, seesTenant } from "../model/roles.ts";
 import type { RunDoc } from "../model/run.ts";
 import type { App } from "./app.ts";
 
@@ -33,6 +33,7 @@ export function seesCard(
   approval: ApprovalDoc,
   delegations: readonly Delegation[],
 ): boolean {
+  if (!seesTenant(principal, approval.tenant)) return false;
   if (hasRole(principal, "admin") || approval.votes.some(({ by }) => by === principal.name)) return true;
   return votesIn(app, principal, approval, delegations);
 }

@@ -9,6 +9,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, type ApprovalView, OPEN_APPROVAL } from "../../model/approval.ts";
 import { cardHash, judgedCard } from "../../model/card/card.ts";
 import type { SentencePart } from "../../model/card/types.ts";
+import { seesTenant } from "../../model/roles.ts";
 import type { Ctx } from "../ctx.ts";
 
 export const SORTS = {
@@ -79,7 +80,7 @@ export interface ShownRequest {
 
 export async function shownRequest(ctx: Ctx, id: string): Promise<ShownRequest | null> {
   const approval = await ctx.app.core.store.get("approvals", id);
-  if (approval === undefined) return null;
+  if (approval === undefined || !seesTenant(ctx.principal, approval.tenant)) return null;
   const delegations = await delegationsTo(ctx.app, ctx.principal.name);
   const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
   return {
