@@ -12,6 +12,7 @@ import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-pol
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
+import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -112,6 +113,9 @@ const SECTIONS = [
   beyondCards,
   beyondFlows,
   beyondHints,
+  beyondBefore,
+  beyondConflict,
+  beyondHorizon,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

@@ -44,6 +44,7 @@ export async function startHttpGateway(
 /** A rollback that is started over the API or the console goes through the upstreams too. */
 function undoByJobs(service: Service, gateway: Gateway): void {
   service.connectors = () => gateway.connectors();
+  service.lookout = gateway.services.undo;
   if (service.jobTools !== null) return;
   service.jobTools = {
     ...gateway.services.undo,
