@@ -18,7 +18,7 @@ import type { Notifier } from "../notify/notifier.ts";
 import { watchJobs } from "../rollback/job.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { createTracer } from "../telemetry/trace.ts";
+import { createTracer, type Tracer } from "../telemetry/trace.ts";
 import { sendAlerts } from "./alerting.ts";
 import type { App } from "./app.ts";
 import { timeLeft } from "./background.ts";
@@ -74,13 +74,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       if (!isProbe(approval.internal.principal)) notifier.notify(approvalRequested(approval));
     },
   });
-  const tracer =
-    settings.otlp.endpoint === null
-      ? null
-      : createTracer(
-          { ...settings.otlp, endpoint: settings.otlp.endpoint, environment: settings.environment },
-          { egress, env, log },
-        );
+  const tracer = openTracer(app);
   if (tracer !== null)
     channels.add({ recorded: (records, traceparent) => tracer.record(records, traceparent) });
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
@@ -140,6 +134,15 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       await log.flush();
     },
   });
+}
+
+function openTracer({ settings, core: { env }, egress, log }: App): Tracer | null {
+  const { endpoint } = settings.otlp;
+  if (endpoint === null) return null;
+  return createTracer(
+    { ...settings.otlp, endpoint, environment: settings.environment },
+    { egress, env, log },
+  );
 }
 
 /** What goes out beside the requests: anchors, and the ledger as a stream. */
