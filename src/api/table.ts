@@ -16,6 +16,7 @@ import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../app/opera
 import { listConnectors } from "../app/operations/connectors.ts";
 import { contain, containForetold, containStarted, getContain } from "../app/operations/contain.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "../app/operations/delegations.ts";
+import { listDrills, startDrills } from "../app/operations/drills.ts";
 import { exportRun } from "../app/operations/export.ts";
 import { halt, listHalts, resume } from "../app/operations/halts.ts";
 import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
@@ -167,6 +168,8 @@ export const HTTP_TABLE: readonly Row[] = [
     ],
   }),
   at("GET /v1/contain/{id}", getContain, { params: { id: plain("contain_id") } }),
+  at("POST /v1/drills", startDrills, { status: 202 }),
+  at("GET /v1/drills", listDrills),
   at("GET /v1/registry", readRegistry),
   at("POST /v1/registry/manifests", publishManifest, { status: 201 }),
   at("POST /v1/registry/manifests/{tool}/approve", approveManifest, { params: { tool: plain("tool") } }),

@@ -19,6 +19,8 @@ export interface Caller {
   at_the_data?: boolean;
   /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
   objections?: readonly string[];
+  /** The call is a drill, which proves the undo that a policy may ask a proof of; clients cannot set it. */
+  drill?: boolean;
 }
 
 /** An answer that is not JSON. */

@@ -9,6 +9,7 @@ import { NO_LABELS, toolLabels } from "../model/manifest/labels.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../model/policy/compile.ts";
 import { counterKeys } from "../model/policy/evaluate.ts";
+import { proofOf } from "../model/proof.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../store/docs.ts";
 import type { Key, Tx } from "../store/port.ts";
@@ -26,6 +27,8 @@ export interface IntentInput {
   depends_on: readonly number[];
   /** What the surface itself holds against the call, such as a tool definition that changed. */
   objections?: readonly string[] | undefined;
+  /** The call is itself the proof of its undo, and needs none. */
+  drill?: boolean | undefined;
 }
 
 /** The parts of a run that never change; kept by callers to name a unit's needs before it runs. */
@@ -89,6 +92,7 @@ export function intentNeeds(
   if (manifest !== null) needs.push(["manifests", manifests.hashOf(manifest)]);
   for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
     needs.push(["counters", key]);
+  if (asksForProof(policy, manifest, input)) needs.push(["drills", input.tool]);
   return needs;
 }
 
@@ -104,6 +108,8 @@ export function gather(
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);
+  if (asksForProof(policy, manifest, input))
+    call.proof = proofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
   const args_hash = hashArgs(run.salt);
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
   const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
@@ -127,6 +133,15 @@ export function gather(
     objections: input.objections,
   };
   return { facts, args_hash, idempotency };
+}
+
+/** Only where the policy asks, and there is an undo: no other call pays for the look. */
+function asksForProof(
+  policy: Policy,
+  manifest: Manifest | null,
+  { drill }: IntentInput,
+): manifest is Manifest {
+  return policy.undo !== null && manifest !== null && manifest.compensation !== null && drill !== true;
 }
 
 function missingPrerequisites(tx: Tx, run: RunDoc, manifest: Manifest | null): string[] {

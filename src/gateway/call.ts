@@ -54,6 +54,8 @@ export interface ToolCall {
   own?: (() => Promise<Link | undefined>) | undefined;
   progress?: ((params: JsonObject) => void) | undefined;
   log(params: JsonObject): void;
+  /** The call proves its own undo; see Caller. */
+  drill?: true;
 }
 
 export const IDEMPOTENCY_META = "svc/idempotency_key";
@@ -109,8 +111,8 @@ function declaresOutput({ route }: ToolCall): boolean {
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
 const NEVER = new AbortController().signal;
 
-function contextOf({ app }: Governing, { principal }: ToolCall): Caller {
-  return { app, principal, signal: NEVER };
+function contextOf({ app }: Governing, { principal, drill }: ToolCall): Caller {
+  return { app, principal, signal: NEVER, ...(drill === undefined ? {} : { drill }) };
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {

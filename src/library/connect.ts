@@ -20,7 +20,7 @@ export interface ConnectOptions {
 }
 
 /** `actor` is the key's own name on a remote server, so it may be left out. */
-export interface RemoteSvc extends Omit<Svc, "run"> {
+export interface RemoteSvc extends Omit<Svc, "run" | "drill"> {
   run(options: Omit<RunOptions, "actor" | "tenant"> & { actor?: string }): Promise<Run>;
 }
 

@@ -10,10 +10,12 @@ import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { assertJson } from "../kernel/json.ts";
+import type { DrillDoc } from "../model/proof.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
 import { executeRollback } from "../rollback/execute.ts";
 import { loadPlan } from "../rollback/load.ts";
+import { type DrillOptions, drillWith } from "./drill.ts";
 import { Run } from "./run.ts";
 
 export interface OpenOptions {
@@ -38,6 +40,8 @@ export interface RunOptions {
 
 export interface Svc {
   run(options: RunOptions): Promise<Run>;
+  /** Proves undos with the functions given here, in an environment under `drills.environments`. */
+  drill(options: DrillOptions): Promise<DrillDoc[]>;
   close(): Promise<void>;
 }
 
@@ -48,6 +52,7 @@ export async function open(options: OpenOptions = {}): Promise<Svc> {
   const app = await openLocalApp(settings, systemEnv);
   return {
     run: (run) => openRun(app, run),
+    drill: (options) => drillWith(app, options),
     close: () => app.close(),
   };
 }

@@ -3,6 +3,7 @@
 import { stepKey } from "../engine/keys.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
@@ -23,7 +24,21 @@ export interface Loaded {
 /** The plan of a run as it stands in the store; throws not_found for an unknown run. */
 export async function loadPlan(store: Store, run_id: string): Promise<RollbackPlan> {
   const { run, steps, manifests, payloads } = await loadForRollback(store, run_id);
-  return planRollback(run, steps, manifests, payloads);
+  const plan = planRollback(run, steps, manifests, payloads);
+  await addProofs(store, plan, steps);
+  return plan;
+}
+
+/** What is known of each undo by having tried it, for the manifest that the step was accepted under. */
+async function addProofs(store: Store, plan: RollbackPlan, steps: readonly StepDoc[]): Promise<void> {
+  const undos = plan.actions.filter((action) => action.kind === "compensate");
+  const drills = new Map<string, DrillDoc>();
+  await eachOf([...new Set(undos.map(({ tool }) => tool))], async (tool) => {
+    const drill = await store.get("drills", tool);
+    if (drill !== undefined) drills.set(tool, drill);
+  });
+  for (const undo of undos)
+    undo.proof = proofWords(proofOf(drills.get(undo.tool), steps[undo.step]?.manifest_hash ?? ""));
 }
 
 export async function loadForRollback(store: Store, run_id: string): Promise<Loaded> {

@@ -8,6 +8,7 @@ import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
 import type { ApprovalValues } from "../model/card/types.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import type { DrillDoc } from "../model/proof.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
 import type { CaptureDoc, ContainmentDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
 
@@ -37,6 +38,8 @@ export interface Tables {
   leases: LeaseDoc;
   jobs: JobDoc;
   containments: ContainmentDoc;
+  /** The last drill of each tool. */
+  drills: DrillDoc;
   captures: CaptureDoc;
   /** Tool definitions of upstreams as first seen. */
   pins: PinDoc;
@@ -80,6 +83,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   leases: plain,
   jobs: (doc) => ({ owner: doc.run_id, sort: doc.started_ms, tag: doc.state }),
   containments: (doc) => ({ owner: "", sort: doc.started_ms, tag: doc.state }),
+  drills: (doc) => ({ owner: "", sort: doc.at_ms, tag: "" }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
 };

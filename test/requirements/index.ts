@@ -5,6 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
+import { beyondDrills } from "./beyond-drills.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 import {
   contractApproval,
@@ -184,6 +185,7 @@ const SECTIONS = [
   opsSpeculationEndpoints,
   opsSandboxLimits,
   beyondContain,
+  beyondDrills,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -6,6 +6,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.ts";
 import type { App } from "../app.ts";
+import { proofWordsOf } from "../drill/proofs.ts";
 import { operation } from "../operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
 import { text, tool } from "../schemas.ts";
@@ -20,15 +21,28 @@ export interface PreviewInput {
   policy?: Policy | undefined;
 }
 
+/** With what is known of the undo by having tried it; null where there is nothing to undo. */
+export type ProvenImpact = Omit<ImpactReport, "rollback"> & {
+  rollback: ImpactReport["rollback"] & { proof: string | null };
+};
+
 /** For every surface: the route, the command, the console's page and the gateway's tool. */
-export async function previewImpact({ core }: App, input: PreviewInput): Promise<ImpactReport> {
+export async function previewImpact({ core }: App, input: PreviewInput): Promise<ProvenImpact> {
   const { environment, storeKey } = core;
   const { manifests, policy } = core.rules();
   const now_ms = core.env.now();
   const rules = { manifests, policy: input.policy ?? policy };
-  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey });
   const { tool, args, actor } = input;
-  return previewCall(sandbox, { tool, args, actor, tenant: input.tenant ?? null, environment }, now_ms);
+  const drill = await core.store.get("drills", tool);
+  const drills = drill === undefined ? [] : [drill];
+  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey, drills });
+  const report = previewCall(
+    sandbox,
+    { tool, args, actor, tenant: input.tenant ?? null, environment },
+    now_ms,
+  );
+  const proof = await proofWordsOf(core, tool);
+  return { ...report, rollback: { ...report.rollback, proof } };
 }
 
 const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
@@ -61,6 +75,7 @@ export const impact = operation({
       residue: z.array(z.string()),
       verified: z.boolean(),
       needs_approval: z.boolean(),
+      proof: nullable(z.string()).meta({ description: "`proven <when>`, `never proven` or `failing`" }),
     }),
     warnings: z.array(z.string()),
   }),

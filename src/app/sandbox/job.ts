@@ -2,6 +2,7 @@
 import type { ErrorCode } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
+import type { DrillDoc } from "../../model/proof.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import type { Plan } from "../../sandbox/speculate.ts";
@@ -24,6 +25,8 @@ export interface Job {
   now_ms: number;
   environment: string | null;
   storeKey: string;
+  /** The last drill of each tool, where a policy asks for proofs. */
+  drills?: readonly DrillDoc[];
 }
 
 export type Task =

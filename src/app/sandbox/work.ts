@@ -43,10 +43,16 @@ export async function doJob(job: Job, history: History): Promise<Report> {
 /** A sandbox whose clock starts at `now_ms`, on a memory store of its own. */
 export async function openSandbox(
   rules: Rules,
-  { now_ms, environment, storeKey }: Pick<Job, "now_ms" | "environment" | "storeKey">,
+  { now_ms, environment, storeKey, drills = [] }: Pick<Job, "now_ms" | "environment" | "storeKey" | "drills">,
 ): Promise<Sandbox> {
   const env: Env = { ...systemEnv, now: () => now_ms };
-  return new Sandbox({ store: await memoryStore(), rules, env, storeKey, environment });
+  const store = await memoryStore();
+  store.transactSync({
+    run(tx) {
+      for (const drill of drills) tx.put("drills", drill.tool, drill);
+    },
+  });
+  return new Sandbox({ store, rules, env, storeKey, environment });
 }
 
 async function memoryStore(): Promise<SandboxStore> {

@@ -84,6 +84,7 @@ export const COMMANDS: readonly CommandRow[] = [
     "halt an agent and undo what it did",
     async () => (await import("./contain.ts")).registerContain,
   ),
+  row("drill", "prove that undos work", async () => (await import("./drill.ts")).registerDrill),
   row(
     "capture",
     "list and delete captured calls",

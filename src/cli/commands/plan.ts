@@ -42,6 +42,7 @@ function explain(action: PlanAction): string {
       const notes = [
         action.verified ? "read back" : "not read back",
         ...(action.needs_approval ? ["needs approval"] : []),
+        ...(action.proof === undefined ? [] : [action.proof]),
       ];
       const failed = hasFailed(action) ? `; failed before: ${inert(action.last_error)}` : "";
       return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}`;

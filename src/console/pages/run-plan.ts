@@ -8,7 +8,7 @@ import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, command, facts, notice } from "../parts/blocks.ts";
 import { button, checkbox, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
-import { mark, planMark, plural, type Tone } from "../parts/marks.ts";
+import { mark, planMark, plural, proofMark, type Tone } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
 import type { JobView, RunFacts } from "./run-data.ts";
 
@@ -70,6 +70,7 @@ function actionItem(action: PlanAction): Html {
     more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
     more.push(action.verified ? mark("good", "read back") : mark("quiet", "not read back"));
     if (action.needs_approval) more.push(mark("warn", "needs approval"));
+    if (action.proof !== undefined) more.push(proofMark(action.proof));
     if (hasFailed(action)) more.push(mark("bad", "failed before"), action.last_error);
   }
   if (action.kind === "defer") more.push(html`behind step ${action.blocked_by.join(", ")}`);

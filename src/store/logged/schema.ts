@@ -31,6 +31,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   leases: [],
   jobs: ["owner", "tag", "sort"],
   containments: ["tag", "sort"],
+  drills: [],
   captures: ["owner", "tag", "sort"],
   pins: [],
 };
