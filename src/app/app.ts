@@ -14,7 +14,7 @@ import type { Notifier } from "../notify/notifier.ts";
 import type { JobTools } from "../rollback/job.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Background } from "./background.ts";
-import type { DrillTools } from "./drill/run-drill.ts";
+import type { DrillTools } from "./drill/ports.ts";
 import type { RulesSource } from "./rules-source.ts";
 
 export interface App {

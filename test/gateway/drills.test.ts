@@ -13,7 +13,7 @@ import {
 /** `counted` is called for its undo here, and does nothing to what was created. */
 const MANIFESTS = FAKE_MANIFESTS.replace(
   "- {tool: delete,",
-  `  drill: {args: {n: 7}, expect: {n: 7}}
+  `  drill: {args: {n: 7}, expect: {id: 1}}
 - tool: mail
   effect: irreversible
   permission: fake.write
@@ -64,7 +64,7 @@ describe("a drill", () => {
     expect(waits.content[0].text).toContain("the undo of create does not count: it was never proven");
     const impact = async () => (await ask(g, "auditor", "GET", "/v1/impact?tool=create")).body;
     expect(await impact()).toMatchObject({
-      decision: "require_approval",
+      decision: "needs_approval",
       rollback: { proof: "never proven" },
     });
     for (const [body, says] of [
@@ -102,7 +102,7 @@ describe("a drill", () => {
     verifies("beyond.drill.liars", "beyond.drill.expect", "beyond.drill.effect", "beyond.drill.words");
     for (const [from, to, problem] of [
       ["compensation: {tool: delete,", "compensation: {tool: counted,", "the undo failed: "],
-      ["expect: {n: 7}", "expect: {n: 8}", "the result is not as expected: "],
+      ["expect: {id: 1}", "expect: {id: 8}", "the result is not as expected: "],
       ["expect: {exists: false}", "expect: {}", "the read-back matches before the undo: "],
     ] as const) {
       const liar = await here(MANIFESTS.replace(from, to));
@@ -111,7 +111,7 @@ describe("a drill", () => {
       expect((await liar.events(drill.run_id)).at(-1)).toBe("drill_failed");
       const { body } = await ask(liar, "auditor", "GET", "/v1/impact?tool=create");
       expect(body.rollback.proof).toBe("failing");
-      expect(body.reasons).toEqual(["the undo of create does not count: its last drill failed"]);
+      expect(body.reasons).toContain("the undo of create does not count: its last drill failed");
       await liar.running.stop();
     }
   });

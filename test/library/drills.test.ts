@@ -43,7 +43,10 @@ it("drills with the application's own functions, and believes only what it reads
   expect(lie).toMatchObject({ passed: false, problem: expect.stringContaining("the undo failed") });
   const [idle] = await svc.drill({
     ...world,
-    call: () => ({ id: 1 }),
+    call: () => {
+      there = new Set();
+      return { id: 1 };
+    },
     compensator: honest,
     tools: ["thing.make"],
   });

@@ -13,21 +13,12 @@ import type { DrillDoc } from "../../model/proof.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
 import { classify, type ReadBackSpec } from "../../rollback/classify.ts";
-import { executeRollback, type RollbackOptions } from "../../rollback/execute.ts";
+import { executeRollback } from "../../rollback/execute.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import type { Reader } from "../../rollback/ports.ts";
 import { firstMismatch } from "../../rollback/readback.ts";
 import { type App, announce } from "../app.ts";
-
-/** How the call ended that a drill made: the accepted step with its result, or why there is none. */
-export type Made = { step: number; result: Json | undefined } | { problem: string };
-
-/** How drills reach the tools: a gateway's upstream, or an application's own functions. */
-export interface DrillTools extends Pick<RollbackOptions, "compensator" | "objection"> {
-  reader: Reader;
-  /** Makes the call as an agent's would be made: intent, execution, outcome. */
-  make(run: RunDoc, principal: Principal, tool: string, args: Json): Promise<Made>;
-}
+import type { DrillTools } from "./ports.ts";
 
 const NEVER = new AbortController().signal;
 
