@@ -33,6 +33,7 @@ const BOT: Principal = {
   roles: ["agent"],
   groups: [],
   tenant: null,
+  tenant_only: false,
   max_permissions: ["*"],
   allow_observe: true,
 };
@@ -117,6 +118,7 @@ function finder(keys: number): () => void {
     max_permissions: [],
     groups: [],
     tenant: null,
+    tenant_only: false,
     not_before: null,
     expires_at: null,
     disabled: false,

@@ -81,6 +81,7 @@ async function judge(
 
 /** Somebody who lost had asked before the first winner was answered. */
 function isContested(results: readonly AttemptResult[]): boolean {
-  const first = results.find(({ act, won }) => won && act !== "use");
+  const winners = results.filter(({ won }) => won);
+  const first = winners.find(({ act }) => act !== "use") ?? winners[0];
   return results.some(({ won, asked }) => !won && first !== undefined && asked < first.answered);
 }

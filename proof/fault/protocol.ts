@@ -17,14 +17,14 @@ export interface Ack {
   asked: number;
 }
 
-/** A run with one call: either waiting for a person, with the request's id, or accepted and not yet reported. */
+/** A run with one call: waiting for a person, with the request's id; granted once, with the grant's; or accepted and not yet reported. */
 export interface Seeded {
   run_id: string;
   id: string;
 }
 
 export interface Attempt extends Seeded {
-  act: "approve" | "deny" | "expire" | "use" | "report" | "resolve";
+  act: "approve" | "deny" | "expire" | "use" | "revoke" | "report" | "resolve";
   by: string;
 }
 
@@ -49,7 +49,7 @@ export interface WorkerOps {
   insist(): void;
   /** Sets how far this process's clock is ahead. */
   clock(ms: number): void;
-  seed(input: { label: string; count: number; call: "waiting" | "accepted" }): Seeded[];
+  seed(input: { label: string; count: number; call: "waiting" | "accepted" | "granted" }): Seeded[];
   attempt(attempts: Attempt[]): AttemptResult[];
   halt(reason: string): { id: string; seq: number; answered: number };
   resume(id: string): { seq: number };

@@ -5,6 +5,7 @@
 import { createInterface } from "node:readline";
 import { ageUnit, decideUnit } from "../../src/engine/approvals/decide-request.ts";
 import type { Core } from "../../src/engine/core.ts";
+import { giveUnit, revokeGrantUnit } from "../../src/engine/grants/give.ts";
 import { haltUnit, resumeUnit } from "../../src/engine/halts.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
@@ -15,6 +16,7 @@ import { openStore } from "../../src/store/open.ts";
 import { AGENT, engineOn, GUARDED, PLAIN, person, TTL_MS } from "./engine.ts";
 import type { Ack, Attempt, AttemptResult, Place, Seeded, WorkerOps } from "./protocol.ts";
 
+const GIVER = person("giver", "admin");
 let core: Core;
 let ahead_ms = 0;
 let isLoading = false;
@@ -66,8 +68,10 @@ const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<Worke
   },
 
   async seed({ label, count, call }: Parameters<WorkerOps["seed"]>[0]) {
+    const names = Array.from({ length: count }, (_, i) => `${label}-${i}`);
+    if (call === "granted") return Promise.all(names.map(seedGranted));
     const tool = call === "waiting" ? GUARDED : PLAIN;
-    return Promise.all(Array.from({ length: count }, (_, i) => seed(`${label}-${i}`, tool)));
+    return Promise.all(names.map((name) => seed(name, tool)));
   },
 
   async attempt(attempts: Attempt[]) {
@@ -155,6 +159,24 @@ async function seed(run_id: string, tool: string): Promise<Seeded> {
   return { run_id, id: opened?.id ?? "" };
 }
 
+/** A grant for this run's call alone, good once. */
+async function seedGranted(run_id: string): Promise<Seeded> {
+  await core.store.transact(openRunUnit(newRun(core, AGENT, { run_id, permissions: ["p"] })));
+  const giver = { principal: GIVER, at_the_data: true, delegations: [], today: () => null };
+  const unit = giveUnit(core, giver, {
+    match: { tool: GUARDED, actor: AGENT.name, tenant: null, environment: null },
+    rules: ["refunds"],
+    when: [{ path: "$args.run_id", op: "eq", value: run_id }],
+    max_uses: 1,
+    budget: null,
+    irreversible: true,
+    reason: "contest",
+    expires_ms: core.env.now() + TTL_MS,
+  });
+  const { grant } = await core.store.transact(unit);
+  return { run_id, id: grant.id };
+}
+
 const callOf = (run_id: string, tool = GUARDED) => ({
   tool,
   args: { run_id },
@@ -181,6 +203,10 @@ const DOES: Record<Attempt["act"], (run_id: string, id: string, by: string) => P
   async use(run_id) {
     const { decision } = await core.store.transact(intentUnit(core, AGENT, run_id, callOf(run_id)));
     return decision.decision === "allow" ? "won" : "lost";
+  },
+  async revoke(_, id) {
+    await core.store.transact(revokeGrantUnit(core, GIVER, id));
+    return "won";
   },
   async report(run_id) {
     await core.store.transact(outcomeUnit(core, AGENT, run_id, 0, { status: "succeeded" }));

@@ -6,6 +6,7 @@ import { plural } from "../kernel/plural.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { StepDoc } from "../model/run.ts";
+import { tenantOf } from "../store/confined.ts";
 import type { PinDoc } from "../store/docs.ts";
 import { recentAuthFailures } from "./auth-failures.ts";
 import { type Alert, alert } from "./kinds.ts";
@@ -141,7 +142,9 @@ function pinTrouble(pin: PinDoc): { text: string; at_ms: number }[] {
   return found;
 }
 
+/** Refused credentials are the whole service's: whose they would have been is not known. */
 async function authFailures(core: Core): Promise<Alert[]> {
+  if (tenantOf(core.store) !== null) return [];
   const { count, since_ms } = await recentAuthFailures(core);
   if (count < LIMITS.auth_failures) return [];
   return [alert("auth_failures", `${count} credentials refused`, since_ms)];

@@ -11,18 +11,22 @@ import {
   getCard,
   listApprovals,
   preApprove,
+  withdraw,
 } from "../app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../app/operations/bundles.ts";
+import { ledgerCheckpoint, ledgerConsistency, ledgerInclusion } from "../app/operations/checkpoints.ts";
 import { listConnectors } from "../app/operations/connectors.ts";
 import { contain, containForetold, containStarted, getContain } from "../app/operations/contain.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "../app/operations/delegations.ts";
 import { listDrills, startDrills } from "../app/operations/drills.ts";
 import { exportRun } from "../app/operations/export.ts";
+import { createGrant, listGrants, previewGrant, revokeGrant } from "../app/operations/grants.ts";
 import { halt, listHalts, resume } from "../app/operations/halts.ts";
 import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
 import { impact } from "../app/operations/impact.ts";
-import { intent, outcome, resolve } from "../app/operations/journal.ts";
+import { intent, outcome, previewIntent, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
+import { oversightReport } from "../app/operations/oversight.ts";
 import {
   activatePolicy,
   approveManifest,
@@ -61,6 +65,7 @@ const entry = {
   params: { index: whole("index", "must be the index of a key entry") },
 };
 
+const RECORDS = "must be a whole number of records";
 const limit = whole("limit", `must be a whole number from 1 to ${LIMITS.page_max}`);
 const page = [limit, plain("cursor")];
 const texts = (...names: string[]): Field[] => names.map(plain);
@@ -95,6 +100,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/runs", listRuns, { query: page }),
   at("GET /v1/runs/{id}", getRun, run),
   at("POST /v1/runs/{id}/intents", intent, { ...run, headers: [once] }),
+  at("POST /v1/runs/{id}/intents/preview", previewIntent, run),
   at("POST /v1/runs/{id}/steps/{n}/outcome", outcome, { ...step, headers: [once] }),
   at("GET /v1/runs/{id}/export", exportRun, { ...run, headers: [accepting] }),
   at("GET /v1/runs/{id}/report", runReport, run),
@@ -125,11 +131,16 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/approvals/{id}/card", getCard, approval),
   at("POST /v1/approvals/{id}/approve", approve, approval),
   at("POST /v1/approvals/{id}/deny", deny, approval),
+  at("POST /v1/approvals/{id}/withdraw", withdraw, approval),
   at("POST /v1/approvals/{id}/break-glass", breakGlass, approval),
   at("POST /v1/runs/{id}/approvals", preApprove, { ...run, status: 201 }),
   at("GET /v1/delegations", listDelegations),
   at("POST /v1/delegations", createDelegation, { status: 201 }),
   at("DELETE /v1/delegations/{id}", revokeDelegation, { params: { id: plain("delegation_id") } }),
+  at("POST /v1/grants", createGrant, { status: 201 }),
+  at("GET /v1/grants", listGrants, { query: page }),
+  at("POST /v1/grants/preview", previewGrant),
+  at("DELETE /v1/grants/{id}", revokeGrant, { params: { id: plain("grant_id") } }),
   at("GET /v1/search/runs", searchRuns, {
     query: [
       ...texts("actor", "tool", "tenant", "mode", "status", "event", "since", "until"),
@@ -146,7 +157,17 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/impact", impact, { query: texts("tool", "args", "actor") }),
   at("POST /v1/speculate", speculate),
   at("GET /v1/report", periodReport, { query: texts("since", "format") }),
+  at("GET /v1/report/oversight", oversightReport, {
+    query: [...texts("since", "format"), flag("anonymous")],
+  }),
   at("GET /v1/ledger/bundle", bundleLedger),
+  at("GET /v1/ledger/checkpoint", ledgerCheckpoint, { query: [flag("witnessed")] }),
+  at("GET /v1/ledger/consistency", ledgerConsistency, {
+    query: [whole("from", RECORDS), whole("to", RECORDS)],
+  }),
+  at("GET /v1/ledger/inclusion", ledgerInclusion, {
+    query: [whole("seq", "must be the number of a record"), whole("size", RECORDS)],
+  }),
   at("GET /v1/evidence/key", evidenceKey),
   at("GET /v1/ledger/verify", verifyLedger),
   at("POST /v1/anchor", publishAnchor),

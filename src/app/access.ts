@@ -1,17 +1,49 @@
 /**
- * Who may touch which run. To an agent another's run is a 404 whatever the route; auditors and above may
+ * Who may touch which run. To a credential that is bound to a tenant, whatever belongs to another is not there. To an agent another's run is a 404 whatever the route; auditors and above may
  * read any run; only the principal that opened a run journals on it.
  */
 
 import type { RunFacts } from "../engine/gather.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
-import { forbidden } from "../kernel/errors.ts";
-import { hasRole, type Principal, ROLE_MESSAGES, type Role } from "../model/roles.ts";
+import { forbidden, type SvcError } from "../kernel/errors.ts";
+import { boundTo, hasRole, type Principal, ROLE_MESSAGES, type Role, seesTenant } from "../model/roles.ts";
 import type { RunDoc } from "../model/run.ts";
+import { confinedStore, tenantOf } from "../store/confined.ts";
 import type { App } from "./app.ts";
+
+const confinedApps = new WeakMap<App, Map<string, App>>();
+
+/** The service as the principal may see it: for one that is bound to a tenant, over that tenant's part of the store. */
+export function appFor(app: App, principal: Principal): App {
+  const tenant = boundTo(principal);
+  if (tenant === null || tenantOf(app.core.store) === tenant) return app;
+  const known = confinedApps.get(app) ?? new Map<string, App>();
+  confinedApps.set(app, known);
+  let confined = known.get(tenant);
+  if (confined === undefined) {
+    const core = { ...app.core, store: confinedStore(app.core.store, tenant) };
+    // What the service learns later (its connectors, its notifier) is seen here, too.
+    confined = Object.create(app, { core: { value: core, enumerable: true } }) as App;
+    known.set(tenant, confined);
+  }
+  return confined;
+}
 
 export function requireRole(principal: Principal, role: Role): void {
   if (!hasRole(principal, role)) throw forbidden(ROLE_MESSAGES[role]);
+}
+
+/** What a credential that is bound to a tenant is told of what concerns every tenant. */
+export const wholeService = ({ tenant }: Principal): SvcError =>
+  forbidden(`this credential is bound to the tenant ${tenant}, and this is a matter of the whole service`);
+
+/** The tenant that something is made for: of a principal that is bound to one, always that one. */
+export function ownTenant(principal: Principal, wanted: string | undefined): string | undefined {
+  const tenant = boundTo(principal);
+  if (tenant === null) return wanted;
+  if (wanted !== undefined && wanted !== tenant)
+    throw forbidden(`this credential is bound to the tenant ${tenant}, and acts for no other`);
+  return tenant;
 }
 
 /** The unchanging facts of a run, or undefined where there is none. At once for a run that is known. */
@@ -30,15 +62,34 @@ async function lookUp(app: App, run_id: string): Promise<RunFacts | undefined> {
 
 /** Hides other agents' runs from a principal that may read only its own; at once for a run that is known. */
 export function hideForeignRun(app: App, principal: Principal, run_id: string): Promise<void> | undefined {
-  if (hasRole(principal, "auditor")) return undefined;
+  if (hasRole(principal, "auditor") && boundTo(principal) === null) return undefined;
   const known = runFacts(app, run_id);
-  if (known instanceof Promise) return known.then((facts) => assertOwn(facts, principal, run_id));
-  assertOwn(known, principal, run_id);
-  return undefined;
+  if (known instanceof Promise) return known.then((facts) => assertThere(app, facts, principal, run_id));
+  // A run that is stored is judged at once; one that is not may still have its trail.
+  if (known !== undefined && isThere(known, principal)) return undefined;
+  return assertThere(app, known, principal, run_id);
 }
 
-function assertOwn(facts: RunFacts | undefined, principal: Principal, run_id: string): void {
-  if (facts?.principal !== principal.id) throw unknownRun(run_id);
+function isThere(facts: RunFacts, principal: Principal): boolean {
+  return (
+    (hasRole(principal, "auditor") || facts.principal === principal.id) && seesTenant(principal, facts.tenant)
+  );
+}
+
+async function assertThere(
+  app: App,
+  facts: RunFacts | undefined,
+  principal: Principal,
+  run_id: string,
+): Promise<void> {
+  if (facts !== undefined ? isThere(facts, principal) : await hasTrail(app, principal, run_id)) return;
+  throw unknownRun(run_id);
+}
+
+/** A run that retention deleted has its records left; they say whose it was. */
+async function hasTrail(app: App, principal: Principal, run_id: string): Promise<boolean> {
+  if (!hasRole(principal, "auditor")) return false;
+  return (await appFor(app, principal).core.store.records({ run_id, limit: 1 })).length > 0;
 }
 
 /** The run as it is stored now, for reading. */
@@ -52,7 +103,7 @@ export async function readRun(app: App, run_id: string): Promise<RunDoc> {
 /** The facts of a run that this principal opened. */
 export async function ownRun(app: App, principal: Principal, run_id: string): Promise<RunFacts> {
   const facts = await runFacts(app, run_id);
-  if (facts === undefined) throw unknownRun(run_id);
+  if (facts === undefined || !seesTenant(principal, facts.tenant)) throw unknownRun(run_id);
   if (facts.principal !== principal.id) {
     throw hasRole(principal, "auditor")
       ? forbidden("only the principal that opened this run may journal on it")

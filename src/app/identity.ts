@@ -39,12 +39,12 @@ export async function openIdentity({ settings, env, egress, log, failed }: Ident
   const keys = path === null ? null : await KeyFile.open(path, { env, warn, changed });
   opened = true;
   keys?.watch();
-  const { issuer, audience, role_map, groups_claim, max_permissions } = settings.oidc;
+  const { issuer, audience, role_map, tenant_map, groups_claim, max_permissions } = settings.oidc;
   const oidc =
     issuer === null
       ? null
       : new OidcVerifier(
-          { issuer, audience, role_map, groups_claim, max_permissions },
+          { issuer, audience, role_map, tenant_map, groups_claim, max_permissions },
           { egress, env, warn },
         );
   const auth = new Authenticator({ env, keys, oidc, failed });

@@ -63,6 +63,11 @@ export interface Operation<I extends Shape = Shape, O = unknown> {
   readonly role_or_delegate?: boolean;
   readonly input: I;
   readonly output: Output;
+  /**
+   * Whether those who are bound to a tenant may call it: what it shows and does is then confined to that tenant. By
+   * default it is what is about one run; everything else says so, and is refused to them otherwise.
+   */
+  readonly within_tenant?: boolean;
   /** Errors that it may answer beside those every operation has, with their meaning. */
   readonly errors?: Partial<Record<ErrorCode, string>>;
   /** The run that it is about. Asked of what came in, before anything of it was checked. */

@@ -4,9 +4,9 @@
  */
 import type { z } from "zod";
 import { forbidden, invalid, SvcError } from "../kernel/errors.ts";
-import { hasRole, ROLE_MESSAGES } from "../model/roles.ts";
+import { boundTo, hasRole, type Principal, ROLE_MESSAGES } from "../model/roles.ts";
 import { RUN_ID } from "../model/run.ts";
-import { hideForeignRun } from "./access.ts";
+import { appFor, hideForeignRun, wholeService } from "./access.ts";
 import { describeIssues } from "./issues.ts";
 import type { Caller, Operation } from "./operation.ts";
 
@@ -29,10 +29,22 @@ export async function perform<I extends z.ZodType, O>(
   }
   const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(caller.principal, op.role);
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
-  const why = op.feature?.(caller.app, caller) ?? null;
+  assertWithin(op, caller.principal);
+  const app = appFor(caller.app, caller.principal);
+  const confined = app === caller.app ? caller : (Object.create(caller, { app: { value: app } }) as Caller);
+  const why = op.feature?.(app, confined) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
   const parsed = op.input.safeParse(input);
   const wrong = complaint(parsed.error);
   if (wrong !== undefined) throw invalid(wrong);
-  return op.run(caller, parsed.data as z.output<I>);
+  return op.run(confined, parsed.data as z.output<I>);
+}
+
+/** Fails closed: an operation that does not say how it is confined is not for those who are. */
+export function isWithin({ within_tenant, run_of }: Operation, principal: Principal): boolean {
+  return boundTo(principal) === null || (within_tenant ?? run_of !== undefined);
+}
+
+export function assertWithin(op: Operation, principal: Principal): void {
+  if (!isWithin(op, principal)) throw wholeService(principal);
 }

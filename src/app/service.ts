@@ -79,6 +79,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
   if (capture !== null) channels.add(capture);
   app.refusedCredentials = failures;
+  core.today = identity.today;
   app.jobTools = commandTools(settings, background.signal, identity.today);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));

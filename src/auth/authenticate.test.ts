@@ -74,6 +74,7 @@ describe("an empty credential", () => {
       max_permissions: [],
       groups: [],
       tenant: null,
+      tenant_only: false,
       not_before: null,
       expires_at: null,
       disabled: false,

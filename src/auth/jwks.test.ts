@@ -18,6 +18,7 @@ function verifier(from: FakeIssuer, change: Partial<OidcSettings> = {}, warnings
     audience: ["svc", "svc-beta"],
     groups_claim: "groups",
     max_permissions: null,
+    tenant_map: {},
     role_map: { ops: "operator", bots: "agent", people: "approver" },
     ...change,
   };

@@ -6,7 +6,7 @@ import { sha256Hex } from "../kernel/hash.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { suggest } from "../model/problems.ts";
-import { RESERVED_NAMES, ROLES, type Role } from "../model/roles.ts";
+import { boundProblem, RESERVED_NAMES, ROLES, type Role } from "../model/roles.ts";
 
 /** An entry with every default filled in; timestamps stay as they were written. */
 export interface KeyEntry {
@@ -16,6 +16,7 @@ export interface KeyEntry {
   max_permissions: string[];
   groups: string[];
   tenant: string | null;
+  tenant_only: boolean;
   not_before: string | null;
   expires_at: string | null;
   disabled: boolean;
@@ -30,6 +31,7 @@ const FIELDS = [
   "max_permissions",
   "groups",
   "tenant",
+  "tenant_only",
   "not_before",
   "expires_at",
   "disabled",
@@ -58,6 +60,7 @@ export function readEntry(value: Json): { entry: KeyEntry | undefined; problems:
     max_permissions: fields.permissions(),
     groups: fields.texts("groups"),
     tenant: fields.tenant(),
+    tenant_only: fields.flag("tenant_only"),
     not_before: fields.timestamp("not_before"),
     expires_at: fields.timestamp("expires_at"),
     disabled: fields.flag("disabled"),
@@ -65,6 +68,8 @@ export function readEntry(value: Json): { entry: KeyEntry | undefined; problems:
   };
   const { problems } = fields;
   fields.unknown();
+  const unbound = entry.tenant_only ? boundProblem(entry.tenant) : null;
+  if (unbound !== null) problems.push(`tenant_only: ${unbound}`);
   if (
     entry.not_before !== null &&
     entry.expires_at !== null &&
@@ -177,7 +182,7 @@ class FieldReader {
     return this.fail(field, "must be an ISO 8601 date or timestamp, such as 2027-01-31T00:00:00Z", null);
   }
 
-  flag(field: "disabled" | "allow_observe"): boolean {
+  flag(field: "disabled" | "allow_observe" | "tenant_only"): boolean {
     const flag = this.get(field);
     if (flag === undefined) return false;
     return typeof flag === "boolean" ? flag : this.fail(field, "must be true or false", true);

@@ -89,6 +89,7 @@ function holderOf(entry: KeyEntry): Holder {
       roles: entry.roles,
       groups: entry.groups,
       tenant: entry.tenant,
+      ...(entry.tenant_only ? { tenant_only: true } : {}),
       max_permissions: entry.max_permissions,
       allow_observe: entry.allow_observe,
       credential: fingerprintOf(entry.key_sha256),

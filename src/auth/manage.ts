@@ -23,6 +23,8 @@ export interface KeyView {
   roles: Role[];
   groups: string[];
   tenant: string | null;
+  /** Present where the roles hold within the tenant only. */
+  tenant_only?: true;
   max_permissions: string[];
   not_before: string | null;
   expires_at: string | null;
@@ -37,6 +39,7 @@ export interface KeyFields {
   roles?: string | string[] | null;
   groups?: string[] | null;
   tenant?: string | null;
+  tenant_only?: boolean | null;
   max_permissions?: string[] | null;
   not_before?: string | null;
   expires_at?: string | null;
@@ -49,6 +52,7 @@ const EDITABLE = [
   "roles",
   "groups",
   "tenant",
+  "tenant_only",
   "max_permissions",
   "not_before",
   "expires_at",
@@ -169,6 +173,7 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
     roles: entry.roles,
     groups: entry.groups,
     tenant: entry.tenant,
+    ...(entry.tenant_only ? { tenant_only: true as const } : {}),
     max_permissions: entry.max_permissions,
     not_before: entry.not_before,
     expires_at: entry.expires_at,
@@ -178,8 +183,11 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
   };
 }
 
+/** One for the whole service: who is bound to a tenant cannot let the others back in. */
 function hasAdmin(entries: readonly KeyEntry[], now: number): boolean {
-  const ring = new KeyRing(entries.filter(({ roles }) => roles.includes("admin")));
+  const ring = new KeyRing(
+    entries.filter(({ roles, tenant_only }) => roles.includes("admin") && !tenant_only),
+  );
   return ring.entries.some(({ key_sha256 }) => typeof ring.findHash(key_sha256, now) !== "string");
 }
 

@@ -23,6 +23,7 @@ function verifier(from: FakeIssuer, change: Partial<OidcSettings> = {}, warnings
     audience: ["svc", "svc-beta"],
     groups_claim: "groups",
     max_permissions: null,
+    tenant_map: {},
     role_map: { ops: "operator", bots: "agent", people: "approver" },
     ...change,
   };
@@ -275,6 +276,7 @@ describe("with a real issuer, over the egress guard", () => {
   const settings = (): OidcSettings => ({
     issuer: server.issuer.url!,
     audience: ["svc"],
+    tenant_map: {},
     role_map: { ops: "admin" },
     groups_claim: "groups",
     max_permissions: null,

@@ -38,6 +38,7 @@ export interface OidcSettings {
   readonly issuer: string;
   readonly audience: readonly string[];
   readonly role_map: Readonly<Record<string, Role>>;
+  readonly tenant_map: Readonly<Record<string, string>>;
   readonly groups_claim: string;
   readonly max_permissions: Readonly<Record<string, readonly string[]>> | null;
 }
@@ -128,6 +129,7 @@ export class OidcVerifier {
   holder(id: string, groups: readonly string[]): Principal | null {
     const { kind, issuer, name } = principalName(id);
     if (kind !== "oidc" || issuer !== this.settings.issuer) return null;
+    if (this.tenantsOf(groups).length > 1) return null;
     const principal = this.principalOf(name, groups);
     return principal.roles.length === 0 ? null : principal;
   }
@@ -142,9 +144,19 @@ export class OidcVerifier {
     )
       throw refused();
     if (RESERVED_NAMES.has(sub)) throw forbidden("the token's subject is a name of the service itself");
-    const principal = this.principalOf(sub, groupsOf(payload, this.settings.groups_claim));
+    const groups = groupsOf(payload, this.settings.groups_claim);
+    if (this.tenantsOf(groups).length > 1)
+      throw forbidden("this token's groups are bound to more than one tenant");
+    const principal = this.principalOf(sub, groups);
     if (principal.roles.length === 0) throw forbidden("no role is mapped to this token's groups");
     return principal;
+  }
+
+  private tenantsOf(groups: readonly string[]): string[] {
+    const { tenant_map } = this.settings;
+    return [
+      ...new Set(groups.flatMap((group) => (Object.hasOwn(tenant_map, group) ? [tenant_map[group]!] : []))),
+    ];
   }
 
   private principalOf(sub: string, groups: readonly string[]): Principal {
@@ -152,12 +164,14 @@ export class OidcVerifier {
     const roles = [
       ...new Set(groups.flatMap((group) => (Object.hasOwn(role_map, group) ? [role_map[group]!] : []))),
     ];
+    const [tenant] = this.tenantsOf(groups);
     return Object.freeze({
       id: tokenId(issuer, sub),
       name: sub,
       roles,
       groups,
-      tenant: null,
+      tenant: tenant ?? null,
+      ...(tenant === undefined ? {} : { tenant_only: true }),
       max_permissions:
         caps === null
           ? null

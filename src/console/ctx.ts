@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { requireRole } from "../app/access.ts";
 import type { App } from "../app/app.ts";
 import type { Content, Operation } from "../app/operation.ts";
-import { perform } from "../app/perform.ts";
+import { assertWithin, isWithin, perform } from "../app/perform.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hasRole, type Principal, type Role } from "../model/roles.ts";
 import type { LedgerCheckup } from "./checkup.ts";
@@ -114,13 +114,16 @@ export type CtxFacts = Shared &
 export function createCtx(facts: CtxFacts): Ctx {
   const { app, principal, signal } = facts;
   const whyOff = (op: Operation) => op.feature?.(app) ?? null;
-  const demand = (op: Operation) => requireRole(principal, op.role);
+  const demand = (op: Operation) => {
+    requireRole(principal, op.role);
+    assertWithin(op, principal);
+  };
   return {
     ...facts,
     call: (op, input) => perform(op, { app, principal, signal }, input),
     whyOff,
     has: (op) => whyOff(op) === null,
-    may: (op) => whyOff(op) === null && hasRole(principal, op.role),
+    may: (op) => whyOff(op) === null && hasRole(principal, op.role) && isWithin(op, principal),
     is: (role) => hasRole(principal, role),
     demand,
     demandConfirmed(op) {

@@ -3,6 +3,7 @@ import type { App } from "../app/app.ts";
 import { activeHalts } from "../app/operations/halts.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Halt } from "../model/approval.ts";
+import { shownRecords } from "../store/confined.ts";
 
 export interface Glance {
   halts: Halt[];
@@ -17,8 +18,9 @@ export interface Glance {
 
 export async function glance(app: App): Promise<Glance> {
   const { store, killSwitch } = app.core;
-  const [head, halts, pending, escalated] = await Promise.all([
+  const [head, records, halts, pending, escalated] = await Promise.all([
     store.head(),
+    shownRecords(store),
     activeHalts(app),
     store.count("approvals", { tag: "pending" }),
     store.count("approvals", { tag: "escalated" }),
@@ -30,7 +32,7 @@ export async function glance(app: App): Promise<Glance> {
     halts,
     kill_file,
     pending: waiting,
-    records: head.records,
+    records,
     head: head.hash,
     pulse: sha256Hex(state.join("\n")).slice(0, 16),
   };

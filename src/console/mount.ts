@@ -2,6 +2,7 @@
 import cookies from "@fastify/cookie";
 import formBodies from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { appFor } from "../app/access.ts";
 import type { App } from "../app/app.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { isLoopbackHost } from "../config/loopback.ts";
@@ -43,6 +44,7 @@ class Console {
   private readonly gate: Gate;
   private readonly pulse: Pulse;
   private readonly shared: Shared;
+  private readonly tenantCounts = new WeakMap<App, HourCounts>();
 
   constructor({ app, auth }: ConsoleParts) {
     this.app = app;
@@ -99,7 +101,7 @@ class Console {
     const gone = new AbortController();
     reply.raw.once("close", () => gone.abort());
     return createCtx({
-      ...this.shared,
+      ...this.sharedWith(principal),
       mode: this.gate.mode,
       principal,
       csrf: this.gate.sessions.csrf(this.gate.visit(request)!.token),
@@ -108,6 +110,18 @@ class Console {
       form: new Form(request.body),
       signal: gone.signal,
     });
+  }
+
+  /** What the pages share, as far as this person may see it. */
+  private sharedWith(principal: Principal): Shared {
+    const app = appFor(this.app, principal);
+    if (app === this.app) return this.shared;
+    let counts = this.tenantCounts.get(app);
+    if (counts === undefined) {
+      counts = new HourCounts(app.core.store);
+      this.tenantCounts.set(app, counts);
+    }
+    return { ...this.shared, app, counts };
   }
 
   private async send(
@@ -124,7 +138,7 @@ class Console {
     }
     if ("content" in answer) return sendContent(reply, answer.content, answer.document ?? false);
     this.gate.keepToken(reply, visit);
-    const page = shell(ctx, await glance(this.app), answer.page, said);
+    const page = shell(ctx, await glance(ctx.app), answer.page, said);
     return sendHtml(reply, answer.status ?? 200, page);
   }
 
@@ -189,7 +203,7 @@ class Console {
     const status = failure?.status ?? 500;
     const { title } = failureWords(failure);
     const principal = this.gate.visit(request)?.principal ?? null;
-    const seen = principal === null ? null : await glance(this.app).catch(() => null);
+    const seen = principal === null ? null : await glance(appFor(this.app, principal)).catch(() => null);
     if (principal === null || seen === null)
       return sendHtml(reply, status, bare(title, failureBody(failure, "/console")));
     const page = { title, nav: null, body: failureBody(failure, backTo(request)) };

@@ -7,10 +7,13 @@ import { containRoutes } from "./pages/contain.ts";
 import { delegationRoutes } from "./pages/delegations.ts";
 import { documentRoutes } from "./pages/documents.ts";
 import { evidenceRoutes } from "./pages/evidence.ts";
+import { alikeRoutes } from "./pages/grant-alike.ts";
+import { grantRoutes } from "./pages/grants.ts";
 import { haltRoutes } from "./pages/halts.ts";
 import { holdRoutes } from "./pages/holds.ts";
 import { impactRoutes } from "./pages/impact.ts";
 import { keyRoutes } from "./pages/keys.ts";
+import { oversightRoutes } from "./pages/oversight.ts";
 import { overviewRoutes } from "./pages/overview.ts";
 import { policyRoutes } from "./pages/policy.ts";
 import { registryRoutes } from "./pages/registry.ts";
@@ -24,6 +27,9 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
   ...approvalRoutes,
   ...delegationRoutes,
+  ...oversightRoutes,
+  ...grantRoutes,
+  ...alikeRoutes,
   ...runsRoutes,
   ...runRoutes,
   ...replayRoutes,

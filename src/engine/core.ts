@@ -5,7 +5,7 @@ import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
 import type { Policy } from "../model/policy/compile.ts";
-import type { Principal } from "../model/roles.ts";
+import type { Principal, Today } from "../model/roles.ts";
 import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
 import type { Decision } from "./decide/verdict.ts";
@@ -25,6 +25,8 @@ export interface Core {
   killSwitch(): string | null;
   /** Keys the hashes that must match across runs. */
   storeKey: string;
+  /** The authority that a kept principal has now; absent where this process knows no credentials. */
+  today?: Today | undefined;
   /** Takes credentials out of free text before it is kept anywhere. */
   redact(text: string): string;
   listeners: Listeners;

@@ -161,7 +161,7 @@ function fallenDependencies(tx: Tx, run: RunDoc, depends_on: readonly number[]):
   return fallen;
 }
 
-function readCounters(tx: Tx, policy: Policy, call: PolicyCall): Map<string, CounterDoc> {
+export function readCounters(tx: Tx, policy: Policy, call: PolicyCall): Map<string, CounterDoc> {
   const counters = new Map<string, CounterDoc>();
   for (const { key } of counterKeys(policy, call)) {
     const doc = tx.get("counters", key);

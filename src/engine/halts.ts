@@ -49,17 +49,19 @@ export function haltUnit(
   };
 }
 
-/** Lifts one halt, or all of them when no id is given. */
+/** Lifts one halt, or all of them when no id is given; with a tenant, of its own halts only. */
 export function resumeUnit(
   core: Core,
   by: string,
   id: string | null,
+  tenant: string | null = null,
 ): Unit<{ lifted: string[]; records: LedgerRecord[] }> {
   return {
     needs: [["halts", HALTS_KEY]],
     run(tx) {
       const active = tx.get("halts", HALTS_KEY)?.active ?? [];
-      const lifted = id === null ? active : active.filter((halt) => halt.id === id);
+      const within = tenant === null ? active : active.filter(({ scope }) => scope.tenant === tenant);
+      const lifted = id === null ? within : within.filter((halt) => halt.id === id);
       if (id !== null && lifted.length === 0) throw notFound(`no halt ${id} is in force`);
       const kept = active.filter((halt) => !lifted.includes(halt));
       tx.put("halts", HALTS_KEY, { active: kept });

@@ -7,6 +7,7 @@ import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
 import { expireApproval, newApproval, takeApproval } from "./approvals/requests.ts";
 import { type Caller, type Core, ENGINE } from "./core.ts";
+import { coveredBy } from "./decide/approval-stage.ts";
 import { decide } from "./decide/decide.ts";
 import type { Facts } from "./decide/facts.ts";
 import type { Decision, Verdict } from "./decide/verdict.ts";
@@ -18,6 +19,7 @@ import {
   intentNeeds,
   type RunFacts,
 } from "./gather.ts";
+import { grantsFor, spendGrant } from "./grants/hand.ts";
 import { compensationKey, runToolKey, stepKey } from "./keys.ts";
 import { loadRun, unknownRun } from "./load-run.ts";
 import { appendRunRecord } from "./records.ts";
@@ -51,10 +53,31 @@ export function intentUnit(
       // To an agent, another's run is as unknown as one that does not exist.
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const gathered = gather(core, tx, run, asking, input, fresh_approval_id, hashArgs);
-      const verdict = decide(gathered.facts);
+      const verdict = withGrants(core, tx, gathered, decide(gathered.facts));
       return commit(core, tx, gathered, input, verdict);
     },
   };
+}
+
+/** What the intent would be answered now; it writes nothing. */
+export function previewUnit(core: Core, asking: Caller, run_id: string, input: IntentInput): Unit<Verdict> {
+  const hashArgs = hashArgsOnce(input.args);
+  return {
+    needs: [["runs", run_id]],
+    run(tx) {
+      const run = loadRun(tx, run_id);
+      if (run.principal !== asking.id) throw unknownRun(run_id);
+      const gathered = gather(core, tx, run, asking, input, `apr_${core.env.uuid()}`, hashArgs);
+      return withGrants(core, tx, gathered, decide(gathered.facts));
+    },
+  };
+}
+
+/** Grants are looked for only where nothing but an approval is missing: every other call costs what it did. */
+function withGrants(core: Core, tx: Tx, { facts }: Gathered, verdict: Verdict): Verdict {
+  if (!verdict.needs_approval) return verdict;
+  const grants = grantsFor(core, tx, facts);
+  return grants.length === 0 ? verdict : decide({ ...facts, grants });
 }
 
 function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verdict: Verdict): IntentResult {
@@ -103,6 +126,11 @@ function moveApprovals(
   if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
   const { approval } = verdict;
   if (approval.move === "use") takeApproval(tx, facts.run, approval.id, step ?? null);
+  if (approval.move === "grant") {
+    spendGrant(tx, approval.grant);
+    if (approval.closes !== null)
+      expireApproval(tx, facts.run, approval.closes, coveredBy(approval.grant.id));
+  }
   if (approval.move !== "open") return null;
   return newApproval(tx, facts.run, {
     id: approval.id,

@@ -1,13 +1,17 @@
 /** Anchoring as it runs beside the service: once at the start, then at every interval, and on demand. */
 import type { AnchorSink } from "../config/sections/operations.ts";
 import type { Egress } from "../egress/egress.ts";
+import { ENGINE } from "../engine/core.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
+import type { LedgerRecord } from "../ledger/record.ts";
 import type { Store } from "../store/port.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type Anchor, makeAnchor } from "./anchor.ts";
 import type { SigningKey } from "./signing.ts";
 import { publishAnchor, type SinkResult } from "./sinks.ts";
+import { askWitness } from "./witness/client.ts";
+import { type Cosigned, keepCosignatures } from "./witness/kept.ts";
 
 export interface AnchoringParts {
   store: Store;
@@ -15,7 +19,11 @@ export interface AnchoringParts {
   egress: Egress;
   signing: SigningKey | null;
   region: string | null;
+  /** Under which name witnesses know the ledger. */
+  origin: string | null;
   sinks: readonly AnchorSink[];
+  /** Told of what was recorded about it. */
+  recorded?(records: readonly LedgerRecord[]): void;
 }
 
 export interface Published {
@@ -23,16 +31,16 @@ export interface Published {
   sinks: SinkResult[];
 }
 
-export async function anchorNow({
-  store,
-  env,
-  egress,
-  signing,
-  region,
-  sinks,
-}: AnchoringParts): Promise<Published> {
+/** `actor`: who asked, on the ledger. */
+export async function anchorNow(parts: AnchoringParts, actor: string): Promise<Published> {
+  const { store, env, egress, signing, region } = parts;
   const anchor = await makeAnchor(store, { now: () => env.now(), region, signing });
-  return { anchor, sinks: await publishAnchor(anchor, sinks, egress) };
+  const cosigned: Cosigned[] = [];
+  const sinks = await publishAnchor(anchor, parts.sinks, egress, async (sink) => {
+    cosigned.push(await askWitness(sink, parts));
+  });
+  parts.recorded?.(await keepCosignatures(store, env, actor, cosigned));
+  return { anchor, sinks };
 }
 
 /** Runs until the signal aborts. Whatever fails is a warning, and the next round comes all the same. */
@@ -54,7 +62,7 @@ export async function startAnchoring(
 async function anchorAndLog(parts: AnchoringParts & { log: Logger }): Promise<void> {
   const { log } = parts;
   try {
-    const { anchor, sinks } = await anchorNow(parts);
+    const { anchor, sinks } = await anchorNow(parts, ENGINE);
     for (const { ok, type, target, error } of sinks) {
       if (!ok) log.warn("an anchor could not be delivered", { sink: type, target, error });
     }

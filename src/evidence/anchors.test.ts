@@ -20,10 +20,12 @@ import { type Anchor, anchorLine, makeAnchor } from "./anchor.ts";
 import { verifyAnchors } from "./anchor-verify.ts";
 import { anchorNow, startAnchoring } from "./anchoring.ts";
 import { verifySignature } from "./signing.ts";
-import { publishAnchor } from "./sinks.ts";
+import { publishAnchor as publishWith } from "./sinks.ts";
 import { verifyStoreLedger } from "./verify-ledger.ts";
 
 const key = freshKey();
+const publishAnchor = (anchor: Anchor, sinks: readonly AnchorSink[], through: Egress) =>
+  publishWith(anchor, sinks, through, async () => {});
 const egress = createEgress({ block_private: false });
 afterAll(() => egress.close());
 const at = (ms: number, more: { region?: string; signed?: boolean } = {}) => ({
@@ -229,6 +231,7 @@ describe("anchoring", () => {
     egress,
     signing: key,
     region: null,
+    origin: null,
     sinks,
     interval_ms: 3_600_000,
     log,
@@ -303,7 +306,7 @@ describe("anchoring", () => {
 
   it("on demand answers with the anchor and each sink", async () => {
     const path = join(tempDir(), "a.jsonl");
-    const published = await anchorNow(await parts([{ type: "file", path }]));
+    const published = await anchorNow(await parts([{ type: "file", path }]), "ann");
     expect(published.sinks).toEqual([{ type: "file", target: path, ok: true, error: null }]);
     expect(readFileSync(path, "utf8")).toBe(`${anchorLine(published.anchor)}\n`);
   });

@@ -2,6 +2,7 @@
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { BUNDLE_FORMAT, type BundleSummary } from "./bundle.ts";
 import { isCount, isHash } from "./record.ts";
+import type { CarriedCheckpoint } from "./witness/kept.ts";
 
 const REQUIRED = [
   "format",
@@ -14,11 +15,15 @@ const REQUIRED = [
   "key_id",
   "signature",
 ] as const;
-/** `public_key` only helps to check; `first_seq` and `last_seq` are signed and may be spelled out. */
-const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq"] as const;
+/**
+ * `public_key` only helps to check; `first_seq` and `last_seq` are signed and may be spelled out; `checkpoints`
+ * carry signatures of their own.
+ */
+const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints"] as const;
 const KNOWN: ReadonlySet<string> = new Set([...REQUIRED, ...OPTIONAL]);
 /** No tree of a 64-bit size is higher. */
 const MAX_PROOF = 64;
+const MAX_CHECKPOINTS = 32;
 
 export interface Members {
   kind: "ledger" | "run";
@@ -28,6 +33,7 @@ export interface Members {
   count: number;
   tree: { size: number; root: string };
   proofs: { [seq: string]: string[] };
+  checkpoints: readonly CarriedCheckpoint[];
   /** As the bundle has it, or undefined where it does not say. */
   first_seq: Json | undefined;
   last_seq: Json | undefined;
@@ -48,6 +54,7 @@ export function readMembers(members: JsonObject): Members | string {
     ...members,
     run_id: members["run_id"] ?? null,
     proofs: members["proofs"] === undefined ? {} : members["proofs"],
+    checkpoints: members["checkpoints"] === undefined ? [] : members["checkpoints"],
   };
   return problemOf(whole) ?? (whole as unknown as Members);
 }
@@ -66,9 +73,22 @@ function problemOf(members: { [name: string]: Json | undefined }): string | unde
   }
   if (!isJsonObject(proofs)) return "its proofs are not an object";
   const bad = Object.entries(proofs).find(([, path]) => !isProof(path));
-  return bad === undefined
+  if (bad !== undefined)
+    return `the inclusion proof of record ${bad[0].slice(0, 20)} is not a list of hashes`;
+  const { checkpoints } = members;
+  const isList = Array.isArray(checkpoints) && checkpoints.length <= MAX_CHECKPOINTS;
+  return isList && checkpoints.every(isCarried)
     ? undefined
-    : `the inclusion proof of record ${bad[0].slice(0, 20)} is not a list of hashes`;
+    : "its checkpoints are not a list of {note, consistency}";
+}
+
+function isCarried(one: Json): boolean {
+  return (
+    isJsonObject(one) &&
+    Object.keys(one).sort().join() === "consistency,note" &&
+    typeof one["note"] === "string" &&
+    isProof(one["consistency"]!)
+  );
 }
 
 /** `{size, root}` and nothing more; anchors carry the same. */

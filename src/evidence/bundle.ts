@@ -6,6 +6,7 @@
 import { canonical } from "../kernel/canonical.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
+import { wholeOf } from "../store/confined.ts";
 import type { Store } from "../store/port.ts";
 import { asLines, StretchChecker } from "./chain/chunk.ts";
 import { LedgerJoin } from "./chain/join.ts";
@@ -13,6 +14,8 @@ import { newRunSeed } from "./chain/runs.ts";
 import { BLOCK, corrupt, type LedgerTree, type Snapshot, treeOf } from "./ledger-tree.ts";
 import { type RecordFacts, readRecordLine } from "./record.ts";
 import type { SigningKey } from "./signing.ts";
+import { type CarriedCheckpoint, carriedCheckpoints, keptCosignatures } from "./witness/kept.ts";
+import { LedgerProofs } from "./witness/proofs.ts";
 
 export const BUNDLE_FORMAT = "svc-bundle";
 
@@ -39,6 +42,7 @@ export async function* ledgerBundle(
   key: SigningKey,
   exported_ms: number,
 ): AsyncGenerator<string> {
+  const kept = await keptCosignatures(store);
   const { records, hash } = await store.head();
   const seed = newRunSeed();
   const tree = { cuts: [], largest: Number.POSITIVE_INFINITY };
@@ -55,17 +59,22 @@ export async function* ledgerBundle(
     text = "";
   }
   if (join.head !== hash) throw corrupt(records - 1, "its hash is not the head that the store keeps");
-  yield text +
-    closing(key, {
-      kind: "ledger",
-      run_id: null,
-      exported_ms,
-      head: hash,
-      count: records,
-      first_seq: records === 0 ? null : 0,
-      last_seq: records === 0 ? null : records - 1,
-      tree: { size: records, root: join.root()! },
-    });
+  const facts = {
+    kind: "ledger" as const,
+    run_id: null,
+    exported_ms,
+    head: hash,
+    count: records,
+    first_seq: records === 0 ? null : 0,
+    last_seq: records === 0 ? null : records - 1,
+    tree: { size: records, root: join.root()! },
+  };
+  // Without witnesses the tree is not read a second time.
+  const checkpoints =
+    Object.keys(kept).length === 0
+      ? []
+      : await carriedCheckpoints(kept, await LedgerProofs.of(store), records, key);
+  yield text + closing(key, facts, { checkpoints });
 }
 
 /** The text of a single-run bundle; throws where neither the run nor a record of it is known. */
@@ -78,7 +87,9 @@ export async function runBundle(
   // Read first: whatever the run holds by now must be found on the ledger afterwards.
   const run = await store.get("runs", run_id);
   const known = run?.next_run_seq ?? 0;
-  const tree = treeOf(store);
+  const kept = await keptCosignatures(store);
+  // A proof needs the hash of every record; of other runs it shows no more than hashes.
+  const tree = treeOf(wholeOf(store));
   const snapshot = await tree.snapshot();
   const trail = await readTrail(store, run_id, snapshot.records);
   if (trail.length === 0 && run === undefined) throw new SvcError("not_found", `unknown run ${run_id}`);
@@ -89,6 +100,8 @@ export async function runBundle(
     );
   }
   const proofs = await proveTrail(tree, snapshot, trail);
+  const size = snapshot.records;
+  const checkpoints = await carriedCheckpoints(kept, new LedgerProofs(tree, snapshot), size, key);
   const records = trail.map(({ line }, i) => `${i === 0 ? "\n" : ",\n"}${line}`).join("");
   return `${opening("run", run_id, exported_ms)}${records}${closing(
     key,
@@ -102,7 +115,7 @@ export async function runBundle(
       last_seq: trail.at(-1)?.seq ?? null,
       tree: snapshot.tree,
     },
-    proofs,
+    { proofs, checkpoints },
   )}`;
 }
 
@@ -157,11 +170,14 @@ function opening(kind: string, run_id: string | null, exported_ms: number): stri
 function closing(
   key: SigningKey,
   facts: Omit<BundleSummary, "format" | "version" | "key_id">,
-  proofs: Proofs = {},
+  { proofs = {}, checkpoints }: { proofs?: Proofs; checkpoints: CarriedCheckpoint[] },
 ): string {
   const summary: BundleSummary = { format: BUNDLE_FORMAT, version: 1, ...facts, key_id: key.key_id };
   const { head, count, first_seq, last_seq, tree, key_id } = summary;
   const signature = key.sign("bundle", summary as unknown as Json);
-  const end = { head, count, first_seq, last_seq, tree, proofs, key_id, public_key: key.pem, signature };
+  const end = {
+    ...(checkpoints.length === 0 ? {} : { checkpoints }),
+    ...{ head, count, first_seq, last_seq, tree, proofs, key_id, public_key: key.pem, signature },
+  };
   return `\n],${canonical(end as unknown as Json).slice(1)}\n`;
 }

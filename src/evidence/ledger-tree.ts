@@ -80,6 +80,11 @@ export class LedgerTree {
     return [...inside, ...this.blockPath(block, blocks, snapshot.rest)];
   }
 
+  /** The hash over whole blocks `[from, to)`, a subtree as RFC 6962 cuts them. */
+  blockRange(from: number, to: number): string {
+    return this.blocks.range(from, to);
+  }
+
   private blockPath(block: number, blocks: number, rest: string | undefined): string[] {
     // Blocks that were completed after the snapshot must not stand for its open end.
     if (rest === undefined || this.blocks.count < blocks) return this.blocks.path(block, blocks, rest);

@@ -17,7 +17,10 @@ export interface Signed {
 
 /** `trusted`: by a key the caller trusts. `self`: by the key that came along. `unchecked`: no key was there. */
 export type Trust = "trusted" | "self" | "unchecked";
-export type SignatureCheck = { trust: Trust } | { problem: string };
+export type SignatureCheck =
+  | { trust: Exclude<Trust, "unchecked">; key: PublicKey }
+  | { trust: "unchecked" }
+  | { problem: string };
 
 export function checkSignature(signed: Signed, trusted: TrustedKeys): SignatureCheck {
   const { key_id, public_key, signature } = signed;
@@ -38,7 +41,7 @@ export function checkSignature(signed: Signed, trusted: TrustedKeys): SignatureC
   if (!verifySignature(key, signed.domain, signed.summary, signature)) {
     return { problem: "the signature does not match: what was signed is not what is here" };
   }
-  return { trust: trusted.size > 0 ? "trusted" : "self" };
+  return { trust: trusted.size > 0 ? "trusted" : "self", key };
 }
 
 /** The key that travels with the evidence, or what is wrong with it. */

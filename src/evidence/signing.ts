@@ -22,10 +22,14 @@ export interface PublicKey {
   key: KeyObject;
   key_id: string;
   pem: string;
+  /** The 32 bytes of the key itself. */
+  raw: Buffer;
 }
 
 export interface SigningKey extends PublicKey {
   sign(domain: Domain, summary: Json): string;
+  /** For formats that keep their kinds of text apart by themselves: signed notes and cosignatures. */
+  signText(text: string): Buffer;
 }
 
 /** A public Ed25519 key in DER is these bytes and then the 32 of the key (RFC 8410); there is no other form. */
@@ -57,12 +61,23 @@ export function parsePublicKey(pem: string, what: string): PublicKey {
   }
   const raw = der.subarray(SPKI_PREFIX.length);
   if (isWeak(raw)) throw invalid(`${what}: is no usable Ed25519 key: signatures under it prove nothing`);
+  return publicKeyOf(raw);
+}
+
+function publicKeyOf(raw: Buffer): PublicKey {
+  const der = Buffer.concat([SPKI_PREFIX, raw]);
   const key = createPublicKey({ key: der, format: "der", type: "spki" });
-  return { key, key_id: keyId(raw), pem: key.export({ type: "spki", format: "pem" }) as string };
+  return { key, key_id: keyId(raw), pem: key.export({ type: "spki", format: "pem" }) as string, raw };
+}
+
+/** A key as its 32 bytes alone, as verifier keys of signed notes carry it. */
+export function parseRawKey(raw: Buffer, what: string): PublicKey {
+  if (raw.length !== RAW_BYTES || isWeak(raw)) throw invalid(`${what}: is no usable Ed25519 public key`);
+  return publicKeyOf(raw);
 }
 
 /** Bytes whose only spelling is this text. */
-function strictBase64(text: string): Buffer | undefined {
+export function strictBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   return bytes.length > 0 && bytes.toString("base64") === text ? bytes : undefined;
 }
@@ -104,11 +119,9 @@ export function parseSigningKey(pem: string, what: string): SigningKey {
   if (secret.asymmetricKeyType !== "ed25519") {
     throw invalid(`${what}: is a ${secret.asymmetricKeyType} key; make an Ed25519 key with svc keygen`);
   }
-  const key = createPublicKey(secret);
   return {
-    key,
-    key_id: keyId(rawKey(key)),
-    pem: key.export({ type: "spki", format: "pem" }) as string,
+    ...publicKeyOf(rawKey(createPublicKey(secret))),
+    signText: (text) => signBytes(null, Buffer.from(text, "utf8"), secret),
     sign: (domain, summary) => signBytes(null, message(domain, summary), secret).toString("base64"),
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Where anchors go: appended to a file, or posted to a webhook through the egress guard. Each sink is tried
- * by itself, and one that fails never keeps the anchor from the others.
+ * Where anchors go: appended to a file, posted to a webhook through the egress guard, or to a witness, which
+ * cosigns the ledger's checkpoint. Each sink is tried by itself, and one that fails never keeps the anchor from
+ * the others.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -13,6 +14,7 @@ import { messageOf, SvcError } from "../kernel/errors.ts";
 import { hmacHex } from "../kernel/hash.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { type Anchor, anchorLine } from "./anchor.ts";
+import type { WitnessSink } from "./witness/client.ts";
 
 export interface SinkResult {
   type: AnchorSink["type"];
@@ -22,10 +24,14 @@ export interface SinkResult {
   error: string | null;
 }
 
+/** Has a witness cosign; rejects with why it would not. */
+export type Ask = (sink: WitnessSink) => Promise<void>;
+
 export function publishAnchor(
   anchor: Anchor,
   sinks: readonly AnchorSink[],
   egress: Egress,
+  ask: Ask,
 ): Promise<SinkResult[]> {
   const line = anchorLine(anchor);
   return Promise.all(
@@ -36,7 +42,8 @@ export function publishAnchor(
       };
       try {
         if (sink.type === "file") await appendLine(sink.path, line);
-        else await post(sink, line, egress);
+        else if (sink.type === "webhook") await post(sink, line, egress);
+        else await ask(sink);
         return { ...result, ok: true, error: null };
       } catch (error) {
         return { ...result, ok: false, error: messageOf(error) };

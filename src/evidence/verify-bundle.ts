@@ -24,6 +24,13 @@ import type { TrustedKeys } from "./key-files.ts";
 import { readTrail, recordTexts, type Trail } from "./run-trail.ts";
 import { checkSignature, type Trust } from "./signature-check.ts";
 import { checkFileRegion } from "./verify-ledger.ts";
+import {
+  checkWitnesses,
+  NO_DEMAND,
+  unwitnessed,
+  type WitnessDemand,
+  type WitnessReport,
+} from "./witness/demand.ts";
 
 export interface BundleReport {
   kind: "ledger" | "run";
@@ -40,20 +47,26 @@ export interface BundleReport {
   head_tied: boolean;
   key_id: string;
   trust: Exclude<Trust, "unchecked">;
+  /** What the bundle carries of witnesses, and how far those count that the caller named. */
+  witnesses: WitnessReport;
 }
 
 export type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: string };
 
 /** Throws where there is nothing that could be a bundle; a bundle that does not hold is an answer. */
-export async function verifyBundle(path: string, trusted: TrustedKeys): Promise<BundleVerdict> {
+export async function verifyBundle(
+  path: string,
+  trusted: TrustedKeys,
+  demand: WitnessDemand = NO_DEMAND,
+): Promise<BundleVerdict> {
   const file = new LineFile(path);
   try {
     if (file.size === 0) throw invalid(`${path}: is empty: there is nothing to verify`);
     const laidOut = readLaidOut(file);
-    const first = laidOut === null ? null : await judge(file, laidOut, trusted);
+    const first = laidOut === null ? null : await judge(file, laidOut, trusted, demand);
     // Lines that are no records may be records laid out in another way.
     const isOther = first === null || (first.unreadable && file.size <= MAX_WHOLE_BYTES);
-    return (isOther ? await judge(file, readWhole(file), trusted) : first).verdict;
+    return (isOther ? await judge(file, readWhole(file), trusted, demand) : first).verdict;
   } finally {
     file.close();
   }
@@ -75,7 +88,12 @@ interface RecordsFound {
   unreadable: boolean;
 }
 
-async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys): Promise<Judged> {
+async function judge(
+  file: LineFile,
+  bundle: BundleReading,
+  trusted: TrustedKeys,
+  demand: WitnessDemand,
+): Promise<Judged> {
   const no = (problem: string, unreadable = false): Judged => ({
     verdict: { ok: false, problem },
     unreadable,
@@ -93,6 +111,11 @@ async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys
   if (signed.trust === "unchecked") {
     return no("its signature cannot be checked: it carries no public key; give one with --pub <file>");
   }
+  const witnesses = checkWitnesses(members, signed.key, demand);
+  if (typeof witnesses === "string") return no(witnesses);
+  const isDemanded = demand.witnesses.length > 0;
+  const beyond = isDemanded && unwitnessed(found, witnesses.covered, () => recordTexts(file, bundle));
+  if (typeof beyond === "string") return no(beyond);
   const { kind, run_id, exported_ms, count, head, tree } = members;
   const head_tied = last_seq !== null && last_seq === tree.size - 1;
   const facts = {
@@ -108,7 +131,7 @@ async function judge(file: LineFile, bundle: BundleReading, trusted: TrustedKeys
     head_tied,
   };
   return {
-    verdict: { ok: true, report: { ...facts, key_id: key_id as string, trust: signed.trust } },
+    verdict: { ok: true, report: { ...facts, key_id: key_id as string, trust: signed.trust, witnesses } },
     unreadable: false,
   };
 }

@@ -1,7 +1,8 @@
 /** Routes without a credential, and the metrics that may be one of them. */
 import type { FastifyInstance } from "fastify";
-import { requireRole } from "../app/access.ts";
+import { requireRole, wholeService } from "../app/access.ts";
 import { messageOf } from "../kernel/errors.ts";
+import { boundTo } from "../model/roles.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { HttpParts } from "./parts.ts";
 
@@ -30,6 +31,7 @@ export function openRoutes(
     if (!app.settings.metrics_public) {
       const principal = await authenticate(request.headers.authorization);
       requireRole(principal, "auditor");
+      if (boundTo(principal) !== null) throw wholeService(principal);
     }
     return reply.header("content-type", metrics.content_type).send(await metrics.render());
   });

@@ -18,6 +18,13 @@ export const LIMITS = {
   open_approvals_per_run: 100,
   approval_ttl_ms: 24 * 3_600_000,
   delegation_days: 30,
+  grant_days: 30,
+  grant_uses: 1_000,
+  /** Grants in force whose globs begin alike: a call looks through no more than these. */
+  grants_alike: 200,
+  /** Pairs of tool and actor that the braces of one grant may stand for. */
+  grant_alternatives: 100,
+  grant_conditions: 20,
   break_glass_reason_chars: 10,
   hold_reason_chars: 5,
   approval_wait_s: 60,

@@ -105,3 +105,43 @@ export function rootFromProof(
   }
   return sn === 0 ? hash.toString("hex") : undefined;
 }
+
+/**
+ * Whether a proof shows that the tree of `first` leaves is the beginning of the tree of `second` (the walk of
+ * RFC 9162, 2.1.4.2, over the proofs of RFC 6962, 2.1.2). It must use the whole proof and arrive exactly then.
+ */
+export function isConsistent(
+  first: { size: number; root: string },
+  second: { size: number; root: string },
+  proof: readonly string[],
+): boolean {
+  if (!Number.isSafeInteger(first.size) || !Number.isSafeInteger(second.size)) return false;
+  if (first.size < 0 || first.size > second.size) return false;
+  if (first.size === second.size) return proof.length === 0 && first.root === second.root;
+  if (first.size === 0) return proof.length === 0 && first.root === EMPTY_ROOT;
+  let fn = first.size - 1;
+  let sn = second.size - 1;
+  const up = () => {
+    fn = Math.floor(fn / 2);
+    sn = Math.floor(sn / 2);
+  };
+  while (fn % 2 === 1) up();
+  // A full subtree is its own first node, and is left out of the proof.
+  const path = fn === 0 ? [first.root, ...proof] : proof;
+  if (path.length === 0) return false;
+  const nodes = path.map((hex) => Buffer.from(hex, "hex"));
+  let fr: Buffer = nodes[0]!;
+  let sr: Buffer = nodes[0]!;
+  for (const node of nodes.slice(1)) {
+    if (sn === 0) return false;
+    if (fn % 2 === 1 || fn === sn) {
+      fr = nodeHash(node, fr);
+      sr = nodeHash(node, sr);
+      while (fn % 2 === 0 && fn !== 0) up();
+    } else {
+      sr = nodeHash(sr, node);
+    }
+    up();
+  }
+  return sn === 0 && fr.toString("hex") === first.root && sr.toString("hex") === second.root;
+}

@@ -1,17 +1,19 @@
 /** The same client shape against a remote server. */
 import { randomUUID } from "node:crypto";
 import { type Client, createClient } from "../api/client.ts";
-import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
+import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
+import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { plan as planOp } from "../app/operations/rollback.ts";
-import { openRun as openRunOp } from "../app/operations/runs.ts";
+import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { invalid, SvcError } from "../kernel/errors.ts";
 import { workOn } from "../rollback/execute.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { RollbackReport } from "../rollback/report.ts";
+import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
 import type { RunOptions, Svc } from "./open.ts";
 import { RemoteDesk } from "./remote-desk.ts";
-import { type RollbackRequest, Run } from "./run.ts";
+import { dependingOn, type RollbackRequest, Run } from "./run.ts";
 
 export interface ConnectOptions {
   url: string;
@@ -33,23 +35,59 @@ export async function connect(options: ConnectOptions): Promise<RemoteSvc> {
       const opened = await client.perform(openRunOp, { ...body, permissions: [...permissions] });
       return remoteRun(client, opened.run_id, opened.scope_seal);
     },
+    async attach(run_id) {
+      const { scope } = await client.perform(getRunOp, { run_id });
+      return remoteRun(client, run_id, scope.seal);
+    },
+    approvals: remoteApprovals(client, options),
     close: () => client.close(),
+  };
+}
+
+const lookFrom =
+  (client: Client): Look =>
+  (approval_id, wait, signal) =>
+    client.perform(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
+
+function remoteApprovals(client: Client, options: ConnectOptions): Approvals {
+  const look = lookFrom(client);
+  /** With a credential of one's own for this one decision. */
+  const decide =
+    (op: typeof approve) =>
+    async (approval_id: string, { key, ...given }: DecideOptions = {}) => {
+      if (key === undefined) return client.perform(op, { approval_id, ...given });
+      const own = createClient({ ...options, key });
+      try {
+        return await own.perform(op, { approval_id, ...given });
+      } finally {
+        await own.close();
+      }
+    };
+  return {
+    get: (id) => look(id, 0),
+    wait: (id, how) => waitFor(look, id, how),
+    approve: decide(approve),
+    deny: decide(deny),
   };
 }
 
 function remoteRun(client: Client, run_id: string, seal: string): Run {
   return new Run(run_id, seal, {
+    look: lookFrom(client),
+    preview: ({ depends_on, ...intent }) =>
+      client.perform(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
     intent: ({ depends_on, ...intent }) =>
       surely((idempotency_key) =>
         client.perform(intentOp, {
           run_id,
           idempotency_key,
           ...intent,
-          ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }),
+          ...dependingOn(depends_on),
         }),
       ),
     outcome: (step, outcome) =>
       surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+    withdraw: (approval_id) => client.perform(withdraw, { approval_id }),
     plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
     rollback: (request) => remoteRollback(client, run_id, request),
   });

@@ -1,4 +1,10 @@
 /** What a caller of the library catches. */
+import type { Json } from "../kernel/json.ts";
+
+export interface Offer {
+  approval_id: string;
+  args: Json;
+}
 
 /** The call was not allowed to run. */
 export class BlockedError extends Error {
@@ -8,12 +14,16 @@ export class BlockedError extends Error {
   /** The request that waits for a person, where one does. */
   readonly approval_id: string | null;
 
-  constructor(reasons: readonly string[], hints: readonly string[] = []) {
+  /** What a person offered in place of a denied call: sent instead, it is approved. */
+  readonly offer: Offer | null;
+
+  constructor(reasons: readonly string[], hints: readonly string[] = [], offer: Offer | null = null) {
     super(`blocked: ${reasons.join("; ")}`);
     this.name = "BlockedError";
     this.reasons = reasons;
     this.hints = hints;
     this.approval_id = approvalIn(reasons);
+    this.offer = offer;
   }
 }
 

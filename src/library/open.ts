@@ -1,22 +1,27 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
 
 import type { z } from "zod";
+import { readRun } from "../app/access.ts";
 import type { App } from "../app/app.ts";
+import { type Identity, openIdentity } from "../app/identity.ts";
 import { openLocalApp } from "../app/local.ts";
 import type { Operation } from "../app/operation.ts";
-import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
+import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
+import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
+import { forbidden, invalid } from "../kernel/errors.ts";
 import { assertJson } from "../kernel/json.ts";
 import type { DrillDoc } from "../model/proof.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
 import { executeRollback } from "../rollback/execute.ts";
 import { loadPlan } from "../rollback/load.ts";
+import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
 import { type DrillOptions, drillWith } from "./drill.ts";
-import { Run } from "./run.ts";
+import { dependingOn, Run } from "./run.ts";
 
 export interface OpenOptions {
   manifests?: string;
@@ -42,6 +47,9 @@ export interface Svc {
   run(options: RunOptions): Promise<Run>;
   /** Proves undos with the functions given here, in an environment under `drills.environments`. */
   drill(options: DrillOptions): Promise<DrillDoc[]>;
+  /** A run that was opened before, by this actor or with this key, to go on with. */
+  attach(run_id: string): Promise<Run>;
+  readonly approvals: Approvals;
   close(): Promise<void>;
 }
 
@@ -50,40 +58,105 @@ export async function open(options: OpenOptions = {}): Promise<Svc> {
   const flags = { ...rest, ...(database_url === undefined ? {} : { "database-url": database_url }) };
   const settings = loadSettings({ flags, env: process.env, cwd: process.cwd() });
   const app = await openLocalApp(settings, systemEnv);
+  const approvals = embeddedApprovals(app);
   return {
     run: (run) => openRun(app, run),
     drill: (options) => drillWith(app, options),
-    close: () => app.close(),
+    attach: (run_id) => attach(app, run_id),
+    approvals,
+    close: async () => {
+      approvals.close();
+      await app.close();
+    },
   };
 }
 
+const agentOf = (id: string, name: string, tenant: string | null): Principal => ({
+  id,
+  name,
+  roles: ["agent"],
+  groups: [],
+  tenant,
+  max_permissions: ["*"],
+  allow_observe: true,
+});
+
 async function openRun(app: App, options: RunOptions): Promise<Run> {
   const { actor, tenant, ...body } = options;
-  const principal: Principal = {
-    id: `library:${actor}`,
-    name: actor,
-    roles: ["agent"],
-    groups: [],
-    tenant: tenant ?? null,
-    max_permissions: ["*"],
-    allow_observe: true,
-  };
-  const caller = { app, principal, signal: new AbortController().signal };
-  const call = async <I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>): Promise<O> => {
+  const principal = agentOf(libraryId(actor), actor, tenant ?? null);
+  const { run_id, scope_seal } = await asking(app, principal)(openRunOp, {
+    ...body,
+    permissions: [...body.permissions],
+  });
+  return embeddedRun(app, principal, run_id, scope_seal);
+}
+
+const libraryId = (actor: string): string => `library:${actor}`;
+
+async function attach(app: App, run_id: string): Promise<Run> {
+  const { principal, actor, tenant, scope } = await readRun(app, run_id);
+  // A run of somebody who came with a key is not for whoever happens to hold the data.
+  if (principal !== libraryId(actor)) throw forbidden(`run ${run_id} belongs to another principal`);
+  return embeddedRun(app, agentOf(principal, actor, tenant), run_id, scope.seal);
+}
+
+type Ask = <I extends z.ZodType, O>(
+  op: Operation<I, O>,
+  input: z.input<I>,
+  signal?: AbortSignal,
+) => Promise<O>;
+
+function asking(app: App, principal: Principal): Ask {
+  const never = new AbortController().signal;
+  return async (op, input, signal = never) => {
     assertJson(input, "input");
-    return perform(op, caller, input);
+    return perform(op, { app, principal, signal }, input);
   };
-  const { run_id, scope_seal } = await call(openRunOp, { ...body, permissions: [...body.permissions] });
-  return new Run(run_id, scope_seal, {
-    intent: ({ depends_on, ...intent }) =>
-      call(intentOp, {
-        run_id,
-        ...intent,
-        ...(depends_on === undefined ? {} : { depends_on: [...depends_on] }),
-      }),
+}
+
+function embeddedRun(app: App, principal: Principal, run_id: string, seal: string): Run {
+  const call = asking(app, principal);
+  return new Run(run_id, seal, {
+    intent: ({ depends_on, ...intent }) => call(intentOp, { run_id, ...intent, ...dependingOn(depends_on) }),
+    preview: ({ depends_on, ...intent }) =>
+      call(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
+    look: lookWith(call),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
+    withdraw: (approval_id) => call(withdraw, { approval_id }),
     plan: () => loadPlan(app.core.store, run_id),
     rollback: ({ verifier, ...request }) =>
-      executeRollback(app.core, run_id, { ...request, actor, reader: verifier ?? null }),
+      executeRollback(app.core, run_id, { ...request, actor: principal.name, reader: verifier ?? null }),
   });
+}
+
+const lookWith =
+  (call: Ask): Look =>
+  (approval_id, wait, signal) =>
+    call(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
+
+/** Whoever runs the engine may read; deciding takes the key of a person whom the key file or the issuer knows. */
+function embeddedApprovals(app: App): Approvals & { close(): void } {
+  let identity: Promise<Identity> | undefined;
+  const { settings, egress, log } = app;
+  const known = () => {
+    identity ??= openIdentity({ settings, env: app.core.env, egress, log, failed: () => {} });
+    return identity;
+  };
+  const reader = asking(app, { ...agentOf("library:", "library", null), roles: ["auditor"] });
+  const look = lookWith(reader);
+  const decide =
+    (op: typeof approve) =>
+    async (approval_id: string, { key, ...given }: DecideOptions = {}) => {
+      if (key === undefined) throw invalid("key: a decision needs the deciding person's own key or token");
+      const { auth, today } = await known();
+      const { principal } = await auth.authenticateToken(key);
+      return asking({ ...app, today }, principal)(op, { approval_id, ...given });
+    };
+  return {
+    get: (id) => look(id, 0),
+    wait: (id, how) => waitFor(look, id, how),
+    approve: decide(approve),
+    deny: decide(deny),
+    close: () => void identity?.then((open) => open.close()).catch(() => {}),
+  };
 }

@@ -1,11 +1,13 @@
 /** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
 import type { Decision } from "../engine/decide/verdict.ts";
 import type { Json } from "../kernel/json.ts";
+import type { ApprovalView } from "../model/approval.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { Compensator, Reader } from "../rollback/ports.ts";
 import type { RollbackReport } from "../rollback/report.ts";
-import { BlockedError, UncertainError } from "./errors.ts";
+import { type Look, type Wait, waitFor, waitMs } from "./approvals.ts";
+import { approvalIn, BlockedError, UncertainError } from "./errors.ts";
 
 export interface Intent {
   tool: string;
@@ -30,10 +32,22 @@ export interface RollbackRequest {
   signal?: AbortSignal;
 }
 
+/** What a call would be answered now. */
+export interface Preview {
+  decision: "allow" | "needs_approval" | "block";
+  reasons: readonly string[];
+  hints: readonly string[];
+  risk_score: number;
+}
+
 /** The few things a run needs from wherever the engine is. */
 export interface RunTransport {
   intent(intent: Intent): Promise<Decision>;
+  preview(intent: Intent): Promise<Preview>;
+  /** A request of this run, with what was offered in its place. */
+  look: Look;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
+  withdraw(approval_id: string): Promise<ApprovalView>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;
 }
@@ -41,6 +55,10 @@ export interface RunTransport {
 export interface CallOptions {
   /** After this long the outcome counts as unknown. */
   timeout_ms?: number;
+  /** How long to wait for a person, where one must decide: a duration such as `10m`, or seconds. */
+  wait_for_approval?: Wait;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
 }
 
 export class Run {
@@ -58,6 +76,11 @@ export class Run {
     return this.transport.intent(intent);
   }
 
+  /** Says what the call would be answered, and leaves nothing behind. */
+  preview(intent: Intent): Promise<Preview> {
+    return this.transport.preview(intent);
+  }
+
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
     return this.transport.outcome(step, outcome);
   }
@@ -70,17 +93,32 @@ export class Run {
     return this.transport.rollback(request);
   }
 
+  /** Takes back a request of this run that nobody has decided yet. */
+  withdraw(approval_id: string): Promise<ApprovalView> {
+    return this.transport.withdraw(approval_id);
+  }
+
+  private async blocked(reasons: readonly string[], hints?: readonly string[]): Promise<BlockedError> {
+    const plain = new BlockedError(reasons, hints);
+    if (plain.approval_id === null) return plain;
+    // An offer is good news beside the refusal; that it cannot be had now does not change the refusal.
+    const found = await this.transport.look(plain.approval_id, 0).catch(() => undefined);
+    const { offer } = found ?? {};
+    if (offer?.args == null) return plain;
+    return new BlockedError(reasons, hints, { approval_id: offer.approval_id, args: offer.args as Json });
+  }
+
   /**
-   * Asks, executes and reports. Throws BlockedError when the call may not run, and whatever the function
-   * throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
+   * Asks, executes and reports; with `wait_for_approval` it waits for a person in between. Throws BlockedError
+   * when the call may not run, and whatever the function throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
    */
   async call<T>(
     intent: Intent,
     execute: (step: number) => Promise<T> | T,
     options: CallOptions = {},
   ): Promise<T> {
-    const decision = await this.intent(intent);
-    if (decision.decision === "block") throw new BlockedError(decision.reasons, decision.hints);
+    const decision = await this.decided(intent, options);
+    if (decision.decision === "block") throw await this.blocked(decision.reasons, decision.hints);
     let result: T;
     try {
       result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, intent.tool);
@@ -98,6 +136,20 @@ export class Run {
       value === undefined ? { status: "succeeded" } : { status: "succeeded", result: value },
     );
     return result;
+  }
+
+  /** The decision, asked for again once the request that it waits for was approved. */
+  private async decided(intent: Intent, { wait_for_approval = 0, signal }: CallOptions): Promise<Decision> {
+    const until = performance.now() + waitMs(wait_for_approval, "wait_for_approval");
+    for (;;) {
+      const decision = await this.intent(intent);
+      const id = decision.decision === "block" ? approvalIn(decision.reasons) : null;
+      const left_s = (until - performance.now()) / 1_000;
+      if (id === null || left_s <= 0) return decision;
+      const { status } = await waitFor(this.transport.look, id, { for: left_s, signal });
+      // Whoever said no, or ran out of time, is not asked again.
+      if (status !== "approved" && status !== "consumed") return decision;
+    }
   }
 }
 
@@ -126,4 +178,9 @@ function jsonOf(value: unknown): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** As the operations take it. */
+export function dependingOn(steps: Intent["depends_on"]): { depends_on?: number[] } {
+  return steps === undefined ? {} : { depends_on: [...steps] };
 }

@@ -58,6 +58,10 @@ export interface ApprovalDoc {
     voters: { groups: string[] }[];
     /** What asked for it, for the card; requests of earlier versions do not have it. */
     because?: Because | undefined;
+    /** The request that was approved ahead when this call was denied. */
+    offer?: string | undefined;
+    /** The slot of the denied call that this one is offered in place of. */
+    offer_for?: string | undefined;
   };
 }
 

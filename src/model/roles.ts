@@ -1,5 +1,5 @@
 /** Roles and principals. Roles are cumulative from auditor upward; agent stands apart. */
-import { globMatches } from "../kernel/glob.ts";
+import { globMatches, isGlob } from "../kernel/glob.ts";
 
 export const ROLES = ["agent", "auditor", "approver", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
@@ -15,6 +15,8 @@ export interface Principal {
   roles: readonly Role[];
   groups: readonly string[];
   tenant: string | null;
+  /** Whether every role holds within the tenant only: what belongs to others is not there. */
+  tenant_only?: boolean | undefined;
   /** Globs of permissions a run may ask for; null where every permission of the manifests is allowed. */
   max_permissions: readonly string[] | null;
   allow_observe: boolean;
@@ -26,12 +28,38 @@ export interface Principal {
 export interface KeptPrincipal {
   principal: string;
   groups: string[];
+  /** The tenant that the principal was bound to. */
+  tenant?: string | undefined;
   /** Authority lent or used with one key ends with that key, whoever has the name by then. */
   credential?: string | undefined;
 }
 
-export function keptOf({ id, groups, credential }: Principal): KeptPrincipal {
-  return { principal: id, groups: [...groups], ...(credential === undefined ? {} : { credential }) };
+export function keptOf(principal: Principal): KeptPrincipal {
+  const { id, groups, credential } = principal;
+  const tenant = boundTo(principal);
+  return {
+    principal: id,
+    groups: [...groups],
+    ...(tenant === null ? {} : { tenant }),
+    ...(credential === undefined ? {} : { credential }),
+  };
+}
+
+/** The tenant that a principal's roles are confined to; null for whoever acts for the whole service. */
+export function boundTo({ tenant, tenant_only }: Pick<Principal, "tenant" | "tenant_only">): string | null {
+  return tenant_only === true ? tenant : null;
+}
+
+/** Why roles cannot be bound to this tenant, or null. Halts name tenants by globs: a name must mean itself alone. */
+export function boundProblem(tenant: string | null): string | null {
+  if (tenant === null) return "needs the tenant that the key is bound to; write tenant, too";
+  return isGlob(tenant) ? "needs a tenant whose name has none of * ? { }" : null;
+}
+
+/** Whether what belongs to this tenant is there for the principal. */
+export function seesTenant(principal: Principal, tenant: string | null): boolean {
+  const own = boundTo(principal);
+  return own === null || own === tenant;
 }
 
 /** The principal as it is now; null once its credential, its role or its issuer no longer counts. */

@@ -3,7 +3,7 @@
  * of it goes; what goes, goes in one unit together with its `purged` record; the ledger itself stays.
  */
 
-import { slotOf } from "../engine/approvals/requests.ts";
+import { offerSlot, slotOf } from "../engine/approvals/requests.ts";
 import type { Core } from "../engine/core.ts";
 import { appendRunRecord } from "../engine/records.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -150,7 +150,7 @@ async function ownedKeys(store: Store, run_id: string): Promise<Owned> {
         if (table === "steps") owned.push(["payloads", row.key]);
         if (table === "approvals") {
           const slot = slotOf(row.doc as Parameters<typeof slotOf>[0]);
-          owned.push(["approval_slots", slot]);
+          owned.push(["approval_slots", slot], ["approval_slots", offerSlot(slot)]);
         }
       }
       const last = rows[rows.length - 1];

@@ -4,7 +4,7 @@
  */
 import type { Core } from "../engine/core.ts";
 import { runToolKey } from "../engine/keys.ts";
-import { conflict, invalid, notFound } from "../kernel/errors.ts";
+import { conflict, invalid, notFound, type SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Hold, HoldScope } from "../model/hold.ts";
@@ -64,7 +64,7 @@ export function releaseHoldUnit(core: Core, by: string, id: string): Unit<Hold> 
     ],
     run(tx) {
       const hold = tx.get("holds", id);
-      if (hold === undefined) throw notFound(`unknown legal hold ${id}`);
+      if (hold === undefined) throw unknownHold(id);
       if (hold.released_ms !== null) throw conflict(`legal hold ${id} was already released`);
       const released: Hold = { ...hold, released_ms: core.env.now(), released_by: by };
       tx.put("holds", id, released);
@@ -76,6 +76,8 @@ export function releaseHoldUnit(core: Core, by: string, id: string): Unit<Hold> 
     },
   };
 }
+
+export const unknownHold = (id: string): SvcError => notFound(`unknown legal hold ${id}`);
 
 function putActive(tx: Tx, holds: Hold[]): void {
   tx.put("meta", ACTIVE_HOLDS, holds as unknown as Json);

@@ -4,8 +4,8 @@
  */
 
 import { covers } from "../engine/approvals/counting.ts";
-import { writeRecord } from "../engine/approvals/decide-request.ts";
 import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
+import { writeRecord } from "../engine/approvals/write-record.ts";
 import { type Core, ENGINE } from "../engine/core.ts";
 import { appendRunRecord, stepFacts } from "../engine/records.ts";
 import { keyedHash } from "../kernel/hash.ts";

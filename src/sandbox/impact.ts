@@ -93,7 +93,9 @@ export function previewCall(sandbox: Sandbox, input: ImpactInput, now_ms: number
     labels: labelsOf(manifest),
     requires: [...(manifest?.requires ?? [])],
     approval:
-      approval === null ? null : { groups: approval.groups, quorum: approval.quorum, needs: approval.needs },
+      approval === null || judgement.ruling === "allow"
+        ? null
+        : { groups: approval.groups, quorum: approval.quorum, needs: approval.needs },
     rollback: outlookOf(manifest),
     warnings: [...warningsFor(manifest, judgement), ...flowWarnings(sandbox, input, judgement)],
   };

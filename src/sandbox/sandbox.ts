@@ -5,6 +5,7 @@
  */
 import { type Caller, type Core, type Rules, silentListeners } from "../engine/core.ts";
 import { policyCall } from "../engine/gather.ts";
+import { type HeldGrants, NO_GRANTS, putHeld } from "../engine/grants/hand.ts";
 import { type IntentResult, intentUnit } from "../engine/intent.ts";
 import { stepKey } from "../engine/keys.ts";
 import { newRun, openRunUnit } from "../engine/open-run.ts";
@@ -37,6 +38,8 @@ export interface SandboxSetup {
   /** Names logical calls as the live engine does. */
   storeKey: string;
   environment: string | null;
+  /** Grants that are in force around what is tried; none where history itself says what was granted. */
+  held?: HeldGrants | undefined;
 }
 
 export interface SandboxRun {
@@ -92,7 +95,7 @@ export class Sandbox {
   private readonly asking: Caller = PRINCIPAL;
   private now_ms: number;
 
-  constructor({ store, rules, env, storeKey, environment }: SandboxSetup) {
+  constructor({ store, rules, env, storeKey, environment, held = NO_GRANTS }: SandboxSetup) {
     this.now_ms = env.now();
     this.store = store;
     this.rules = { manifests: rules.manifests, policy: pinTimes(rules.policy, this.now_ms) };
@@ -103,9 +106,11 @@ export class Sandbox {
       environment,
       killSwitch: () => null,
       storeKey,
+      today: ({ principal }) => held.people.find(({ id }) => id === principal) ?? null,
       redact: (text) => text,
       listeners: silentListeners,
     };
+    store.transactSync({ run: (tx) => putHeld(tx, held, this.now_ms) });
     this.template = newRun(this.core, PRINCIPAL, { permissions: rules.manifests.permissions });
   }
 
@@ -213,7 +218,9 @@ export function assumeNothing(run_id: string, step: number): Assumptions {
 }
 
 /** What refused or held a call, as people call it: `rule big-refunds`, `limit mail-rate`, or the reason itself. */
-export function causesOf({ ruling, reasons, evaluation }: Judgement): string[] {
+export function causesOf({ ruling, reasons, evaluation, result }: Judgement): string[] {
+  const { approval } = result.verdict;
+  if (approval.move === "grant") return [`grant ${approval.grant.id}`];
   if (evaluation === null || ruling === "allow") return [];
   const action = ruling === "needs_approval" ? "require_approval" : "deny";
   const decided = evaluation.findings.filter((finding) => finding.action === action);

@@ -17,14 +17,12 @@ export interface Change {
   doc: AnyDoc | undefined;
 }
 
-/** Thrown by a view that would have to go to the network for a document; the unit is run again. */
+/** Thrown by a view that would have to go to the network for documents; the unit is run again. */
 export class MissingFact extends Error {
-  readonly table: TableName;
-  readonly key: string;
-  constructor(table: TableName, key: string) {
-    super(`not fetched: ${table}/${key}`);
-    this.table = table;
-    this.key = key;
+  readonly keys: readonly Key[];
+  constructor(keys: readonly Key[]) {
+    super(`not fetched: ${keys.map((key) => key.join("/")).join(", ")}`);
+    this.keys = keys;
   }
 }
 
@@ -78,13 +76,16 @@ export class Batch {
   /** The units that left something, in order. */
   readonly units: CommittedUnit[] = [];
   private readonly view: View;
+  /** Whether the view would have to go to the network for a document; absent where it never has to. */
+  private readonly lacks: ((table: TableName, key: string) => boolean) | undefined;
   /** What the unit that runs now has changed, and what it wrote over, at the same places. */
   private written: Change[] = [];
   private overwritten: (Change | undefined)[] = [];
 
-  constructor(head: Head, view: View) {
+  constructor(head: Head, view: View, lacks?: (table: TableName, key: string) => boolean) {
     this.head = head;
     this.view = view;
+    this.lacks = lacks;
   }
 
   get isEmpty(): boolean {
@@ -112,6 +113,15 @@ export class Batch {
   read(table: TableName, key: string): AnyDoc | undefined {
     const change = this.changes.get(table, key);
     return change === undefined ? this.view(table, key) : change.doc;
+  }
+
+  expect(keys: readonly Key[]): void {
+    const { lacks } = this;
+    if (lacks === undefined) return;
+    const missing = keys.filter(
+      ([table, key]) => this.changes.get(table, key) === undefined && lacks(table, key),
+    );
+    if (missing.length > 0) throw new MissingFact(missing);
   }
 
   write(table: TableName, key: string, doc: AnyDoc | undefined): void {
@@ -171,6 +181,10 @@ class UnitTx implements Tx {
 
   get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
     return this.batch.read(table, key) as Tables[N] | undefined;
+  }
+
+  expect(keys: readonly Key[]): void {
+    this.batch.expect(keys);
   }
 
   put<N extends TableName>(table: N, key: string, doc: Tables[N]): void {

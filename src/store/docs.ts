@@ -1,8 +1,19 @@
 /** Documents that belong to the running of the service rather than to its vocabulary. */
 import type { Json } from "../kernel/json.ts";
+import type { GrantMatch } from "../model/grant.ts";
 import type { KeptPrincipal } from "../model/roles.ts";
 
 export type { CounterDoc } from "../model/policy/counters.ts";
+
+/** Grants of one kind of names, and what each covers by name; see engine/grants/index-of. */
+export interface GrantBucketEntry {
+  id: string;
+  expires_ms: number;
+  match: GrantMatch;
+}
+
+/** How many buckets there are of each kind. */
+export type GrantShapes = Record<string, number>;
 
 export interface ReplyDoc {
   run_id: string;

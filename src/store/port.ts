@@ -27,6 +27,8 @@ export interface Unit<T> {
 export interface Tx {
   /** The document as earlier units of the batch, and this one, left it. Do not change it in place. */
   get<N extends TableName>(table: N, key: string): Tables[N] | undefined;
+  /** Says what will be read next, so that a store with round trips fetches it all at once. Only a hint. */
+  expect(keys: readonly Key[]): void;
   put<N extends TableName>(table: N, key: string, doc: Tables[N]): void;
   delete(table: TableName, key: string): void;
   /** Adds a record to the chain, in the order of calls. */

@@ -6,11 +6,22 @@
 import type { Json } from "../kernel/json.ts";
 import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
 import type { ApprovalValues } from "../model/card/types.ts";
+import type { GrantDoc } from "../model/grant.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { DrillDoc } from "../model/proof.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
-import type { CaptureDoc, ContainmentDoc, CounterDoc, JobDoc, LeaseDoc, PinDoc, ReplyDoc } from "./docs.ts";
+import type {
+  CaptureDoc,
+  ContainmentDoc,
+  CounterDoc,
+  GrantBucketEntry,
+  GrantShapes,
+  JobDoc,
+  LeaseDoc,
+  PinDoc,
+  ReplyDoc,
+} from "./docs.ts";
 
 export interface Tables {
   /** Small facts of the store itself: its secret key, alert states, cursors of background work. */
@@ -29,6 +40,10 @@ export interface Tables {
   /** One document, `active`: every halt in force, read by each intent. */
   halts: { active: Halt[] };
   delegations: Delegation;
+  grants: GrantDoc;
+  /** Where an intent finds the grants that name its tool and actor. */
+  grant_buckets: { grants: GrantBucketEntry[] };
+  grant_shapes: GrantShapes;
   holds: Hold;
   counters: CounterDoc;
   /** Which step stands for a logical call. */
@@ -72,6 +87,13 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
     sort: doc.created_ms,
     tag: doc.revoked_ms === null ? "active" : "ended",
   }),
+  grants: (doc) => ({
+    owner: doc.match.actor,
+    sort: doc.created_ms,
+    tag: doc.revoked_ms === null && doc.uses < doc.max_uses ? "active" : "ended",
+  }),
+  grant_buckets: plain,
+  grant_shapes: plain,
   holds: (doc) => ({
     owner: "",
     sort: doc.created_ms,

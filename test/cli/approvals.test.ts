@@ -77,6 +77,46 @@ describe("svc approvals", () => {
     expect((await svc("approvals", "show", id)).out).not.toContain("ada@example.com");
   });
 
+  it("denies with an offer", async () => {
+    verifies("beyond.offer.made");
+    const id = await ask("offered");
+    expect(await svc("approvals", "deny", id, "--offer", "{")).toMatchObject({ code: 1 });
+    const done = await svc("approvals", "deny", id, "--offer", '{"to":"bob@example.com"}');
+    expect(done.out).toMatch(new RegExp(`^${id}: denied\napr_[0-9a-f-]{36}: offered in its place\n$`));
+  });
+
+  it("warns of what a rule reads and the card does not show, and names what is wrong in a template", async () => {
+    verifies("beyond.card.unseen-warned", "beyond.card.bad-template");
+    const policy = join(folder, "reads.yaml");
+    const rule = (path: string) =>
+      `version: 1\nrules: [{id: reads, match: {tool: "mail.*"}, when: [{path: ${path}, op: exists}], action: require_approval, reason: r}]\n`;
+    writeFileSync(policy, rule("$args.amount"));
+    const checked = await speak(["policy", "check", policy], { cwd: folder });
+    const warning =
+      "warning: rule reads asks for approval by $args.amount, which the card of mail.send does not show\n";
+    expect(checked).toMatchObject({ code: 0, err: warning });
+    const config = join(folder, "other.yaml");
+    writeFileSync(config, "manifests: manifests.yaml\npolicy: reads.yaml\n");
+    const valid = await speak(["validate", join(folder, "manifests.yaml"), "--config", config], {
+      cwd: folder,
+    });
+    expect(valid).toMatchObject({ code: 0, err: warning });
+    writeFileSync(policy, rule("$args.to"));
+    expect((await speak(["policy", "check", policy], { cwd: folder })).err).toBe("");
+    const bad = join(folder, "bad.yaml");
+    for (const [card, words] of [
+      ['{title: "Pay {$arg.x}"}', "{$arg.x} is not a place of this call"],
+      ['{title: "Pay {$result.x}"}', "{$result.x} is not a place of this call"],
+      ['{title: "Pay {"}', "holds a brace that is no place"],
+      ['{fields: [{label: A, path: "$result.x"}]}', "is not a path into the arguments"],
+      ["{fields: [{label: A, path: $args.x, as: html}]}", "as"],
+    ] as const) {
+      writeFileSync(bad, `- {tool: t, effect: read, permission: p, card: ${card}}\n`);
+      const refused = await speak(["validate", bad], { cwd: folder });
+      expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(words)]);
+    }
+  });
+
   it("lists what waits, without values", async () => {
     verifies("beyond.cli.approvals-watch");
     expect((await svc("approvals", "watch", "--once")).out).toBe("nobody waits\n");

@@ -58,7 +58,7 @@ describe("in bash", () => {
     ],
     [
       ["doctor", "--s"],
-      ["--store", "--send-test"],
+      ["--store", "--server", "--send-test"],
     ],
     [
       ["runs", "--store", ""],

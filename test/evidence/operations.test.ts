@@ -37,20 +37,13 @@ beforeAll(async () => {
   }
 });
 
-interface Input {
-  role?: Role;
-  params?: Record<string, unknown>;
-  query?: Record<string, unknown>;
-}
-
-function ask(s: TestServer, op: Operation, { role = "auditor", params = {}, query = {} }: Input = {}) {
+function ask(s: TestServer, op: Operation, input: Record<string, unknown> = {}, role: Role = "auditor") {
   const call = {
     app: s.app,
     principal: principal(role, role),
     signal: new AbortController().signal,
-    headers: { idempotency_key: undefined, if_match: undefined, accept: undefined },
   };
-  return perform(op, call, { params, query, body: {} });
+  return perform(op, call, input);
 }
 
 async function textOf(answer: unknown): Promise<string> {
@@ -79,7 +72,7 @@ describe("bundle routes", () => {
     const { key_id, public_key } = (await ask(signed, evidenceKey)) as { key_id: string; public_key: string };
     const key = parsePublicKey(public_key, "served");
     expect(key.key_id).toBe(key_id);
-    const run = (await ask(signed, bundleRun, { params: { id: "r" } })) as Content;
+    const run = (await ask(signed, bundleRun, { run_id: "r" })) as Content;
     expect([run.type, run.filename]).toEqual(["application/json; charset=utf-8", "r.bundle.json"]);
     const ledger = (await ask(signed, bundleLedger)) as Content;
     expect(ledger.filename).toBe("ledger.bundle.json");
@@ -109,7 +102,7 @@ describe("bundle routes", () => {
   });
 
   it("do not know an unknown run", async () => {
-    expect(await failure(ask(signed, bundleRun, { params: { id: "none" } }))).toMatchObject({
+    expect(await failure(ask(signed, bundleRun, { run_id: "none" }))).toMatchObject({
       code: "not_found",
     });
   });
@@ -121,7 +114,7 @@ describe("bundle routes", () => {
     "contract.readings.verify-route-needs-key",
   )}`, async () => {
     for (const op of [bundleRun, bundleLedger, evidenceKey, verifyLedger]) {
-      const error = await failure(ask(plain, op, { params: op === bundleRun ? { id: "r" } : {} }));
+      const error = await failure(ask(plain, op, op === bundleRun ? { run_id: "r" } : {}));
       expect([op.id, error?.code, error?.message]).toEqual([
         op.id,
         "not_enabled",
@@ -132,7 +125,7 @@ describe("bundle routes", () => {
 
   it(`are for auditors ${verifies("core.route.ledger-verify")}`, async () => {
     for (const op of [bundleLedger, evidenceKey, verifyLedger]) {
-      expect((await failure(ask(signed, op, { role: "agent" })))?.message).toBe("auditor role required");
+      expect((await failure(ask(signed, op, {}, "agent")))?.message).toBe("auditor role required");
     }
   });
 
@@ -160,8 +153,8 @@ describe("bundle routes", () => {
 
 describe("the anchor route", () => {
   it(`publishes on demand, for admins ${verifies("contract.http.anchor", "ops.anchor-route.admin")}`, async () => {
-    expect((await failure(ask(signed, publishAnchor, { role: "operator" })))?.message).toBe("admin only");
-    const answer = (await ask(signed, publishAnchor, { role: "admin" })) as {
+    expect((await failure(ask(signed, publishAnchor, {}, "operator")))?.message).toBe("admin only");
+    const answer = (await ask(signed, publishAnchor, {}, "admin")) as {
       anchor: object;
       sinks: object[];
     };
@@ -181,7 +174,7 @@ describe("the anchor route", () => {
   )}`, async () => {
     const { sinks } = signed.app.settings.anchor;
     sinks.push({ type: "file", path: join(keys, "no", "x") });
-    const error = await failure(ask(signed, publishAnchor, { role: "admin" }));
+    const error = await failure(ask(signed, publishAnchor, {}, "admin"));
     sinks.pop();
     expect(error).toMatchObject({
       code: "delivery_failed",
@@ -194,7 +187,7 @@ describe("the anchor route", () => {
   });
 
   it("is not there without sinks", async () => {
-    expect(await failure(ask(plain, publishAnchor, { role: "admin" }))).toMatchObject({
+    expect(await failure(ask(plain, publishAnchor, {}, "admin"))).toMatchObject({
       code: "not_enabled",
       message: "no anchor sinks are configured on this server",
     });
@@ -203,13 +196,13 @@ describe("the anchor route", () => {
 
 describe("report routes", () => {
   it(`serve a run's report as a page and as a PDF ${verifies("core.route.report-html", "core.route.report-pdf")}`, async () => {
-    const page = (await ask(signed, runReport, { params: { id: "r" } })) as Content;
+    const page = (await ask(signed, runReport, { run_id: "r" })) as Content;
     expect(page.type).toBe("text/html; charset=utf-8");
     expect(await textOf(page)).toContain("<h1>Run report</h1>");
-    const pdf = (await ask(signed, runReportAsPdf, { params: { id: "r" } })) as Content;
+    const pdf = (await ask(signed, runReportAsPdf, { run_id: "r" })) as Content;
     expect([pdf.type, pdf.filename]).toEqual(["application/pdf", "r.report.pdf"]);
     expect(pdfText(pdf.body as Uint8Array)).toContain("eu-3");
-    expect(await failure(ask(signed, runReport, { params: { id: "none" } }))).toMatchObject({
+    expect(await failure(ask(signed, runReport, { run_id: "none" }))).toMatchObject({
       code: "not_found",
     });
   });
@@ -220,20 +213,19 @@ describe("report routes", () => {
       calls: { total: 2, accepted: 1, blocked: 1 },
       region: "eu-3",
     });
-    const md = (await ask(signed, periodReport, { query: { since: "1d", format: "md" } })) as Content;
+    const md = (await ask(signed, periodReport, { since: "1d", format: "md" })) as Content;
     expect([md.type, (await textOf(md)).slice(0, 15)]).toEqual([
       "text/markdown; charset=utf-8",
       "# Period report",
     ]);
     const html = (await ask(signed, periodReport, {
-      query: { since: "2026-01-01", format: "html" },
+      since: "2026-01-01",
+      format: "html",
     })) as Content;
     expect(html.type).toBe("text/html; charset=utf-8");
     for (const query of [{ since: "-1d" }, { format: "xml" }, { until: "1d" }]) {
-      expect(await failure(ask(signed, periodReport, { query }))).toMatchObject({ code: "invalid" });
+      expect(await failure(ask(signed, periodReport, query))).toMatchObject({ code: "invalid" });
     }
-    expect((await failure(ask(signed, periodReport, { role: "agent" })))?.message).toBe(
-      "auditor role required",
-    );
+    expect((await failure(ask(signed, periodReport, {}, "agent")))?.message).toBe("auditor role required");
   });
 });

@@ -39,3 +39,21 @@ it("svc.show_approval shows the card, and its hash goes with the decision", asyn
   expect(trail.map(({ detail }) => detail)).toContain(`request ${approval_id}; card ${card.card_hash}`);
   expect(JSON.stringify(trail)).not.toContain("canary-41");
 });
+
+it("svc.await_approval hands an offer on, and svc.withdraw takes a question back", async () => {
+  verifies("beyond.offer.found", "beyond.withdraw.surfaces");
+  const agent = await g.connect("agent", { headers: { "svc-run-id": "offered" } });
+  const ask = async (n: number) =>
+    /apr_[0-9a-f-]{36}/.exec(JSON.stringify(await call(agent, "create", { n })))?.[0];
+  const approval_id = (await ask(1))!;
+  const operator = await g.connect("approver", { path: "/operator/mcp" });
+  await call(operator, "svc.deny_action", { approval_id, offer: { args: { n: 2 } } });
+  const told = (await call(agent, "svc.await_approval", { approval_id, seconds: 0 })).structuredContent;
+  expect(told).toMatchObject({ status: "denied", offer: { args: { n: 2 } } });
+  expect(told.next).toContain("offer.args");
+  expect((await call(agent, "create", { n: 2 })).isError).toBeFalsy();
+  const again = (await ask(3))!;
+  const taken = await call(agent, "svc.withdraw", { approval_id: again });
+  expect(taken.structuredContent).toMatchObject({ status: "expired", note: "withdrawn" });
+  expect(await call(agent, "svc.withdraw", { approval_id: again })).toMatchObject({ isError: true });
+});

@@ -46,7 +46,7 @@ describe("the endpoint", () => {
     for (const name of TOOLS) expect(byName.has(name), name).toBe(true);
     const inputs = (name: string) => Object.keys(byName.get(name)!.inputSchema.properties).sort();
     expect(inputs("svc.approve_action")).toEqual(["approval_id", "card_hash", "note"]);
-    expect(inputs("svc.deny_action")).toEqual(["approval_id", "card_hash", "note"]);
+    expect(inputs("svc.deny_action")).toEqual(["approval_id", "card_hash", "note", "offer"]);
     expect(inputs("svc.execute_rollback")).toEqual(["approve_compensations", "confirm", "run_id"]);
     expect(inputs("svc.export_evidence")).toEqual(["run_id"]);
     expect(inputs("svc.halt")).toEqual(["reason"]);

@@ -7,11 +7,12 @@ import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
+import { verifies } from "../support/verifies.ts";
 import { runProof } from "./run-proof.ts";
 
 const fault = (...args: string[]) => runProof("fault", args);
 
-const SIZES = { kills: 4, approvals: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
+const SIZES = { kills: 4, approvals: 50, grants: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
 /** Those that take their time, in a test of their own. */
 const SLOW = { "set-backs": 1, "slow-commits": 1 };
 const zeros = { lost: 0, forks: 0, broken_chains: 0, bare_allows: 0, half_units: 0, problems: [] };
@@ -33,11 +34,12 @@ describe("npm run fault", () => {
   it("kills, contests, halts, turns clocks and takes databases away, and finds nothing wrong", {
     timeout: 300_000,
   }, async () => {
+    verifies("beyond.grant.last-use");
     const rows = await processes(SIZES);
     expect(rows.map(({ store }) => store)).toEqual([
-      ...Array<string>(5).fill("files"),
-      ...Array<string>(5).fill("sqlite"),
-      ...Array<string>(6).fill("postgres"),
+      ...Array<string>(6).fill("files"),
+      ...Array<string>(6).fill("sqlite"),
+      ...Array<string>(7).fill("postgres"),
     ]);
   });
 

@@ -6,7 +6,12 @@
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondDrills } from "./beyond-drills.ts";
+import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
+import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+
+import { beyondGrants } from "./beyond-questions.ts";
+import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
   contractCombining,
@@ -100,6 +105,7 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondTenants,
   beyondCards,
   beyondFlows,
   beyondHints,
@@ -184,6 +190,10 @@ const SECTIONS = [
   opsImpactEndpoints,
   opsSpeculationEndpoints,
   opsSandboxLimits,
+  beyondCheckpoints,
+  beyondOversight,
+  beyondGrants,
+  beyondLibrary,
   beyondContain,
   beyondDrills,
 ] as const;

@@ -145,6 +145,7 @@ it("writes no value that it should not have", async () => {
           unit.run({
             get: (table, key) => tx.get(table, key),
             delete: (table, key) => tx.delete(table, key),
+            expect: () => {},
             append: (draft) => tx.append(draft),
             head: tx.head,
             put: (table, key, doc) => {
@@ -242,6 +243,7 @@ describe("never in the way", () => {
             return unit.run({
               get: (table, key) => tx.get(table, key),
               delete: (table, key) => tx.delete(table, key),
+              expect: () => {},
               append: (draft) => tx.append(draft),
               head: tx.head,
               put,

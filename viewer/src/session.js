@@ -7,6 +7,7 @@ import { Finding } from "./core/finding.js";
 import { parsePublicKey } from "./core/keys.js";
 import { readLedger } from "./core/ledger.js";
 import { judgeBundle, judgeLedger } from "./core/verdict.js";
+import { looksLikeWitness, parseWitness } from "./core/witness.js";
 import { anchorFindings, bundleSignature } from "./verify.js";
 
 const SNIFF_BYTES = 64 * 1024;
@@ -14,7 +15,7 @@ const SNIFF_BYTES = 64 * 1024;
 /** What a file claims to be: "key", "anchors", "bundle" or "ledger". Verification does not rest on the guess. */
 export async function sniff(blob) {
   const start = new TextDecoder().decode(await blob.slice(0, SNIFF_BYTES).arrayBuffer());
-  if (/^\s*-----BEGIN [A-Z0-9 ]*KEY-----/.test(start)) return "key";
+  if (/^\s*-----BEGIN [A-Z0-9 ]*KEY-----/.test(start) || looksLikeWitness(start)) return "key";
   const line = start.split("\n", 1)[0];
   try {
     const format = JSON.parse(line)?.format;
@@ -37,6 +38,7 @@ export function createSession(post) {
     anchors: null,
     anchorsName: "",
     trusted: [],
+    witnesses: [],
     matches: null,
     query: 0,
   };
@@ -60,15 +62,26 @@ export function createSession(post) {
   }
 
   async function addKey({ text, name }) {
-    const key = parsePublicKey(text.trim());
-    if (!state.trusted.some((known) => known.keyId === key.keyId)) state.trusted.push(key);
-    post({ type: "keys", keys: state.trusted.map(({ keyId }) => keyId), name });
+    const isWitness = looksLikeWitness(text);
+    const list = isWitness ? state.witnesses : state.trusted;
+    const key = isWitness ? parseWitness(text) : parsePublicKey(text.trim());
+    if (!list.some((known) => known.keyId === key.keyId)) list.push(key);
+    postKeys(name);
     if (state.evidence !== null) await judge();
+  }
+
+  function postKeys(name) {
+    const keys = [
+      ...state.trusted.map(({ keyId }) => ({ keyId, witness: null })),
+      ...state.witnesses.map(({ keyId, name: witness }) => ({ keyId, witness })),
+    ];
+    post({ type: "keys", keys, name });
   }
 
   async function dropKey({ keyId }) {
     state.trusted = state.trusted.filter((key) => key.keyId !== keyId);
-    post({ type: "keys", keys: state.trusted.map((key) => key.keyId) });
+    state.witnesses = state.witnesses.filter((key) => key.keyId !== keyId);
+    postKeys();
     if (state.evidence !== null) await judge();
   }
 
@@ -77,7 +90,11 @@ export function createSession(post) {
     const anchors = await judgeAnchors();
     const isBundle = evidence.kind === "bundle";
     const verdict = isBundle
-      ? judgeBundle(evidence, await bundleSignature(evidence, state.trusted), anchors.findings)
+      ? judgeBundle(
+          evidence,
+          await bundleSignature(evidence, state.trusted, { witnesses: state.witnesses }),
+          anchors.findings,
+        )
       : judgeLedger(evidence, anchors.findings);
     if (anchors.note !== null) verdict.checks.push({ state: "off", text: anchors.note });
     post({

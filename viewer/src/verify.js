@@ -5,9 +5,12 @@ import { checkAnchors, readAnchors } from "./core/anchors.js";
 import { Archive } from "./core/archive.js";
 import { checkBundleSignature, readBundle } from "./core/bundle.js";
 import { Finding } from "./core/finding.js";
+import { chooseKey } from "./core/keys.js";
 import { readLedger } from "./core/ledger.js";
+import { checkWitnesses } from "./core/witness.js";
 
 export { parsePublicKey } from "./core/keys.js";
+export { parseWitness } from "./core/witness.js";
 
 /** A ledger.jsonl: chain, canonical form, numbering. */
 export async function verifyLedger(blob, { onProgress } = {}) {
@@ -20,10 +23,14 @@ export async function verifyLedger(blob, { onProgress } = {}) {
   };
 }
 
-/** A bundle: contents, proofs and signature. `ok` needs a checked signature; `trusted` are parsed public keys. */
-export async function verifyBundle(blob, { trusted = [], native = true, onProgress } = {}) {
+/**
+ * A bundle: contents, proofs and signature. `ok` needs a checked signature; `trusted` are parsed public keys,
+ * `witnesses` parsed verifier keys, of which `quorum` (all, unless said) must have cosigned every record.
+ */
+export async function verifyBundle(blob, options = {}) {
+  const { trusted = [], witnesses = [], quorum = witnesses.length, native = true, onProgress } = options;
   const bundle = await readBundle(blob, onProgress);
-  const signature = await bundleSignature(bundle, trusted, native);
+  const signature = await bundleSignature(bundle, trusted, { native, witnesses, quorum });
   const unchecked =
     signature.state === "unchecked" ? "its signature cannot be checked: it carries no public key" : null;
   const problem = (bundle.problem ?? signature.problem)?.message ?? unchecked;
@@ -53,13 +60,20 @@ export async function verifyAnchors(anchorsBlob, ledgerBlob, { trusted = [], nat
 }
 
 /** `{state, problem}` of a bundle's signature; state is null where its contents already failed. */
-export async function bundleSignature(bundle, trusted, native = true) {
-  if (bundle.problem !== null) return { state: null, problem: null };
+export async function bundleSignature(bundle, trusted, options = {}) {
+  const { native = true, witnesses = [], quorum = witnesses.length } = options;
+  const nothing = { by: [], covered: 0 };
+  if (bundle.problem !== null) return { state: null, problem: null, witnessed: nothing };
   try {
-    return { state: await checkBundleSignature(bundle, trusted, native), problem: null };
+    const state = await checkBundleSignature(bundle, trusted, native);
+    const { key_id, public_key } = bundle.members;
+    const key = chooseKey(key_id, public_key, trusted);
+    const witnessed =
+      key === null ? nothing : await checkWitnesses(bundle, key.raw, witnesses, quorum, native);
+    return { state, problem: null, witnessed };
   } catch (error) {
     if (!(error instanceof Finding)) throw error;
-    return { state: null, problem: error };
+    return { state: null, problem: error, witnessed: nothing };
   }
 }
 

@@ -76,8 +76,8 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "a long poll answers by what its reader might once",
     file: "src/app/operations/approvals.ts",
-    find: "wait_s === 0 ? call.principal : ((await call.again?.()) ?? call.principal)",
-    replace: "call.principal",
+    find: "wait_s === 0 ? caller.principal : ((await caller.again?.()) ?? caller.principal)",
+    replace: "caller.principal",
     tests: ["test/http/authority.test.ts"],
   },
   {

@@ -7,9 +7,9 @@ after reading: each record leaves behind only its leaf hash and a few numbers.
 from __future__ import annotations
 
 from array import array
-from typing import Any, BinaryIO, Dict, NamedTuple, Optional
+from typing import Any, BinaryIO, Dict, NamedTuple, Optional, Sequence
 
-from . import keys, merkle
+from . import keys, merkle, witness
 from .chain import Chain
 from .errors import InputError, Invalid, show
 from .jsonstream import JsonStream
@@ -19,7 +19,8 @@ from .strictjson import canonical, is_integer
 DOMAIN = b"svc-bundle/v1\n"
 _REQUIRED = ("format", "version", "kind", "exported_ms", "head", "records", "count", "tree", "key_id", "signature")
 # `public_key` may travel with a bundle; first_seq and last_seq are signed and may be spelled out as well.
-_OPTIONAL = ("run_id", "proofs", "public_key", "first_seq", "last_seq")
+# Checkpoints carry signatures of their own.
+_OPTIONAL = ("run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints")
 _SIGNED = ("format", "version", "kind", "run_id", "exported_ms", "head", "count", "tree", "key_id")
 
 
@@ -36,6 +37,9 @@ class Report(NamedTuple):
     head_tied: bool
     key_id: str
     trusted: bool
+    witnesses: Sequence[witness.Seen] = ()
+    covered: int = 0
+    checkpoints: int = 0
 
 
 class Records:
@@ -53,6 +57,8 @@ class Records:
         self.run_id: Optional[str] = None
         self.not_a_ledger: Optional[Invalid] = None
         self.not_a_run: Optional[Invalid] = None
+        # The last record that is more than word of a witness.
+        self.last_other: Optional[int] = None
         self._chain = Chain()
 
     def add(self, record: Any) -> None:
@@ -76,6 +82,8 @@ class Records:
             self.first_seq = record["seq"]
         self.leaves += merkle.leaf_hash(body)
         self.seqs.append(record["seq"])
+        if record["event"] != "witnessed":
+            self.last_other = record["seq"]
         self.count += 1
         self.last = record
 
@@ -107,8 +115,17 @@ class Records:
             raise Invalid(f"{due}: a record of the run is missing")
 
 
-def verify_bundle(source: BinaryIO, trusted: Dict[str, keys.PublicKey]) -> Report:
-    """Everything a bundle claims, or the first thing in it that does not hold."""
+def verify_bundle(
+    source: BinaryIO,
+    trusted: Dict[str, keys.PublicKey],
+    witnesses: Sequence[witness.WitnessKey] = (),
+    quorum: Optional[int] = None,
+) -> Report:
+    """Everything a bundle claims, or the first thing in it that does not hold.
+
+    Where witnesses are given, `quorum` of them (all, unless said) must have cosigned every record.
+    """
+    demanded = len(witnesses) if quorum is None else quorum
     records = Records()
     try:
         bundle = _read(source, records)
@@ -127,7 +144,12 @@ def verify_bundle(source: BinaryIO, trusted: Dict[str, keys.PublicKey]) -> Repor
     if key is None:
         raise Invalid("its signature cannot be checked: it carries no public key; give one with --pub <file>")
     _check_signature(key, bundle, records)
-    return _report(bundle, records, key, trusted=bool(trusted))
+    seen, covered = witness.check_witnesses(bundle, key, witnesses, demanded)
+    if witnesses and records.last_other is not None and records.last_other >= covered:
+        raise Invalid(f"record {records.last_other} was not seen by enough witnesses: they cosigned the first {covered}")
+    report = _report(bundle, records, key, trusted=bool(trusted))
+    carried = len(bundle.get("checkpoints", []))
+    return report._replace(witnesses=seen, covered=covered, checkpoints=carried)
 
 
 def _report(bundle: Dict[str, Any], records: Records, key: keys.PublicKey, trusted: bool) -> Report:
@@ -186,6 +208,7 @@ def _check_members(bundle: Dict[str, Any]) -> None:
     if not is_hash(bundle["head"]):
         raise Invalid("its head is not 64 lowercase hex digits")
     check_tree(bundle["tree"])
+    witness.check_carried(bundle.get("checkpoints", []))
     run_id = bundle.get("run_id")
     if not (isinstance(run_id, str) if bundle["kind"] == "run" else run_id is None):
         raise Invalid("a run's bundle names its run, and a ledger's names none")

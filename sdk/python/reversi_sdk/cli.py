@@ -18,6 +18,7 @@ from .chain import verify_ledger
 from .errors import InputError, Invalid, show
 from .files import open_input
 from .keys import load_trusted
+from .witness import load_witnesses
 
 UNTRUSTED = (
     "the key was not checked against a trusted key (--pub <file>): the signature shows only that nothing "
@@ -44,6 +45,14 @@ def _parser() -> argparse.ArgumentParser:
     bundle = commands.add_parser("verify-bundle", help="check a signed bundle")
     bundle.add_argument("files", nargs="+", metavar="<bundle.json>", help="- reads standard input")
     bundle.add_argument("--pub", **pub)
+    bundle.add_argument(
+        "--witness",
+        action="append",
+        default=[],
+        metavar="<key>",
+        help="a witness you demand: its verifier key, or a file with its key; repeatable",
+    )
+    bundle.add_argument("--quorum", type=int, metavar="<n>", help="how many witnesses must have cosigned (default: all)")
     bundle.set_defaults(run=_verify_bundle)
 
     anchors = commands.add_parser("verify-anchors", help="check a ledger against its published anchors")
@@ -85,10 +94,13 @@ def _verify(options: argparse.Namespace) -> bool:
 
 def _verify_bundle(options: argparse.Namespace) -> bool:
     trusted = load_trusted(options.pub)
+    witnesses = load_witnesses(options.witness)
+    if options.quorum is not None and not 1 <= options.quorum <= len(witnesses):
+        raise InputError(f"--quorum must be from 1 to {len(witnesses)}, the witnesses given with --witness <key>")
 
     def check(path: str) -> List[str]:
         with open_input(path) as source:
-            return _describe(verify_bundle(source, trusted))
+            return _describe(verify_bundle(source, trusted, witnesses, options.quorum))
 
     return _each(options.files, check)
 
@@ -107,6 +119,12 @@ def _describe(report: Report) -> List[str]:
     found.append(f"  checked: the signature of key {report.key_id}{', a key you trust' if report.trusted else ''}")
     if not whole and not report.head_tied:
         found.append("  not checked: that the head is the ledger's last record, which is not one of this run's")
+    for name, size, seconds in report.witnesses:
+        found.append(f"  checked: {show(name)} cosigned the first {size} records at {moment(1000 * seconds)}")
+    if report.witnesses:
+        found.append(f"  checked: every record was seen by enough witnesses, of the first {report.covered}")
+    elif report.checkpoints:
+        found.append("  not checked: the witnesses' cosignatures it carries, for want of their keys (--witness <key>)")
     if report.count == 0:
         found.append("  note: it holds no records")
     if not report.trusted:

@@ -67,3 +67,37 @@ def proves_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
         here >>= 1
         last >>= 1
     return last == 0 and running == root
+
+
+def proves_consistency(first: int, second: int, path: Sequence[bytes], first_root: bytes, second_root: bytes) -> bool:
+    """Whether `path` shows that the tree of `first` leaves is the beginning of the tree of `second`.
+
+    The walk of RFC 9162, 2.1.4.2. Like the one above it must use up the path and arrive exactly then.
+    """
+    if not 0 <= first <= second:
+        return False
+    if first == second:
+        return not path and first_root == second_root
+    if first == 0:
+        return not path and first_root == EMPTY_ROOT
+    here, last = first - 1, second - 1
+    while here & 1:
+        here >>= 1
+        last >>= 1
+    nodes = list(path) if here else [first_root, *path]
+    if not nodes:
+        return False
+    left = right = nodes[0]
+    for node in nodes[1:]:
+        if last == 0:
+            return False
+        if here & 1 or here == last:
+            left, right = node_hash(node, left), node_hash(node, right)
+            while here and not here & 1:
+                here >>= 1
+                last >>= 1
+        else:
+            right = node_hash(right, node)
+        here >>= 1
+        last >>= 1
+    return last == 0 and left == first_root and right == second_root

@@ -10,6 +10,7 @@ export const listAlerts = operation({
   id: "list_alerts",
   summary: "The alerts that stand now",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({
     alerts: z.array(

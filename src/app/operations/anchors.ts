@@ -2,9 +2,10 @@
 import { z } from "zod";
 import { type AnchoringParts, anchorNow } from "../../evidence/anchoring.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import type { App } from "../app.ts";
+import { type App, announce } from "../app.ts";
 import { operation } from "../operation.ts";
 import { nothing } from "../schemas.ts";
+import { ledgerOrigin } from "./checkpoints.ts";
 
 export const NO_SINKS = "no anchor sinks are configured on this server";
 
@@ -20,21 +21,24 @@ const anchorView = z.strictObject({
   signature: z.string().optional(),
 });
 const sinkView = z.strictObject({
-  type: z.enum(["file", "webhook"]),
+  type: z.enum(["file", "webhook", "witness"]),
   target: z.string(),
   ok: z.boolean(),
   error: z.union([z.string(), z.null()]),
 });
 
 /** What anchoring needs of the running service; the background task is made of the same. */
-export function anchoringParts({ core, settings, egress, signing }: App): AnchoringParts {
+export function anchoringParts(app: App): AnchoringParts {
+  const { core, settings, egress, signing } = app;
   return {
     store: core.store,
     env: core.env,
     egress,
     signing,
     region: settings.egress.region ?? null,
+    origin: ledgerOrigin(app),
     sinks: settings.anchor.sinks,
+    recorded: (records) => announce(core.listeners, records),
   };
 }
 
@@ -49,8 +53,8 @@ export const publishAnchor = operation({
     delivery_failed: "a sink did not take the anchor; the body has the anchor and every sink's result",
   },
   feature: ({ settings }) => (settings.anchor.sinks.length === 0 ? NO_SINKS : null),
-  async run({ app }) {
-    const published = await anchorNow(anchoringParts(app));
+  async run({ app, principal }) {
+    const published = await anchorNow(anchoringParts(app), principal.name);
     const failed = published.sinks.filter(({ ok }) => !ok);
     if (failed.length === 0) return published;
     const where = failed.map(({ target, error }) => `${target}: ${error}`).join("; ");

@@ -1,28 +1,47 @@
 /** Approvals: listing, waiting for, deciding, breaking glass, and approving ahead. */
 import { z } from "zod";
-import { breakGlassUnit, type DecideResult, decideUnit } from "../../engine/approvals/decide-request.ts";
+import {
+  breakGlassUnit,
+  type DecideResult,
+  decideUnit,
+  withdrawUnit,
+} from "../../engine/approvals/decide-request.ts";
 import { preApproveUnit } from "../../engine/approvals/pre-approve.ts";
 import { tryDuration } from "../../kernel/duration.ts";
-import { notFound } from "../../kernel/errors.ts";
+import { forbidden, notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { APPROVAL_STATUSES, type ApprovalDoc, approvalView, OPEN_APPROVAL } from "../../model/approval.ts";
-import { hasRole } from "../../model/roles.ts";
+import {
+  APPROVAL_STATUSES,
+  type ApprovalDoc,
+  type ApprovalView,
+  approvalView,
+  OPEN_APPROVAL,
+} from "../../model/approval.ts";
+import { hasRole, seesTenant } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cardShape } from "../card-shape.ts";
 import { delegationsTo, loadCard } from "../cards.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
+import { type OfferView, offerOn } from "../offers.ts";
 import { type Caller, operation } from "../operation.ts";
 import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "../schemas.ts";
 
 const approval_id = givenId("apr_<uuid>");
+const approvalWithOffer = approvalViewShape.extend({
+  offer: z
+    .strictObject({ approval_id: z.string(), args: z.unknown() })
+    .optional()
+    .meta({ description: "what was offered in place of the denied call" }),
+});
 const seconds = z.int().min(0).max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`);
 
 export const listApprovals = operation({
   id: "list_approvals",
   summary: "List approval requests, newest first",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     status: z.enum(APPROVAL_STATUSES).optional(),
     run_id: z.string().optional(),
@@ -52,19 +71,30 @@ export const getApproval = operation({
   id: "get_approval",
   summary: "Read a request; with `wait`, answer as soon as it is decided",
   role: "auditor",
+  within_tenant: true,
   any_role: true,
   input: z.strictObject({ approval_id, wait: seconds.optional() }),
   waits: true,
-  output: approvalViewShape,
+  output: approvalWithOffer,
   errors: { not_found: "unknown request, or one of another agent's run" },
   async run(caller, { approval_id, wait: wait_s = 0 }) {
     const approval = await awaitDecision(caller.app, approval_id, wait_s, caller.signal, async (found) => {
       const principal = wait_s === 0 ? caller.principal : ((await caller.again?.()) ?? caller.principal);
-      return hasRole(principal, "auditor") || found.internal.principal === principal.id;
+      const mine = hasRole(principal, "auditor") || found.internal.principal === principal.id;
+      return mine && seesTenant(principal, found.tenant);
     });
-    return approvalView(approval);
+    return withOffer(caller, approval);
   },
 });
+
+/** The request, and what was offered in its place to those who may see it. */
+export async function withOffer(
+  { app, principal }: Pick<Caller, "app" | "principal">,
+  approval: ApprovalDoc,
+): Promise<ApprovalView & { offer?: OfferView }> {
+  const offer = await offerOn(app, principal, approval);
+  return offer === undefined ? approvalView(approval) : { ...approvalView(approval), offer };
+}
 
 /** Waits until the request is decided or the time is over; sees decisions of every process of the store. */
 export async function awaitDecision(
@@ -98,15 +128,34 @@ export interface DecisionGiven {
   decision: "approve" | "deny";
   note?: string | undefined;
   card_hash?: string | undefined;
+  offer?: { args: Json } | undefined;
 }
 
-export async function decideRequest({ app, principal }: Caller, id: string, given: DecisionGiven) {
+export async function decideRequest(
+  { app, principal }: Pick<Caller, "app" | "principal">,
+  id: string,
+  { offer, ...given }: DecisionGiven,
+) {
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
   const result = await app.core.store.transact(
-    decideUnit(app.core, principal, id, { ...given, note: given.note ?? null }, delegations, app.today),
+    decideUnit(
+      app.core,
+      principal,
+      id,
+      {
+        ...given,
+        note: given.note ?? null,
+        ...(offer === undefined ? {} : { offer: { id: `apr_${app.core.env.uuid()}`, args: offer.args } }),
+      },
+      delegations,
+      app.today,
+    ),
   );
-  return told(app, result);
+  const decided = told(app, result);
+  // An offer that needs more than its giver's vote is a question to the others.
+  if (result.offered?.status === "pending") app.core.listeners.approvalRequested(result.offered);
+  return decided;
 }
 
 function told(app: App, result: DecideResult) {
@@ -126,32 +175,79 @@ export const getCard = operation({
   summary: "Read a request's card: what a person judges it by",
   role: "approver",
   any_role: true,
+  within_tenant: true,
   input: z.strictObject({ approval_id }),
   output: cardShape,
   errors: { not_found: "unknown request, or one that is not yours to decide" },
   run: ({ app, principal }, { approval_id }) => loadCard(app, principal, approval_id),
 });
 
-const decision = (verb: "approve" | "deny") =>
-  operation({
-    id: verb,
-    summary: verb === "approve" ? "Approve a request" : "Deny a request",
-    role: "approver",
-    role_or_delegate: true,
-    input: z.strictObject({ approval_id, note: note.optional(), card_hash: cardHash.optional() }),
-    output: approvalViewShape,
-    errors: { not_found: "unknown request", conflict: "already decided, or the card has changed" },
-    run: (caller, { approval_id, ...given }) =>
-      decideRequest(caller, approval_id, { decision: verb, ...given }),
-  });
+const decisionInput = z.strictObject({
+  approval_id,
+  note: note.optional(),
+  card_hash: cardHash.optional(),
+});
+const decisionErrors = { not_found: "unknown request", conflict: "already decided, or the card has changed" };
 
-export const approve = decision("approve");
-export const deny = decision("deny");
+export const approve = operation({
+  id: "approve",
+  summary: "Approve a request",
+  role: "approver",
+  role_or_delegate: true,
+  within_tenant: true,
+  input: decisionInput,
+  output: approvalViewShape,
+  errors: decisionErrors,
+  run: (caller, { approval_id, ...given }) =>
+    decideRequest(caller, approval_id, { decision: "approve", ...given }),
+});
+
+export const deny = operation({
+  id: "deny",
+  summary: "Deny a request; with `offer`, approve other arguments of the same tool in its place",
+  role: "approver",
+  role_or_delegate: true,
+  within_tenant: true,
+  input: decisionInput.extend({ offer: z.strictObject({ args: anyJson }).optional() }),
+  output: approvalWithOffer,
+  errors: decisionErrors,
+  async run(caller, { approval_id, offer, ...given }) {
+    const decision = {
+      decision: "deny" as const,
+      ...given,
+      ...(offer && { offer: { args: offer.args as Json } }),
+    };
+    const decided = await decideRequest(caller, approval_id, decision);
+    if (offer === undefined) return decided;
+    const { app } = caller;
+    return withOffer(caller, (await app.core.store.get("approvals", approval_id))!);
+  },
+});
+
+export const withdraw = operation({
+  id: "withdraw",
+  summary: "Take back one's own request while it is open",
+  role: "agent",
+  any_role: true,
+  within_tenant: true,
+  input: z.strictObject({ approval_id }),
+  output: approvalViewShape,
+  errors: { not_found: "unknown request, or one of another agent's run", conflict: "it has ended" },
+  async run({ app, principal }, { approval_id }) {
+    const found = await app.core.store.get("approvals", approval_id);
+    if (found === undefined || (found.internal.principal !== principal.id && !hasRole(principal, "auditor")))
+      throw notFound(`unknown approval request ${approval_id}`);
+    if (found.internal.principal !== principal.id)
+      throw forbidden("only the principal that asked may withdraw the request");
+    return told(app, await app.core.store.transact(withdrawUnit(app.core, principal, approval_id)));
+  },
+});
 
 export const breakGlass = operation({
   id: "break_glass",
   summary: "Approve alone, past quorum and groups; raises an alert",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({
     approval_id,
     reason: z

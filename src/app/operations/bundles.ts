@@ -8,8 +8,8 @@ import { Content, operation } from "../operation.ts";
 import { nothing, ofRun } from "../schemas.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
-const NO_KEY = "signed bundles are not enabled on this server";
-const feature = ({ signing }: App): string | null => (signing === null ? NO_KEY : null);
+export const NO_KEY = "signed bundles are not enabled on this server";
+export const signingFeature = ({ signing }: App): string | null => (signing === null ? NO_KEY : null);
 const errors = { not_found: NO_KEY };
 
 /** The feature is asked for before the operation runs, so the key is there. */
@@ -25,7 +25,7 @@ export const bundleRun = operation({
   run_of: ({ run_id }) => run_id,
   output: { content_types: ["application/json"] },
   errors: { not_found: `unknown run, or ${NO_KEY}` },
-  feature,
+  feature: signingFeature,
   async run({ app }, { run_id }) {
     const { store, env } = app.core;
     const text = await runBundle(store, run_id, keyOf(app), env.now());
@@ -40,7 +40,7 @@ export const bundleLedger = operation({
   input: nothing,
   output: { content_types: ["application/json"] },
   errors,
-  feature,
+  feature: signingFeature,
   async run({ app }) {
     const { store, env } = app.core;
     const parts = ledgerBundle(store, keyOf(app), env.now());
@@ -63,13 +63,14 @@ export const evidenceKey = operation({
   id: "evidence_key",
   summary: "The public key that bundles and anchors are signed with",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({
     key_id: z.string().meta({ description: "the first 16 hex digits of SHA-256 over the raw public key" }),
     public_key: z.string().meta({ description: "Ed25519, as PEM; save it as a file for --pub" }),
   }),
   errors,
-  feature,
+  feature: signingFeature,
   async run({ app }) {
     const { key_id, pem } = keyOf(app);
     return { key_id, public_key: pem };
@@ -88,7 +89,7 @@ export const verifyLedger = operation({
     first_bad: z.union([z.strictObject({ seq: z.int(), problem: z.string() }), z.null()]),
   }),
   errors,
-  feature,
+  feature: signingFeature,
   async run({ app }) {
     const { records, head, first_bad } = await checkLedgerOf(app.core.store, app.settings.data);
     if (first_bad === null) return { ok: true, records, head, first_bad };

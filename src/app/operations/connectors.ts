@@ -7,6 +7,7 @@ export const listConnectors = operation({
   id: "list_connectors",
   summary: "The tool servers behind this process; empty on a standalone server",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({
     connectors: z.array(

@@ -5,6 +5,7 @@ import { conflict, invalid, notFound } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { keptOf } from "../../model/roles.ts";
 import type { ContainmentDoc } from "../../store/docs.ts";
+import { ownTenant } from "../access.ts";
 import type { App } from "../app.ts";
 import {
   containmentView,
@@ -67,6 +68,7 @@ export const contain = operation({
   summary:
     "Contain an agent: halt it, take back what it holds and undo what it did; without confirm, say what that is",
   role: "admin",
+  within_tenant: true,
   input: containInput,
   output: z.union([containForetold, containStarted]),
   errors: {
@@ -77,7 +79,7 @@ export const contain = operation({
     const { core } = app;
     const now = core.env.now();
     const since_ms = input.since === undefined ? null : parseSince(input.since, now);
-    const scope: Scope = { actor: input.actor, tenant: input.tenant ?? null, since_ms };
+    const scope: Scope = { actor: input.actor, tenant: ownTenant(principal, input.tenant) ?? null, since_ms };
     checkScope(scope, now);
     const found = await findActors(app, scope);
     const rollback = rollbackOf(app, input.no_rollback === true);
@@ -159,6 +161,7 @@ export const getContain = operation({
   id: "get_contain",
   summary: "Progress and report of a containment",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({ contain_id: givenId("ctn_<uuid>") }),
   output: z.strictObject({ job: jobShape }),
   errors: { not_found: "unknown containment" },

@@ -1,7 +1,7 @@
 /** Delegations: lending and taking back the authority to approve. */
 import { z } from "zod";
 import { lentNow } from "../../engine/approvals/authority.ts";
-import { delegateUnit, revokeUnit } from "../../engine/approvals/delegations.ts";
+import { delegateUnit, revokeUnit, unknownDelegation } from "../../engine/approvals/delegations.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
@@ -37,6 +37,7 @@ export const listDelegations = operation({
   id: "list_delegations",
   summary: "List delegations, newest first",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({ delegations: z.array(delegationShape) }),
   async run({ app }) {
@@ -49,6 +50,7 @@ export const createDelegation = operation({
   id: "create_delegation",
   summary: "Lend your authority to approve",
   role: "approver",
+  within_tenant: true,
   input: z.strictObject({
     to: text(256),
     to_kind: z.enum(["key", "oidc"]).optional(),
@@ -77,10 +79,14 @@ export const revokeDelegation = operation({
   id: "revoke_delegation",
   summary: "Take lent authority back",
   role: "approver",
+  within_tenant: true,
   input: z.strictObject({ delegation_id: givenId("dlg_<uuid>") }),
   output: delegationShape,
   errors: { not_found: "unknown delegation", conflict: "already revoked" },
   async run({ app, principal }, { delegation_id }) {
+    // Through the store as this caller sees it: another tenant's delegation is not there.
+    if ((await app.core.store.get("delegations", delegation_id)) === undefined)
+      throw unknownDelegation(delegation_id);
     const { delegation, records } = await app.core.store.transact(
       revokeUnit(app.core, principal, delegation_id),
     );

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { haltUnit, resumeUnit } from "../../engine/halts.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { boundTo } from "../../model/roles.ts";
+import { ownTenant } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../operation.ts";
 import { haltView, nothing, text } from "../schemas.ts";
@@ -13,6 +15,7 @@ export const halt = operation({
   id: "halt",
   summary: "Halt new calls, everywhere or within a scope",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({
     reason: text(LIMITS.reason_chars),
     tool: pattern,
@@ -22,7 +25,8 @@ export const halt = operation({
   }),
   output: haltView,
   async run({ app, principal }, body) {
-    const { halt, records } = await app.core.store.transact(haltUnit(app.core, principal.name, body));
+    const scope = { ...body, tenant: ownTenant(principal, body.tenant) };
+    const { halt, records } = await app.core.store.transact(haltUnit(app.core, principal.name, scope));
     announce(app.core.listeners, records);
     return halt;
   },
@@ -32,12 +36,13 @@ export const resume = operation({
   id: "resume",
   summary: "Lift one halt, or all",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({ id: z.string().optional() }),
   output: z.strictObject({ lifted: z.array(z.string()) }),
   errors: { not_found: "no such halt is in force" },
   async run({ app, principal }, { id }) {
     const { lifted, records } = await app.core.store.transact(
-      resumeUnit(app.core, principal.name, id ?? null),
+      resumeUnit(app.core, principal.name, id ?? null, boundTo(principal)),
     );
     announce(app.core.listeners, records);
     return { lifted };
@@ -52,6 +57,7 @@ export const listHalts = operation({
   id: "list_halts",
   summary: "List the halts in force",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({ halts: z.array(haltView) }),
   async run({ app }) {

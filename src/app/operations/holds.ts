@@ -1,7 +1,13 @@
 /** Legal holds over HTTP and the command line. */
 import { z } from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
-import { placeHoldUnit, listHolds as readHolds, releaseHoldUnit } from "../../retention/holds.ts";
+import {
+  placeHoldUnit,
+  listHolds as readHolds,
+  releaseHoldUnit,
+  unknownHold,
+} from "../../retention/holds.ts";
+import { ownTenant } from "../access.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
 import { givenId, text } from "../schemas.ts";
@@ -25,6 +31,7 @@ export const listHolds = operation({
   id: "list_holds",
   summary: "List legal holds; with `all`, released ones too",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({ all: z.boolean().optional() }),
   output: z.strictObject({ holds: z.array(holdShape) }),
   feature: retentionFeature,
@@ -40,6 +47,7 @@ export const placeHold = operation({
   id: "place_hold",
   summary: "Place a legal hold: the runs it covers are not deleted",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({
     run_id: field,
     tenant: field,
@@ -50,7 +58,8 @@ export const placeHold = operation({
   output: holdShape,
   feature: retentionFeature,
   errors: { not_found: "no retention settings" },
-  async run({ app, principal }, { reason, ...scope }) {
+  async run({ app, principal }, { reason, ...given }) {
+    const scope = { ...given, tenant: ownTenant(principal, given.tenant) };
     return app.core.store.transact(placeHoldUnit(app.core, principal.name, { scope, reason }));
   },
 });
@@ -59,10 +68,15 @@ export const releaseHold = operation({
   id: "release_hold",
   summary: "Release a legal hold; it stays on record",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({ hold_id: givenId("hold_<uuid>") }),
   output: holdShape,
   feature: retentionFeature,
   errors: { not_found: "no retention settings, or no such hold", conflict: "already released" },
-  run: ({ app, principal }, { hold_id }) =>
-    app.core.store.transact(releaseHoldUnit(app.core, principal.name, hold_id)),
+  async run({ app, principal }, { hold_id }) {
+    const { store } = app.core;
+    // Through the store as this caller sees it: another tenant's hold is not there.
+    if ((await store.get("holds", hold_id)) === undefined) throw unknownHold(hold_id);
+    return store.transact(releaseHoldUnit(app.core, principal.name, hold_id));
+  },
 });

@@ -1,13 +1,15 @@
-/** Impact preview: what a call would be answered and what it would mean. It reads manifests and policy only. */
+/** Impact preview: what a call would be answered and what it would mean. It reads manifests, policy and grants only. */
 import { z } from "zod";
 import { invalid, messageOf } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Policy } from "../../model/policy/compile.ts";
+import { boundTo } from "../../model/roles.ts";
 import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.ts";
 import type { App } from "../app.ts";
 import { proofWordsOf } from "../drill/proofs.ts";
 import { operation } from "../operation.ts";
+import { heldGrants } from "../sandbox/jobs.ts";
 import { openSandbox } from "../sandbox/work.ts";
 import { text, tool } from "../schemas.ts";
 import { ruling } from "./simulate.ts";
@@ -27,7 +29,7 @@ export type ProvenImpact = Omit<ImpactReport, "rollback"> & {
 };
 
 /** For every surface: the route, the command, the console's page and the gateway's tool. */
-export async function previewImpact({ core }: App, input: PreviewInput): Promise<ProvenImpact> {
+export async function previewImpact({ core }: Pick<App, "core">, input: PreviewInput): Promise<ProvenImpact> {
   const { environment, storeKey } = core;
   const { manifests, policy } = core.rules();
   const now_ms = core.env.now();
@@ -35,7 +37,8 @@ export async function previewImpact({ core }: App, input: PreviewInput): Promise
   const { tool, args, actor } = input;
   const drill = await core.store.get("drills", tool);
   const drills = drill === undefined ? [] : [drill];
-  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey, drills });
+  const held = await heldGrants({ core }, [tool], actor);
+  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey, held, drills });
   const report = previewCall(
     sandbox,
     { tool, args, actor, tenant: input.tenant ?? null, environment },
@@ -51,6 +54,7 @@ export const impact = operation({
   id: "impact",
   summary: "Preview a call: decision, risk, approvers, undo and warnings",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     tool,
     args: z.string().max(LIMITS.body_bytes).optional().meta({ description: "the arguments, as JSON" }),
@@ -81,7 +85,12 @@ export const impact = operation({
   }),
   async run({ app, principal }, query) {
     const args = query.args === undefined ? {} : parseArgs(query.args);
-    return previewImpact(app, { tool: query.tool, args, actor: query.actor ?? principal.name });
+    return previewImpact(app, {
+      tool: query.tool,
+      args,
+      actor: query.actor ?? principal.name,
+      tenant: boundTo(principal),
+    });
   },
 });
 

@@ -1,10 +1,11 @@
 /** Journaling on a run: intents, outcomes, and an operator's word on what nobody reported. */
 import { z } from "zod";
-import { type IntentResult, intentUnit } from "../../engine/intent.ts";
+import { type IntentResult, intentUnit, previewUnit } from "../../engine/intent.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../engine/outcome.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { OUTCOMES } from "../../model/run.ts";
+import { plainReasons, RULINGS, rulingOf } from "../../sandbox/past-call.ts";
 import type { Unit } from "../../store/port.ts";
 import { ownRun } from "../access.ts";
 import { announce } from "../app.ts";
@@ -56,6 +57,33 @@ export const intent = operation({
       (result) => result.decision,
       (result) => intentDone(call, input.args, result, performance.now() - arrived),
     );
+  },
+});
+
+export const previewIntent = operation({
+  id: "preview_intent",
+  summary: "What a call would be answered now, in this run; nothing is asked, kept or recorded",
+  role: "agent",
+  input: z.strictObject({ run_id: runId, ...intentFields }),
+  run_of: ({ run_id }) => run_id,
+  output: z.strictObject({
+    decision: z.enum(RULINGS),
+    reasons: z.array(z.string()),
+    hints: z.array(z.string()),
+    risk_score: z.int(),
+  }),
+  errors: { not_found: "unknown run, or another agent's" },
+  async run({ app, principal, objections }, { run_id, ...body }) {
+    await ownRun(app, principal, run_id);
+    const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [], objections };
+    assertUnique(input.depends_on, "depends_on");
+    const { core } = app;
+    const verdict = await core.store.transact(previewUnit(core, principal, run_id, input));
+    // A request that a preview would have opened does not exist; one that waits does.
+    const { reasons: all, approval, risk_score } = verdict;
+    const reasons = approval.move === "wait" ? all : plainReasons(all);
+    const decision = verdict.decision === "block" ? rulingOf(verdict) : "allow";
+    return { decision, reasons, hints: [...verdict.hints], risk_score };
   },
 });
 

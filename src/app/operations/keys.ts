@@ -1,9 +1,10 @@
 /** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
 import { z } from "zod";
-import type { KeyFields, KeyManager } from "../../auth/manage.ts";
-import { conflict, notFound } from "../../kernel/errors.ts";
+import type { KeyFields, KeyManager, KeyView } from "../../auth/manage.ts";
+import { conflict, forbidden, notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
-import { ROLES } from "../../model/roles.ts";
+import { boundTo, ROLES } from "../../model/roles.ts";
+import { ownTenant } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { type Caller, operation } from "../operation.ts";
 import { nothing, text } from "../schemas.ts";
@@ -21,6 +22,7 @@ const fields = {
   roles: roles.optional(),
   groups: names.optional(),
   tenant: z.union([text(256), z.null()]).optional(),
+  tenant_only: z.boolean().optional(),
   max_permissions: names.optional(),
   not_before: z.union([text(64), z.null()]).optional(),
   expires_at: z.union([text(64), z.null()]).optional(),
@@ -34,6 +36,7 @@ const keyShape = {
   roles: z.array(z.enum(ROLES)),
   groups: z.array(z.string()),
   tenant: z.union([z.string(), z.null()]),
+  tenant_only: z.literal(true).optional(),
   max_permissions: z.array(z.string()),
   not_before: z.union([z.string(), z.null()]),
   expires_at: z.union([z.string(), z.null()]),
@@ -70,6 +73,27 @@ async function record(
   announce(core.listeners, [written]);
 }
 
+/** The entries that the caller may see: bound to a tenant, those that are bound to the same one. */
+function isSeen({ principal }: Caller, { tenant, tenant_only }: KeyView): boolean {
+  const own = boundTo(principal);
+  return own === null || (tenant_only === true && tenant === own);
+}
+
+async function assertSeen(call: Caller, index: number): Promise<void> {
+  if (boundTo(call.principal) === null) return;
+  const entry = (await manager(call.app).list())[index];
+  if (entry === undefined || !isSeen(call, entry)) throw notFound("no key has this index");
+}
+
+/** What a caller that is bound to a tenant makes and changes stays bound to it. */
+function withinTenant({ principal }: Caller, given: KeyFields): KeyFields {
+  const own = boundTo(principal);
+  if (own === null) return given;
+  if (given.tenant === null || given.tenant_only === false)
+    throw forbidden(`this credential is bound to the tenant ${own}: its keys stay bound to it, too`);
+  return { ...given, tenant: ownTenant(principal, given.tenant)!, tenant_only: true };
+}
+
 const readerOf = ({ principal }: Caller): string => `${principal.id} ${principal.credential ?? ""}`;
 
 /**
@@ -94,11 +118,12 @@ export const listKeys = operation({
   id: "list_keys",
   summary: "List key entries; no key and no hash is shown",
   role: "admin",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({ keys: z.array(keyView) }),
   feature,
   async run(call) {
-    const keys = await manager(call.app).list();
+    const keys = (await manager(call.app).list()).filter((entry) => isSeen(call, entry));
     manager(call.app).sights.listed(readerOf(call), keys);
     return { keys };
   },
@@ -108,12 +133,13 @@ export const createKey = operation({
   id: "create_key",
   summary: "Make a key; its value is in this answer and nowhere else",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({ name: text(256), ...fields }),
   output: z.strictObject({ ...keyShape, key: z.string() }),
   feature,
   errors: { conflict: "the key file does not load" },
   async run(call, { name, ...given }) {
-    const created = await manager(call.app).create(name, given as KeyFields);
+    const created = await manager(call.app).create(name, withinTenant(call, given as KeyFields));
     manager(call.app).sights.told(readerOf(call), created);
     await record(
       call,
@@ -128,6 +154,7 @@ export const changeKey = operation({
   id: "change_key",
   summary: "Change a key entry; its fingerprint says which one is meant, once entries were deleted",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({ index, fingerprint, ...fields }),
   output: keyView,
   feature,
@@ -136,8 +163,9 @@ export const changeKey = operation({
     conflict: "the entry is another one by now, or the last enabled admin",
   },
   async run(call, { index, fingerprint, ...body }) {
+    await assertSeen(call, index);
     const entry = await meant(call, index, fingerprint);
-    const changed = await manager(call.app).patch(index, body as KeyFields, entry);
+    const changed = await manager(call.app).patch(index, withinTenant(call, body as KeyFields), entry);
     const what = Object.keys(body).sort().join(", ") || "nothing";
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
     return changed;
@@ -148,6 +176,7 @@ export const deleteKey = operation({
   id: "delete_key",
   summary: "Delete a key entry; its fingerprint says which one is meant, once entries were deleted",
   role: "admin",
+  within_tenant: true,
   input: z.strictObject({ index, fingerprint }),
   output: keyView,
   feature,
@@ -156,6 +185,7 @@ export const deleteKey = operation({
     conflict: "the entry is another one by now, or the last enabled admin",
   },
   async run(call, { index, fingerprint }) {
+    await assertSeen(call, index);
     const removed = await manager(call.app).remove(index, await meant(call, index, fingerprint));
     const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
     await record(call, "key_deleted", detail, removed.index);

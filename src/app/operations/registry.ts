@@ -99,6 +99,7 @@ export const readRegistry = operation({
   id: "read_registry",
   summary: "What the registry holds",
   role: "operator",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({ manifests: z.array(entryShape), policies: z.array(policyShape) }),
   feature: manifestsFeature,

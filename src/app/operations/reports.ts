@@ -80,6 +80,7 @@ export const periodReport = operation({
   id: "period_report",
   summary: "What happened since a point in time: calls, approvals, rollbacks and what needs attention",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     since: z
       .string()

@@ -64,6 +64,7 @@ export const getRetentionPlan = operation({
   id: "retention_plan",
   summary: "What retention would do with each run",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({ days: days.optional() }),
   output: z.strictObject({
     runs: z.array(

@@ -16,6 +16,7 @@ export const openRun = operation({
   id: "open_run",
   summary: "Open a run with a fixed scope of permissions",
   role: "agent",
+  within_tenant: true,
   input: z.strictObject({
     permissions: z
       .array(text(LIMITS.permission_chars))
@@ -44,6 +45,7 @@ export const listRuns = operation({
   id: "list_runs",
   summary: "List run ids, oldest first; an agent sees its own",
   role: "agent",
+  within_tenant: true,
   any_role: true,
   input: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
   output: z.strictObject({

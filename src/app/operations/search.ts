@@ -27,6 +27,7 @@ export const searchRuns = operation({
   id: "search_runs",
   summary: "Search runs, newest first unless told otherwise",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     actor: field,
     tool: field,
@@ -74,6 +75,7 @@ export const searchRecords = operation({
   id: "search_records",
   summary: "Search ledger records, newest first",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     run_id: field,
     event,

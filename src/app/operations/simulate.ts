@@ -9,7 +9,7 @@ import { runId, text } from "../schemas.ts";
 
 const CAPTURE_OFF = "capture is off";
 /** What was captured before it was turned off can still be judged by whoever holds it. */
-const captureFeature = ({ settings }: App, caller?: Caller): string | null =>
+export const captureFeature = ({ settings }: App, caller?: Caller): string | null =>
   settings.capture.enabled || caller?.at_the_data === true ? null : CAPTURE_OFF;
 
 /** YAML as a request carries it; problems name it `policy`. */
@@ -31,6 +31,7 @@ export const simulate = operation({
   id: "simulate",
   summary: "Judge the captured calls again under a policy, and compare with what was decided",
   role: "operator",
+  within_tenant: true,
   input: z.strictObject({
     policy: policyYaml.optional(),
     run_id: runId.optional(),

@@ -41,6 +41,7 @@ export const speculate = operation({
   id: "speculate",
   summary: "Try plans in the sandbox and rank them, the safest first",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     plans: plansShape,
     policy: policyYaml.optional(),

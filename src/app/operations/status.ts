@@ -1,6 +1,7 @@
 /** What the service is doing, at a glance. */
 import { z } from "zod";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
+import { shownRecords } from "../../store/confined.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
 import { haltView, nothing } from "../schemas.ts";
@@ -17,6 +18,7 @@ export const status = operation({
   id: "status",
   summary: "Status of the service",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({
     version: z.string(),
@@ -38,8 +40,9 @@ export const status = operation({
   async run({ app }) {
     const { core, settings } = app;
     const { manifests, policy } = core.rules();
-    const [head, runs, approvals, halts] = await Promise.all([
+    const [head, records, runs, approvals, halts] = await Promise.all([
       core.store.head(),
+      shownRecords(core.store),
       core.store.count("runs"),
       approvalCounts(app),
       activeHalts(app),
@@ -49,7 +52,7 @@ export const status = operation({
       store: core.store.kind,
       environment: core.environment,
       uptime_ms: Math.max(0, Math.round(core.env.now() - app.started_ms)),
-      records: head.records,
+      records,
       head: head.hash,
       runs,
       approvals,

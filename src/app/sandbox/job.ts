@@ -1,4 +1,5 @@
 /** What a sandbox thread is asked, and what it says back. */
+import type { HeldGrants } from "../../engine/grants/hand.ts";
 import type { ErrorCode } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
@@ -27,6 +28,8 @@ export interface Job {
   storeKey: string;
   /** The last drill of each tool, where a policy asks for proofs. */
   drills?: readonly DrillDoc[];
+  /** Grants that what is speculated on could use; history says itself what was granted. */
+  held?: HeldGrants | undefined;
 }
 
 export type Task =

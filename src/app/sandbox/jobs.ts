@@ -1,5 +1,6 @@
 /** Simulation, replay and speculation as the surfaces ask for them: the rules in force, and the captured history. */
 import { capturedPages } from "../../capture/read.ts";
+import { type HeldGrants, holdGrants, NO_GRANTS } from "../../engine/grants/hand.ts";
 import { parseDuration, parseSince } from "../../kernel/duration.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { parsePath } from "../../kernel/paths.ts";
@@ -85,7 +86,23 @@ export async function speculatePlans(
 ): Promise<JsonText<SpeculationReport>> {
   const { plans, actor, policy } = input;
   checkPlans(plans);
-  return runJob(app, { kind: "speculate", plans, actor }, policy, nothing(), signal);
+  const held = await heldGrants(
+    app,
+    plans.flatMap(({ calls }) => calls.map(({ tool }) => tool)),
+    actor,
+  );
+  return runJob(app, { kind: "speculate", plans, actor }, policy, nothing(), signal, held);
+}
+
+/** The grants in force for an actor's calls of these tools. */
+export async function heldGrants(
+  { core }: Pick<App, "core">,
+  tools: Iterable<string>,
+  actor: string,
+): Promise<HeldGrants> {
+  const { manifests } = core.rules();
+  const known = [...new Set(tools)].filter((tool) => manifests.active(tool) !== undefined);
+  return core.store.transact({ run: (tx) => holdGrants(core, tx, known, actor) });
 }
 
 async function* nothing(): AsyncGenerator<PastCall[]> {}
@@ -111,6 +128,7 @@ async function runJob<T>(
   policy: PolicyText | null,
   history: AsyncIterable<PastCall[]>,
   signal?: AbortSignal,
+  held: HeldGrants = NO_GRANTS,
 ): Promise<JsonText<T>> {
   const { core, background } = app;
   const { manifests, policy: active } = core.rules();
@@ -123,6 +141,7 @@ async function runJob<T>(
     environment: core.environment,
     storeKey: core.storeKey,
     drills: await allDrills(core),
+    held,
   };
   const stop = signal === undefined ? background.signal : AbortSignal.any([signal, background.signal]);
   return new JsonText(await host.run(job, history, stop));

@@ -40,10 +40,12 @@ export async function doJob(job: Job, history: History): Promise<Report> {
   }
 }
 
+type SandboxFacts = Pick<Job, "now_ms" | "environment" | "storeKey" | "held" | "drills">;
+
 /** A sandbox whose clock starts at `now_ms`, on a memory store of its own. */
 export async function openSandbox(
   rules: Rules,
-  { now_ms, environment, storeKey, drills = [] }: Pick<Job, "now_ms" | "environment" | "storeKey" | "drills">,
+  { now_ms, environment, storeKey, held, drills = [] }: SandboxFacts,
 ): Promise<Sandbox> {
   const env: Env = { ...systemEnv, now: () => now_ms };
   const store = await memoryStore();
@@ -52,7 +54,7 @@ export async function openSandbox(
       for (const drill of drills) tx.put("drills", drill.tool, drill);
     },
   });
-  return new Sandbox({ store, rules, env, storeKey, environment });
+  return new Sandbox({ store, rules, env, storeKey, environment, held });
 }
 
 async function memoryStore(): Promise<SandboxStore> {

@@ -1,5 +1,6 @@
 /** `svc anchor publish|verify`: says where the ledger stands to the outside, and holds it to what was said. */
 import { resolve } from "node:path";
+import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import type { AnchorSink } from "../../config/sections/operations.ts";
 import { createEgress } from "../../egress/egress.ts";
 import { type AnchorFinding, type AnchorsVerdict, verifyAnchors } from "../../evidence/anchor-verify.ts";
@@ -8,8 +9,10 @@ import { readTrustedKeys } from "../../evidence/key-files.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { plural } from "../../kernel/plural.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
+import { partsOf } from "../door.ts";
 import { inert, table } from "../io.ts";
 import { signingKey } from "./bundle.ts";
+import { againstCheckpoints, describeCheckpoints } from "./kept-checkpoints.ts";
 import { openLedgerStore, verifyLedger } from "./verify.ts";
 import { collect } from "./verify-bundle.ts";
 
@@ -43,27 +46,65 @@ export const registerAnchor: Register = (program, context) => {
       for (const row of table(rows)) io.out(row);
     });
 
-  globalOptions(group.command("verify <file>").description("check the ledger against the anchors in a file"))
+  globalOptions(
+    group
+      .command("verify [file]")
+      .description("check the ledger against anchors in a file, or against checkpoints that people kept"),
+  )
+    .option("--checkpoint <files...>", "checkpoints that were kept, each in a file of its own")
     .option("--pub <file>", "a public key you trust; may be given more than once", collect)
     .option("--json", "print the result as JSON")
-    .action(async (file: string, flags: Flags & { pub?: string[] }) => {
-      const trusted = readTrustedKeys((flags.pub ?? []).map((path) => resolve(io.cwd, path)));
-      const check = async (sizes: Iterable<number>) => (await verifyLedger(context, flags, { sizes })).check;
-      const verdict = await verifyAnchors(resolve(io.cwd, file), check, trusted);
-      if (!holds(verdict)) context.done(1);
+    .action(async (file: string | undefined, flags: VerifyFlags) => {
+      if (file === undefined && flags.checkpoint === undefined)
+        throw invalid("against what? give a file of anchors, or --checkpoint <file>..");
+      const anchors = file === undefined ? null : await againstAnchors(context, file, flags);
+      const kept = flags.checkpoint === undefined ? null : await againstCheckpoints(context, flags);
+      const isGood =
+        (anchors === null || holds(anchors)) &&
+        (kept === null || kept.every(({ problem }) => problem === null));
+      if (!isGood) context.done(1);
       if (flags["json"]) {
-        const { records, head, first_bad } = verdict.ledger;
+        const { records, head, first_bad } = anchors?.ledger ?? {};
         return io.out(
           JSON.stringify({
-            ok: holds(verdict),
-            ledger: { records, head, first_bad },
-            anchors: verdict.findings,
+            ok: isGood,
+            ...(anchors === null ? {} : { ledger: { records, head, first_bad }, anchors: anchors.findings }),
+            ...(kept === null ? {} : { checkpoints: kept }),
           }),
         );
       }
-      for (const line of describe(verdict)) io.out(line);
+      if (anchors !== null) for (const line of describe(anchors)) io.out(line);
+      if (kept !== null) for (const line of describeCheckpoints(kept)) io.out(line);
+    });
+
+  globalOptions(
+    group.command("checkpoint").description("print where the ledger stands, as a signed checkpoint"),
+  )
+    .option("--witnessed", "the newest one that a witness cosigned")
+    .action(async (flags: Flags) => {
+      const input = flags["witnessed"] === true ? { witnessed: true } : {};
+      const text = await context.withDoor(flags, async (door) => {
+        const answer = await door.perform(ledgerCheckpoint, input);
+        let whole = "";
+        for await (const part of partsOf(answer)) whole += part;
+        return whole;
+      });
+      await io.write(text);
     });
 };
+
+type VerifyFlags = Flags & { pub?: string[]; checkpoint?: string[] };
+
+async function againstAnchors(context: Context, file: string, flags: VerifyFlags): Promise<AnchorsVerdict> {
+  if (context.isRemote(flags))
+    throw invalid(
+      "anchors are held against the data themselves: run it with -d <dir>; --checkpoint works on a server",
+    );
+  const { cwd } = context.io;
+  const trusted = readTrustedKeys((flags.pub ?? []).map((path) => resolve(cwd, path)));
+  const check = async (sizes: Iterable<number>) => (await verifyLedger(context, flags, { sizes })).check;
+  return verifyAnchors(resolve(cwd, file), check, trusted);
+}
 
 async function publish(context: Context, flags: PublishFlags): Promise<Published> {
   const { io } = context;
@@ -81,14 +122,9 @@ async function publish(context: Context, flags: PublishFlags): Promise<Published
   const store = await openLedgerStore(context, flags);
   const egress = createEgress(settings.egress, {});
   try {
-    return await anchorNow({
-      store,
-      env: io.clock,
-      egress,
-      signing,
-      region: settings.egress.region ?? null,
-      sinks,
-    });
+    const origin = signing === null ? null : (settings.ledger_origin ?? `svc/${signing.key_id}`);
+    const region = settings.egress.region ?? null;
+    return await anchorNow({ store, env: io.clock, egress, signing, region, origin, sinks }, "cli");
   } finally {
     await egress.close();
     await store.close();

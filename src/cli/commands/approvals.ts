@@ -1,7 +1,10 @@
 /** `svc approvals list|show|watch|approve|deny`: looking at requests and deciding them from the command line. */
+
+import type { OfferView } from "../../app/offers.ts";
 import { approve, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
-import { SvcError } from "../../kernel/errors.ts";
-import type { ApprovalStatus } from "../../model/approval.ts";
+import { invalid, messageOf, SvcError } from "../../kernel/errors.ts";
+import { type Json, parseJson } from "../../kernel/json.ts";
+import type { ApprovalStatus, ApprovalView } from "../../model/approval.ts";
 import { globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
 import { inert, table } from "../io.ts";
@@ -55,28 +58,40 @@ export const registerApprovals: Register = (program, context) => {
       context.withDoor(flags, (door) => watchApprovals(door, io, flags["once"] !== undefined)),
     );
 
-  for (const [verb, op] of [
-    ["approve", approve],
-    ["deny", deny],
-  ] as const) {
-    globalOptions(group.command(`${verb} <id>`).description(`${verb} a request`))
+  for (const verb of ["approve", "deny"] as const) {
+    const command = globalOptions(group.command(`${verb} <id>`).description(`${verb} a request`))
       .option("--as <name>", "who decides (default: cli)")
       .option("--note <text>", "why")
-      .option("--card <hash>", "the card that was looked at (default: the card as it is now)")
-      .action(async (id: string, flags: Record<string, string>) => {
-        await context.withDoor(flags, async (door) => {
-          const card_hash = flags["card"] ?? (await cardNow(door, id));
-          const note = flags["note"];
-          const done = await door.perform(op, { approval_id: id, note, card_hash });
-          const more =
-            done.status === "pending" || done.status === "escalated"
-              ? ` (${done.votes.length} of ${done.approvers.quorum})`
-              : "";
-          io.out(`${done.id}: ${done.status}${more}`);
-        });
+      .option("--card <hash>", "the card that was looked at (default: the card as it is now)");
+    if (verb === "deny")
+      command.option("--offer <json>", "other arguments, approved in place of those asked for");
+    command.action(async (id: string, flags: Record<string, string>) => {
+      const offer = flags["offer"] === undefined ? undefined : { args: offeredArgs(flags["offer"]) };
+      await context.withDoor(flags, async (door) => {
+        const card_hash = flags["card"] ?? (await cardNow(door, id));
+        const input = { approval_id: id, note: flags["note"], card_hash };
+        const done: ApprovalView & { offer?: OfferView } =
+          verb === "approve"
+            ? await door.perform(approve, input)
+            : await door.perform(deny, { ...input, ...(offer && { offer }) });
+        const more =
+          done.status === "pending" || done.status === "escalated"
+            ? ` (${done.votes.length} of ${done.approvers.quorum})`
+            : "";
+        io.out(`${done.id}: ${done.status}${more}`);
+        if (done.offer !== undefined) io.out(`${done.offer.approval_id}: offered in its place`);
       });
+    });
   }
 };
+
+function offeredArgs(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw invalid(`--offer: ${messageOf(error)}`);
+  }
+}
 
 /** Whoever may not see the card is told why by the decision itself. */
 async function cardNow(door: Door, id: string): Promise<string | undefined> {

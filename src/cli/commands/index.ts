@@ -65,7 +65,17 @@ export const COMMANDS: readonly CommandRow[] = [
     async () => (await import("./verify-bundle.ts")).registerVerifyBundle,
   ),
   row("anchor", "publish and verify anchors", async () => (await import("./anchor.ts")).registerAnchor),
+  row(
+    "witness",
+    "cosign other people's checkpoints",
+    async () => (await import("./witness.ts")).registerWitness,
+  ),
   row("report", "report on a run or a period", async () => (await import("./report.ts")).registerReport),
+  row(
+    "oversight",
+    "report how people decide what they are asked",
+    async () => (await import("./oversight.ts")).registerOversight,
+  ),
   row("plan", "show what a rollback would do", async () => (await import("./plan.ts")).registerPlan),
   row(
     "rollback",
@@ -77,6 +87,11 @@ export const COMMANDS: readonly CommandRow[] = [
     "approvals",
     "list and decide approval requests",
     async () => (await import("./approvals.ts")).registerApprovals,
+  ),
+  row(
+    "grants",
+    "approve calls like these ahead, for a while",
+    async () => (await import("./grants.ts")).registerGrants,
   ),
   row("halt", "halt new calls, and lift halts", async () => (await import("./halt.ts")).registerHalt),
   row(

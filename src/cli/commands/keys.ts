@@ -29,6 +29,7 @@ export const registerKeys: Register = (program, context) => {
     )
     .option("--group <names>", "groups for approvals; several with commas", collect)
     .option("--tenant <name>", "tenant of the key's runs")
+    .option("--tenant-only", "every role of the key holds within its tenant only")
     .option("--not-before <time>", "ISO 8601; before it the key does not work")
     .option("--expires-at <time>", "ISO 8601; after it the key does not work")
     .option("--allow-observe", "may open runs in observe and advise mode")
@@ -38,6 +39,7 @@ export const registerKeys: Register = (program, context) => {
         max_permissions: (flags["maxPermissions"] as string[] | undefined) ?? null,
         groups: (flags["group"] as string[] | undefined) ?? null,
         tenant: (flags["tenant"] as string | undefined) ?? null,
+        tenant_only: flags["tenantOnly"] === true ? true : null,
         not_before: (flags["notBefore"] as string | undefined) ?? null,
         expires_at: (flags["expiresAt"] as string | undefined) ?? null,
         allow_observe: flags["allowObserve"] === true ? true : null,

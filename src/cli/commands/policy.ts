@@ -6,6 +6,7 @@ import { toolLabels } from "../../model/manifest/labels.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
+import { warnUnseen } from "../card-warnings.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
 
@@ -13,13 +14,13 @@ export const registerPolicy: Register = (program, context) => {
   const { io } = context;
   const group = program.command("policy").description("policies");
 
-  group
-    .command("check <file>")
-    .description("validate a policy; lists every problem with its line")
-    .action(async (file: string) => {
-      const doc = loadPolicy(await readTextFile(file), file);
-      io.out(`ok: ${doc.rules?.length ?? 0} rules, ${doc.tests?.length ?? 0} tests`);
-    });
+  globalOptions(
+    group.command("check <file>").description("validate a policy; lists every problem with its line"),
+  ).action(async (file: string, flags: Record<string, unknown>) => {
+    const doc = loadPolicy(await readTextFile(file), file);
+    await warnUnseen(io, context.settings(flags), { policy: doc });
+    io.out(`ok: ${doc.rules?.length ?? 0} rules, ${doc.tests?.length ?? 0} tests`);
+  });
 
   globalOptions(group.command("test <file>").description("run the tests that a policy carries")).action(
     async (file: string, flags: Record<string, unknown>) => {

@@ -1,6 +1,7 @@
 /** `svc validate <path>`: checks manifests and lists one error per entry. */
 import { validateManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
+import { warnUnseen } from "../card-warnings.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
 
@@ -8,10 +9,14 @@ export const registerValidate: Register = (program, context) => {
   globalOptions(
     program.command("validate <path>").description("check tool manifests (a file, a folder or a URL)"),
   ).action(async (path: string, flags: Record<string, unknown>) => {
-    const egress = createEgress(context.settings(flags).egress, {});
+    const settings = context.settings(flags);
+    const egress = createEgress(settings.egress, {});
     try {
       const { ok, count, errors } = await validateManifests(path, egress);
-      if (ok) return context.io.out(`ok: ${count} tool manifests valid`);
+      if (ok) {
+        await warnUnseen(context.io, settings, { manifests: path });
+        return context.io.out(`ok: ${count} tool manifests valid`);
+      }
       for (const error of errors) context.io.err(inert(error));
       context.done(1);
     } finally {

@@ -2,6 +2,9 @@
 import { resolve } from "node:path";
 import { readTrustedKeys } from "../../evidence/key-files.ts";
 import { type BundleReport, verifyBundle } from "../../evidence/verify-bundle.ts";
+import { NO_DEMAND, type WitnessDemand } from "../../evidence/witness/demand.ts";
+import { readWitnessKeys } from "../../evidence/witness/keys.ts";
+import { invalid } from "../../kernel/errors.ts";
 import type { Register } from "../context.ts";
 import { inert } from "../io.ts";
 
@@ -10,16 +13,42 @@ export const collect = (value: string, before: string[] = []): string[] => [...b
 export const NOT_TRUSTED =
   "the key was not checked against a trusted key (--pub <file>): the signature shows only that nothing was changed since it was made, not who made it";
 
+interface VerifyFlags {
+  pub?: string[];
+  witness?: string[];
+  quorum?: string;
+  json?: boolean;
+}
+
+function witnessDemand({ witness, quorum }: VerifyFlags, at: (path: string) => string): WitnessDemand {
+  if (witness === undefined) {
+    if (quorum !== undefined) throw invalid("--quorum: of which witnesses? name each with --witness <key>");
+    return NO_DEMAND;
+  }
+  const witnesses = readWitnessKeys(witness, at);
+  const count = quorum === undefined ? witnesses.length : Number(quorum);
+  if (!Number.isInteger(count) || count < 1 || count > witnesses.length)
+    throw invalid(`--quorum: must be a whole number from 1 to ${witnesses.length}, the witnesses given`);
+  return { witnesses, quorum: count };
+}
+
 export const registerVerifyBundle: Register = (program, context) => {
   const { io } = context;
   program
     .command("verify-bundle <file>")
     .description("check a signed bundle")
     .option("--pub <file>", "a public key you trust; may be given more than once", collect)
+    .option(
+      "--witness <key>",
+      "a witness you demand: its verifier key, or a file with its key; repeatable",
+      collect,
+    )
+    .option("--quorum <n>", "how many of the witnesses must have cosigned (default: all)")
     .option("--json", "print the result as JSON")
-    .action(async (file: string, flags: { pub?: string[]; json?: boolean }) => {
-      const trusted = readTrustedKeys((flags.pub ?? []).map((path) => resolve(io.cwd, path)));
-      const verdict = await verifyBundle(resolve(io.cwd, file), trusted);
+    .action(async (file: string, flags: VerifyFlags) => {
+      const at = (path: string) => resolve(io.cwd, path);
+      const trusted = readTrustedKeys((flags.pub ?? []).map(at));
+      const verdict = await verifyBundle(at(file), trusted, witnessDemand(flags, at));
       if (!verdict.ok) context.done(1);
       if (flags.json) return io.out(JSON.stringify(verdict));
       if (!verdict.ok) return io.out(`INVALID: ${inert(verdict.problem)}`);
@@ -53,6 +82,26 @@ export function describe(report: BundleReport): string[] {
       "  not checked: that the head is that of the ledger's last record, which is not one of this run's",
     );
   }
+  lines.push(...describeWitnesses(report));
   if (trust !== "trusted") lines.push(`  not checked: ${NOT_TRUSTED}`);
   return lines;
+}
+
+function describeWitnesses({ witnesses: { by, covered, checkpoints } }: BundleReport): string[] {
+  const lines = by.map(
+    ({ name, size, seconds }) =>
+      `  checked:     ${inert(name)} cosigned the first ${size} records at ${isoSeconds(seconds)}`,
+  );
+  if (by.length > 0)
+    lines.push(`  checked:     every record was seen by enough witnesses, up to record ${covered - 1}`);
+  else if (checkpoints > 0)
+    lines.push(
+      "  not checked: the witnesses' cosignatures that it carries, for want of their keys (--witness <key>)",
+    );
+  return lines;
+}
+
+function isoSeconds(seconds: number): string {
+  const at = new Date(seconds * 1_000);
+  return Number.isNaN(at.getTime()) ? `${seconds} s` : at.toISOString();
 }

@@ -79,14 +79,14 @@ function isExpired({ expires_at }: KeyEntry, now: number): boolean {
  * it carries nothing of ours, and without it nobody knows whether a token could be checked.
  */
 export async function checkOidc({ settings, egress, env }: World): Promise<Finding[]> {
-  const { issuer, audience, role_map, groups_claim, max_permissions } = settings.oidc;
+  const { issuer, audience, role_map, tenant_map, groups_claim, max_permissions } = settings.oidc;
   if (issuer === null) return [];
   const findings: Finding[] = [];
   const refused = await egress.check(issuer);
   const problem =
     refused?.message ??
     (await new OidcVerifier(
-      { issuer, audience, role_map, groups_claim, max_permissions },
+      { issuer, audience, role_map, tenant_map, groups_claim, max_permissions },
       { egress, env },
     ).doctor());
   if (problem === undefined)

@@ -1,6 +1,6 @@
 /** The rows of who may come in: the console, OpenID Connect, the gateway's keys, chat users. */
 import { z } from "zod";
-import { ROLES, type Role } from "../../model/roles.ts";
+import { boundProblem, ROLES, type Role } from "../../model/roles.ts";
 import { choiceRow, pathRow, readJsonText, row, section, textRow, textSchema, urlSchema } from "../row.ts";
 
 export const CONSOLE_MODES = ["off", "open", "login"] as const;
@@ -21,6 +21,10 @@ const openRole = z
   .meta({ enum: [...OPEN_CONSOLE_ROLES] });
 
 const roleMap = z.record(z.string().min(1), z.enum(ROLES));
+const tenantMap = z.record(
+  z.string().min(1),
+  textSchema.refine((tenant) => boundProblem(tenant) === null, "must be a name without * ? { }"),
+);
 const permissionMap = z.record(z.string().min(1), z.array(textSchema).max(1_000));
 const audience = z
   .union([textSchema, z.array(textSchema).min(1).max(32)])
@@ -75,6 +79,14 @@ export const IDENTITY_ROWS = {
       env: "SVC_OIDC_ROLE_MAP",
       fromText: readJsonText,
       about: "The role of each group; in the environment a JSON object.",
+    }),
+    tenant_map: row<Record<string, string>>({
+      type: "mapping of group to tenant",
+      schema: tenantMap,
+      default: {},
+      env: "SVC_OIDC_TENANT_MAP",
+      fromText: readJsonText,
+      about: "Binds the tokens of a group to a tenant: every role holds within it only.",
     }),
     groups_claim: row<string>({
       type: "text",

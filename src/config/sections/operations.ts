@@ -23,8 +23,21 @@ import {
 const anchorSink = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("file"), path: pathSchema }),
   z.strictObject({ type: z.literal("webhook"), url: urlSchema, secret: textSchema.nullable().default(null) }),
+  z.strictObject({ type: z.literal("witness"), url: urlSchema, key: textSchema.max(4_096) }),
 ]);
 export type AnchorSink = z.infer<typeof anchorSink>;
+
+/** `<name>+<key id>+<key>`, as C2SP writes the keys of those who sign notes. */
+export function isVerifierKey(text: string): boolean {
+  return /^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*\s*$/.test(text);
+}
+
+/** A witness's key may be written out; everything else that has no place yet is a path. */
+function locateSink(sink: AnchorSink, base: string): AnchorSink {
+  if (sink.type === "file") return { ...sink, path: locatePath(sink.path, base) };
+  if (sink.type === "webhook" || isVerifierKey(sink.key)) return sink;
+  return { ...sink, key: locatePath(sink.key, base) };
+}
 
 const hostPattern = textSchema.refine(
   (text) => /^[^\s/:@]+$|^\[?[0-9a-fA-F:.]+\]?$/.test(text),
@@ -101,9 +114,9 @@ export const OPERATIONS_ROWS = {
       type: "list of sinks",
       schema: z.array(anchorSink).max(32),
       default: [],
-      about: "`{type: file, path}` or `{type: webhook, url, secret}`.",
-      locate: (sinks, base) =>
-        sinks.map((sink) => (sink.type === "file" ? { ...sink, path: locatePath(sink.path, base) } : sink)),
+      about:
+        "`{type: file, path}`, `{type: webhook, url, secret}` or `{type: witness, url, key}`; a witness's `key` is its verifier key, or a file with it or with its public key.",
+      locate: (sinks, base) => sinks.map((sink) => locateSink(sink, base)),
       mask: maskNamed,
     }),
     interval: durationRow(LIMITS.anchor_interval_ms, 1_000, {

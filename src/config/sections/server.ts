@@ -107,6 +107,19 @@ export const SERVER_ROWS = {
     env: "SVC_SIGNING_KEY",
     about: "The private Ed25519 key (svc keygen) that signs bundles, anchors and archives.",
   }),
+  ledger_origin: row<string | null>({
+    type: "text without spaces",
+    schema: textSchema
+      .max(255)
+      .refine(
+        (text) => /^[!-*,-~]+$/.test(text),
+        "must be printable characters without spaces and plus signs, such as example.com/ledger",
+      ),
+    default: null,
+    shown_default: "svc/<id of the signing key>",
+    env: "SVC_LEDGER_ORIGIN",
+    about: "The ledger's name in its checkpoints; witnesses know it by this name, so it never changes.",
+  }),
   kill_file: pathRow({
     env: "SVC_KILL_FILE",
     about: "While this file exists, every new call is blocked.",

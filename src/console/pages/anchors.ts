@@ -27,7 +27,7 @@ export function anchorCard(ctx: Ctx): Html {
           sinks.map((sink) =>
             sink.type === "file"
               ? html`file <code>${sink.path}</code>`
-              : html`webhook at ${new URL(sink.url).host}`,
+              : html`${sink.type} at ${new URL(sink.url).host}`,
           ),
         ),
       ],

@@ -15,7 +15,7 @@ import { heaviest, type Judgeable } from "./approval-data.ts";
 export function approvalCard(
   ctx: Ctx,
   judged: Judgeable,
-  options: { may_decide: boolean; bulk: boolean },
+  options: { may_decide: boolean; bulk: boolean; alike: Html },
 ): Html {
   const { approval } = judged;
   const now = ctx.app.core.env.now();
@@ -29,7 +29,7 @@ ${options.bulk ? html`<label class="pick"><input type="checkbox" name="id" value
 <blockquote class="reason"><p>${approval.reason}</p><footer>the agent's reason</footer></blockquote>
 <div class="approval-grid">${whyItAsks(judged)}${argumentNames(judged)}${riskBlock(judged)}${undoBlock(approval, judged.manifest)}</div>
 ${whoDecides(ctx, approval)}
-${options.may_decide ? decisionForm(ctx, approval) : html`<p class="soft">Deciding needs the approver role.</p>`}
+${options.may_decide ? html`${decisionForm(ctx, approval)}${options.alike}` : html`<p class="soft">Deciding needs the approver role.</p>`}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
 </article>`;
 }

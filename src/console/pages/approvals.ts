@@ -16,7 +16,9 @@ import { approvalMark, plural } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
 import { approvalCard, bulkBar } from "./approval-card.ts";
 import { judgeable, openApprovals } from "./approval-data.ts";
+import { approvalTabs } from "./approval-tabs.ts";
 import { delegationsCard, mayDecide } from "./delegations.ts";
+import { alikeForm } from "./grant-alike.ts";
 
 const MOST_CARDS = 50;
 const PATH = "/console/approvals";
@@ -29,23 +31,22 @@ export const approvalRoutes = [
   post("/approvals/:id/break-glass", breakGlass),
 ];
 
-const tabs = (at: "waiting" | "decided"): Html =>
-  html`<nav class="tabs" aria-label="Approvals"><a href="${PATH}"${at === "waiting" ? html` aria-current="page"` : null}>Waiting</a><a href="${PATH}/decided"${at === "decided" ? html` aria-current="page"` : null}>Decided</a></nav>`;
-
 async function waiting(ctx: Ctx): Promise<Answer> {
   const open = await openApprovals(ctx);
   const shown = open.slice(0, MOST_CARDS);
   const may_decide = await mayDecide(ctx);
   const judged = await Promise.all(shown.map((approval) => judgeable(ctx, approval)));
+  const alike = await Promise.all(shown.map((approval) => alikeForm(ctx, approval)));
   const bulk = may_decide && shown.length > 1;
   const body = html`${pageHead("Approvals", "Calls that wait for a person. The agent is told to try again once you decide.")}
-${tabs("waiting")}
+${approvalTabs("waiting")}
 <div id="waiting" data-live>${
     shown.length === 0
       ? nobodyWaits()
-      : html`${bulk ? bulkBar(ctx, shown.length) : null}${judged.map((one) => approvalCard(ctx, one, { may_decide, bulk }))}`
+      : html`${bulk ? bulkBar(ctx, shown.length) : null}${judged.map((one, i) => approvalCard(ctx, one, { may_decide, bulk, alike: alike[i]! }))}`
   }${open.length > MOST_CARDS ? html`<p class="soft">${MOST_CARDS} of ${open.length} are shown; the others come up as these are decided.</p>` : null}</div>
-${await delegationsCard(ctx)}`;
+${await delegationsCard(ctx)}
+<p class="soft"><a href="/console/oversight">Oversight</a>: how these decisions are made.</p>`;
   return { page: { title: "Approvals", nav: "approvals", body, live: PATH } };
 }
 
@@ -79,7 +80,7 @@ async function decided(ctx: Ctx): Promise<Answer> {
           html`<p>Requests come here once they are approved, denied, used or expired.</p>`,
         )
       : table("Decided requests", ["Status", "Tool", "Actor", "Run", "Decided by", "Note", "When"], rows);
-  const body = html`${pageHead("Approvals", "What was decided, by whom, and what they noted.")}${tabs("decided")}
+  const body = html`${pageHead("Approvals", "What was decided, by whom, and what they noted.")}${approvalTabs("decided")}
 ${card({ title: "Decided", id: "decided", live: true }, list, pager(`${PATH}/decided`, ctx.query, next_cursor ?? null))}`;
   return { page: { title: "Decided approvals", nav: "approvals", body, live: `${PATH}/decided` } };
 }

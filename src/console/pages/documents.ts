@@ -2,6 +2,7 @@
 
 import { Content } from "../../app/operation.ts";
 import { bundleLedger, bundleRun, evidenceKey } from "../../app/operations/bundles.ts";
+import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import { exportRun } from "../../app/operations/export.ts";
 import { periodReport, runReport, runReportAsPdf } from "../../app/operations/reports.ts";
 import type { PeriodFormat } from "../../evidence/report/period-formats.ts";
@@ -17,6 +18,7 @@ export const documentRoutes: readonly ConsoleRoute[] = [
   get("/runs/:id/trail", trail),
   get("/evidence/bundle", async (ctx) => ({ content: await ctx.call(bundleLedger, {}) })),
   get("/evidence/key", publicKey),
+  get("/evidence/checkpoint", async (ctx) => ({ content: await ctx.call(ledgerCheckpoint, {}) })),
   get("/evidence/report", period),
 ];
 

@@ -1,8 +1,10 @@
 /** The Evidence page: is the ledger sound, what proves it to others, and the switch that stops everything. */
 
-import { requireRole } from "../../app/access.ts";
-import { bundleLedger, evidenceKey } from "../../app/operations/bundles.ts";
+import { bundleLedger, evidenceKey, verifyLedger } from "../../app/operations/bundles.ts";
+import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import { periodReport } from "../../app/operations/reports.ts";
+import { isWithin } from "../../app/perform.ts";
+import { shownRecords } from "../../store/confined.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
 import { card, command, facts, notice, pageHead } from "../parts/blocks.ts";
@@ -32,7 +34,9 @@ ${await ledgerCard(ctx)}`;
 }
 
 async function healthCard(ctx: Ctx): Promise<Html> {
-  const { records, hash } = await ctx.app.core.store.head();
+  const { store } = ctx.app.core;
+  const { hash } = await store.head();
+  const records = await shownRecords(store);
   const { last } = ctx.checkup;
   return card(
     {
@@ -63,7 +67,9 @@ async function healthCard(ctx: Ctx): Promise<Html> {
           "bad",
           html`<p class="said">Record ${last.first_bad.seq} is the first bad one: ${last.first_bad.problem}.</p><p>Keep the data as it is, block all new calls, and compare with the last bundle or anchor that was good.</p>`,
         ),
-    form(ctx, { action: "/console/evidence/verify", class: "inline" }, button("Verify now", "primary")),
+    isWithin(verifyLedger, ctx.principal)
+      ? form(ctx, { action: "/console/evidence/verify", class: "inline" }, button("Verify now", "primary"))
+      : null,
     html`<p class="soft">Recomputes every hash and every link, from the first record to the last. Others can do the same without this server:</p>`,
     command("svc verify -d data/"),
   );
@@ -71,7 +77,7 @@ async function healthCard(ctx: Ctx): Promise<Html> {
 
 /** Everybody who may look may also verify. */
 async function verify(ctx: Ctx): Promise<Answer> {
-  requireRole(ctx.principal, "auditor");
+  ctx.demand(verifyLedger);
   const { ok, records, took_ms } = await ctx.checkup.run(ctx.principal.name);
   return {
     to: "/console/evidence#health",
@@ -98,7 +104,7 @@ async function bundlesCard(ctx: Ctx): Promise<Html> {
   return card(
     { title: "Signed bundles", id: "bundles" },
     html`<p>Records with their proofs, signed with Ed25519. A run's own bundle is on its page.</p>`,
-    html`<p class="actions"><a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> <a class="button" href="/console/evidence/key">Public key</a></p>`,
+    html`<p class="actions">${ctx.may(bundleLedger) ? html`<a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> ` : null}<a class="button" href="/console/evidence/key">Public key</a>${ctx.may(ledgerCheckpoint) ? html` <a class="button" href="/console/evidence/checkpoint">Checkpoint</a>` : null}</p>`,
     facts([["Key", idText(key_id, "the key's id")]]),
     html`<p class="soft">Whoever gets it checks it without this server: <code>svc verify-bundle</code>, the Python SDK, or the page in <code>viewer/</code>.</p>`,
     reportForm(ctx),

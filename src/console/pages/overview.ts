@@ -6,6 +6,7 @@ import { activeHalts } from "../../app/operations/halts.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import type { FoundRun } from "../../app/run-search.ts";
 import type { ApprovalView } from "../../model/approval.ts";
+import { shownRecords } from "../../store/confined.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { DECISIONS, type DecisionName, type Hour } from "../hour-counts.ts";
 import { type Html, html, type Part } from "../html.ts";
@@ -25,20 +26,20 @@ export const overviewRoutes = [get("/", overview), get("/edge", edge)];
 async function overview(ctx: Ctx): Promise<Answer> {
   const { core } = ctx.app;
   const now = core.env.now();
-  const [day, open, alerts, attention, head] = await Promise.all([
+  const [day, open, alerts, attention, records] = await Promise.all([
     ctx.counts.lastDay(now),
     openApprovals(ctx),
     recentAlerts(ctx),
     ctx.call(searchRuns, { attention: true, limit: FEW }),
-    core.store.head(),
+    shownRecords(core.store),
   ]);
   const newest = await core.store.records({ order: "desc", limit: 8 });
   const totals = sum(day.hours);
   const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
 <div id="overview" data-live>
-<div class="tiles">${tiles(ctx, totals, open, alerts, head)}</div>
+<div class="tiles">${tiles(ctx, totals, open, alerts, records)}</div>
 ${
-  head.records === 0
+  records === 0
     ? firstSteps(ctx)
     : html`${card({ title: "Calls per hour", aside: legend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">A long ledger: older hours are still being counted and fill in as this page is read again.</p>`)}
 <div class="columns">${waitingCard(open, now)}${attentionCard(alerts, attention.runs, now)}</div>
@@ -86,7 +87,7 @@ function tiles(
   totals: Record<DecisionName, number>,
   open: readonly ApprovalView[],
   alerts: readonly Alert[],
-  head: { records: number; hash: string },
+  records: number,
 ): Html[] {
   const now = ctx.app.core.env.now();
   const calls = DECISIONS.reduce((total, name) => total + totals[name], 0);
@@ -116,7 +117,7 @@ function tiles(
     ),
     tile(
       "Ledger",
-      head.records.toLocaleString("en"),
+      records.toLocaleString("en"),
       last === null
         ? html`records; not verified here yet`
         : last.ok

@@ -2,7 +2,7 @@
 import { forbidden, type SvcError } from "../../kernel/errors.ts";
 import { globMatches } from "../../kernel/glob.ts";
 import { type ApprovalDoc, type Delegation, recipientOf } from "../../model/approval.ts";
-import { hasRole, type Principal, ROLE_MESSAGES, type Today } from "../../model/roles.ts";
+import { hasRole, type Principal, ROLE_MESSAGES, seesTenant, type Today } from "../../model/roles.ts";
 
 export interface Authority {
   /** The principal whose lent authority is used, or null for one's own. */
@@ -31,22 +31,34 @@ export function authoritiesOver(
   facts: AuthorityFacts,
 ): Authority[] | SvcError {
   const wanted = approval.approvers.groups;
-  const inGroups = (groups: readonly string[]) =>
+  const inGroups = ({ groups }: Authority) =>
     wanted.length === 0 || groups.some((group) => wanted.includes(group));
-  const own = hasRole(principal, "approver");
+  const found = authoritiesFor(approval, principal, facts).filter(inGroups);
+  if (found.length > 0) return found;
+  if (!hasRole(principal, "approver")) return forbidden(ROLE_MESSAGES.approver);
+  return forbidden(`this request is for members of ${wanted.join(" or ")}`);
+}
+
+/** What the principal could decide calls of this tool by, whatever groups are asked for; null: of some tool. */
+export function authoritiesFor(
+  { tool, actor, tenant }: { tool: string | null; actor: string; tenant: string | null },
+  principal: Principal,
+  facts: AuthorityFacts,
+): Authority[] {
   const found: Authority[] = [];
-  if (own && inGroups(principal.groups)) found.push({ for: null, groups: principal.groups });
+  if (hasRole(principal, "approver") && seesTenant(principal, tenant))
+    found.push({ for: null, groups: principal.groups });
   for (const delegation of facts.delegations) {
     if (recipientOf(delegation) !== principal.id) continue;
+    const lender = facts.today(delegation.authority);
+    if (lender !== null && !seesTenant(lender, tenant)) continue;
     const groups = lentNow(delegation, facts);
-    if (groups === null || !inGroups(groups) || !globMatches(delegation.tools, approval.tool)) continue;
+    if (groups === null || (tool !== null && !globMatches(delegation.tools, tool))) continue;
     // Lent authority cannot do what its owner may not: decide the owner's own request.
-    if (facts.four_eyes && delegation.from === approval.actor) continue;
+    if (facts.four_eyes && delegation.from === actor) continue;
     found.push({ for: delegation.from, groups });
   }
-  if (found.length > 0) return found;
-  if (!own) return forbidden(ROLE_MESSAGES.approver);
-  return forbidden(`this request is for members of ${wanted.join(" or ")}`);
+  return found;
 }
 
 /** The groups that a delegation lends now: those it was lent with, as far as its lender still has them. */

@@ -2,8 +2,7 @@
  * Deciding a request: approve, deny, break glass. Of several deciders exactly one ends the request; the
  * others are told that it was already decided.
  */
-import { conflict, notFound, SvcError } from "../../kernel/errors.ts";
-import type { LedgerEvent } from "../../ledger/events.ts";
+import { conflict, forbidden, notFound, SvcError } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, type Delegation, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
 
@@ -14,20 +13,31 @@ import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../store/port.ts";
 import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
-import { appendRunRecord } from "../records.ts";
 import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";
 import { cardFacts } from "./card-facts.ts";
 import { countedBefore, countingVoters } from "./counting.ts";
+import { makeOffer, type OfferInput } from "./offer.ts";
 import { moveApproval } from "./requests.ts";
+import { writeRecord } from "./write-record.ts";
+
+/** The note of a request that whoever asked took back. */
+export const WITHDRAWN = "withdrawn";
 
 export interface DecideInput {
   decision: "approve" | "deny";
   note: string | null;
   /** The card that was decided by, where the decider says so. */
   card_hash?: string | undefined;
+  /** Other arguments that the decider, in denying, approves ahead. */
+  offer?: OfferInput | undefined;
 }
 
-export type DecideResult = { approval: ApprovalDoc; records: LedgerRecord[]; refused: SvcError | null };
+export type DecideResult = {
+  approval: ApprovalDoc;
+  records: LedgerRecord[];
+  refused: SvcError | null;
+  offered?: ApprovalDoc;
+};
 
 /**
  * `delegations` are those to the principal's name; they are read before the unit and checked inside it again, and
@@ -54,7 +64,8 @@ export function decideUnit(
       const current = delegations.flatMap(({ id }) => tx.get("delegations", id) ?? []);
       const four_eyes = core.rules().policy.approvals.four_eyes;
       assertNotOwn(approval, principal, four_eyes);
-      const found = authoritiesOver(approval, principal, { four_eyes, now, delegations: current, today });
+      const authority_facts = { four_eyes, now, delegations: current, today };
+      const found = authoritiesOver(approval, principal, authority_facts);
       if (found instanceof SvcError) throw found;
       // Whoever approved before, or lent to somebody who did, may still deny.
       const authority = input.decision === "deny" ? found[0]! : fresh(approval, principal, found);
@@ -72,9 +83,18 @@ export function decideUnit(
         votes: [...approval.votes, vote],
         internal: withVoter(approval, input.decision, authority.groups),
       };
-      return settle(core, tx, run, voted, { vote, four_eyes, card_hash: input.card_hash });
+      const linked = input.offer === undefined ? voted : withOffer(voted, input.offer.id);
+      const settled = settle(core, tx, run, linked, { vote, four_eyes, card_hash: input.card_hash });
+      if (input.offer === undefined) return settled;
+      const made = makeOffer(core, tx, run, approval, principal, authority_facts, input.offer);
+      tx.put("runs", run.run_id, run);
+      return { ...settled, records: [...settled.records, made.record], offered: made.approval };
     },
   };
+}
+
+function withOffer(approval: ApprovalDoc, offer: string): ApprovalDoc {
+  return { ...approval, internal: { ...approval.internal, offer } };
 }
 
 /** What was decided on must still be what is there: a card that changed since is looked at again first. */
@@ -182,6 +202,24 @@ export function breakGlassUnit(
   };
 }
 
+/** Whoever asked takes the question back; an undo's request belongs to whoever undoes. */
+export function withdrawUnit(core: Core, principal: Principal, id: string): Unit<DecideResult> {
+  return {
+    needs: [["approvals", id]],
+    run(tx) {
+      const { approval, run, ended } = openRequest(core, tx, id);
+      if (ended !== null) return ended;
+      if (approval.kind === "compensation")
+        throw forbidden("the request is for an undo of this run; deny it or let it expire");
+      const moved = moveApproval(tx, run, { ...approval, note: WITHDRAWN }, "expired");
+      const detail = `request ${id}: ${WITHDRAWN}`;
+      const record = writeRecord(tx, run, moved, "approval_expired", principal.name, core.env.now(), detail);
+      tx.put("runs", run.run_id, run);
+      return { approval: moved, records: [record], refused: null };
+    },
+  };
+}
+
 /** Escalates or expires a request whose time has come; null where there is nothing to do. */
 export function ageUnit(core: Core, id: string): Unit<DecideResult | null> {
   return {
@@ -252,25 +290,4 @@ function expire(core: Core, tx: Tx, approval: ApprovalDoc): DecideResult {
   );
   tx.put("runs", run.run_id, run);
   return { approval: moved, records: [record], refused: null };
-}
-
-export function writeRecord(
-  tx: Tx,
-  run: RunDoc,
-  approval: ApprovalDoc,
-  event: LedgerEvent,
-  actor: string,
-  ts_ms: number,
-  detail: string,
-): LedgerRecord {
-  return appendRunRecord(tx, run, {
-    event,
-    actor,
-    ts_ms,
-    detail,
-    tool: approval.tool,
-    step: approval.step ?? undefined,
-    reason: approval.reason,
-    args_hash: approval.args_hash,
-  });
 }

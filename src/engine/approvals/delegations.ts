@@ -1,5 +1,5 @@
 /** Delegations: an approver lends its authority for a while; what was lent cannot be lent on. */
-import { conflict, forbidden, invalid, notFound } from "../../kernel/errors.ts";
+import { conflict, forbidden, invalid, notFound, type SvcError } from "../../kernel/errors.ts";
 import { compileGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
@@ -63,7 +63,7 @@ export function revokeUnit(core: Core, principal: Principal, id: string): Unit<D
     needs: [["delegations", id]],
     run(tx) {
       const found = tx.get("delegations", id);
-      if (found === undefined) throw notFound(`unknown delegation ${id}`);
+      if (found === undefined) throw unknownDelegation(id);
       if (found.authority.principal !== principal.id && !hasRole(principal, "admin")) {
         throw forbidden("only the lender or an admin may revoke a delegation");
       }
@@ -81,3 +81,5 @@ export function revokeUnit(core: Core, principal: Principal, id: string): Unit<D
     },
   };
 }
+
+export const unknownDelegation = (id: string): SvcError => notFound(`unknown delegation ${id}`);

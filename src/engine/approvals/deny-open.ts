@@ -4,8 +4,9 @@ import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../../model/approval
 import type { Tx } from "../../store/port.ts";
 import type { Core } from "../core.ts";
 import { loadRun } from "../load-run.ts";
-import { writeRecord } from "./decide-request.ts";
+
 import { moveApproval } from "./requests.ts";
+import { writeRecord } from "./write-record.ts";
 
 /** Denies those that are still open; the others were ended by somebody else, and stay as they are. */
 export function denyOpen(

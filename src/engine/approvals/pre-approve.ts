@@ -8,8 +8,9 @@ import type { Unit } from "../../store/port.ts";
 import type { Core } from "../core.ts";
 import { loadSealedRun } from "../load-run.ts";
 import { assertNotOwn } from "./authority.ts";
-import { type DecideResult, writeRecord } from "./decide-request.ts";
+import type { DecideResult } from "./decide-request.ts";
 import { moveApproval, newApproval } from "./requests.ts";
+import { writeRecord } from "./write-record.ts";
 
 export interface PreApproveInput {
   tool: string;

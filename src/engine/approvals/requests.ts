@@ -64,6 +64,8 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
     },
   };
   run.open_approvals++;
+  const standing = input.kind === "call" ? tx.get("approval_slots", offerSlot(slotOf(approval))) : undefined;
+  if (standing !== undefined) approval.internal.offer = standing.id;
   tx.put("approvals", approval.id, approval);
   if (input.shown !== null) tx.put("approval_values", approval.id, { run_id: run.run_id, ...input.shown });
   tx.put("approval_slots", slotOf(approval), { id: approval.id });
@@ -94,13 +96,20 @@ export function moveApproval(
   else {
     if (tx.get("approval_slots", slot)?.id === moved.id) tx.delete("approval_slots", slot);
     tx.delete("approval_values", moved.id);
+    const { offer_for } = moved.internal;
+    if (offer_for !== undefined) tx.delete("approval_slots", offerSlot(offer_for));
   }
   return moved;
 }
 
-export function expireApproval(tx: Tx, run: RunDoc, id: string): void {
+/** Where the offer is found that was made in place of a denied call; a repeat of the call points to it, too. */
+export const offerSlot = (slot: string): string => `${slot}/offer`;
+
+/** `note`: why it ended before its time. */
+export function expireApproval(tx: Tx, run: RunDoc, id: string, note?: string): void {
   const approval = tx.get("approvals", id);
-  if (approval !== undefined) moveApproval(tx, run, approval, "expired");
+  if (approval === undefined) return;
+  moveApproval(tx, run, note === undefined ? approval : { ...approval, note }, "expired");
 }
 
 /** Spends an approved request on a step: it can never be used again. */

@@ -2,11 +2,12 @@
  * The decision. A pure function from facts to a verdict and the records it writes: the live engine, the
  * simulation, replay, impact preview and speculation all call this one, so no rule exists twice.
  */
+import type { LedgerEvent } from "../../ledger/events.ts";
 import { type Evaluation, evaluatePolicy } from "../../model/policy/evaluate.ts";
-import { approvalStage } from "./approval-stage.ts";
+import { approvalStage, coveredBy } from "./approval-stage.ts";
 import type { Facts } from "./facts.ts";
 import { type Refusal, STAGES } from "./stages.ts";
-import type { RecordPart, Verdict } from "./verdict.ts";
+import type { ApprovalMove, RecordPart, Verdict } from "./verdict.ts";
 
 export function decide(facts: Facts): Verdict {
   const refusals: Refusal[] = [];
@@ -24,16 +25,14 @@ export function decide(facts: Facts): Verdict {
     policy.approval === null
       ? null
       : approvalStage(facts, policy.approval, askedBy(facts, policy), blocked || hard);
-  const satisfied = approval?.move.move === "use";
+  const satisfied = approval !== null && SATISFIES.has(approval.move.move);
   if (approval?.reason) reasons.push(approval.reason);
 
   const passes = !blocked && (!needs_approval || satisfied);
   const decision = passes ? "allow" : hard || facts.run.mode === "enforce" ? "block" : "would_block";
   // An approval is spent only by a call that goes ahead because of it.
   const move =
-    passes || approval?.move.move !== "use"
-      ? (approval?.move ?? { move: "none" as const })
-      : { move: "none" as const };
+    passes || !satisfied ? (approval?.move ?? { move: "none" as const }) : { move: "none" as const };
   return {
     decision,
     reasons: passes ? [] : reasons,
@@ -43,14 +42,17 @@ export function decide(facts: Facts): Verdict {
     expired: approval?.expired ?? null,
     charges: decision === "block" ? [] : policy.charges,
     risk_score: policy.risk.score,
-    records: recordParts(decision, reasons, move.move === "use" ? move.id : null, approval?.expired ?? null),
+    records: recordParts(decision, reasons, move, approval?.expired ?? null),
   };
 }
 
-function askedBy({ policy }: Facts, { rules, causes, risk }: Evaluation) {
+const SATISFIES: ReadonlySet<ApprovalMove["move"]> = new Set(["use", "grant"]);
+
+function askedBy({ policy }: Facts, { rules, causes, risk, findings }: Evaluation) {
   const { score, factors } = risk;
   return {
     rule: rules[0] ?? null,
+    findings,
     because: { causes, risk: policy.risk === null ? null : { score, factors } },
   };
 }
@@ -58,16 +60,21 @@ function askedBy({ policy }: Facts, { rules, causes, risk }: Evaluation) {
 function recordParts(
   decision: Verdict["decision"],
   reasons: string[],
-  used: string | null,
+  move: ApprovalMove,
   expired: string | null,
 ): RecordPart[] {
   const parts: RecordPart[] = [];
-  if (expired !== null)
-    parts.push({ event: "approval_expired", by_engine: true, detail: `request ${expired}` });
+  const byEngine = (event: LedgerEvent, detail: string) => parts.push({ event, by_engine: true, detail });
+  if (expired !== null) byEngine("approval_expired", `request ${expired}`);
   const why = reasons.join("; ");
   if (decision === "block") return [...parts, { event: "blocked", by_engine: false, detail: why }];
   if (decision === "would_block") parts.push({ event: "would_block", by_engine: false, detail: why });
-  if (used !== null) parts.push({ event: "approved", by_engine: true, detail: `used request ${used}` });
+  if (move.move === "use") byEngine("approved", `used request ${move.id}`);
+  if (move.move === "grant") {
+    const { id, use, max_uses } = move.grant;
+    if (move.closes !== null) byEngine("approval_expired", `request ${move.closes}: ${coveredBy(id)}`);
+    byEngine("approved", `used grant ${id} (${use} of ${max_uses})`);
+  }
   parts.push({ event: "intended", by_engine: false, detail: null });
   return parts;
 }

@@ -6,6 +6,7 @@ import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { Caller } from "../core.ts";
+import type { GrantInHand } from "../grants/coverage.ts";
 
 export interface Facts {
   now: number;
@@ -31,6 +32,8 @@ export interface Facts {
   request: ApprovalDoc | null;
   /** The id a new request will have. */
   fresh_approval_id: string;
+  /** Grants that name the call's tool and actor; looked for only where nothing but an approval is missing. */
+  grants?: readonly GrantInHand[] | undefined;
   /** Reasons against the call that only the surface can know; they refuse as the run's mode says. */
   objections?: readonly string[] | undefined;
 }

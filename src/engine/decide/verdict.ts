@@ -3,6 +3,7 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { CounterDoc } from "../../store/docs.ts";
+import type { GrantUse } from "../grants/coverage.ts";
 
 export type Decision =
   | { decision: "allow"; step: number }
@@ -14,7 +15,9 @@ export type ApprovalMove =
   | { move: "none" }
   | { move: "use"; id: string }
   | { move: "wait"; id: string }
-  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because };
+  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because }
+  /** A grant stands in; `closes` is the open request that nobody has to decide any more. */
+  | { move: "grant"; grant: GrantUse; closes: string | null };
 
 export interface RecordPart {
   event: LedgerEvent;

@@ -42,7 +42,8 @@ export class HashLevels {
     return siblings.reverse();
   }
 
-  private range(from: number, to: number, last: string | undefined): string {
+  /** The hash over the entries `[from, to)`, which must be a subtree as RFC 6962 cuts them. */
+  range(from: number, to: number, last?: string): string {
     const size = to - from;
     const level = Math.log2(size);
     if (Number.isInteger(level) && from % size === 0) {

@@ -56,7 +56,7 @@ ${daysChart(report.per_day)}
 ${facts(about(report).map(([name, value]) => [name, htmlCell(value)] as const))}`;
 }
 
-function* htmlSection({ title, note, columns, rows, none }: Section): Generator<Markup> {
+export function* htmlSection({ title, note, columns, rows, none }: Section): Generator<Markup> {
   yield html`<h2>${title}</h2>
 `;
   if (columns === null) {
@@ -79,7 +79,7 @@ function words(cell: Cell): string {
   return "text" in cell ? cell.text : "";
 }
 
-function htmlCell(cell: Cell): Markup {
+export function htmlCell(cell: Cell): Markup {
   if ("name" in cell) return code(cell.name);
   return "text" in cell ? text(cell.text) : html`${cell.number}`;
 }
@@ -109,7 +109,7 @@ function toMarkdown(report: PeriodReport): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-function markdownSection({ title, note, columns, rows, none }: Section): string[] {
+export function markdownSection({ title, note, columns, rows, none }: Section): string[] {
   if (columns === null)
     return [
       `## ${title}`,
@@ -129,7 +129,7 @@ function markdownTable(columns: readonly string[], rows: readonly (readonly Cell
   ].join("\n");
 }
 
-function markdownCell(cell: Cell): string {
+export function markdownCell(cell: Cell): string {
   if ("name" in cell) return codeSpan(cell.name);
   return "text" in cell ? cell.text : String(cell.number);
 }

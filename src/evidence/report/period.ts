@@ -1,8 +1,10 @@
 /** The facts of a period report: what was asked, decided, done and undone since a point in time. */
 
 import type { LedgerRecord } from "../../ledger/record.ts";
+import type { ApprovalDoc } from "../../model/approval.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { type BudgetUse, budgetUse } from "../../model/policy/limits.ts";
+import { shownRecords, tenantOf } from "../../store/confined.ts";
 import type { CounterDoc } from "../../store/docs.ts";
 import type { Store } from "../../store/port.ts";
 import { type IrreversibleAction, PeriodCounts } from "./period-counts.ts";
@@ -96,7 +98,12 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
   const n = (event: keyof typeof events): number => events[event] ?? 0;
   const undos = counts.undos.totals;
   const readBacks = undos.verified + undos.verification_failed + undos.unverified;
-  const budgets = budgetUse(context.policy, await budgetCounters(store), until_ms).filter(({ near }) => near);
+  const tenant = tenantOf(store);
+  // A budget of an actor or of all is counted over every tenant that shares it.
+  const seen = ({ per, value }: BudgetUse) => tenant === null || (per === "tenant" && value === tenant);
+  const budgets = budgetUse(context.policy, await budgetCounters(store), until_ms).filter(
+    (use) => use.near && seen(use),
+  );
   return {
     format: "svc-period-report",
     version: 1,
@@ -106,7 +113,7 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
     environment: context.environment,
     region: context.region,
     ledger: {
-      records: head.records,
+      records: await shownRecords(store),
       head: head.hash,
       in_period: counts.records,
       first_seq: counts.first_seq,
@@ -141,7 +148,7 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
   };
 }
 
-async function countRecords(
+export async function countRecords(
   store: Store,
   since_ms: number,
   until_ms: number,
@@ -158,14 +165,12 @@ async function countRecords(
   return counts;
 }
 
-/** How long the requests decided in the period had waited; those asked for in it join `requests`. */
-async function approvalTimes(
+/** Each request that was open at some time of the period or not long before; what was approved unasked is none. */
+export async function* requestsAround(
   store: Store,
   since_ms: number,
   until_ms: number,
-  requests: Set<string>,
-): Promise<number[]> {
-  const waits: number[] = [];
+): AsyncGenerator<ApprovalDoc> {
   let after: { sort: number; key: string } | undefined;
   for (;;) {
     const rows = await store.list("approvals", {
@@ -176,18 +181,31 @@ async function approvalTimes(
     });
     for (const { doc } of rows) {
       const isBornApproved = doc.decided_ms === doc.requested_ms && doc.votes.length === 1;
-      if (doc.requested_ms >= since_ms && !isBornApproved) requests.add(doc.id);
-      if (doc.decided_ms === null || isBornApproved || doc.decided_ms < since_ms || doc.decided_ms > until_ms)
-        continue;
-      waits.push(doc.decided_ms - doc.requested_ms);
+      if (!isBornApproved) yield doc;
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return waits;
+    if (last === undefined || rows.length < PAGE) return;
     after = { sort: last.sort, key: last.key };
   }
 }
 
-function median(values: number[]): number | null {
+/** How long the requests decided in the period had waited; those asked for in it join `requests`. */
+async function approvalTimes(
+  store: Store,
+  since_ms: number,
+  until_ms: number,
+  requests: Set<string>,
+): Promise<number[]> {
+  const waits: number[] = [];
+  for await (const { id, requested_ms, decided_ms } of requestsAround(store, since_ms, until_ms)) {
+    if (requested_ms >= since_ms) requests.add(id);
+    if (decided_ms === null || decided_ms < since_ms || decided_ms > until_ms) continue;
+    waits.push(decided_ms - requested_ms);
+  }
+  return waits;
+}
+
+export function median(values: readonly number[]): number | null {
   if (values.length === 0) return null;
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

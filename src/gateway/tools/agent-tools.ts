@@ -1,15 +1,15 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
 import { z } from "zod";
 import { hideForeignRun, readRun } from "../../app/access.ts";
-import { awaitDecision } from "../../app/operations/approvals.ts";
+import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
 import { givenId, runId, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { type ApprovalDoc, approvalView } from "../../model/approval.ts";
+import type { ApprovalDoc } from "../../model/approval.ts";
 import { loadPlan } from "../../rollback/load.ts";
-import { type OwnTool, ownTool } from "./own-tool.ts";
+import { type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const DEFAULT_WAIT_S = 30;
 
@@ -56,6 +56,9 @@ const NEXT: Partial<Record<ApprovalDoc["status"], string>> = {
   consumed: "already used: repeating the call opens a new request",
 };
 
+/** The offer is used by sending its arguments; they are approved, or wait for the others whose word it needs. */
+const OFFERED = "denied, with an offer: send the call with offer.args instead, exactly as they are";
+
 const awaitApproval = ownTool({
   name: "svc.await_approval",
   description: "Wait for a person's decision on an approval request, and answer as soon as there is one.",
@@ -72,8 +75,19 @@ const awaitApproval = ownTool({
   async run({ services, principal, signal }, { approval_id, seconds = DEFAULT_WAIT_S }) {
     const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
     const approval = await awaitDecision(services.app, approval_id, seconds, signal, mine);
-    return { ...approvalView(approval), next: NEXT[approval.status] ?? "" };
+    const answer = await withOffer({ app: services.app, principal }, approval);
+    const next = answer.offer == null || answer.offer.args === null ? NEXT[approval.status] : OFFERED;
+    return { ...answer, next: next ?? "" };
   },
 });
 
-export const AGENT_TOOLS: readonly OwnTool[] = [planRollback, previewImpact, awaitApproval];
+const withdrawTool = ownTool({
+  name: "svc.withdraw",
+  description: "Take back a request for approval of your own run that nobody has decided yet.",
+  role: "agent",
+  read_only: false,
+  input: z.strictObject({ approval_id: givenId("apr_<uuid>") }),
+  run: (call, input) => operate(call, withdraw, input),
+});
+
+export const AGENT_TOOLS: readonly OwnTool[] = [planRollback, previewImpact, awaitApproval, withdrawTool];

@@ -1,10 +1,11 @@
 /** `svc.export_evidence`: a signed bundle of a run or of the whole ledger, as a resource in the answer. */
 import { z } from "zod";
+import type { Content } from "../../app/operation.ts";
+import { bundleLedger, bundleRun } from "../../app/operations/bundles.ts";
 import { runId } from "../../app/schemas.ts";
-import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { OwnResult, ownTool } from "./own-tool.ts";
+import { OwnResult, operate, ownTool } from "./own-tool.ts";
 
 /** A model's context is no place for more, and neither is a client's memory. */
 const MAX_CHARS = 8 * 1_048_576;
@@ -16,15 +17,14 @@ export const exportEvidence = ownTool({
   role: "auditor",
   read_only: true,
   input: z.strictObject({ run_id: runId.optional() }),
-  async run({ services: { app } }, { run_id }) {
-    const { core, signing } = app;
-    if (signing === null) {
-      throw new SvcError("not_enabled", "signed bundles are not enabled on this server: set SVC_SIGNING_KEY");
-    }
-    const now = core.env.now();
+  async run(call, { run_id }) {
+    const bundle =
+      run_id === undefined
+        ? await operate(call, bundleLedger, {})
+        : await operate(call, bundleRun, { run_id });
     const parts: string[] = [];
     let size = 0;
-    const take = (part: string) => {
+    for await (const part of textOf(bundle)) {
       parts.push(part);
       size += part.length;
       if (size > MAX_CHARS)
@@ -32,12 +32,15 @@ export const exportEvidence = ownTool({
           "too_large",
           "the bundle is too large for a tool result; use svc bundle or GET /v1/ledger/bundle",
         );
-    };
-    if (run_id !== undefined) take(await runBundle(core.store, run_id, signing, now));
-    else for await (const part of ledgerBundle(core.store, signing, now)) take(part);
+    }
     return new OwnResult(bundleResult(run_id, parts.join("")));
   },
 });
+
+async function* textOf({ body }: Content): AsyncGenerator<string> {
+  if (typeof body === "string") yield body;
+  else for await (const part of body as AsyncIterable<string>) yield part;
+}
 
 function bundleResult(run_id: string | undefined, bundle: string): JsonObject {
   const { kind, count, head, tree, key_id, signature } = JSON.parse(bundle) as JsonObject;

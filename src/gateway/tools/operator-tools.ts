@@ -49,20 +49,32 @@ const listApprovalsTool = ownTool({
   run: (call, input) => operate(call, listApprovals, input),
 });
 
-const decision = (name: string, description: string, op: typeof approve) =>
-  ownTool({
-    name,
-    description,
-    // A delegate without the role may decide too; the operation checks.
-    role: "auditor",
-    read_only: false,
-    input: z.strictObject({
-      approval_id: givenId("apr_<uuid>"),
-      note: note.optional(),
-      card_hash: cardHash.optional(),
-    }),
-    run: (call, input) => operate(call, op, input),
-  });
+const decisionInput = z.strictObject({
+  approval_id: givenId("apr_<uuid>"),
+  note: note.optional(),
+  card_hash: cardHash.optional(),
+});
+
+const approveAction = ownTool({
+  name: "svc.approve_action",
+  description: "Approve a request.",
+  // A delegate without the role may decide too; the operation checks.
+  role: "auditor",
+  read_only: false,
+  input: decisionInput,
+  run: (call, input) => operate(call, approve, input),
+});
+
+const denyAction = ownTool({
+  name: "svc.deny_action",
+  description: "Deny a request; with offer, approve other arguments of the same tool in its place.",
+  role: "auditor",
+  read_only: false,
+  input: decisionInput.extend({
+    offer: z.strictObject({ args: z.record(z.string(), z.unknown()) }).optional(),
+  }),
+  run: (call, input) => operate(call, deny, input),
+});
 
 const showApproval = ownTool({
   name: "svc.show_approval",
@@ -152,8 +164,8 @@ export const OPERATOR_TOOLS: readonly OwnTool[] = [
   listRuns,
   listApprovalsTool,
   showApproval,
-  decision("svc.approve_action", "Approve a request.", approve),
-  decision("svc.deny_action", "Deny a request.", deny),
+  approveAction,
+  denyAction,
   planRollback,
   executeRollbackTool,
   exportEvidence,

@@ -3,7 +3,7 @@
  * bindings to an operation, which checks everything else.
  */
 import { z } from "zod";
-import { requireRole } from "../../app/access.ts";
+import { appFor, requireRole } from "../../app/access.ts";
 import type { App } from "../../app/app.ts";
 import { describeIssues } from "../../app/issues.ts";
 import type { Operation } from "../../app/operation.ts";
@@ -75,7 +75,8 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
     requireRole(call.principal, tool.role);
     const parsed = tool.input.safeParse(raw);
     if (!parsed.success) throw invalid(describeIssues(parsed.error, "arguments"));
-    const value = await tool.run(call, parsed.data);
+    const app = appFor(call.services.app, call.principal);
+    const value = await tool.run({ ...call, services: { ...call.services, app } }, parsed.data);
     // What was only read, perhaps after a long wait, is for those who may still read it; what was done is told.
     if (tool.read_only && call.again !== undefined) requireRole(call.again(), tool.role);
     if (value instanceof OwnResult) return value.result;

@@ -205,7 +205,7 @@ function* flowIndex(
   return made;
 }
 
-const DEFAULT_REASON: Record<RuleAction, (id: string) => string> = {
+export const DEFAULT_REASON: Record<RuleAction, (id: string) => string> = {
   allow: (id) => `rule ${id} allows this call`,
   require_approval: (id) => `rule ${id} requires approval`,
   deny: (id) => `rule ${id} denies this call`,

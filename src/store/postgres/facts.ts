@@ -34,8 +34,10 @@ export class Facts {
       return fact.doc;
     }
     if (docs?.has(key)) return undefined;
-    throw new MissingFact(table, key);
+    throw new MissingFact([[table, key]]);
   };
+
+  readonly lacks = (table: TableName, key: string): boolean => this.known.get(table)?.has(key) !== true;
 }
 
 /** Runs the units in turn. What ran stays as it ran; only those from a missing fact on are run again. */
@@ -45,14 +47,14 @@ export async function runUnits(
   facts: Facts,
   obtain: (keys: readonly Key[]) => Promise<void>,
 ): Promise<Batch> {
-  const batch = new Batch(head, facts.read);
+  const batch = new Batch(head, facts.read, facts.lacks);
   for (let next = 0; next < units.length; ) {
     try {
       batch.run(units[next]!);
       next++;
     } catch (error) {
       if (!(error instanceof MissingFact)) throw error;
-      await obtain([[error.table, error.key], ...guessMissing(units.slice(next + 1), batch.head, facts)]);
+      await obtain([...error.keys, ...guessMissing(units.slice(next + 1), batch.head, facts)]);
     }
   }
   return batch;
@@ -64,13 +66,13 @@ export async function runUnits(
  */
 function guessMissing(units: readonly Pending[], head: Head, facts: Facts): Key[] {
   const missing: Key[] = [];
-  const scratch = new Batch(head, facts.read);
+  const scratch = new Batch(head, facts.read, facts.lacks);
   for (const { unit } of units) {
     try {
       scratch.run({ unit, outcome: undefined });
     } catch (error) {
       if (!(error instanceof MissingFact)) throw error;
-      missing.push([error.table, error.key]);
+      missing.push(...error.keys);
     }
   }
   return missing;

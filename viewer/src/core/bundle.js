@@ -9,6 +9,7 @@ import { Leaves, provesInclusion } from "./merkle.js";
 import { GENESIS, isCount, isHash, readRecord } from "./record.js";
 import { cutRecords, Extents } from "./scan.js";
 import { fromHex } from "./sha256.js";
+import { checkCarried } from "./witness.js";
 
 const REQUIRED = [
   "format",
@@ -22,7 +23,7 @@ const REQUIRED = [
   "key_id",
   "signature",
 ];
-const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq"];
+const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints"];
 const SIGNED = ["format", "version", "kind", "run_id", "exported_ms", "head", "count", "tree", "key_id"];
 
 /** Reads a bundle and checks all of it but the signature, which depends on who is trusted. */
@@ -47,6 +48,7 @@ export async function readBundle(blob, onProgress) {
   return Object.assign(bundle, {
     count: trail.count,
     head: bundle.members?.head ?? null,
+    lastOther: trail.lastOther,
     summary: trail.summary(),
   });
 }
@@ -60,6 +62,8 @@ class BundleTrail {
     this.seqs = [];
     this.count = 0;
     this.last = null;
+    // The last record that is more than word of a witness.
+    this.lastOther = null;
     this.problem = null;
     this.ledger = { chain: new Chain(), problem: null };
     this.run = { chain: new RunTrail(), problem: null };
@@ -80,6 +84,7 @@ class BundleTrail {
       this.seqs.push(record.seq);
       this.events.set(record.event, (this.events.get(record.event) ?? 0) + 1);
       this.last = record;
+      if (record.event !== "witnessed") this.lastOther = record.seq;
       this.count++;
     } catch (error) {
       if (!(error instanceof Finding)) throw error;
@@ -144,6 +149,7 @@ function checkMembers(members) {
   }
   if (!isHash(members.head)) throw new Finding("its head is not 64 lowercase hex digits");
   checkTree(members.tree);
+  if ("checkpoints" in members) checkCarried(members.checkpoints);
   const named = typeof members.run_id === "string";
   if (members.kind === "run" ? !named : (members.run_id ?? null) !== null) {
     throw new Finding("a run's bundle names its run, and a ledger's names none");

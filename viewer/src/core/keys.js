@@ -11,7 +11,7 @@ const SPKI_PREFIX = "302a300506032b6570032100";
 const PEM = /^-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]+?)\r?\n-----END PUBLIC KEY-----\s*$/;
 
 /** Bytes of the one canonical base64 spelling, else null. */
-function strictBase64(text) {
+export function strictBase64(text) {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return null;
   let binary;
   try {
@@ -45,7 +45,7 @@ function parseSignature(value) {
 }
 
 /** The key to check with: the trusted one of that id, else the one that came along, else null. */
-function chooseKey(keyId, embedded, trusted) {
+export function chooseKey(keyId, embedded, trusted) {
   if (typeof keyId !== "string" || !/^[0-9a-f]{16}$/.test(keyId)) {
     throw new Finding("its key_id is not 16 lowercase hex digits");
   }

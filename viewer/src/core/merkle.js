@@ -1,7 +1,7 @@
 // The RFC 6962 tree beside the chain: roots and inclusion proofs. Leaves and nodes are hashed with different first
 // bytes, so that neither can pass for the other.
 
-import { sha256, toHex } from "./sha256.js";
+import { fromHex, sha256, toHex } from "./sha256.js";
 
 export const EMPTY_ROOT = toHex(sha256(new Uint8Array(0)));
 const nodeInput = new Uint8Array(65);
@@ -76,4 +76,37 @@ export function provesInclusion(leaf, index, size, path, root) {
     last = Math.floor(last / 2);
   }
   return last === 0 && toHex(running) === root;
+}
+
+/**
+ * Whether `path` shows that the tree of `first` leaves is the beginning of the tree of `second` (RFC 9162, 2.1.4.2).
+ * Like the walk above it must use up the path and arrive at the top exactly then.
+ */
+export function provesConsistency(first, second, path, firstRoot, secondRoot) {
+  if (first > second) return false;
+  if (first === second) return path.length === 0 && firstRoot === secondRoot;
+  if (first === 0) return path.length === 0 && firstRoot === EMPTY_ROOT;
+  let here = first - 1;
+  let last = second - 1;
+  const climb = () => {
+    here = Math.floor(here / 2);
+    last = Math.floor(last / 2);
+  };
+  while (here % 2 === 1) climb();
+  const nodes = here === 0 ? [fromHex(firstRoot), ...path] : path;
+  if (nodes.length === 0) return false;
+  let left = nodes[0];
+  let right = nodes[0];
+  for (const node of nodes.slice(1)) {
+    if (last === 0) return false;
+    if (here % 2 === 1 || here === last) {
+      left = nodeHash(node, left);
+      right = nodeHash(node, right);
+      while (here !== 0 && here % 2 === 0) climb();
+    } else {
+      right = nodeHash(right, node);
+    }
+    climb();
+  }
+  return last === 0 && toHex(left) === firstRoot && toHex(right) === secondRoot;
 }

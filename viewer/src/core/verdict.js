@@ -68,6 +68,7 @@ export function judgeBundle(bundle, signature, anchors) {
       text: "the signature, since the bundle carries no public key: add the one you trust",
     });
   }
+  checks.push(...witnessChecks(bundle, signature.witnessed));
   if (bundle.members.kind === "run" && !bundle.headTied) {
     checks.push({
       state: "off",
@@ -76,6 +77,21 @@ export function judgeBundle(bundle, signature, anchors) {
   }
   checks.push(...anchorChecks(anchors));
   return againstAnchors(anchors, checks) ?? { ...SIGNED_VERDICTS[signature.state], problem: null, checks };
+}
+
+function witnessChecks({ members }, { by }) {
+  const checks = by.map(({ name, size, seconds }) => {
+    const when = new Date(seconds * 1000);
+    const at = Number.isNaN(when.getTime()) ? "" : `, ${when.toISOString()}`;
+    return { state: "ok", text: `${name} saw the first ${plural(size, "record")} and cosigned them${at}` };
+  });
+  if (by.length > 0) checks.push({ state: "ok", text: "No record lies behind what the witnesses saw" });
+  else if ((members.checkpoints ?? []).length > 0)
+    checks.push({
+      state: "off",
+      text: "the witnesses' cosignatures that it carries: add their verifier keys",
+    });
+  return checks;
 }
 
 const SIGNED_VERDICTS = {

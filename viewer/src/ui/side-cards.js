@@ -6,12 +6,12 @@ import { count, time } from "./format.js";
 export function drawKeys(keys, onDrop) {
   show(byId("no-keys"), keys.length === 0);
   byId("keys").replaceChildren(
-    ...keys.map((keyId) =>
+    ...keys.map(({ keyId, witness }) =>
       el(
         "li",
         {},
         icon("ok"),
-        el("code", {}, keyId),
+        el("code", {}, witness === null ? keyId : `witness ${witness}`),
         el(
           "button",
           {

@@ -1,0 +1,137 @@
+/** Grants: giving one, listing, taking back, and seeing what one would have covered. */
+import { z } from "zod";
+import { type Giver, giveUnit, revokeGrantUnit, unknownGrant } from "../../engine/grants/give.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { type GrantDoc, grantView } from "../../model/grant.ts";
+import { hasRole } from "../../model/roles.ts";
+import { ownTenant } from "../access.ts";
+import { announce } from "../app.ts";
+import { delegationsTo } from "../cards.ts";
+import { cutPage, decodeCursor } from "../cursor.ts";
+import { giveInputOf, grantInput, previewInput, termsOf } from "../grant-input.ts";
+import { previewGrant as preview } from "../grant-preview.ts";
+import { type Caller, operation } from "../operation.ts";
+import { givenId, pageLimit } from "../schemas.ts";
+import { captureFeature, ruling } from "./simulate.ts";
+
+const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+
+const grantShape = z.strictObject({
+  id: z.string(),
+  match: z.strictObject({
+    tool: z.string(),
+    actor: z.string(),
+    tenant: nullable(z.string()),
+    environment: nullable(z.string()),
+  }),
+  rules: z.array(z.string()),
+  when: z.array(z.strictObject({ path: z.string(), op: z.string(), value: z.unknown().optional() })),
+  max_uses: z.int(),
+  budget: nullable(z.strictObject({ path: z.string(), max: z.number() })),
+  irreversible: z.boolean(),
+  reason: z.string(),
+  by: z.string(),
+  created_ms: z.int(),
+  expires_ms: z.int(),
+  uses: z.int(),
+  spent: z.number(),
+  revoked_ms: nullable(z.int()),
+});
+
+const shown = ({ principal }: Caller, grant: GrantDoc) => grantView(grant, hasRole(principal, "approver"));
+
+async function giverOf({ app, principal, at_the_data }: Caller): Promise<Giver> {
+  const delegations = await delegationsTo(app, principal.name);
+  return { principal, at_the_data: at_the_data === true, delegations, today: app.today };
+}
+
+/** What a caller that is bound to a tenant grants holds within it. */
+function ofTenant<T extends { match: { tenant?: string | null | undefined } }>(
+  { principal }: Caller,
+  input: T,
+): T {
+  const tenant = ownTenant(principal, input.match.tenant ?? undefined);
+  return tenant === undefined ? input : { ...input, match: { ...input.match, tenant } };
+}
+
+export const createGrant = operation({
+  id: "create_grant",
+  summary: "Approve calls like these ahead: for a while, so many times, and only what you could decide alone",
+  role: "approver",
+  within_tenant: true,
+  input: grantInput,
+  output: grantShape,
+  errors: { conflict: "too many grants for tools and actors like these" },
+  async run(caller, input) {
+    const { core } = caller.app;
+    const unit = giveUnit(core, await giverOf(caller), giveInputOf(ofTenant(caller, input)));
+    const { grant, records } = await core.store.transact(unit);
+    announce(core.listeners, records);
+    return shown(caller, grant);
+  },
+});
+
+export const listGrants = operation({
+  id: "list_grants",
+  summary: "List grants, newest first; the values of conditions are shown to approvers only",
+  role: "auditor",
+  within_tenant: true,
+  input: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
+  output: z.strictObject({ grants: z.array(grantShape), next_cursor: z.string().optional() }),
+  async run(caller, { limit = LIMITS.page_default, cursor }) {
+    const rows = await caller.app.core.store.list("grants", {
+      order: "desc",
+      limit: limit + 1,
+      after: cursor === undefined ? undefined : decodeCursor(cursor),
+    });
+    const { page, next } = cutPage(rows, limit);
+    const grants = page.map(({ doc }) => shown(caller, doc));
+    return next === null ? { grants } : { grants, next_cursor: next };
+  },
+});
+
+export const revokeGrant = operation({
+  id: "revoke_grant",
+  summary: "Take a grant back; its giver or an admin",
+  role: "approver",
+  within_tenant: true,
+  input: z.strictObject({ grant_id: givenId("grt_<uuid>") }),
+  output: grantShape,
+  errors: { not_found: "unknown grant", conflict: "already revoked" },
+  async run(caller, { grant_id }) {
+    const { core } = caller.app;
+    // Through the store as this caller sees it: another tenant's grant is not there.
+    if ((await core.store.get("grants", grant_id)) === undefined) throw unknownGrant(grant_id);
+    const { grant, records } = await core.store.transact(revokeGrantUnit(core, caller.principal, grant_id));
+    announce(core.listeners, records);
+    return shown(caller, grant);
+  },
+});
+
+export const previewGrant = operation({
+  id: "preview_grant",
+  summary: "Which of the last captured calls a grant would have covered, and which rules asked for them",
+  role: "approver",
+  within_tenant: true,
+  input: previewInput,
+  output: z.strictObject({
+    calls: z.int(),
+    covered: z.array(
+      z.strictObject({
+        run_id: z.string(),
+        step: nullable(z.int()),
+        tool: z.string(),
+        actor: z.string(),
+        captured_ms: z.int(),
+        decision: ruling,
+        rules: z.array(z.string()),
+      }),
+    ),
+    rules: z.array(z.string()),
+  }),
+  feature: captureFeature,
+  errors: { not_found: "capture is off" },
+  async run(caller, input) {
+    return preview(caller.app, await giverOf(caller), termsOf(ofTenant(caller, input)), caller.signal);
+  },
+});

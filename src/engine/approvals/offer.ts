@@ -1,0 +1,121 @@
+/**
+ * A denial with an offer: the same tool with other arguments, approved ahead by whoever denies. The offer is its
+ * giver's one vote on those arguments, under the groups, quorum and four eyes that they themselves ask for.
+ */
+import { invalid, SvcError } from "../../kernel/errors.ts";
+import { keyedHash } from "../../kernel/hash.ts";
+import type { Json } from "../../kernel/json.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import type { ApprovalDoc, Vote } from "../../model/approval.ts";
+import { keptArgs, withoutCredentials } from "../../model/card/kept.ts";
+import { mergeTerms, needsMet } from "../../model/policy/approvals.ts";
+import { evaluatePolicy } from "../../model/policy/evaluate.ts";
+import type { Principal } from "../../model/roles.ts";
+import type { RunDoc } from "../../model/run.ts";
+import type { Tx } from "../../store/port.ts";
+import type { Core } from "../core.ts";
+import { policyCall, readCounters } from "../gather.ts";
+import { type AuthorityFacts, authoritiesOver } from "./authority.ts";
+import { countingVoters } from "./counting.ts";
+import { moveApproval, newApproval, offerSlot, slotOf } from "./requests.ts";
+import { writeRecord } from "./write-record.ts";
+
+export interface OfferInput {
+  /** The id that the offered request will have. */
+  id: string;
+  args: Json;
+}
+
+export interface Offered {
+  approval: ApprovalDoc;
+  record: LedgerRecord;
+}
+
+/** Changes `run` in place; the caller stores it. Throws, and nothing is decided, where the offer cannot be made. */
+export function makeOffer(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  denied: ApprovalDoc,
+  principal: Principal,
+  facts: AuthorityFacts,
+  input: OfferInput,
+): Offered {
+  assertOffer(denied, run, input.args);
+  const { manifests, policy } = core.rules();
+  const manifest = manifests.active(denied.tool) ?? null;
+  const call = policyCall(run, denied.tool, input.args, manifest);
+  const judged = evaluatePolicy(policy, call, facts.now, readCounters(tx, policy, call));
+  if (judged.action === "deny")
+    throw invalid(
+      `offer.args: the policy denies them, and no approval lifts that: ${judged.reasons.join("; ")}`,
+    );
+  const { score, factors } = judged.risk;
+  const opened = newApproval(tx, run, {
+    id: input.id,
+    spec: {
+      ...(judged.approval ?? mergeTerms([policy.approvals])),
+      ttl_ms: denied.expires_ms - denied.requested_ms,
+    },
+    rule: judged.rules[0] ?? null,
+    tool: denied.tool,
+    args: input.args,
+    args_hash: keyedHash(run.salt, input.args),
+    reason: denied.reason,
+    now: facts.now,
+    kind: "call",
+    step: null,
+    risk_score: score,
+    because: { causes: judged.causes, risk: policy.risk === null ? null : { score, factors } },
+    // An offer is made of its values: they are kept for whoever may use it, whatever deciders are shown.
+    shown: { args: keptArgs(input.args, manifest), offer: input.args },
+  });
+  const found = authoritiesOver(opened, principal, facts);
+  if (found instanceof SvcError) throw found;
+  const authority = found[0]!;
+  const vote: Vote = {
+    by: principal.name,
+    decision: "approve",
+    note: null,
+    at_ms: facts.now,
+    for: authority.for,
+  };
+  const voted: ApprovalDoc = {
+    ...opened,
+    votes: [vote],
+    internal: { ...opened.internal, voters: [{ groups: [...authority.groups] }], offer_for: slotOf(denied) },
+  };
+  tx.put("approval_slots", offerSlot(slotOf(denied)), { id: input.id });
+  return { approval: voted, record: settleOffer(core, tx, run, voted, vote, denied, facts.four_eyes) };
+}
+
+function assertOffer(denied: ApprovalDoc, run: RunDoc, args: Json): void {
+  if (denied.kind === "compensation")
+    throw invalid("offer: an undo is made with its own arguments or not at all");
+  if (keyedHash(run.salt, args) === denied.args_hash)
+    throw invalid("offer.args: are what was asked for; approve the request instead");
+  if (keyedHash(run.salt, withoutCredentials(args)) !== keyedHash(run.salt, args))
+    throw invalid("offer.args: hold a credential, which is never kept; offer arguments without it");
+}
+
+function settleOffer(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  voted: ApprovalDoc,
+  vote: Vote,
+  denied: ApprovalDoc,
+  four_eyes: boolean,
+): LedgerRecord {
+  const voters = countingVoters(voted, four_eyes);
+  const why = `offered in place of request ${denied.id}`;
+  const now = core.env.now();
+  if (!needsMet(voted.internal.needs, voters)) {
+    tx.put("approvals", voted.id, voted);
+    const detail = `request ${voted.id} (${voters.length} of ${voted.approvers.quorum}): ${why}`;
+    return writeRecord(tx, run, voted, "approved", vote.by, now, detail);
+  }
+  const decided: ApprovalDoc = { ...voted, decided_by: vote.by, decided_ms: vote.at_ms };
+  const moved = moveApproval(tx, run, decided, "approved");
+  return writeRecord(tx, run, moved, "approved", vote.by, now, `pre-approved: ${why}`);
+}

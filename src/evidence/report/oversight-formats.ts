@@ -1,0 +1,147 @@
+/** The oversight report as a page, as Markdown and as JSON. */
+import { html } from "hono/html";
+import { showDuration } from "../../kernel/duration.ts";
+import type { DecisionFigures, OversightReport } from "./oversight.ts";
+import { type Markup, pageParts } from "./page.ts";
+import { htmlSection, markdownSection, type PeriodFormat } from "./period-formats.ts";
+import { type Cell, percent, type Section } from "./period-rows.ts";
+import { time } from "./text.ts";
+
+const t = (text: string): Cell => ({ text });
+const name = (value: string): Cell => ({ name: value });
+const n = (number: number): Cell => ({ number });
+const wait = (ms: number | null): string => (ms === null ? "–" : showDuration(ms));
+
+const NOT_A_VERDICT =
+  "Each figure is material for the duty beside it. It does not say that a duty is met or a law complied with.";
+
+const WRITERS: Readonly<Record<PeriodFormat, (report: OversightReport) => string>> = {
+  md: (report) =>
+    `${["# Human oversight", period(report), bullets(report), ...oversightSections(report).flatMap(markdownSection), NOT_A_VERDICT].join("\n\n")}\n`,
+  html: (report) => [...pageParts("Human oversight", htmlParts(report))].join(""),
+  json: (report) => `${JSON.stringify(report, null, 2)}\n`,
+};
+
+export function writeOversight(report: OversightReport, format: PeriodFormat): string {
+  return WRITERS[format](report);
+}
+
+const period = ({ since_ms, until_ms }: OversightReport) => `${time(since_ms)} to ${time(until_ms)}`;
+
+export function oversightHeadline(report: OversightReport): [label: string, value: string][] {
+  const { requests, approve_rate, time_to_decide, decisions, break_glass, grants } = report;
+  return [
+    ["requests", String(requests.opened)],
+    ["approved", String(requests.approved)],
+    ["denied", String(requests.denied)],
+    ["expired", String(requests.expired)],
+    ["approve rate", percent(approve_rate)],
+    ["median time to decide", wait(time_to_decide.median_ms)],
+    ["90th percentile", wait(time_to_decide.p90_ms)],
+    ["decisions under five seconds", String(decisions.under_5s)],
+    ["decided without opening the card", String(decisions.without_card)],
+    ["break-glass", String(break_glass.count)],
+    ["passed under grants", String(grants.uses)],
+  ];
+}
+
+const bullets = (report: OversightReport) =>
+  oversightHeadline(report)
+    .map(([label, value]) => `- ${label}: ${value}`)
+    .join("\n");
+
+function* htmlParts(report: OversightReport): Generator<Markup> {
+  const card = ([label, value]: [string, string]) =>
+    html`<div class="card"><b>${value}</b><span>${label}</span></div>`;
+  yield html`<h1>Human oversight</h1>
+<p class="sub">${period(report)}</p>
+<div class="cards">${oversightHeadline(report).map(card)}</div>
+`;
+  for (const section of oversightSections(report)) yield* htmlSection(section);
+  yield html`<p class="note">${NOT_A_VERDICT}</p>`;
+}
+
+const FIGURES = [
+  "approved",
+  "denied",
+  "approve rate",
+  "median",
+  "90th percentile",
+  "under 5 s",
+  "without card",
+];
+
+function figures(one: DecisionFigures): Cell[] {
+  return [
+    n(one.approved),
+    n(one.denied),
+    t(percent(one.approve_rate)),
+    t(wait(one.median_ms)),
+    t(wait(one.p90_ms)),
+    n(one.under_5s),
+    n(one.without_card),
+  ];
+}
+
+export function oversightSections(report: OversightReport): Section[] {
+  const { by_approver, by_rule, break_glass, grants, rules, supports } = report;
+  const candidates = (list: readonly { rule: string; requests: number }[]) =>
+    list.map(({ rule, requests }) => [name(rule), n(requests)]);
+  return [
+    {
+      title: "By approver",
+      columns: ["Approver", ...FIGURES],
+      rows: by_approver.map((one) => [name(one.name), ...figures(one)]),
+      none: "Nobody decided anything.",
+    },
+    {
+      title: "By rule",
+      columns: ["Rule", "requests", "expired", ...FIGURES],
+      rows: by_rule.map((one) => [name(one.name), n(one.requests), n(one.expired), ...figures(one)]),
+      none: "No rule asked for approval.",
+    },
+    {
+      title: "Break-glass",
+      columns: ["Time", "By", "Tool", "Run"],
+      rows: break_glass.latest.map(({ ts_ms, by, tool, run_id }) => [
+        t(time(ts_ms)),
+        name(by),
+        name(tool),
+        name(run_id),
+      ]),
+      none: "The glass was not broken.",
+    },
+    {
+      title: "Grants",
+      note: `${grants.given} given and ${grants.revoked} revoked in the period.`,
+      columns: ["Grant", "Calls that passed under it"],
+      rows: grants.by_grant.map(({ id, uses }) => [name(id), n(uses)]),
+      none: "Nothing passed under a grant.",
+    },
+    {
+      title: "Rules never used",
+      note: "Rules that only allow leave no trace and are not listed.",
+      columns: ["Rule"],
+      rows: rules.never_used.map((rule) => [name(rule)]),
+      none: "None.",
+    },
+    {
+      title: "Rules always approved: candidates for a grant",
+      columns: ["Rule", "Requests"],
+      rows: candidates(rules.always_approved),
+      none: "None.",
+    },
+    {
+      title: "Rules always denied: candidates for a deny",
+      columns: ["Rule", "Requests"],
+      rows: candidates(rules.always_denied),
+      none: "None.",
+    },
+    {
+      title: "What these figures support",
+      columns: ["Figure", "Duty"],
+      rows: supports.map(({ figure, duty }) => [t(figure), t(duty)]),
+      none: "",
+    },
+  ];
+}

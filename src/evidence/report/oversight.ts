@@ -1,0 +1,293 @@
+/**
+ * Whether people really look at what they decide: figures over the requests and decisions of a period. Counts come
+ * from the ledger, by the definitions of the period report; times come from the requests themselves.
+ */
+import type { LedgerRecord } from "../../ledger/record.ts";
+import type { ApprovalDoc } from "../../model/approval.ts";
+import { DEFAULT_REASON, type Policy } from "../../model/policy/compile.ts";
+import type { Store } from "../../store/port.ts";
+import { countRecords, median, requestsAround } from "./period.ts";
+
+export interface OversightContext {
+  since_ms: number;
+  until_ms: number;
+  version: string;
+  policy: Policy;
+  /** Leaves the names of approvers out. */
+  anonymous: boolean;
+}
+
+export interface DecisionFigures {
+  name: string;
+  approved: number;
+  denied: number;
+  /** Of what was decided, the share that was approved; null where nothing was. */
+  approve_rate: number | null;
+  median_ms: number | null;
+  p90_ms: number | null;
+  under_5s: number;
+  /** Decided without the card's hash, so without proof that the card was on the screen. */
+  without_card: number;
+}
+
+export interface RuleFigures extends DecisionFigures {
+  requests: number;
+  expired: number;
+}
+
+export interface OversightReport {
+  format: "svc-oversight-report";
+  version: 1;
+  since_ms: number;
+  until_ms: number;
+  made_by: string;
+  anonymous: boolean;
+  requests: { opened: number; approved: number; denied: number; expired: number; escalated: number };
+  approve_rate: number | null;
+  time_to_decide: { median_ms: number | null; p90_ms: number | null };
+  /** Single votes: a request with a quorum has several. */
+  decisions: { total: number; under_5s: number; without_card: number };
+  by_approver: DecisionFigures[];
+  by_rule: RuleFigures[];
+  break_glass: { count: number; latest: { ts_ms: number; by: string; tool: string; run_id: string }[] };
+  grants: { given: number; revoked: number; uses: number; by_grant: { id: string; uses: number }[] };
+  rules: {
+    /** Rules that restrict and of which no refusal and no request of the period speaks. */
+    never_used: string[];
+    always_approved: { rule: string; requests: number }[];
+    always_denied: { rule: string; requests: number }[];
+  };
+  supports: { figure: string; duty: string }[];
+}
+
+const QUICK_MS = 5_000;
+const PAGE = 1_000;
+const LATEST = 50;
+const NO_RULE = "no rule";
+const ENGINE = "engine";
+
+/** The duties that a figure is material for. Whether one is met is for people to judge. */
+export const DUTIES: OversightReport["supports"] = [
+  {
+    figure: "requests, approve rate, time to decide",
+    duty: "human oversight: showing that calls are put before people and how they decide (EU AI Act, Article 14; use under oversight, Article 26(2))",
+  },
+  {
+    figure: "decisions under five seconds, decided without opening the card",
+    duty: "human oversight: awareness of automation bias (EU AI Act, Article 14(4)(b))",
+  },
+  {
+    figure: "by approver",
+    duty: "human oversight: assigning it to people with the competence and authority (EU AI Act, Article 26(2))",
+  },
+  {
+    figure: "break-glass",
+    duty: "human oversight: overriding and stopping (EU AI Act, Article 14(4)(d) and (e)); record keeping of who did (Article 12)",
+  },
+  {
+    figure: "grants and what passed under them",
+    duty: "record keeping: tracing what ran without a question of its own (EU AI Act, Articles 12 and 26(6))",
+  },
+  {
+    figure: "by rule, rules never used, always approved, always denied",
+    duty: "monitoring of operation: whether the rules in force still fit (EU AI Act, Article 26(5))",
+  },
+];
+
+class Figures {
+  approved = 0;
+  denied = 0;
+  under_5s = 0;
+  without_card = 0;
+  requests = 0;
+  expired = 0;
+  readonly waits: number[] = [];
+
+  decided(event: string, wait: number | null, hasCard: boolean): void {
+    if (event === "denied") this.denied++;
+    else this.approved++;
+    if (!hasCard) this.without_card++;
+    if (wait === null) return;
+    this.waits.push(wait);
+    if (wait < QUICK_MS) this.under_5s++;
+  }
+
+  shown(name: string): DecisionFigures {
+    const { approved, denied, under_5s, without_card, waits } = this;
+    const approve_rate = share(approved, approved + denied);
+    return {
+      ...{ name, approved, denied, approve_rate },
+      ...{ median_ms: median(waits), p90_ms: percentile90(waits), under_5s, without_card },
+    };
+  }
+}
+
+export async function collectOversight(store: Store, context: OversightContext): Promise<OversightReport> {
+  const { since_ms, until_ms, policy } = context;
+  const { records: size } = await store.head();
+  const counts = await countRecords(store, since_ms, until_ms, size);
+  const requests = new Map<string, ApprovalDoc>();
+  const rules = new Groups();
+  const waits: number[] = [];
+  for await (const doc of requestsAround(store, since_ms, until_ms)) {
+    requests.set(doc.id, doc);
+    if (doc.requested_ms >= since_ms) {
+      counts.requests.add(doc.id);
+      rules.of(doc.rule ?? NO_RULE).requests++;
+    }
+    if (doc.decided_ms !== null && doc.decided_ms >= since_ms && doc.decided_ms <= until_ms)
+      waits.push(doc.decided_ms - doc.requested_ms);
+  }
+  const pass = await decisionsOf(store, context, size, requests, rules);
+  const { approved, denied, expired, escalated, break_glass } = counts.approvals;
+  const all = [...pass.approvers.values()];
+  const sum = (field: "approved" | "denied" | "under_5s" | "without_card") =>
+    all.reduce((total, one) => total + one[field], 0);
+  return {
+    format: "svc-oversight-report",
+    version: 1,
+    ...{ since_ms, until_ms, made_by: `svc ${context.version}`, anonymous: context.anonymous },
+    requests: { opened: counts.requests.size, approved, denied, expired, escalated },
+    approve_rate: share(approved, approved + denied),
+    time_to_decide: { median_ms: median(waits), p90_ms: percentile90(waits) },
+    decisions: {
+      total: sum("approved") + sum("denied"),
+      under_5s: sum("under_5s"),
+      without_card: sum("without_card"),
+    },
+    by_approver: pass.approvers
+      .list(context.anonymous ? "approver" : null)
+      .map(({ figures, name }) => figures.shown(name)),
+    by_rule: rules.list(null).map(({ figures, name }) => ({
+      ...figures.shown(name),
+      requests: figures.requests,
+      expired: figures.expired,
+    })),
+    break_glass: { count: break_glass, latest: pass.broken.slice(-LATEST).reverse() },
+    grants: pass.grants(),
+    rules: judgeRules(policy, rules, new Set(counts.reasons.list().map(({ name }) => name))),
+    supports: DUTIES,
+  };
+}
+
+/** Figures by a name, made when first asked for. */
+class Groups extends Map<string, Figures> {
+  of(name: string): Figures {
+    const figures = this.get(name) ?? new Figures();
+    this.set(name, figures);
+    return figures;
+  }
+
+  /** Those with most decisions first; `instead` numbers them under one word in place of their names. */
+  list(instead: string | null): { name: string; figures: Figures }[] {
+    const order = [...this].sort(
+      ([a, x], [b, y]) => y.approved + y.denied - (x.approved + x.denied) || (a < b ? -1 : 1),
+    );
+    return order.map(([name, figures], i) => ({
+      name: instead === null ? name : `${instead} ${i + 1}`,
+      figures,
+    }));
+  }
+}
+
+const EVENTS = ["approved", "denied", "approval_expired"];
+const REQUEST = /^request (apr_[0-9a-f-]{36})/;
+const USED_GRANT = /^used grant (grt_[0-9a-f-]{36})/;
+
+class DecisionPass {
+  readonly approvers = new Groups();
+  readonly broken: OversightReport["break_glass"]["latest"] = [];
+  private readonly used = new Map<string, number>();
+  given = 0;
+  revoked = 0;
+
+  useGrant(id: string): void {
+    this.used.set(id, (this.used.get(id) ?? 0) + 1);
+  }
+
+  grants(): OversightReport["grants"] {
+    const by_grant = [...this.used].map(([id, uses]) => ({ id, uses })).sort((a, b) => b.uses - a.uses);
+    const uses = by_grant.reduce((sum, one) => sum + one.uses, 0);
+    return { given: this.given, revoked: this.revoked, uses, by_grant: by_grant.slice(0, LATEST) };
+  }
+}
+
+async function decisionsOf(
+  store: Store,
+  { since_ms, until_ms, anonymous }: OversightContext,
+  size: number,
+  requests: ReadonlyMap<string, ApprovalDoc>,
+  rules: Groups,
+): Promise<DecisionPass> {
+  const pass = new DecisionPass();
+  const events = [...EVENTS, "granted", "grant_revoked"];
+  let from = 0;
+  while (from < size) {
+    const lines = await store.records({ from, to: size - 1, since_ms, until_ms, event: events, limit: PAGE });
+    for (const line of lines) {
+      const record = JSON.parse(line) as LedgerRecord;
+      from = record.seq + 1;
+      take(pass, rules, record, requests, anonymous);
+    }
+    if (lines.length < PAGE) break;
+  }
+  return pass;
+}
+
+function take(
+  pass: DecisionPass,
+  rules: Groups,
+  record: LedgerRecord,
+  requests: ReadonlyMap<string, ApprovalDoc>,
+  anonymous: boolean,
+): void {
+  const { actor, detail = "", ts_ms, tool = "", run_id = "" } = record;
+  const event: string = record.event;
+  if (event === "granted") pass.given++;
+  else if (event === "grant_revoked") pass.revoked++;
+  const grant = USED_GRANT.exec(detail)?.[1];
+  if (grant !== undefined) pass.useGrant(grant);
+  if (event === "approved" && detail.startsWith("break-glass:"))
+    pass.broken.push({ ts_ms, by: anonymous ? "an admin" : actor, tool, run_id });
+  const id = REQUEST.exec(detail)?.[1];
+  if (id === undefined) return;
+  const doc = requests.get(id);
+  const rule = rules.of(doc?.rule ?? NO_RULE);
+  if (event === "approval_expired") rule.expired++;
+  if ((event !== "approved" && event !== "denied") || actor === ENGINE) return;
+  const wait = doc === undefined ? null : ts_ms - doc.requested_ms;
+  const hasCard = /; card sha256:[0-9a-f]{64}$/.test(detail);
+  pass.approvers.of(actor).decided(event, wait, hasCard);
+  // One vote of several does not decide the request.
+  if (!/^request \S+ \(\d+ of \d+\)/.test(detail)) rule.decided(event, wait, hasCard);
+}
+
+function judgeRules(policy: Policy, rules: Groups, reasons: ReadonlySet<string>): OversightReport["rules"] {
+  const restricting = (policy.doc.rules ?? []).filter(({ action }) => action !== "allow");
+  const said = [...reasons];
+  const isUsed = ({ id, action, reason }: (typeof restricting)[number]) =>
+    rules.has(id) || said.some((one) => one.startsWith(reason ?? DEFAULT_REASON[action](id)));
+  const decided = [...rules].filter(
+    ([name, { approved, denied }]) => name !== NO_RULE && approved + denied > 0,
+  );
+  const always = (field: "approved" | "denied", other: "approved" | "denied") =>
+    decided
+      .filter(([, figures]) => figures[other] === 0)
+      .map(([rule, figures]) => ({ rule, requests: figures[field] }))
+      .sort((a, b) => b.requests - a.requests);
+  return {
+    never_used: restricting.filter((rule) => !isUsed(rule)).map(({ id }) => id),
+    always_approved: always("approved", "denied"),
+    always_denied: always("denied", "approved"),
+  };
+}
+
+function share(part: number, whole: number): number | null {
+  return whole === 0 ? null : Math.round((part / whole) * 1_000) / 1_000;
+}
+
+/** The smallest wait that at least nine of ten do not exceed. */
+function percentile90(values: readonly number[]): number | null {
+  if (values.length === 0) return null;
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.9) - 1]!;
+}

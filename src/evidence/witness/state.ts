@@ -1,0 +1,70 @@
+/**
+ * What a witness remembers: of each log the last checkpoint that it cosigned, with its cosignature. A database, so
+ * that looking and replacing are one step over all processes, and a cosignature is on the disk before it is given.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { sha256Hex } from "../../kernel/hash.ts";
+import {
+  closeDatabase,
+  type Database,
+  openDatabase,
+  type Statement,
+  sqliteFailure,
+} from "../../store/logged/connection.ts";
+
+export interface Remembered {
+  size: number;
+  root: string;
+  /** The cosigned checkpoint. */
+  note: string;
+}
+
+const WAIT_MS = 5_000;
+
+export class WitnessState {
+  private readonly path: string;
+  private readonly db: Database;
+  private readonly find: Statement;
+  private readonly put: Statement;
+
+  constructor(folder: string) {
+    this.path = join(folder, "witness.db");
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      this.db = openDatabase(this.path, { synchronous: "FULL", wait_ms: WAIT_MS });
+      this.db.exec(
+        "CREATE TABLE IF NOT EXISTS logs (origin_hash TEXT PRIMARY KEY, size INTEGER NOT NULL, root TEXT NOT NULL, note TEXT NOT NULL) WITHOUT ROWID",
+      );
+      this.find = this.db.prepare("SELECT size, root, note FROM logs WHERE origin_hash = ?");
+      this.put = this.db.prepare(
+        "INSERT OR REPLACE INTO logs (origin_hash, size, root, note) VALUES (?, ?, ?, ?)",
+      );
+    } catch (error) {
+      throw sqliteFailure(error, this.path);
+    }
+  }
+
+  /** Looks at what is remembered and replaces it with what `next` gives, in one step; null leaves it. */
+  replace(origin: string, next: (last: Remembered | undefined) => Remembered | null): void {
+    const hash = sha256Hex(origin);
+    try {
+      this.db.exec("BEGIN IMMEDIATE");
+      const given = next(this.find.get(hash) as Remembered | undefined);
+      if (given !== null) this.put.run(hash, given.size, given.root, given.note);
+      this.db.exec("COMMIT");
+    } catch (error) {
+      if (this.db.isTransaction) this.db.exec("ROLLBACK");
+      throw sqliteFailure(error, this.path);
+    }
+  }
+
+  /** By the SHA-256 of the log's origin, in hex. */
+  noteOf(hash: string): string | undefined {
+    return (this.find.get(hash) as Remembered | undefined)?.note;
+  }
+
+  close(): void {
+    closeDatabase(this.db);
+  }
+}

@@ -1,0 +1,55 @@
+/** Requests for approval as code holds them: reading, waiting, and deciding with the person's own credential. */
+import { tryDuration } from "../kernel/duration.ts";
+import { invalid } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { type ApprovalView, OPEN_APPROVAL } from "../model/approval.ts";
+
+/** A duration such as `10m`, or seconds. */
+export type Wait = string | number;
+
+export interface DecideOptions {
+  note?: string;
+  /** The decision holds only if the request's card still has this hash. */
+  card_hash?: string;
+  /** The deciding person's own API key or token; without it the decision is that of the connection's credential. */
+  key?: string;
+}
+
+export interface Approvals {
+  get(id: string): Promise<ApprovalView>;
+  /** Answers as soon as it is decided, or with the request as it is once the time is over. */
+  wait(id: string, options?: { for?: Wait; signal?: AbortSignal }): Promise<ApprovalView>;
+  approve(id: string, options?: DecideOptions): Promise<ApprovalView>;
+  deny(id: string, options?: DecideOptions): Promise<ApprovalView>;
+}
+
+/** The request after at most so many seconds of waiting for its decision. */
+export type Look = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
+
+type OfferedApproval = ApprovalView & { offer?: { approval_id: string; args?: unknown } };
+
+export function waitMs(wait: Wait, what: string): number {
+  const ms = typeof wait === "number" ? wait * 1_000 : tryDuration(wait);
+  if (ms === undefined || !(ms >= 0)) throw invalid(`${what}: a duration such as 10m, or seconds`);
+  return ms;
+}
+
+const DEFAULT_WAIT = "10m";
+
+/** A server holds one question for a minute at most; whoever waits longer asks again. */
+export async function waitFor(
+  look: Look,
+  id: string,
+  { for: time = DEFAULT_WAIT, signal }: { for?: Wait; signal?: AbortSignal | undefined } = {},
+): Promise<ApprovalView> {
+  const until = performance.now() + waitMs(time, "for");
+  for (;;) {
+    signal?.throwIfAborted();
+    const left_s = Math.max(0, Math.ceil((until - performance.now()) / 1_000));
+    const approval = await look(id, Math.min(left_s, WAIT_STEP_S), signal);
+    if (!OPEN_APPROVAL.has(approval.status) || performance.now() >= until) return approval;
+  }
+}
+
+/** Below the usual limits of clients and proxies. */
+const WAIT_STEP_S = Math.min(25, LIMITS.approval_wait_s);

@@ -1,0 +1,191 @@
+/**
+ * A store as one tenant sees it: what belongs to other tenants is not there, whichever way it is asked for. Rules,
+ * counters and other things of the service itself stay visible; they are no tenant's. The head stays the ledger's,
+ * since proofs and pages go by it: a count for people is `shownRecords`.
+ */
+import type { LedgerRecord } from "../ledger/record.ts";
+import type { Halt } from "../model/approval.ts";
+import type { ListQuery, RecordQuery, Row, Store, Tx } from "./port.ts";
+import type { TableName, Tables } from "./tables.ts";
+
+const PAGE = 1_000;
+
+interface Whole {
+  store: Store;
+  tenant: string;
+}
+const confined = new WeakMap<Store, Whole>();
+
+/** The store behind, for proofs: they need the hash of every record, and show no other record's content. */
+export const wholeOf = (store: Store): Store => confined.get(store)?.store ?? store;
+
+/** The tenant that the store is confined to; null where it shows everything. */
+export const tenantOf = (store: Store): string | null => confined.get(store)?.tenant ?? null;
+
+export function confinedStore(store: Store, tenant: string): Store {
+  const view: Store = {
+    kind: store.kind,
+    transact: (unit) => store.transact({ ...unit, run: (tx) => unit.run(confinedTx(tx, tenant)) }),
+    async get(table, key) {
+      const doc = await store.get(table, key);
+      if (doc === undefined || !(await belongs(table, doc, { store, tenant, key, query: undefined })))
+        return undefined;
+      return table === "halts" ? (ownHalts(doc as Tables["halts"], tenant) as typeof doc) : doc;
+    },
+    list: (table, query) => listOwn(store, tenant, table, query),
+    async count(table, query) {
+      let count = 0;
+      let after: ListQuery["after"];
+      for (;;) {
+        const rows = await listOwn(store, tenant, table, { ...query, after, limit: PAGE });
+        count += rows.length;
+        const last = rows.at(-1);
+        if (rows.length < PAGE || last === undefined) return count;
+        after = { sort: last.sort, key: last.key };
+      }
+    },
+    records: (query) => ownRecords(store, tenant, query),
+    head: async () => ({ ...(await store.head()), events: {} }),
+    changed: (signal) => store.changed(signal),
+    ready: () => store.ready(),
+    scrub: () => store.scrub(),
+    close: () => store.close(),
+  };
+  confined.set(view, { store, tenant });
+  return view;
+}
+
+/** How many records whoever looks through this store is told of. */
+export async function shownRecords(store: Store): Promise<number> {
+  const whole = confined.get(store);
+  if (whole === undefined) return (await store.head()).records;
+  let records = 0;
+  let after: ListQuery["after"];
+  for (;;) {
+    const rows = await store.list("runs", { after, limit: PAGE });
+    for (const { doc } of rows) records += doc.next_run_seq;
+    const last = rows.at(-1);
+    if (rows.length < PAGE || last === undefined) return records;
+    after = { sort: last.sort, key: last.key };
+  }
+}
+
+async function listOwn<N extends TableName>(
+  store: Store,
+  tenant: string,
+  table: N,
+  query: ListQuery,
+): Promise<Row<N>[]> {
+  const found: Row<N>[] = [];
+  let after = query.after;
+  for (;;) {
+    const rows = await store.list(table, { ...query, after, limit: Math.max(query.limit, PAGE) });
+    for (const row of rows) {
+      after = { sort: row.sort, key: row.key };
+      if (!(await belongs(table, row.doc, { store, tenant, key: row.key, query }))) continue;
+      found.push(row);
+      if (found.length === query.limit) return found;
+    }
+    if (rows.length < Math.max(query.limit, PAGE)) return found;
+  }
+}
+
+async function ownRecords(store: Store, tenant: string, query: RecordQuery): Promise<string[]> {
+  const mark = `"tenant":${JSON.stringify(tenant)}`;
+  const found: string[] = [];
+  let { from, to } = query;
+  for (;;) {
+    const limit = Math.max(query.limit, PAGE);
+    const lines = await store.records({ ...query, from, to, limit });
+    for (const line of lines) {
+      // The text may stand inside another field, too.
+      if (!line.includes(mark) || (JSON.parse(line) as LedgerRecord).tenant !== tenant) continue;
+      found.push(line);
+      if (found.length === query.limit) return found;
+    }
+    if (lines.length < limit) return found;
+    const { seq } = JSON.parse(lines[lines.length - 1]!) as LedgerRecord;
+    if (query.order === "desc") to = seq - 1;
+    else from = seq + 1;
+  }
+}
+
+/** Inside a unit: a run or a request of another tenant cannot be found, and so not be changed. */
+function confinedTx(tx: Tx, tenant: string): Tx {
+  return {
+    get(table, key) {
+      const doc = tx.get(table, key);
+      if (doc === undefined || (table !== "runs" && table !== "approvals")) return doc;
+      return (doc as Tables["runs"] | Tables["approvals"]).tenant === tenant ? doc : undefined;
+    },
+    put: (table, key, doc) => tx.put(table, key, doc),
+    delete: (table, key) => tx.delete(table, key),
+    append: (draft) => tx.append(draft),
+    expect: (keys) => tx.expect(keys),
+    get head() {
+      return tx.head;
+    },
+  };
+}
+
+interface Asked {
+  store: Store;
+  tenant: string;
+  key: string;
+  query: ListQuery | undefined;
+}
+type Rule<T> = (doc: T, asked: Asked) => boolean | Promise<boolean>;
+
+const everybodys = () => true;
+const byTenant: Rule<{ tenant: string | null }> = (doc, { tenant }) => doc.tenant === tenant;
+const byRun: Rule<{ run_id: string }> = ({ run_id }, { store, tenant }) => ofRun(store, tenant, run_id);
+/** Keyed by the run, and what of it. */
+const byKey: Rule<unknown> = (_doc, { store, tenant, key }) => ofRun(store, tenant, key.split("/", 1)[0]!);
+
+/** Whose a document is, for every table there is. */
+const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
+  runs: byTenant,
+  approvals: byTenant,
+  captures: byTenant,
+  containments: byTenant,
+  grants: ({ match }, { tenant }) => match.tenant === tenant,
+  steps: byRun,
+  run_tools: byRun,
+  jobs: byRun,
+  replies: byRun,
+  idempotency: byRun,
+  payloads: byKey,
+  approval_slots: byKey,
+  approval_values: byRun,
+  // What was lent to a person is that person's to use, wherever its lender belongs.
+  delegations: ({ authority }, { tenant, query }) =>
+    authority.tenant === tenant || query?.owner !== undefined,
+  holds: ({ scope }, { store, tenant }) => {
+    if (scope.tenant !== null) return scope.tenant === tenant;
+    return scope.run_id === null ? false : ofRun(store, tenant, scope.run_id);
+  },
+  // Looked into, not hidden: halts for everybody hold for every tenant.
+  halts: everybodys,
+  grant_buckets: everybodys,
+  grant_shapes: everybodys,
+  meta: everybodys,
+  manifests: everybodys,
+  drills: everybodys,
+  counters: everybodys,
+  leases: everybodys,
+  pins: everybodys,
+};
+
+function belongs<N extends TableName>(table: N, doc: Tables[N], asked: Asked): boolean | Promise<boolean> {
+  return BELONGS[table](doc, asked);
+}
+
+async function ofRun(store: Store, tenant: string, run_id: string): Promise<boolean> {
+  return (await store.get("runs", run_id))?.tenant === tenant;
+}
+
+/** Halts of this tenant, and those that hold for it as for every other without naming an actor of any. */
+function ownHalts({ active }: Tables["halts"], tenant: string): Tables["halts"] {
+  const forAll = ({ scope }: Halt) => scope.tenant === null && scope.actor === null;
+  return { active: active.filter((halt) => halt.scope.tenant === tenant || forAll(halt)) };
+}

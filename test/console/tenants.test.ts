@@ -1,0 +1,48 @@
+/** The console of somebody who is bound to a tenant. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ROUTES } from "../../src/console/routes.ts";
+import { verifies } from "../support/verifies.ts";
+import { Client } from "./support/client.ts";
+import { type ConsoleServer, consoleServer } from "./support/server.ts";
+
+let s: ConsoleServer;
+beforeAll(async () => {
+  const bound = (tenant: string, role: string) => ({
+    name: `${tenant}-${role}`,
+    role,
+    tenant,
+    tenant_only: true,
+  });
+  s = await consoleServer({
+    keys: ["acme", "globex"].flatMap((tenant) => [bound(tenant, "agent"), bound(tenant, "admin")]),
+  });
+  for (const tenant of ["acme", "globex"]) {
+    const run_id = `${tenant}-run`;
+    await s.api(`${tenant}-agent`, "POST", "/v1/runs", {
+      run_id,
+      permissions: ["pay.refund"],
+      reason: `${tenant}!`,
+    });
+    const refund = { tool: "pay.refund", args: { amount: 900 }, reason: `${tenant} pays` };
+    await s.api(`${tenant}-agent`, "POST", `/v1/runs/${run_id}/intents`, refund);
+    await s.api(`${tenant}-admin`, "POST", "/v1/halt", { tool: "none.*", reason: `${tenant} halts` });
+  }
+});
+afterAll(() => s.close());
+
+it("shows the tenant's own things on every page", async () => {
+  verifies("beyond.tenants.console");
+  const client = new Client(s.url);
+  await client.logIn("acme-admin");
+  const pages = ROUTES.filter(({ method }) => method === "GET").map(({ path }) =>
+    `/console${path === "/" ? "" : path}`.replace(":id", "acme-run").replace(":tool", "pay.refund"),
+  );
+  for (const page of pages) {
+    const { status, text } = await client.get(page);
+    expect([page, status < 500, text.includes("globex")]).toEqual([page, true, false]);
+  }
+  expect((await client.get("/console")).text).toContain("acme");
+  expect((await client.get("/console/approvals")).text).toContain("acme pays");
+  expect((await client.get("/console/runs/globex-run")).status).toBe(404);
+  expect((await client.submit("/console/evidence/verify")).status).toBe(403);
+});

@@ -1,0 +1,135 @@
+/** The report on oversight: its figures from decisions that really happened, on each surface. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { registerOversight } from "../../src/cli/commands/oversight.ts";
+import { mountConsole } from "../../src/console/mount.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { command } from "./support/command.ts";
+
+const POLICY = `
+version: 1
+rules:
+  - {id: ask-mail, match: {tool: mail.send}, action: require_approval}
+  - {id: ask-create, match: {tool: crm.create}, action: require_approval}
+  - {id: no-get, match: {tool: crm.get}, action: deny, reason: reading is closed}
+  - {id: idle, match: {tool: nothing.ever}, action: deny}
+`;
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await testServer({
+    policy: POLICY,
+    config: "console: {mode: open}\n",
+    keys: [{ name: "bob", role: "approver" }],
+  });
+  mountConsole(server.http, { app: server.app, auth: server.app.auth });
+  await server.call("agent", "POST", "/v1/runs", {
+    run_id: "r",
+    permissions: ["mail.send", "crm.write", "crm.read"],
+  });
+  await decided("mail.send", 1, "approver", "approve", 2_000);
+  await decided("mail.send", 2, "approver", "approve", 60_000);
+  await decided("mail.send", 3, "bob", "approve", 120_000);
+  await decided("crm.create", 4, "bob", "deny", 8_000);
+  const id = await asked("mail.send", 5);
+  await server.call("admin", "POST", `/v1/approvals/${id}/break-glass`, { reason: "the pager is ringing" });
+  await server.call("agent", "POST", "/v1/runs/r/intents", { tool: "crm.get", args: {}, reason: "look" });
+});
+
+async function asked(tool: string, n: number): Promise<string> {
+  const body = { tool, args: { n }, reason: "please" };
+  const { text } = await server.call("agent", "POST", "/v1/runs/r/intents", body);
+  return /apr_[0-9a-f-]{36}/.exec(text)![0];
+}
+
+async function decided(tool: string, n: number, by: string, how: "approve" | "deny", after_ms: number) {
+  const id = await asked(tool, n);
+  server.env.advance(after_ms);
+  expect((await server.call(by, "POST", `/v1/approvals/${id}/${how}`, { note: "seen" })).status).toBe(200);
+}
+
+describe("the oversight report", () => {
+  it("counts what people decided, how fast, and by which rule", async () => {
+    verifies("beyond.oversight.http", "beyond.oversight.figures", "beyond.oversight.rules");
+    const { status, body } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      format: "svc-oversight-report",
+      requests: { opened: 5, approved: 3, denied: 1, expired: 0 },
+      approve_rate: 0.75,
+      time_to_decide: { median_ms: 34_000, p90_ms: 120_000 },
+      decisions: { total: 4, under_5s: 1, without_card: 4 },
+      rules: {
+        never_used: ["idle"],
+        always_approved: [{ rule: "ask-mail", requests: 3 }],
+        always_denied: [{ rule: "ask-create", requests: 1 }],
+      },
+    });
+    const bob = body.by_approver.find(({ name }: { name: string }) => name === "bob");
+    expect(bob).toMatchObject({ approved: 1, denied: 1, approve_rate: 0.5, median_ms: 64_000, under_5s: 0 });
+    const mail = body.by_rule.find(({ name }: { name: string }) => name === "ask-mail");
+    expect(mail).toMatchObject({ requests: 4, approved: 3, denied: 0, median_ms: 60_000, under_5s: 1 });
+    expect((await server.call("agent", "GET", "/v1/report/oversight")).status).toBe(403);
+    for (const bad of ["since=never", "format=pdf", "anonymous=maybe"])
+      expect((await server.call("auditor", "GET", `/v1/report/oversight?${bad}`)).status, bad).toBe(400);
+  });
+
+  it("knows the broken glass, names no approver where asked, and claims nothing of the law", async () => {
+    verifies("beyond.oversight.break-glass", "beyond.oversight.anonymous", "beyond.oversight.duties");
+    const { body } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d");
+    expect(body.break_glass).toMatchObject({
+      count: 1,
+      latest: [{ by: "admin", tool: "mail.send", run_id: "r" }],
+    });
+    expect(body.grants).toEqual({ given: 0, revoked: 0, uses: 0, by_grant: [] });
+    expect(body.supports.length).toBeGreaterThan(3);
+    const hidden = await server.call("auditor", "GET", "/v1/report/oversight?since=1d&anonymous=1");
+    expect(hidden.text).not.toMatch(/"(?:bob|approver|admin)"/);
+    expect(hidden.body.by_approver.map(({ name }: { name: string }) => name)).toEqual([
+      "approver 1",
+      "approver 2",
+    ]);
+    for (const format of ["md", "html"]) {
+      const { text } = await server.call("auditor", "GET", `/v1/report/oversight?since=1d&format=${format}`);
+      expect(text).toContain("Human oversight");
+      expect(text).toContain("Article 14");
+      expect(text).toContain("does not say that a duty is met");
+      expect(text).not.toMatch(/\bcompliant\b|complies with/);
+    }
+  });
+
+  it("is the same on the command line, against the server", async () => {
+    verifies("beyond.oversight.command");
+    const address = await server.http.listen({ port: 0, host: "127.0.0.1" });
+    const env = { SVC_SERVER: address, SVC_TOKEN: "auditor" };
+    const run = (...argv: string[]) =>
+      command(registerOversight, ["oversight", ...argv], { cwd: tempDir(), env });
+    const { code, out } = await run("--since", "1d", "--format", "json", "--anonymous");
+    const over = await server.call("auditor", "GET", "/v1/report/oversight?since=1d&anonymous=1");
+    expect([code, JSON.parse(out)]).toEqual([0, over.body]);
+    expect((await run("--since", "1d")).out).toContain("decisions under five seconds: 1");
+    expect((await run("--format", "pdf")).err).toContain("is none of md, html, json");
+    const file = join(tempDir(), "o.html");
+    writeFileSync(file, "");
+    expect((await run("--out", file, "--format", "html")).out).toContain("wrote");
+  });
+
+  it("is a page of the console", async () => {
+    verifies("beyond.oversight.console");
+    const answer = await server.http.inject({
+      url: "/console/oversight?since=1d",
+      headers: { host: "127.0.0.1" },
+    });
+    expect(answer.statusCode).toBe(200);
+    for (const text of ["Oversight", "ask-mail", "bob", "Rules never used", "idle"])
+      expect(answer.body).toContain(text);
+    const hidden = await server.http.inject({
+      url: "/console/oversight?since=1d&anonymous=1",
+      headers: { host: "127.0.0.1" },
+    });
+    expect(hidden.body).not.toContain("bob");
+  });
+});

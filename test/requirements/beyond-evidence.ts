@@ -1,0 +1,34 @@
+/** Statements beyond the first interface: evidence that rests on others, streams, probes, oversight. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondCheckpoints = section("beyond", "Checkpoints and witnesses", {
+  "beyond.checkpoint.form": [21, "`GET /v1/ledger/checkpoint` is a signed note: origin, size and root in base64, as C2SP tlog-checkpoint writes them"],
+  "beyond.checkpoint.origin": [21, "the origin is `ledger_origin`, by default `svc/<key_id>`"],
+  "beyond.checkpoint.auditor": [21, "checkpoint, consistency and inclusion need the role auditor, and are 404 without a signing key"],
+  "beyond.checkpoint.consistency": [21, "`/v1/ledger/consistency` proves between any two sizes, as RFC 6962 does; a bad range is a 400"],
+  "beyond.checkpoint.inclusion": [21, "`/v1/ledger/inclusion` proves any record at any size that holds it; a bad place is a 400"],
+  "beyond.checkpoint.command": [21, "`svc anchor checkpoint` prints the checkpoint, also of a server"],
+  "beyond.witness.sink": [21, "an anchor sink `{type: witness, url, key}` obtains a cosignature by C2SP tlog-witness"],
+  "beyond.witness.recorded": [21, "a cosignature is recorded as `witnessed`, not where only `witnessed` or `probed` were added since"],
+  "beyond.witness.in-bundles": [21, "bundles carry the cosigned checkpoints, and `svc verify-bundle --witness <key> --quorum <n>` checks them"],
+  "beyond.witness.three-verifiers": [21, "all three verifiers check cosignatures and consistency, and agree"],
+  "beyond.witness.quorum": [21, "fewer cosignatures than the quorum, or records behind what enough witnesses saw, are INVALID"],
+  "beyond.witness.serve": [21, "`svc witness serve --state --key --log [--port]` cosigns what is consistent with what it cosigned before, and nothing else"],
+  "beyond.witness.crash": [21, "a witness keeps its promise after it was killed"],
+  "beyond.witness.status-codes": [21, "a witness answers 400, 403, 404, 409 with its size, and 422, as C2SP tlog-witness says"],
+  "beyond.fork.witness": [21, "a history signed with the stolen key that a witness did not see does not verify where its cosignature is demanded"],
+  "beyond.fork.checkpoints": [21, "`svc anchor verify --checkpoint <file>..` finds two histories in checkpoints that different people kept, on data here and on a server"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondOversight = section("beyond", "Oversight", {
+  "beyond.oversight.http": [21, "`GET /v1/report/oversight` takes `since`, `format` and `anonymous`, and needs the role auditor"],
+  "beyond.oversight.command": [21, "`svc oversight --since <period> [--format md|html|json] [--anonymous]` prints the same report"],
+  "beyond.oversight.console": [21, "the console has an oversight page with the same figures"],
+  "beyond.oversight.figures": [21, "the report has requests, approve rate, median and 90th percentile of time to decide, decisions under five seconds and without the card, by approver and by rule"],
+  "beyond.oversight.break-glass": [21, "the report lists break-glass decisions, and grants with what passed under them"],
+  "beyond.oversight.rules": [21, "the report names rules never used, always approved and always denied"],
+  "beyond.oversight.duties": [21, "the report says which duties each figure supports, and never that a law is complied with"],
+  "beyond.oversight.anonymous": [21, "with `anonymous` no approver is named"],
+});

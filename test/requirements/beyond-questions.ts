@@ -1,0 +1,28 @@
+/** Fewer and better questions: grants, plans, floods. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondGrants = section("beyond", "2. Fewer and better questions: grants", {
+  "beyond.grant.fields": [18, "a grant is `{id: grt_<uuid>, match: {tool, actor, tenant, environment}, rules, when, max_uses, budget, irreversible, reason, by, created_ms, expires_ms, uses, spent, revoked_ms}`"],
+  "beyond.grant.routes": [18, "`POST /v1/grants` answers 201 with the grant, `GET /v1/grants` `{grants, next_cursor}`, `DELETE /v1/grants/{id}` the revoked one"],
+  "beyond.grant.limits": [18, "a grant lasts at most 30 days and covers at most 1,000 uses; more is a 400"],
+  "beyond.grant.named": [18, "`match.tool` and `match.actor` are required and not `*`"],
+  "beyond.grant.not-wider": [18, "what the giver could not decide alone (groups, quorum, an unknown rule, irreversible calls without being an admin) is a 400"],
+  "beyond.grant.use": [18, "a covered call is allowed, and `approved` by the engine with detail `used grant <id> (<n> of <max>)` stands before its `intended`"],
+  "beyond.grant.only-named-rules": [18, "another rule, a content check, a limit or the risk threshold still asks"],
+  "beyond.grant.moment-of-use": [18, "at use the giver's key must be valid, its role and groups enough, the quorum one, and lent authority still in force"],
+  "beyond.grant.stricter-policy": [18, "a policy that became stricter meanwhile is not lifted by a grant given before"],
+  "beyond.grant.four-eyes": [18, "under four eyes lent authority of the run's own actor does not stand in"],
+  "beyond.grant.own-run": [18, "a grant never covers its giver's own run"],
+  "beyond.grant.budget": [18, "a budget value that is missing, negative or no number is not covered, and the sum never goes over `max`"],
+  "beyond.grant.when": [18, "only calls for which every condition in `when` holds are covered"],
+  "beyond.grant.when-values": [18, "values in `when` are shown to approvers only, and never recorded"],
+  "beyond.grant.revoke": [18, "the giver or an admin revokes; a revoked, expired or used up grant covers nothing"],
+  "beyond.grant.irreversible": [18, "irreversible calls are covered only by a grant that says so and whose giver is an admin"],
+  "beyond.grant.last-use": [18, "the last use is used once, whatever number of processes contend for it"],
+  "beyond.grant.open-request": [18, "a request that was open for the call ends when a grant covers it"],
+  "beyond.grant.preview": [18, "`POST /v1/grants/preview` answers `{calls, covered, rules}` over the last captured calls; 404 `capture is off`"],
+  "beyond.grant.command": [18, "`svc grants add|list|revoke|preview`, on local data and on a server"],
+  "beyond.grant.console": [18, "the console lists, gives, previews and revokes grants, and a card offers `Approve, and the next ones like this`, filled in from the call"],
+  "beyond.grant.sandbox": [18, "impact and speculation answer as the grants in force would, and a simulation believes the grants that history used"],
+});
