@@ -111,8 +111,15 @@ function declaresOutput({ route }: ToolCall): boolean {
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
 const NEVER = new AbortController().signal;
 
-function contextOf({ app }: Governing, { principal, drill }: ToolCall): Caller {
-  return { app, principal, signal: NEVER, ...(drill === undefined ? {} : { drill }) };
+function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Caller {
+  const { traceparent } = meta;
+  return {
+    app,
+    principal,
+    signal: NEVER,
+    ...(typeof traceparent === "string" ? { traceparent } : {}),
+    ...(drill === undefined ? {} : { drill }),
+  };
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {

@@ -6,9 +6,9 @@
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondDrills } from "./beyond-drills.ts";
-import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
@@ -105,6 +105,8 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondClaims,
+  beyondDiff,
   beyondTenants,
   beyondCards,
   beyondFlows,
@@ -192,6 +194,8 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondCheckpoints,
   beyondOversight,
+  beyondStream,
+  beyondTraces,
   beyondGrants,
   beyondLibrary,
   beyondContain,
