@@ -9,6 +9,7 @@ import type { App } from "../app/app.ts";
 import type { Caller } from "../app/operation.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
+import type { BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { AlreadyReported } from "../engine/outcome.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
@@ -16,10 +17,12 @@ import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
+import { readAfter, readBefore } from "./before.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import type { Flights } from "./flights.ts";
 import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStructured } from "./result.ts";
+import type { UpstreamUndo } from "./rollback.ts";
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
 import type { Link } from "./upstream/link.ts";
@@ -31,6 +34,8 @@ export interface Governing {
   flights: Flights;
   /** What to hold against a call of this route. */
   objections(route: Route): readonly string[];
+  /** Reads through the upstreams, for what a manifest wants known before and after a call. */
+  services: { undo: Pick<UpstreamUndo, "reader" | "objection"> };
 }
 
 export interface ToolCall {
@@ -58,7 +63,6 @@ export interface ToolCall {
   drill?: true;
 }
 
-export const IDEMPOTENCY_META = "svc/idempotency_key";
 const OUTCOME_TRIES = 4;
 const OUTCOME_RETRY_MS = 250;
 
@@ -70,7 +74,7 @@ export async function governedCall(gateway: Governing, call: ToolCall): Promise<
   if (decision.decision === "block") return blocked(gateway, call, decision, facts);
   facts["svc/step"] = decision.step;
   if (decision.decision === "would_block") Object.assign(facts, whyMeta(decision));
-  const end = await execute(gateway, call);
+  const end = await executeBetweenReads(gateway, call, decision.before);
   await report(gateway, context, call.run.run_id, decision.step, end);
   if (end.error !== undefined) throw end.error;
   // Our own words on how it ended are no output of the tool, and must not be held against its schema.
@@ -113,11 +117,13 @@ const NEVER = new AbortController().signal;
 
 function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Caller {
   const { traceparent } = meta;
+  const traced = typeof traceparent === "string" ? { traceparent } : {};
   return {
     app,
     principal,
     signal: NEVER,
-    ...(typeof traceparent === "string" ? { traceparent } : {}),
+    reads_by: "gateway",
+    ...traced,
     ...(drill === undefined ? {} : { drill }),
   };
 }
@@ -153,12 +159,29 @@ function reasonOf(meta: JsonObject, tool: string): string {
 interface End {
   status: OutcomeStatus;
   result?: Json | undefined;
+  /** What was there before the call and after it, where its manifest asks. */
+  before?: Json | undefined;
+  after?: Json | undefined;
   text?: string | undefined;
   answer: JsonObject;
   /** Whether the answer is the gateway's and not the upstream's. */
   own?: true;
   /** The upstream's own error, handed on as it is. */
   error?: Error | undefined;
+}
+
+async function executeBetweenReads(
+  gateway: Governing,
+  call: ToolCall,
+  asked: BeforeRead | undefined,
+): Promise<End> {
+  if (asked === undefined) return execute(gateway, call);
+  const reading = await readBefore(gateway.services.undo, asked, NEVER);
+  if ("problem" in reading) return failed(reading.problem);
+  const { value: before } = reading;
+  const end = await execute(gateway, call);
+  if (before === undefined || end.status !== "succeeded") return { ...end, before };
+  return { ...end, before, after: await readAfter(gateway.services.undo, asked, NEVER) };
 }
 
 async function execute(gateway: Governing, call: ToolCall): Promise<End> {
@@ -230,7 +253,8 @@ async function report(
   const { env } = app.core;
   // More of it is not looked at; less would leave half a value at its end.
   const error = end.text?.slice(0, LIMITS.error_read_chars);
-  const input = { run_id, step, status: end.status, result: end.result, error };
+  const { status, result, before, after } = end;
+  const input = { run_id, step, status, result, error, before, after };
   for (let attempt = 1; ; attempt++) {
     try {
       await perform(outcomeOp, context, input);

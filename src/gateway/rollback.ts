@@ -1,17 +1,21 @@
 /** Undoing through the upstreams: compensations and read-backs are calls of tools, as the manifests say. */
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
-import type { RollbackOptions } from "../rollback/execute.ts";
-import type { Compensator, Reader } from "../rollback/ports.ts";
-import { IDEMPOTENCY_META } from "./call.ts";
+import type { Lookout } from "../rollback/look.ts";
+import type { Compensator, Reader, UndoObjection } from "../rollback/ports.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import { errorText, resultValue } from "./result.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
 
+const IDEMPOTENCY_META = "svc/idempotency_key";
+
 type Routes = () => ReadonlyMap<string, Route>;
 
 /** All that an undo through the upstreams goes by; whoever undoes takes all of it. */
-export type UpstreamUndo = Required<Pick<RollbackOptions, "compensator" | "reader" | "objection">>;
+export interface UpstreamUndo extends Lookout {
+  compensator: Compensator;
+  objection: UndoObjection;
+}
 
 export interface Pinned {
   settle(): Promise<void>;

@@ -53,6 +53,7 @@ export const LIMITS = {
   alert_poll_ms: 10_000,
   alert_remind_ms: 3_600_000,
   denial_spike: 10,
+  undo_closing_ms: 86_400_000,
   auth_failures: 20,
   unresolved_after_ms: 3_600_000,
   egress_redirects: 3,

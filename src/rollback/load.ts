@@ -6,6 +6,7 @@ import type { Manifest } from "../model/manifest/types.ts";
 import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
+import { type Lookout, lookAround } from "./look.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
 
 /** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
@@ -22,9 +23,15 @@ export interface Loaded {
 }
 
 /** The plan of a run as it stands in the store; throws not_found for an unknown run. */
-export async function loadPlan(store: Store, run_id: string): Promise<RollbackPlan> {
-  const { run, steps, manifests, payloads } = await loadForRollback(store, run_id);
-  const plan = planRollback(run, steps, manifests, payloads);
+export async function loadPlan(
+  store: Store,
+  run_id: string,
+  { now_ms = 0, mask, lookout }: { now_ms?: number; mask?: boolean; lookout?: Lookout | null } = {},
+): Promise<RollbackPlan> {
+  const loaded = await loadForRollback(store, run_id);
+  const now = lookout ? await lookAround(loaded, lookout, now_ms) : undefined;
+  const { run, steps, manifests, payloads } = loaded;
+  const plan = planRollback(run, steps, manifests, payloads, { now_ms, mask, now });
   await addProofs(store, plan, steps);
   return plan;
 }

@@ -16,6 +16,14 @@ export interface ReadRequest {
   arguments: Json;
 }
 
+/** A person's word to undo a step although what is there is neither what the call left nor what was there before. */
+export interface Overwrite {
+  step: number;
+  reason: string;
+  /** What the plan showed: the word is good for that state alone. */
+  current_hash: string;
+}
+
 /** Resolves when the undo took effect, rejects when it did not. What it resolves to is not looked at. */
 export type Compensator = (call: CompensationCall, signal: AbortSignal) => Promise<unknown>;
 

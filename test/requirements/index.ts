@@ -11,7 +11,9 @@ import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
+import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
+import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -105,12 +107,16 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondReach,
   beyondClaims,
   beyondDiff,
   beyondTenants,
   beyondCards,
   beyondFlows,
   beyondHints,
+  beyondBefore,
+  beyondConflict,
+  beyondHorizon,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

@@ -8,6 +8,7 @@ import { newRun, openRunUnit } from "../../engine/open-run.ts";
 import { appendRunRecord } from "../../engine/records.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
+import { firstMismatch } from "../../kernel/partial.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { DrillDoc } from "../../model/proof.ts";
 import type { Principal } from "../../model/roles.ts";
@@ -16,7 +17,6 @@ import { classify, type ReadBackSpec } from "../../rollback/classify.ts";
 import { executeRollback } from "../../rollback/execute.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import type { Reader } from "../../rollback/ports.ts";
-import { firstMismatch } from "../../rollback/readback.ts";
 import { type App, announce } from "../app.ts";
 import type { DrillTools } from "./ports.ts";
 
@@ -97,7 +97,7 @@ async function readBackOf(core: App["core"], run_id: string, step: number): Prom
   const { steps, manifests, payloads } = await loadForRollback(core.store, run_id);
   const doc = steps[step];
   const manifest = doc?.manifest_hash == null ? undefined : manifests.get(doc.manifest_hash);
-  const standing = doc === undefined ? null : classify(doc, manifest, payloads[step]);
+  const standing = doc === undefined ? null : classify(doc, manifest, payloads[step], core.env.now());
   return standing?.kind === "compensate" ? standing.undo.read_back : null;
 }
 

@@ -46,6 +46,7 @@ export async function startHttpGateway(
 function undoByJobs(service: Service, gateway: Gateway): void {
   service.connectors = () => gateway.connectors();
   service.drills = drillsThrough(gateway);
+  service.lookout = gateway.services.undo;
   if (service.jobTools !== null) return;
   service.jobTools = {
     ...gateway.services.undo,

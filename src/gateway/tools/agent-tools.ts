@@ -1,6 +1,7 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
 import { z } from "zod";
 import { hideForeignRun, readRun } from "../../app/access.ts";
+import { planFor } from "../../app/lookout.ts";
 import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
 import { givenId, runId, tool as toolName } from "../../app/schemas.ts";
@@ -8,7 +9,6 @@ import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
-import { loadPlan } from "../../rollback/load.ts";
 import { type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const DEFAULT_WAIT_S = 30;
@@ -30,7 +30,7 @@ const planRollback = ownTool({
     }
     await hideForeignRun(app, call.principal, run_id);
     await readRun(app, run_id);
-    return loadPlan(app.core.store, run_id);
+    return planFor(app, call.principal, run_id, call.services.undo);
   },
 });
 
