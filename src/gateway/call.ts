@@ -15,6 +15,7 @@ import { AlreadyReported } from "../engine/outcome.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { approvalIn } from "../library/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import { readAfter, readBefore } from "./before.ts";
@@ -25,7 +26,7 @@ import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStr
 import type { UpstreamUndo } from "./rollback.ts";
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
-import type { Link } from "./upstream/link.ts";
+import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface Governing {
@@ -43,6 +44,8 @@ export interface ToolCall {
   run: BoundRun;
   tool: string;
   args: JsonObject;
+  /** What the agent said in the argument that asks for a reason. */
+  reason: string | undefined;
   /** The agent's own `_meta`. It is read here and goes no further: nobody judges it, and no approval covers it. */
   meta: JsonObject;
   /** Undefined where no upstream offers the tool. */
@@ -55,8 +58,8 @@ export interface ToolCall {
   input?: JsonObject | undefined;
   cancellation: Cancellation;
   session: object;
-  /** A connection of the session's own, where it has one. */
-  own?: (() => Promise<Link | undefined>) | undefined;
+  /** Whose connection to the upstream it goes over; undefined where all share one. */
+  holder: Holder | undefined;
   progress?: ((params: JsonObject) => void) | undefined;
   log(params: JsonObject): void;
   /** The call proves its own undo; see Caller. */
@@ -99,13 +102,9 @@ function blocked(
   facts: JsonObject,
 ): JsonObject {
   const result = blockedResult(reasons, hints);
-  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, facts);
-  const { structuredContent } = result as { structuredContent: JsonObject };
-  return withMeta(withoutStructured(result), {
-    ...facts,
-    ...whyMeta({ reasons, hints }),
-    "svc/approval_id": structuredContent["approval_id"]!,
-  });
+  const told = { ...facts, "svc/approval_id": approvalIn(reasons) };
+  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, told);
+  return withMeta(withoutStructured(result), { ...told, ...whyMeta({ reasons, hints }) });
 }
 
 function declaresOutput({ route }: ToolCall): boolean {
@@ -131,7 +130,7 @@ function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Ca
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {
   const { run, tool, args, meta } = call;
   const depends_on = meta["svc/depends_on"];
-  const reason = reasonOf(meta, tool);
+  const reason = reasonOf(call);
   const input = { run_id: run.run_id, tool, args, reason };
   // Asked for together: the run and its first intent are made durable in one step.
   const opening = run.open();
@@ -145,12 +144,13 @@ async function decide(gateway: Governing, call: ToolCall, context: Caller): Prom
   if (opened.status === "rejected") throw opened.reason;
   if (decided.status === "fulfilled") return decided.value;
   if (decided.reason instanceof SvcError && decided.reason.code === "not_found")
-    gateway.runs.forget(run.run_id);
+    await gateway.runs.forget(call.principal, run.run_id);
   throw decided.reason;
 }
 
-function reasonOf(meta: JsonObject, tool: string): string {
-  const given = meta["svc/reason"];
+/** In the agent's words where it said why: among the arguments where it is asked there, else beside them. */
+function reasonOf({ reason: asked, meta, tool }: ToolCall): string {
+  const given = asked ?? meta["svc/reason"];
   const reason = typeof given === "string" ? given.trim() : "";
   return (reason === "" ? `tools/call ${tool}` : reason).slice(0, LIMITS.reason_chars);
 }
@@ -188,15 +188,15 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   const { route, cancellation, session, progress } = call;
   if (route === undefined) return failed("no upstream offers this tool");
   const { upstream } = route;
-  const done = gateway.flights.begin(upstream, { session, log: call.log });
+  const done = gateway.flights.begin(upstream, { session, holder: call.holder?.key ?? null, log: call.log });
   try {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
-    const own = await call.own?.();
     const params: JsonObject = { ...call.input, arguments: call.args };
     if (Object.keys(call.envelope).length > 0) params["_meta"] = call.envelope;
-    const fulfil = own !== undefined;
+    const { holder } = call;
+    const fulfil = holder?.capabilities !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
-    const result = await upstream.callTool(route.name, route.definition, params, options, own);
+    const result = await upstream.callTool(route.name, route.definition, params, options, holder);
     return withoutSecrets(answered(result, call.rounds), upstream);
   } catch (error) {
     return withoutSecrets(unanswered(error, call, upstream.spec.timeout_ms), upstream);

@@ -66,4 +66,6 @@ export const LIMITS = {
   gateway_attempts: 3,
   gateway_backoff_ms: 250,
   upstream_timeout_ms: 60_000,
+  upstream_connections: 64,
+  upstream_idle_ms: 30 * 60_000,
 } as const;

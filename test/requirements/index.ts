@@ -7,8 +7,14 @@ import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondDrills } from "./beyond-drills.ts";
 import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import {
+  beyondGatewayCalls,
+  beyondGatewayNames,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
+} from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
@@ -107,9 +113,14 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondGatewayNames,
+  beyondGatewayCalls,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
   beyondReach,
   beyondClaims,
   beyondDiff,
+  beyondErrors,
   beyondTenants,
   beyondCards,
   beyondFlows,

@@ -124,7 +124,8 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
     open(principal, run, era, method) {
       const peer = new AgentPeer(gateway, {
         local: null,
-        run: era === "legacy" ? sessionRun(gateway, principal, run) : null,
+        run: era === "legacy" ? sessionRun(gateway, principal, run) : gateway.runs.ofSessionless(),
+        named: run !== undefined,
         era,
         method,
       });
@@ -140,9 +141,10 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
 
 /** The run that the session was opened with, or one of its own; whoever may have neither is told so at once. */
 function sessionRun(gateway: Gateway, principal: Principal, named: BoundRun | undefined) {
-  const run = named === undefined ? gateway.runs.ofSession() : () => named;
-  run(principal);
-  return run;
+  if (named !== undefined) return () => named;
+  gateway.runs.mayOpen(principal);
+  gateway.waiting.lookAgain(principal);
+  return gateway.runs.ofSession();
 }
 
 function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
@@ -152,7 +154,7 @@ function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
       if (!hasRole(principal, "auditor")) throw forbidden("auditor role or higher required");
     },
     open(_principal, _run, _era, method) {
-      return { server: createOperatorPeer(gateway.services, method), close: () => {} };
+      return { server: createOperatorPeer(gateway, method), close: () => {} };
     },
   };
 }
