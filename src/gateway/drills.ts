@@ -8,6 +8,7 @@ import type { RunDoc } from "../model/run.ts";
 import { governedCall } from "./call.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { Gateway } from "./gateway.ts";
+import { principalHolder } from "./own-links.ts";
 import { errorText, resultValue } from "./result.ts";
 
 const NEVER = new AbortController().signal;
@@ -46,6 +47,7 @@ async function make(
   args: Json,
 ): Promise<Made> {
   await gateway.settle();
+  const route = gateway.routes().get(tool);
   const run = { run_id, mode, permissions: new Set(scope.permissions), open: async () => {} };
   const answer = await gateway.track(
     governedCall(gateway, {
@@ -53,8 +55,11 @@ async function make(
       run,
       tool,
       args: isJsonObject(args) ? args : {},
-      meta: { "svc/reason": `drill of ${tool}` },
-      route: gateway.routes().get(tool),
+      meta: {},
+      reason: `drill of ${tool}`,
+      route,
+      // The undo and the read-backs go over the connection of the run's principal; so does the call.
+      holder: route === undefined ? undefined : principalHolder(route.upstream, principal.id),
       rounds: false,
       envelope: {},
       cancellation: Cancellation.of(NEVER),

@@ -84,7 +84,7 @@ async function withoutEffect(
   if (spec === null || spec.arguments === undefined) return "there is no read-back that could be made";
   let seen: Json;
   try {
-    seen = await reader({ tool: spec.tool, arguments: spec.arguments }, NEVER);
+    seen = await reader({ tool: spec.tool, arguments: spec.arguments }, NEVER, run.run_id);
   } catch (error) {
     return `the read-back could not be made: ${messageOf(error)}`;
   }
