@@ -15,6 +15,7 @@ import type { Key, Tx } from "../store/port.ts";
 import type { Caller, Core } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
+import { type PlannedNow, plannedNow } from "./plans/order.ts";
 
 /** A step that has no effect to build on, or whose effect is being taken back. */
 const FALLEN: ReadonlySet<StepStatus> = new Set(["failed", "compensating", "compensated"]);
@@ -35,6 +36,8 @@ export interface Gathered {
   facts: Facts;
   args_hash: string;
   idempotency: string | null;
+  /** The plan whose turn this call is, where there is one. */
+  planned: PlannedNow | null;
 }
 
 /** The keyed hash of the call's arguments, computed once however often the unit is run. */
@@ -105,6 +108,7 @@ export function gather(
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);
   const args_hash = hashArgs(run.salt);
+  const planned = run.plans === undefined ? null : plannedNow(tx, run, input.tool, args_hash, core.env.now());
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
   const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
   const facts: Facts = {
@@ -122,11 +126,11 @@ export function gather(
     fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
-    request: slot === undefined ? null : (tx.get("approvals", slot.id) ?? null),
+    request: planned?.request ?? (slot === undefined ? null : (tx.get("approvals", slot.id) ?? null)),
     fresh_approval_id,
     objections: input.objections,
   };
-  return { facts, args_hash, idempotency };
+  return { facts, args_hash, idempotency, planned };
 }
 
 function missingPrerequisites(tx: Tx, run: RunDoc, manifest: Manifest | null): string[] {

@@ -100,6 +100,8 @@ export interface RunDoc {
   awaiting: number;
   /** How many of the run's approval requests are open, against the cap. */
   open_approvals: number;
+  /** Decided plans whose calls are being made; absent where there is none. */
+  plans?: string[] | undefined;
 }
 
 export interface StepDoc {
@@ -135,6 +137,8 @@ export interface StepDoc {
   undo_request?: string | undefined;
   /** The step is undone, and its declared read-back could not be run. */
   unverified?: boolean | undefined;
+  /** The plan that it is a call of. */
+  plan?: string | undefined;
 }
 
 /** Copies that a unit of work may change. Member by member: a spread of a document costs ten times as much. */
@@ -157,6 +161,7 @@ export function copyOfRun(run: RunDoc): RunDoc {
     compensation_failed: run.compensation_failed,
     awaiting: run.awaiting,
     open_approvals: run.open_approvals,
+    plans: run.plans,
   };
 }
 
@@ -187,6 +192,7 @@ export function copyOfStep(step: StepDoc): StepDoc {
     repeat_of: step.repeat_of,
     undo_request: step.undo_request,
     unverified: step.unverified,
+    plan: step.plan,
   };
 }
 

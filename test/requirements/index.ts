@@ -9,7 +9,7 @@ import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondFlows, beyondHints } from "./beyond-policy.ts";
 
-import { beyondGrants } from "./beyond-questions.ts";
+import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
@@ -192,6 +192,7 @@ const SECTIONS = [
   beyondCheckpoints,
   beyondOversight,
   beyondGrants,
+  beyondPlans,
   beyondLibrary,
   beyondContain,
 ] as const;
