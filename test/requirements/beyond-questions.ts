@@ -37,5 +37,9 @@ export const beyondPlans = section("beyond", "2. Fewer and better questions: pla
   "beyond.plan.cards": [18, "deciders see each call's card; a `card_hash` over all of them that is no longer current is a 409"],
   "beyond.plan.events": [18, "`plan_proposed`, `plan_approved` and `plan_denied` stand on the ledger, without argument values"],
   "beyond.plan.withdraw": [18, "the run's principal withdraws its plan: `status: expired`, `note: withdrawn`, ledger `approval_expired`; 409 when it has ended"],
+  "beyond.plan.tools": [18, "an agent proposes with `svc.propose_plan`; operator tools show, approve and deny"],
+  "beyond.plan.command": [18, "`svc plans list|show|approve|deny`"],
+  "beyond.plan.library": [18, "`run.propose(calls)`"],
+  "beyond.plan.console": [18, "the console lists plans, shows each call's card to whoever decides, and decides with the hash that was shown"],
   "beyond.plan.400": [18, "a cycle and more than 100 calls are a 400"],
 });
