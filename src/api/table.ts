@@ -26,6 +26,7 @@ import { impact } from "../app/operations/impact.ts";
 import { intent, outcome, previewIntent, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
 import { oversightReport } from "../app/operations/oversight.ts";
+import { diffPolicy } from "../app/operations/policy-diff.ts";
 import {
   approvePlan,
   denyPlan,
@@ -38,9 +39,11 @@ import {
   activatePolicy,
   approveManifest,
   deprecateManifest,
+  policyShape,
   publishManifest,
   publishPolicy,
   readRegistry,
+  waitingPolicy,
 } from "../app/operations/registry.ts";
 import { reload } from "../app/operations/reload.ts";
 import { replay } from "../app/operations/replay.ts";
@@ -170,6 +173,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("POST /v1/runs/{id}/replay", replay, run),
   at("GET /v1/impact", impact, { query: texts("tool", "args", "actor") }),
   at("POST /v1/speculate", speculate),
+  at("POST /v1/policy/diff", diffPolicy),
   at("GET /v1/report", periodReport, { query: texts("since", "format") }),
   at("GET /v1/report/oversight", oversightReport, {
     query: [...texts("since", "format"), flag("anonymous")],
@@ -210,6 +214,15 @@ export const HTTP_TABLE: readonly Row[] = [
   at("POST /v1/registry/policy", publishPolicy, { status: 201 }),
   at("POST /v1/registry/policy/{version}/activate", activatePolicy, {
     params: { version: plain("version") },
+    shape: policyShape,
+    also: [
+      {
+        status: 202,
+        about: "it is looser somewhere, and waits until another admin activates it, too",
+        shape: waitingPolicy,
+        is: (answer) => "waiting_for" in answer,
+      },
+    ],
   }),
   at("POST /v1/reload", reload),
   at("GET /v1/holds", listHolds, { query: [flag("all")] }),

@@ -59,6 +59,6 @@ export interface Connector {
 }
 
 /** Tells the side channels what was recorded. They cannot fail the caller. */
-export function announce(listeners: Listeners, records: readonly LedgerRecord[]): void {
-  if (records.length > 0) listeners.recorded(records);
+export function announce(listeners: Listeners, records: readonly LedgerRecord[], traceparent?: string): void {
+  if (records.length > 0) listeners.recorded(records, traceparent);
 }

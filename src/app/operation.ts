@@ -17,6 +17,8 @@ export interface Caller {
   signal: AbortSignal;
   /** Holds the data anyway, as whoever sits at the machine does: features that are off for others are not. */
   at_the_data?: boolean;
+  /** The W3C `traceparent` that came with the call, for a link between the caller's trace and the run's. */
+  traceparent?: string | undefined;
   /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
   objections?: readonly string[];
 }

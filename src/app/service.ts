@@ -7,6 +7,7 @@ import type { Authenticator } from "../auth/authenticate.ts";
 import { CaptureRecorder } from "../capture/recorder.ts";
 import type { Settings } from "../config/settings.ts";
 import { startAnchoring } from "../evidence/anchoring.ts";
+import { startStreams } from "../evidence/stream/stream.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -75,7 +76,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
           { ...settings.otlp, endpoint: settings.otlp.endpoint, environment: settings.environment },
           { egress, env, log },
         );
-  if (tracer !== null) channels.add({ recorded: (records) => tracer.record(records) });
+  if (tracer !== null)
+    channels.add({ recorded: (records, traceparent) => tracer.record(records, traceparent) });
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
   if (capture !== null) channels.add(capture);
   app.refusedCredentials = failures;
@@ -95,6 +97,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
   const { interval_ms } = settings.anchor;
   background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
+  const streaming = { store: core.store, env, egress, log, version: app.version };
+  background.track(startStreams(streaming, settings.export.sinks, background.signal));
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 
   const metrics = appMetrics(app, { notifier, tracer });

@@ -18,15 +18,15 @@ export class SideChannels implements Listeners {
     this.listeners.push(listener);
   }
 
-  recorded: Listeners["recorded"] = (records) => this.tell("recorded", records);
+  recorded: Listeners["recorded"] = (records, traceparent) => this.tell("recorded", records, traceparent);
   approvalRequested: Listeners["approvalRequested"] = (approval) => this.tell("approvalRequested", approval);
   intentDecided: Listeners["intentDecided"] = (call) => this.tell("intentDecided", call);
   outcomeReported: Listeners["outcomeReported"] = (call) => this.tell("outcomeReported", call);
 
-  private tell<K extends keyof Listeners>(event: K, fact: Parameters<Listeners[K]>[0]): void {
+  private tell<K extends keyof Listeners>(event: K, ...facts: Parameters<Listeners[K]>): void {
     for (const listener of this.listeners) {
       try {
-        (listener[event] as ((fact: unknown) => void) | undefined)?.(fact);
+        (listener[event] as ((...facts: unknown[]) => void) | undefined)?.(...facts);
       } catch (error) {
         this.log.warn("a side channel failed", { event, error: messageOf(error) });
       }

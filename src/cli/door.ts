@@ -2,7 +2,6 @@
  * The way from a command to an operation: performed in this process on the data that the options name, or by a
  * server that they name. A command cannot tell the two apart.
  */
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
@@ -13,6 +12,7 @@ import type { Env } from "../kernel/env.ts";
 import { invalid } from "../kernel/errors.ts";
 import { localId, type Principal } from "../model/roles.ts";
 import type { Io } from "./io.ts";
+import { assertOwn, keptKey } from "./kept-keys.ts";
 
 export interface Door {
   perform<I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>): Promise<O>;
@@ -76,16 +76,17 @@ export function serverAddress({ server, keyFile, local }: Asked, io: Io): Server
   const url = server ?? (local ? undefined : io.env["SVC_SERVER"] || undefined);
   if (url === undefined) return null;
   if (!/^https?:\/\/[^/]/.test(url)) throw invalid("--server: must be a URL such as https://svc.example.com");
-  const key = keyFile === undefined ? io.env["SVC_TOKEN"]?.trim() : readKeyFile(resolve(io.cwd, keyFile));
-  if (!key) throw invalid("which key? give --key-file <file>, or set SVC_TOKEN");
+  const key =
+    keyFile === undefined
+      ? io.env["SVC_TOKEN"]?.trim() || keptKey(io.env, url)
+      : readKeyFile(resolve(io.cwd, keyFile));
+  if (!key) throw invalid("which key? give --key-file <file>, set SVC_TOKEN, or keep one with svc login");
   return { url, key };
 }
 
-/** A key that others on the machine can read is everybody's. */
 function readKeyFile(path: string): string {
   const key = readTextFileSync(path).trim();
-  if (process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0)
-    throw invalid(`${path}: others can read this key; chmod 600 it`);
+  assertOwn(path);
   if (!/^\S+$/.test(key)) throw invalid(`${path}: holds no key: one line without spaces is expected`);
   return key;
 }

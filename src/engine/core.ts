@@ -34,7 +34,8 @@ export interface Core {
 
 /** Side channels. They are told after the fact, may not throw, and change nothing. */
 export interface Listeners {
-  recorded(records: readonly LedgerRecord[]): void;
+  /** `traceparent`: the trace of whoever asked for it, where the caller said so. */
+  recorded(records: readonly LedgerRecord[], traceparent?: string): void;
   approvalRequested(approval: ApprovalDoc): void;
   intentDecided(call: DecidedCall): void;
   outcomeReported(call: FinishedCall): void;

@@ -55,7 +55,7 @@ export function publishAnchor(
 const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
 /** The line is on the disk when this resolves. It is written in one piece, so that lines of several writers do not mix. */
-async function appendLine(path: string, line: string): Promise<void> {
+export async function appendLine(path: string, line: string): Promise<void> {
   try {
     const file = await open(path, APPEND, 0o644);
     try {

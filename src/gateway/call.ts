@@ -109,8 +109,9 @@ function declaresOutput({ route }: ToolCall): boolean {
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
 const NEVER = new AbortController().signal;
 
-function contextOf({ app }: Governing, { principal }: ToolCall): Caller {
-  return { app, principal, signal: NEVER };
+function contextOf({ app }: Governing, { principal, meta }: ToolCall): Caller {
+  const { traceparent } = meta;
+  return { app, principal, signal: NEVER, ...(typeof traceparent === "string" ? { traceparent } : {}) };
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {

@@ -54,7 +54,7 @@ async function answer(
   const again = () => authenticate(request.headers.authorization);
   // A body that took its time: authority may have changed since it was asked for.
   if (performance.now() - request.admitted_at > LIMITS.look_again_ms) request.principal = await again();
-  const caller = new HttpCaller(app, request.principal!, again, reply);
+  const caller = new HttpCaller(app, request, again, reply);
   const { input, complaint } = readRequest(row, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
@@ -83,13 +83,20 @@ class HttpCaller implements Caller {
   readonly principal: Principal;
   readonly again: () => Principal | Promise<Principal>;
   private readonly response: FastifyReply["raw"];
+  private readonly headers: FastifyRequest["headers"];
   private gone: AbortSignal | undefined;
 
-  constructor(app: App, principal: Principal, again: HttpCaller["again"], reply: FastifyReply) {
+  constructor(app: App, request: FastifyRequest, again: HttpCaller["again"], reply: FastifyReply) {
     this.app = app;
-    this.principal = principal;
+    this.principal = request.principal!;
+    this.headers = request.headers;
     this.again = again;
     this.response = reply.raw;
+  }
+
+  get traceparent(): string | undefined {
+    const given = this.headers["traceparent"];
+    return typeof given === "string" ? given : undefined;
   }
 
   /** Made when it is asked for: an operation that is over at once pays nothing for it. */

@@ -19,10 +19,15 @@ export interface Glob {
   readonly prefixes: readonly { prefix: string; exact: boolean }[];
 }
 
-export function compileGlob(source: string): Glob {
+/** The plain patterns, of `*`, `?` and characters, that the glob stands for. */
+export function globAlternatives(source: string): string[] {
   const problem = globProblem(source);
   if (problem !== null) throw invalid(`glob ${shown(source)}: ${problem}`);
-  const alternatives = expandBraces(source);
+  return expandBraces(source);
+}
+
+export function compileGlob(source: string): Glob {
+  const alternatives = globAlternatives(source);
   const patterns = alternatives.map((pattern) => pattern.split("*"));
   const anything = alternatives.includes("*");
   return {

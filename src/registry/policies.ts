@@ -2,7 +2,7 @@
  * The policy registry: numbered versions in a folder, one of them active. The file `active` lists the
  * versions in the order of their activation; the last one is in force.
  */
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { withEditLock } from "../auth/edit-lock.ts";
 import { writeFileAtomic } from "../config/files.ts";
@@ -27,8 +27,26 @@ const VERSION_FILE = /^([1-9]\d{0,8})\.yaml$/;
 export interface PolicyReader {
   check(yaml: string): Promise<{ hash: string; passed: number; failed: number; tests: PolicyTestResult[] }>;
   hash(yaml: string, what: string): Promise<string>;
+  /** Refuses where a claim of the policy has a counterexample. */
+  prove(yaml: string, what: string): Promise<void>;
+  /** Whether the policy may let something pass that the one before it did not; null stands for the one in force. */
+  isLooser(before: string | null, yaml: string): Promise<boolean>;
 }
 
+/** How an activation is judged. */
+export interface Activating {
+  four_eyes: boolean;
+  /** What is looser needs a second admin. */
+  second_admin: boolean;
+}
+
+/** Nothing has changed yet: the activation waits for somebody else to want it, too. */
+export interface WaitingEntry extends PolicyEntry {
+  waiting_for: "another admin";
+}
+
+/** The activation that waits, and whose it was. */
+const WAITING_FILE = "waiting.json";
 const MOST_NAMED = 50;
 
 export class PolicyRegistry {
@@ -67,19 +85,57 @@ export class PolicyRegistry {
     });
   }
 
-  async activate(version: string, by: Principal, four_eyes: boolean): Promise<PolicyEntry> {
+  /** Proving and comparing take long, so they come first; what they were about is held to under the lock. */
+  async activate(version: string, by: Principal, how: Activating): Promise<PolicyEntry | WaitingEntry> {
+    const before = await this.judged(version, by, how);
+    const { yaml } = await readRegistryFile(this.pathOf(version));
+    await this.reader.hash(yaml, `policy version ${version}`);
+    await this.reader.prove(yaml, `policy version ${version}`);
+    const base = before === undefined ? null : (await readRegistryFile(this.pathOf(before))).yaml;
+    const looser = how.second_admin && (await this.reader.isLooser(base, yaml));
     return this.locked(async () => {
-      if (!(await this.versions()).includes(version)) throw notFound(`there is no policy version ${version}`);
-      const { meta, yaml } = await readRegistryFile(this.pathOf(version));
-      if (four_eyes && textOf(meta, "created_by") === by.name)
-        throw forbidden("you cannot decide your own request");
-      await this.reader.hash(yaml, `policy version ${version}`);
+      const again = await readRegistryFile(this.pathOf(version));
       const activated = await readActive(this.folder);
-      if (activated.at(-1) === version) throw conflict(`policy version ${version} is active already`);
+      if (digestOf(again.yaml) !== digestOf(yaml) || activated.at(-1) !== before)
+        throw conflict("the registry was changed meanwhile; look at it and activate again");
+      if (looser && !(await this.isSecond(version, digestOf(yaml), before ?? null, by)))
+        return { ...(await this.entry(version, activated)), waiting_for: "another admin" as const };
+      await rm(join(this.folder, WAITING_FILE), { force: true });
       const now = [...activated, version];
       await writeFileAtomic(join(this.folder, ACTIVE_FILE), `${now.join("\n")}\n`, 0o644);
       return this.entry(version, now);
     });
+  }
+
+  /** The version in force before, once nothing else stands against activating this one. */
+  private async judged(
+    version: string,
+    by: Principal,
+    { four_eyes }: Activating,
+  ): Promise<string | undefined> {
+    if (!(await this.versions()).includes(version)) throw notFound(`there is no policy version ${version}`);
+    const { meta } = await readRegistryFile(this.pathOf(version));
+    if (four_eyes && textOf(meta, "created_by") === by.name)
+      throw forbidden("you cannot decide your own request");
+    const before = (await readActive(this.folder)).at(-1);
+    if (before === version) throw conflict(`policy version ${version} is active already`);
+    return before;
+  }
+
+  /** Whether another admin has activated the very same change already; otherwise this one is remembered as the first. */
+  private async isSecond(
+    version: string,
+    digest: string,
+    before: string | null,
+    by: Principal,
+  ): Promise<boolean> {
+    const file = join(this.folder, WAITING_FILE);
+    const change = { version, digest, before };
+    const known = await readFile(file, "utf8").then(JSON.parse, () => null);
+    const same = known !== null && JSON.stringify(known.change) === JSON.stringify(change);
+    if (same && known.by !== by.name) return true;
+    if (!same) await writeFileAtomic(file, `${JSON.stringify({ change, by: by.name })}\n`, 0o644);
+    return false;
   }
 
   private async entry(version: string, activated: readonly string[]): Promise<PolicyEntry> {

@@ -25,8 +25,17 @@ export interface OtlpSpan {
   events: [];
   droppedEventsCount: 0;
   status: { code: OtlpStatus };
-  links: [];
+  links: OtlpLink[];
   droppedLinksCount: 0;
+  flags: number;
+}
+
+/** Another span that had to do with this one, of a trace of its own. */
+export interface OtlpLink {
+  attributes: [];
+  spanId: string;
+  traceId: string;
+  droppedAttributesCount: 0;
   flags: number;
 }
 
@@ -39,6 +48,29 @@ export interface SpanFields {
   end_ms: number;
   attributes: Readonly<Record<string, string | number | null | undefined>>;
   status: OtlpStatus;
+  /** W3C `traceparent` values; what is none is left out. */
+  links?: readonly (string | undefined)[];
+}
+
+const TRACEPARENT =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
+/** That it is known whether the other span is remote, and that it is. */
+const REMOTE = 0x300;
+
+function otlpLinks(given: readonly (string | undefined)[]): OtlpLink[] {
+  return [...new Set(given)].flatMap((text) => {
+    const [, traceId, spanId, flags] = TRACEPARENT.exec(text ?? "") ?? [];
+    if (traceId === undefined || spanId === undefined) return [];
+    return [
+      {
+        attributes: [],
+        spanId,
+        traceId,
+        droppedAttributesCount: 0,
+        flags: Number.parseInt(flags!, 16) | REMOTE,
+      },
+    ];
+  });
 }
 
 /** The sampled bit, and the bit that says it is known whether the parent is remote (it is not). */
@@ -70,7 +102,7 @@ export function otlpSpan(span: SpanFields): OtlpSpan {
     events: [],
     droppedEventsCount: 0,
     status: { code: span.status },
-    links: [],
+    links: otlpLinks(span.links ?? []),
     droppedLinksCount: 0,
     flags: FLAGS,
   };

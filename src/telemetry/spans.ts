@@ -11,7 +11,10 @@ import { type OtlpSpan, type OtlpStatus, otlpSpan } from "./otlp.ts";
 export type SpanRecord = Pick<
   LedgerRecord,
   "seq" | "ts_ms" | "event" | "hash" | "actor" | "run_id" | "step" | "tool" | "effect" | "reason" | "detail"
->;
+> & {
+  /** The W3C `traceparent` of whoever asked for what was recorded; it is told, and never on the ledger. */
+  traceparent?: string | undefined;
+};
 
 type Part = "step" | "undo";
 interface Role {
@@ -71,7 +74,9 @@ export function opensSpan(event: LedgerEvent): boolean {
   return ROLES[event]?.opens !== undefined;
 }
 
-const WORDS: Record<Part, string> = { step: "call", undo: "undo" };
+/** A step is what the conventions for generative AI call the execution of a tool. */
+const EXECUTE_TOOL = "execute_tool";
+const WORDS: Record<Part, string> = { step: EXECUTE_TOOL, undo: "undo" };
 
 /** All spans of a run share it. Records that belong to no run are each a trace of their own. */
 export function traceId(record: Pick<SpanRecord, "run_id" | "hash">): string {
@@ -140,9 +145,23 @@ function between(part: Part, start: SpanRecord, end: SpanRecord, status: OtlpSta
     name: nameOf(WORDS[part], start.tool ?? end.tool),
     start_ms: start.ts_ms,
     end_ms: end.ts_ms,
-    attributes: attributesOf(start, end),
+    attributes: { ...attributesOf(start, end), ...(step ? toolAttributes(start, end, status) : {}) },
     status,
+    links: [start.traceparent, end.traceparent],
   });
+}
+
+/** OpenTelemetry's conventions for generative AI, of an `execute_tool` span: without arguments and results. */
+function toolAttributes(start: SpanRecord, end: SpanRecord, status: OtlpStatus) {
+  return {
+    "gen_ai.operation.name": EXECUTE_TOOL,
+    "gen_ai.tool.name": start.tool ?? end.tool,
+    "gen_ai.tool.type": "function",
+    "gen_ai.tool.call.id": `${start.run_id}/${start.step}`,
+    "gen_ai.conversation.id": start.run_id,
+    "gen_ai.agent.name": start.actor,
+    "error.type": status === 2 ? end.event : undefined,
+  };
 }
 
 function point(record: SpanRecord, status: OtlpStatus): OtlpSpan {
@@ -156,6 +175,7 @@ function point(record: SpanRecord, status: OtlpStatus): OtlpSpan {
     end_ms: record.ts_ms,
     attributes: attributesOf(record, record),
     status,
+    links: [record.traceparent],
   });
 }
 

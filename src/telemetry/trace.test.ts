@@ -52,12 +52,18 @@ describe("spans", () => {
     const [span] = spans.add(end);
     expect(span).toMatchObject({
       traceId: traceId({ run_id: RUN, hash: "" }),
-      name: "call crm.add",
+      name: "execute_tool crm.add",
       startTimeUnixNano: `${start.ts_ms}000000`,
       endTimeUnixNano: `${end.ts_ms}000000`,
       status: { code: 1 },
     });
     expect(attributes(span!)).toEqual({
+      "gen_ai.agent.name": "bot",
+      "gen_ai.conversation.id": RUN,
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.call.id": `${RUN}/0`,
+      "gen_ai.tool.name": "crm.add",
+      "gen_ai.tool.type": "function",
       "svc.run_id": RUN,
       "svc.step": 0,
       "svc.tool": "crm.add",

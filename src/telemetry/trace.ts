@@ -39,7 +39,7 @@ export interface TraceStats {
 
 export interface Tracer {
   /** Takes records as they were appended. Returns at once and never throws. */
-  record(records: readonly SpanRecord[]): void;
+  record(records: readonly SpanRecord[], traceparent?: string): void;
   stats(): TraceStats;
   /** Sends what is left, for at most this long, and stops. */
   close(deadline_ms: number): Promise<void>;
@@ -86,7 +86,7 @@ class Exporter implements Tracer {
     this.deps = deps;
   }
 
-  record(records: readonly SpanRecord[]): void {
+  record(records: readonly SpanRecord[], traceparent?: string): void {
     try {
       if (this.closing) return;
       for (const record of records) {
@@ -96,7 +96,7 @@ class Exporter implements Tracer {
           continue;
         }
         if (!opensSpan(record.event)) this.ready++;
-        this.records.push(record);
+        this.records.push(traceparent === undefined ? record : { ...record, traceparent });
       }
       if (this.records.length >= BUILD_AT) this.build();
       this.start();

@@ -32,3 +32,20 @@ export const beyondOversight = section("beyond", "Oversight", {
   "beyond.oversight.duties": [21, "the report says which duties each figure supports, and never that a law is complied with"],
   "beyond.oversight.anonymous": [21, "with `anonymous` no approver is named"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondStream = section("beyond", "Stream", {
+  "beyond.stream.file": [21, "`export.sinks` with `{type: file, path}` appends each record, in order"],
+  "beyond.stream.webhook": [21, "`{type: webhook, url, secret}` posts records with their position, signed with the secret"],
+  "beyond.stream.syslog": [21, "`{type: syslog, host, port, protocol}` sends each record over tcp or udp with its position"],
+  "beyond.stream.formats": [21, "each sink has a `format`: `ocsf`, `cef` or `jsonl`"],
+  "beyond.stream.caught-up": [21, "a sink that was down is caught up from the ledger, in order and without a gap, also after a restart"],
+  "beyond.stream.ocsf-valid": [21, "OCSF events are valid by the published schema of their class, and carry the chain's hash"],
+  "beyond.stream.apart": [21, "a sink that is down holds no decision up"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondTraces = section("beyond", "Traces", {
+  "beyond.traces.gen-ai": [21, "the span of a step follows OpenTelemetry's conventions for the execution of a tool, beside `svc.*`, without arguments or results"],
+  "beyond.traces.link": [21, "the caller's `traceparent` is a span link, and the trace id stays the run's"],
+});

@@ -24,3 +24,24 @@ export const beyondHints = section("beyond", "Hints", {
   "beyond.hint.library": [20, "the library's BlockedError carries the hints, embedded and remote"],
   "beyond.hint.sdk": [20, "the Python SDK's Blocked carries the hints"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondClaims = section("beyond", "Claims", {
+  "beyond.claim.never-wrong": [20, "no claim is called proved that a call contradicts"],
+  "beyond.claim.proved": [20, "`svc policy check` and `policy test` say `proved` of a claim that holds for all calls"],
+  "beyond.claim.counterexample-exit": [20, "a claim with a counterexample exits with 1"],
+  "beyond.claim.incomplete-exit": [20, "a claim that cannot be decided is `incomplete` with the reason, and exits with 2"],
+  "beyond.claim.checked": [20, "a claim over a field that does not exist is an error with its line"],
+  "beyond.claim.registry": [20, "the registry refuses to activate a policy whose claim has a counterexample (409)"],
+  "beyond.claim.counterexample-run": [20, "a counterexample is a call that the decision function was run on"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondDiff = section("beyond", "Diff", {
+  "beyond.diff.never-wrong": [20, "a complete diff names every class of call that is decided differently"],
+  "beyond.diff.command": [20, "`svc policy diff` exits with 2 when the second policy is looser anywhere"],
+  "beyond.diff.route": [20, "`POST /v1/policy/diff` compares a policy with the one in force or another"],
+  "beyond.diff.roles": [20, "comparing policies is for operators"],
+  "beyond.diff.second-admin": [20, "`registry.loosening: second_admin` makes a looser policy answer 202 and wait for another admin"],
+  "beyond.diff.examples-run": [20, "each class has an example that the decision function was run on under both policies"],
+});

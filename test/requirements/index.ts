@@ -5,11 +5,11 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondOversight } from "./beyond-evidence.ts";
+import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondFlows, beyondHints } from "./beyond-policy.ts";
-
+import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
+import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import {
   contractApproval,
@@ -104,6 +104,9 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondReach,
+  beyondClaims,
+  beyondDiff,
   beyondTenants,
   beyondCards,
   beyondFlows,
@@ -191,6 +194,8 @@ const SECTIONS = [
   opsSandboxLimits,
   beyondCheckpoints,
   beyondOversight,
+  beyondStream,
+  beyondTraces,
   beyondGrants,
   beyondPlans,
   beyondLibrary,

@@ -86,9 +86,9 @@ export const previewIntent = operation({
   },
 });
 
-function intentDone({ app }: Caller, args: Json, result: IntentResult, took_ms: number): void {
+function intentDone({ app, traceparent }: Caller, args: Json, result: IntentResult, took_ms: number): void {
   const { listeners } = app.core;
-  announce(listeners, result.records);
+  announce(listeners, result.records, traceparent);
   if (result.opened !== null) listeners.approvalRequested(result.opened);
   listeners.intentDecided({
     run: result.run,

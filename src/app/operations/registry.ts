@@ -1,6 +1,6 @@
 /** The registry: drafts of manifests and policies, and what people decide about them. */
 import { z } from "zod";
-import { invalid, ProblemsError } from "../../kernel/errors.ts";
+import { conflict, invalid, ProblemsError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -12,7 +12,7 @@ import { PolicyRegistry } from "../../registry/policies.ts";
 import { type App, announce } from "../app.ts";
 import { refuse } from "../local.ts";
 import { type Caller, operation } from "../operation.ts";
-import { checkPolicyText } from "../sandbox/jobs.ts";
+import { checkPolicyText, comparePolicies, proveClaims } from "../sandbox/jobs.ts";
 import { readOwn, readSent } from "../sandbox/reader.ts";
 import { note, nothing, text, tool } from "../schemas.ts";
 
@@ -50,6 +50,21 @@ function policies(app: App, signal?: AbortSignal): PolicyRegistry {
       hashes.set(digest, hash);
       return hash;
     },
+    async prove(text, file) {
+      const results = await proveClaims(app, text, file, signal).catch(refused);
+      const wrong = results.filter(({ result }) => result === "counterexample");
+      if (wrong.length === 0) return;
+      const told = wrong.map(
+        ({ name, at_least, counterexample }) =>
+          `claim ${JSON.stringify(name)}: expected at least ${at_least}, got ${counterexample!.got} for ${JSON.stringify(counterexample!.input)}`,
+      );
+      throw conflict(`${file} is not what it claims; mend the rules or the claim: ${told.join("; ")}`);
+    },
+    async isLooser(before, yaml) {
+      const was = before === null ? null : { text: before, file: "the version in force" };
+      const diff = await comparePolicies(app, was, { text: yaml, file: "policy" }, signal).catch(refused);
+      return diff.looser.length > 0 || !diff.complete;
+    },
   });
 }
 
@@ -71,13 +86,15 @@ const entryShape = z.strictObject({
   created_ms: z.union([z.int(), z.null()]),
   approved_by: text_or_null,
 });
-const policyShape = z.strictObject({
+export const policyShape = z.strictObject({
   version: z.string(),
   status: z.enum(["draft", "active", "retired"]),
   hash: z.string(),
   created_by: text_or_null,
   note: text_or_null,
 });
+
+export const waitingPolicy = policyShape.extend({ waiting_for: z.literal("another admin") });
 
 /** What was decided goes on the ledger, and into force in this process at once. */
 async function decided(
@@ -193,15 +210,19 @@ export const activatePolicy = operation({
   input: z.strictObject({
     version: z.string().regex(/^[1-9]\d{0,8}$/, "must be a policy version such as 3"),
   }),
-  output: policyShape,
+  output: z.union([policyShape, waitingPolicy]),
   feature: policiesFeature,
   errors: {
     not_found: "no registry folder, or no such version",
-    conflict: "it is active already, or does not load",
+    conflict: "it is active already, does not load, or one of its claims has a counterexample",
+    too_many: "too many simulations are under way",
   },
   async run(call, { version }) {
     const { four_eyes } = call.app.core.rules().policy.approvals;
-    const entry = await policies(call.app).activate(version, call.principal, four_eyes);
+    const second_admin = call.app.settings.registry.loosening === "second_admin";
+    const how = { four_eyes, second_admin };
+    const entry = await policies(call.app, call.signal).activate(version, call.principal, how);
+    if ("waiting_for" in entry) return entry;
     await decided(call, "policy_activated", `version ${entry.version}, ${entry.hash}`);
     return entry;
   },

@@ -5,6 +5,9 @@ import { parseDuration, parseSince } from "../../kernel/duration.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { parsePath } from "../../kernel/paths.ts";
 import { toolLabels } from "../../model/manifest/labels.ts";
+import type { ManifestSet } from "../../model/manifest/types.ts";
+import type { ClaimResult } from "../../model/policy/prove/claims.ts";
+import type { PolicyDiff } from "../../model/policy/prove/diff.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import type { ReplayReport } from "../../sandbox/replay.ts";
@@ -113,9 +116,40 @@ export function checkPolicyText(
   { diff, signal }: { diff: boolean; signal?: AbortSignal | undefined },
 ): Promise<CheckedPolicy> {
   const { policy, manifests } = app.core.rules();
+  const active = diff ? policy.doc : null;
+  return readSent({ read: "checked_policy", text, active, labels: labelsOf(manifests) }, signal);
+}
+
+/** What a policy may read of each declared tool. */
+export function labelsOf(manifests: ManifestSet): Labelled[] {
   const tools = new Set(manifests.all.map(({ tool }) => tool));
-  const labels = [...tools].map((tool): Labelled => [tool, toolLabels(manifests.active(tool)!)]);
-  return readSent({ read: "checked_policy", text, active: diff ? policy.doc : null, labels }, signal);
+  return [...tools].map((tool): Labelled => [tool, toolLabels(manifests.active(tool)!)]);
+}
+
+/** Decides the claims of a policy. */
+export async function proveClaims(
+  app: App,
+  text: string,
+  file: string,
+  signal?: AbortSignal,
+): Promise<ClaimResult[]> {
+  // Most policies claim nothing, and no thread need be troubled to say so.
+  if (!text.includes("claims")) return [];
+  const labels = labelsOf(app.core.rules().manifests);
+  return readSent({ read: "claims", text, file, labels, now_ms: app.core.env.now() }, signal);
+}
+
+/** Every class of call that `b` decides differently from `a`, which is the policy in force where it is left out. */
+export function comparePolicies(
+  app: App,
+  a: PolicyText | null,
+  b: PolicyText,
+  signal?: AbortSignal,
+): Promise<PolicyDiff> {
+  const { manifests, policy } = app.core.rules();
+  const labels = labelsOf(manifests);
+  const now_ms = app.core.env.now();
+  return readSent({ read: "policy_diff", a: a ?? { doc: policy.doc }, b, labels, now_ms }, signal);
 }
 
 /** One for the process: however many ask, simulations take no more of the machine than this allows. */

@@ -50,6 +50,9 @@ function isShort(reading: Reading): boolean {
       const text = "yaml" in given ? given.yaml : JSON.stringify(given.manifest);
       return text.length <= SHORT_CHARS;
     }
+    case "claims":
+    case "policy_diff":
+      return false;
     case "moved":
       return reading.yaml.length <= SHORT_CHARS;
   }

@@ -11,8 +11,11 @@ import type { ManifestFile } from "../../model/manifest/entry.ts";
 import type { ToolLabels } from "../../model/manifest/labels.ts";
 import { manifestReading } from "../../model/manifest/load.ts";
 import type { Lifecycle } from "../../model/manifest/types.ts";
-import { compilePolicy } from "../../model/policy/compile.ts";
+import { compilePolicy, type Policy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
+import { type ClaimResult, checkClaims } from "../../model/policy/prove/claims.ts";
+import { diffPolicies, type PolicyDiff } from "../../model/policy/prove/diff.ts";
+import type { Budget } from "../../model/policy/prove/search.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
 import { type PolicyTestResult, runPolicyTests } from "../../model/policy/tests.ts";
 import { draftOf, withLifecycle } from "../../registry/draft.ts";
@@ -21,9 +24,14 @@ import { draftOf, withLifecycle } from "../../registry/draft.ts";
 export type Reading =
   | { read: "policy"; text: string; file: string }
   | { read: "checked_policy"; text: string; active: PolicyDoc | null; labels: readonly Labelled[] }
+  | { read: "claims"; text: string; file: string; labels: readonly Labelled[]; now_ms: number }
+  | { read: "policy_diff"; a: GivenPolicy; b: GivenPolicy; labels: readonly Labelled[]; now_ms: number }
   | { read: "manifests"; files: readonly ManifestFile[] }
   | { read: "draft"; given: { manifest: JsonObject } | { yaml: string } }
   | { read: "moved"; yaml: string; to: Lifecycle };
+
+/** A policy as somebody wrote it, or as it is in force. */
+export type GivenPolicy = { text: string; file: string } | { doc: PolicyDoc };
 
 /** What a tool's manifest says of it, for tests that name the tool. */
 export type Labelled = readonly [tool: string, labels: ToolLabels];
@@ -59,10 +67,31 @@ const READERS = {
     return { doc, hash: valueHash(doc as unknown as Json) };
   },
   checked_policy: checkPolicy,
+  claims: ({ text, file, labels, now_ms }: Of<"claims">): ClaimResult[] =>
+    checkClaims(compilePolicy(loadPolicy(text, file)), { labels: new Map(labels), now_ms, budget: budget() }),
+  policy_diff: ({ a, b, labels, now_ms }: Of<"policy_diff">): PolicyDiff =>
+    diffPolicies(given(a), given(b), {
+      labels: new Map(labels),
+      now_ms,
+      budget: budget(),
+      share: MOST_KINDS / 4,
+    }),
   manifests: ({ files }: Of<"manifests">) => manifestReading(files),
   draft: ({ given }: Of<"draft">) => draftOf(given),
   moved: ({ yaml, to }: Of<"moved">) => withLifecycle(yaml, to),
 } as const;
+
+/** Kinds of calls that a proof or a comparison may look at, and how long; beyond that it is incomplete. */
+const MOST_KINDS = 400_000;
+const PROVING_MS = 15_000;
+const budget = (): Budget => {
+  const until = performance.now() + PROVING_MS;
+  return { cells: MOST_KINDS, late: () => performance.now() > until };
+};
+
+function given(policy: GivenPolicy): Policy {
+  return compilePolicy("doc" in policy ? policy.doc : loadPolicy(policy.text, policy.file));
+}
 
 type Of<K extends Reading["read"]> = Extract<Reading, { read: K }>;
 export type ReadAs<R extends Reading> = ReturnType<(typeof READERS)[R["read"]]>;

@@ -1,12 +1,14 @@
 /** `svc bundle`: a signed bundle of the whole ledger or of one run, read back and verified once it is written. */
 import { resolve } from "node:path";
+import { bundleLedger, bundleRun, evidenceKey } from "../../app/operations/bundles.ts";
 import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
 import { readSigningKey } from "../../evidence/key-files.ts";
 import { writeOutFile } from "../../evidence/out-file.ts";
-import type { SigningKey } from "../../evidence/signing.ts";
+import { type PublicKey, parsePublicKey, type SigningKey } from "../../evidence/signing.ts";
 import { verifyBundle } from "../../evidence/verify-bundle.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
+import { bytesOf } from "../door.ts";
 import { inert } from "../io.ts";
 import { openLedgerStore } from "./verify.ts";
 
@@ -17,6 +19,7 @@ export const registerBundle: Register = (program, context) => {
     .requiredOption("--out <file>", "where to write the bundle")
     .option("--run <id>", "only this run")
     .action(async (flags: Flags & { key?: string; out: string; run?: string }) => {
+      if (context.isRemote(flags)) return fromServer(context, flags);
       const key = signingKey(context, flags);
       if (key === null)
         throw invalid("which key signs? give --key <file> (svc keygen makes one), or set SVC_SIGNING_KEY");
@@ -33,17 +36,45 @@ export const registerBundle: Register = (program, context) => {
       } finally {
         await store.close();
       }
-      // What counts is what is on the disk, so that is what is checked.
-      const verdict = await verifyBundle(out, new Map([[key.key_id, key]]));
-      if (!verdict.ok)
-        throw new SvcError("corrupt", `${out}: was written but does not verify: ${verdict.problem}`);
-      const { kind, count, head } = verdict.report;
-      const what = kind === "ledger" ? "the whole ledger" : `run ${inert(flags.run ?? "")}`;
-      io.out(
-        `wrote ${inert(out)}: ${what}, ${count} records, ledger head ${head}, signed with key ${key.key_id}`,
-      );
+      await checkWritten(context, out, key, flags.run);
     });
 };
+
+/** What counts is what is on the disk, so that is what is checked. */
+async function checkWritten(
+  { io }: Context,
+  out: string,
+  key: PublicKey,
+  run: string | undefined,
+): Promise<void> {
+  const verdict = await verifyBundle(out, new Map([[key.key_id, key]]));
+  if (!verdict.ok)
+    throw new SvcError("corrupt", `${out}: was written but does not verify: ${verdict.problem}`);
+  const { kind, count, head } = verdict.report;
+  const what = kind === "ledger" ? "the whole ledger" : `run ${inert(run ?? "")}`;
+  io.out(
+    `wrote ${inert(out)}: ${what}, ${count} records, ledger head ${head}, signed with key ${key.key_id}`,
+  );
+}
+
+/** A server signs with its own key, and says which that is. */
+async function fromServer(
+  context: Context,
+  flags: Flags & { key?: string; out: string; run?: string },
+): Promise<void> {
+  if (flags.key !== undefined) throw invalid("--key: a server signs with its own key; leave it out");
+  const out = resolve(context.io.cwd, flags.out);
+  const { run } = flags;
+  const public_key = await context.withDoor(flags, async (door) => {
+    const bundle =
+      run === undefined
+        ? await door.perform(bundleLedger, {})
+        : await door.perform(bundleRun, { run_id: run });
+    await writeOutFile(out, bytesOf(bundle));
+    return (await door.perform(evidenceKey, {})).public_key;
+  });
+  await checkWritten(context, out, parsePublicKey(public_key, "the server's key"), run);
+}
 
 /** The key of the command line, else the configured one, else none. */
 export function signingKey({ settings, io }: Context, flags: Flags & { key?: string }): SigningKey | null {

@@ -49,8 +49,10 @@ export const COMMANDS: readonly CommandRow[] = [
     "publish, approve and activate manifests and policies",
     async () => (await import("./registry.ts")).registerRegistry,
   ),
+  row("login", "keep the key for a server", async () => (await import("./login.ts")).registerLogin),
   row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),
   row("runs", "list runs", async () => (await import("./runs.ts")).registerRuns),
+  row("show", "tell what a run did", async () => (await import("./show.ts")).registerShow),
   row(
     "export",
     "print ledger records as JSON lines",

@@ -1,6 +1,8 @@
 /** `svc keys add|list`: the key file from the command line. A key is printed once and kept nowhere. */
+import { createKey, listKeys } from "../../app/operations/keys.ts";
 import { KeyManager } from "../../auth/manage.ts";
 import { invalid } from "../../kernel/errors.ts";
+import type { Role } from "../../model/roles.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 
@@ -34,16 +36,19 @@ export const registerKeys: Register = (program, context) => {
     .option("--expires-at <time>", "ISO 8601; after it the key does not work")
     .option("--allow-observe", "may open runs in observe and advise mode")
     .action(async (name: string, flags: Record<string, unknown>) => {
-      const created = await manager(context, flags, { create_file: true }).create(name, {
-        roles: flags["role"] as string[],
-        max_permissions: (flags["maxPermissions"] as string[] | undefined) ?? null,
-        groups: (flags["group"] as string[] | undefined) ?? null,
-        tenant: (flags["tenant"] as string | undefined) ?? null,
-        tenant_only: flags["tenantOnly"] === true ? true : null,
-        not_before: (flags["notBefore"] as string | undefined) ?? null,
-        expires_at: (flags["expiresAt"] as string | undefined) ?? null,
-        allow_observe: flags["allowObserve"] === true ? true : null,
-      });
+      const fields = {
+        roles: flags["role"] as Role[],
+        ...given("max_permissions", flags["maxPermissions"] as string[] | undefined),
+        ...given("groups", flags["group"] as string[] | undefined),
+        ...given("tenant", flags["tenant"] as string | undefined),
+        ...(flags["tenantOnly"] === true ? { tenant_only: true } : {}),
+        ...given("not_before", flags["notBefore"] as string | undefined),
+        ...given("expires_at", flags["expiresAt"] as string | undefined),
+        ...(flags["allowObserve"] === true ? { allow_observe: true } : {}),
+      };
+      const created = context.isRemote(flags)
+        ? await context.withDoor(flags, (door) => door.perform(createKey, { name, ...fields }))
+        : await manager(context, flags, { create_file: true }).create(name, fields);
       io.err(`key ${inert(created.name)} (${created.roles.join(", ")}) was added; it is shown this once:`);
       io.out(created.key);
     });
@@ -52,7 +57,9 @@ export const registerKeys: Register = (program, context) => {
     .option("--keys <file>", "API key file")
     .option("--json", "print JSON")
     .action(async (flags: Record<string, unknown>) => {
-      const keys = await manager(context, flags).list();
+      const keys = context.isRemote(flags)
+        ? (await context.withDoor(flags, (door) => door.perform(listKeys, {}))).keys
+        : await manager(context, flags).list();
       if (flags["json"]) return io.out(JSON.stringify({ keys }));
       const rows = keys.map((key) => [
         String(key.index),
@@ -64,6 +71,9 @@ export const registerKeys: Register = (program, context) => {
       for (const row of table(rows)) io.out(row);
     });
 };
+
+const given = <N extends string, T>(name: N, value: T | undefined) =>
+  (value === undefined ? {} : { [name]: value }) as { [K in N]?: T };
 
 function manager(
   context: Context,

@@ -1,54 +1,127 @@
-/** `svc policy check|test <file>`: validates a policy, runs its own tests. */
+/** `svc policy check|test|diff`: validates a policy, decides its claims, runs its own tests, compares two. */
+import { resolve } from "node:path";
+import { diffPolicy } from "../../app/operations/policy-diff.ts";
+import { labelsOf } from "../../app/sandbox/jobs.ts";
+import { doReading, type Labelled } from "../../app/sandbox/readings.ts";
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
-import { toolLabels } from "../../model/manifest/labels.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
+import type { ClaimResult } from "../../model/policy/prove/claims.ts";
+import type { DiffClass, PolicyDiff } from "../../model/policy/prove/diff.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { warnUnseen } from "../card-warnings.ts";
-import { type Context, globalOptions, type Register } from "../context.ts";
+import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
+import { readPolicy } from "./simulate.ts";
 
 export const registerPolicy: Register = (program, context) => {
   const { io } = context;
   const group = program.command("policy").description("policies");
 
   globalOptions(
-    group.command("check <file>").description("validate a policy; lists every problem with its line"),
+    group.command("check <file>").description("validate a policy and prove its claims; lists every problem"),
   ).action(async (file: string, flags: Record<string, unknown>) => {
-    const doc = loadPolicy(await readTextFile(file), file);
+    const text = await readTextFile(resolve(io.cwd, file));
+    const doc = loadPolicy(text, file);
     await warnUnseen(io, context.settings(flags), { policy: doc });
     io.out(`ok: ${doc.rules?.length ?? 0} rules, ${doc.tests?.length ?? 0} tests`);
+    if (doc.claims !== undefined) context.done(await tellClaims(context, flags, text, file));
   });
 
-  globalOptions(group.command("test <file>").description("run the tests that a policy carries")).action(
-    async (file: string, flags: Record<string, unknown>) => {
-      const policy = compilePolicy(loadPolicy(await readTextFile(file), file));
-      const results = runPolicyTests(policy, await manifestFacts(context, flags));
-      for (const result of results) {
-        if (result.ok) io.out(`ok  ${inert(result.name)}`);
-        else io.out(`FAIL ${inert(result.name)}: expected ${result.expected}, got ${result.got}`);
-      }
-      const failed = results.filter((result) => !result.ok).length;
-      io.out(
-        failed === 0 ? `${results.length} passed` : `${results.length - failed} passed, ${failed} failed`,
-      );
-      if (failed > 0) context.done(1);
-    },
-  );
+  globalOptions(
+    group.command("test <file>").description("run the tests that a policy carries, and prove its claims"),
+  ).action(async (file: string, flags: Record<string, unknown>) => {
+    const text = await readTextFile(resolve(io.cwd, file));
+    const policy = compilePolicy(loadPolicy(text, file));
+    const labels = new Map(await manifestLabels(context, flags));
+    const results = runPolicyTests(policy, (tool) => labels.get(tool) ?? null);
+    for (const result of results) {
+      if (result.ok) io.out(`ok  ${inert(result.name)}`);
+      else io.out(`FAIL ${inert(result.name)}: expected ${result.expected}, got ${result.got}`);
+    }
+    const failed = results.filter((result) => !result.ok).length;
+    io.out(failed === 0 ? `${results.length} passed` : `${results.length - failed} passed, ${failed} failed`);
+    const proved = policy.doc.claims === undefined ? 0 : await tellClaims(context, flags, text, file);
+    context.done(failed > 0 ? 1 : proved);
+  });
+
+  globalOptions(
+    group
+      .command("diff <a> <b>")
+      .description("every class of call that b decides differently from a; exits 2 when b is looser"),
+  )
+    .option("--json", "print the comparison as JSON")
+    .action(async (a: string, b: string, flags: Record<string, unknown>) => {
+      const [was, is] = [await readPolicy(io, a), await readPolicy(io, b)];
+      const diff = context.isRemote(flags)
+        ? await context.withDoor(flags, (door) => door.perform(diffPolicy, { a: was.text, b: is.text }))
+        : doReading({
+            read: "policy_diff",
+            a: was,
+            b: is,
+            labels: await manifestLabels(context, flags),
+            now_ms: io.clock.now(),
+          });
+      if (flags["json"]) io.out(JSON.stringify(diff, null, 2));
+      else for (const line of describeDiff(diff as PolicyDiff)) io.out(line);
+      if (diff.looser.length > 0 || !diff.complete) context.done(ATTENTION);
+    });
 };
 
-/** Rules may match on effect and data class, which only manifests know; without any, those are unknown. */
-async function manifestFacts(context: Context, flags: Record<string, unknown>) {
+/** A line for each claim; 1 where one has a counterexample, 2 where one could not be decided. */
+async function tellClaims(
+  context: Context,
+  flags: Record<string, unknown>,
+  text: string,
+  file: string,
+): Promise<Exit> {
+  const labels = await manifestLabels(context, flags);
+  const results = doReading({ read: "claims", text, file, labels, now_ms: context.io.clock.now() });
+  for (const result of results) for (const line of describeClaim(result)) context.io.out(line);
+  if (results.some(({ result }) => result === "counterexample")) return 1;
+  return results.some(({ result }) => result === "incomplete") ? ATTENTION : 0;
+}
+
+export function describeClaim({ name, result, at_least, counterexample, reason }: ClaimResult): string[] {
+  const title = `${result}  ${inert(name)}`;
+  if (counterexample === undefined) return [reason === undefined ? title : `${title}: ${inert(reason)}`];
+  const { input, got, rules } = counterexample;
+  const by = rules.length === 0 ? "" : ` by ${rules.join(", ")}`;
+  return [`${title}: expected at least ${at_least}, got ${got}${by}`, `  ${inert(JSON.stringify(input))}`];
+}
+
+export function describeDiff(diff: PolicyDiff): string[] {
+  const lines = (["looser", "stricter", "other"] as const).flatMap((direction) =>
+    diff[direction].flatMap((one) => describeClass(direction, one)),
+  );
+  const { tools, of, reasons } = diff.covered;
+  if (!diff.complete) lines.push(`incomplete: ${tools} of ${of} classes of tools were gone through`);
+  for (const reason of reasons) lines.push(`  ${inert(reason)}`);
+  const total = diff.looser.length + diff.stricter.length + diff.other.length;
+  if (total === 0 && diff.complete) return ["the same decision for every call"];
+  return [
+    ...lines,
+    `${diff.looser.length} looser, ${diff.stricter.length} stricter, ${diff.other.length} other`,
+  ];
+}
+
+function describeClass(direction: string, { from, to, a, b, tools, example, counted }: DiffClass): string[] {
+  const by = (rules: readonly string[]) => (rules.length === 0 ? "" : ` by ${rules.join(", ")}`);
+  return [
+    `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${tools.map(inert).join(", ")})`,
+    `  ${inert(JSON.stringify(example))}`,
+    ...(counted ?? []).map((one) => `  after ${inert(one)}`),
+  ];
+}
+
+/** Rules may match on labels, which only manifests know; without any, those are unknown. */
+async function manifestLabels(context: Context, flags: Record<string, unknown>): Promise<Labelled[]> {
   const settings = context.settings(flags);
   const egress = createEgress(settings.egress, {});
   try {
-    const manifests = await loadManifests({ path: settings.manifests, egress });
-    return (tool: string) => {
-      const found = manifests.active(tool);
-      return found === undefined ? null : toolLabels(found);
-    };
+    return labelsOf(await loadManifests({ path: settings.manifests, egress }));
   } finally {
     await egress.close();
   }

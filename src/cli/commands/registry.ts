@@ -12,7 +12,7 @@ import {
   readRegistry,
 } from "../../app/operations/registry.ts";
 import { readTextFileSync } from "../../config/files.ts";
-import { type Context, globalOptions, type Register } from "../context.ts";
+import { ATTENTION, type Context, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 
 interface ManifestEntry {
@@ -95,7 +95,12 @@ export const registerRegistry: Register = (program, context) => {
   command("activate <version>", "put a policy version in force").action(
     async (version: string, flags: Flags) => {
       const entry = await ask(context, flags, activatePolicy, { version });
-      io.out(`policy version ${entry.version} is in force (${entry.hash})`);
+      if ("waiting_for" in entry) {
+        io.out(
+          `policy version ${entry.version} is looser somewhere: it waits until another admin activates it, too`,
+        );
+        context.done(ATTENTION);
+      } else io.out(`policy version ${entry.version} is in force (${entry.hash})`);
     },
   );
 };

@@ -7,7 +7,7 @@ import { invalid, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { NOT_ARCHIVED } from "../../retention/apply.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
-import { localPrincipal } from "../door.ts";
+import { type Door, localPrincipal } from "../door.ts";
 import { inert, table } from "../io.ts";
 
 export const registerRetention: Register = (program, context) => {
@@ -49,10 +49,10 @@ export const registerRetention: Register = (program, context) => {
     .option("--key <file>", "private signing key for the archives")
     .option("--as <name>", "who deletes (default: cli)")
     .action(async (flags: Record<string, string>) => {
-      await context.withApp(
+      await context.withDoor(
         flags,
-        async (app) => {
-          const report = await apply(app, flags);
+        async (door) => {
+          const report = door.local === null ? await onServer(door, flags) : await apply(door.local, flags);
           for (const run of report.deleted) io.out(`deleted: ${inert(run)}`);
           for (const run of report.would_delete) io.out(`would delete: ${inert(run)}`);
           for (const { run_id, reason } of report.kept) io.out(`kept ${inert(run_id)}: ${inert(reason)}`);
@@ -65,6 +65,16 @@ export const registerRetention: Register = (program, context) => {
       );
     });
 };
+
+/** With the server's own signing key, and on its disk. */
+function onServer(door: Door, flags: Record<string, string>) {
+  if (flags["key"] !== undefined) throw invalid("--key: a server signs with its own key; leave it out");
+  return door.perform(runRetention, {
+    dry_run: Boolean(flags["dryRun"]),
+    ...(flags["days"] === undefined ? {} : { days: readDays(flags["days"]) }),
+    ...(flags["archiveDir"] === undefined ? {} : { archive_dir: flags["archiveDir"] }),
+  });
+}
 
 async function apply(app: App, flags: Record<string, string>) {
   const why = runRetention.feature?.(app) ?? null;

@@ -1,5 +1,6 @@
 /** `svc verify`: checks the ledger and says what was checked, what was not, and where it breaks. */
 import { stat } from "node:fs/promises";
+import { verifyLedger as verifyOnServer } from "../../app/operations/bundles.ts";
 import { ledgerName, verifyNamed } from "../../evidence/ledger-check.ts";
 import type { LedgerCheck } from "../../evidence/verify-ledger.ts";
 import { invalid } from "../../kernel/errors.ts";
@@ -16,7 +17,9 @@ export const registerVerify: Register = (program, context) => {
     .option("--tree", "also compute the root of the Merkle tree over all records")
     .option("--json", "print the result as JSON")
     .action(async (flags: Flags) => {
-      const { what, check } = await verifyLedger(context, flags, { tree: flags["tree"] === true });
+      const { what, check } = context.isRemote(flags)
+        ? await onServer(context, flags)
+        : await verifyLedger(context, flags, { tree: flags["tree"] === true });
       const { records, head, first_bad, root } = check;
       if (first_bad !== null) context.done(1);
       if (flags["json"]) {
@@ -26,6 +29,19 @@ export const registerVerify: Register = (program, context) => {
       for (const line of first_bad === null ? sound(what, check) : broken(what, check)) io.out(line);
     });
 };
+
+/** The server's own word; whoever does not trust it takes a bundle and verifies that. */
+async function onServer(context: Context, flags: Flags): Promise<{ what: string; check: LedgerCheck }> {
+  if (flags["tree"] === true)
+    throw invalid("--tree: needs the records themselves; take a bundle (svc bundle) and verify that");
+  const { records, head, first_bad } = await context.withDoor(flags, (door) =>
+    door.perform(verifyOnServer, {}),
+  );
+  return {
+    what: "the server's, by its own word",
+    check: { records, head, first_bad, root: null } as LedgerCheck,
+  };
+}
 
 /** The ledger that the options name, verified; others hold it against anchors. */
 export async function verifyLedger(

@@ -27,6 +27,27 @@ const anchorSink = z.discriminatedUnion("type", [
 ]);
 export type AnchorSink = z.infer<typeof anchorSink>;
 
+export const EXPORT_FORMATS = ["ocsf", "cef", "jsonl"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+const exportFormat = z.enum(EXPORT_FORMATS).default("jsonl");
+const exportSink = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("file"), path: pathSchema, format: exportFormat }),
+  z.strictObject({
+    type: z.literal("webhook"),
+    url: urlSchema,
+    secret: textSchema.nullable().default(null),
+    format: exportFormat,
+  }),
+  z.strictObject({
+    type: z.literal("syslog"),
+    host: textSchema.max(253),
+    port: z.number().int().min(1).max(65_535).default(514),
+    protocol: z.enum(["tcp", "udp"]).default("tcp"),
+    format: exportFormat,
+  }),
+]);
+export type ExportSink = z.infer<typeof exportSink>;
+
 /** `<name>+<key id>+<key>`, as C2SP writes the keys of those who sign notes. */
 export function isVerifierKey(text: string): boolean {
   return /^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*\s*$/.test(text);
@@ -113,6 +134,18 @@ export const OPERATIONS_ROWS = {
     }),
     interval: durationRow(LIMITS.anchor_interval_ms, 1_000, {
       about: "How often; once at the start as well.",
+    }),
+  }),
+  export: section("Streams the ledger to where an organisation keeps its logs.", {
+    sinks: row<ExportSink[]>({
+      type: "list of sinks",
+      schema: z.array(exportSink).max(32) as unknown as z.ZodType<ExportSink[]>,
+      default: [],
+      about:
+        "`{type: file, path}`, `{type: webhook, url, secret}` or `{type: syslog, host, port, protocol: tcp or udp}`, each with `format`: ocsf, cef or jsonl (the default).",
+      locate: (sinks, base) =>
+        sinks.map((sink) => (sink.type === "file" ? { ...sink, path: locatePath(sink.path, base) } : sink)),
+      mask: maskNamed,
     }),
   }),
   egress: section("What may be reached from here; cloud metadata addresses never.", {

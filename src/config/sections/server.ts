@@ -130,6 +130,10 @@ export const SERVER_ROWS = {
   registry: section("Folders of the registry; without them its routes answer 404.", {
     manifests: pathRow({ env: "SVC_REGISTRY_MANIFESTS", about: "Drafts and published manifests." }),
     policies: pathRow({ env: "SVC_REGISTRY_POLICIES", about: "The versions of the policy." }),
+    loosening: choiceRow(["one_admin", "second_admin"], "one_admin", {
+      about:
+        "With second_admin a version that is looser anywhere waits until another admin activates it, too.",
+    }),
   }),
   metrics_public: switchRow({
     env: "SVC_METRICS_PUBLIC",

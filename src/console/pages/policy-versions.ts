@@ -62,6 +62,11 @@ function activateForm(ctx: Ctx, version: string): Html {
 
 async function activate(ctx: Ctx): Promise<Answer> {
   ctx.demandConfirmed(activatePolicy);
-  const { version } = await ctx.call(activatePolicy, { version: ctx.params["version"]! });
+  const entry = await ctx.call(activatePolicy, { version: ctx.params["version"]! });
+  const { version } = entry;
+  if ("waiting_for" in entry) {
+    const text = `Version ${version} is looser somewhere: it waits until another admin activates it, too.`;
+    return { to: "/console/policy#versions", notice: { kind: "ok", text } };
+  }
   return { to: "/console/policy#versions", notice: { kind: "ok", text: `Version ${version} is in force.` } };
 }

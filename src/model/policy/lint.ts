@@ -53,7 +53,7 @@ function lintIds(raw: JsonObject, report: Report): Set<string> {
 
 function lintConditions(raw: JsonObject, report: Report): void {
   let weight = 0;
-  for (const { entry, path } of entries(raw, "rules")) {
+  for (const { entry, path } of [...entries(raw, "rules"), ...entries(raw, "claims")]) {
     for (const { entry: condition, path: at } of entries(entry, "when")) {
       const op = field(condition, "op");
       if (typeof op !== "string" || !Object.hasOwn(OPS, op)) continue;
@@ -107,9 +107,9 @@ function lintTerms(raw: JsonObject, report: Report): void {
 
 /** A misspelt effect would match no call at all, and its rule would sleep for ever. */
 function lintEffects(raw: JsonObject, report: Report): void {
-  for (const section of NAMED_SECTIONS) {
+  for (const section of [...NAMED_SECTIONS, "claims"]) {
     for (const { entry, path } of entries(raw, section)) {
-      for (const name of ["match", "after", "then"]) {
+      for (const name of ["match", "after", "then", "unless"]) {
         const match = field(entry, name);
         if (isJsonObject(match)) lintEffect(field(match, "effect"), [...path, name, "effect"], report);
       }

@@ -76,6 +76,24 @@ export function patternProblem(source: string): string | null {
   }
 }
 
+/** One instruction of a compiled pattern, as the engine runs it. */
+export interface PatternInst {
+  readonly op: number;
+  readonly out: number;
+  readonly arg: number;
+  readonly runes: ArrayLike<number>;
+  matchRune(rune: number): boolean;
+}
+
+/** The engine's own program, so that what is proved about a pattern is about what runs. */
+export function patternProgram(source: string): {
+  inst: readonly PatternInst[];
+  start: number;
+  numLb: number;
+} {
+  return (RE2JS.compile(source).re2() as unknown as { prog: ReturnType<typeof patternProgram> }).prog;
+}
+
 export function compilePattern(source: string): Pattern {
   const compiled = RE2JS.compile(source);
   const size = compiled.programSize();

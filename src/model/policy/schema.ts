@@ -165,6 +165,15 @@ const policyTest = z.strictObject({
   rule: id.optional(),
 });
 
+/** A statement about all calls, which is proved or shown to be wrong. */
+const claim = z.strictObject({
+  name: text,
+  match: match.optional(),
+  when: z.array(condition).max(100).optional(),
+  at_least: z.enum(RESTRICTING_ACTIONS),
+  unless: match.optional(),
+});
+
 export const policySchema = z.strictObject({
   version: z.literal(1),
   rules: z.array(rule).optional(),
@@ -177,6 +186,7 @@ export const policySchema = z.strictObject({
   freezes: z.array(freeze).optional(),
   approvals: approvals.optional(),
   retention: retention.optional(),
+  claims: z.array(claim).max(500).optional(),
   tests: z.array(policyTest).optional(),
 });
 
@@ -191,4 +201,5 @@ export type WindowDoc = z.infer<typeof timeWindow>;
 export type FreezeDoc = z.infer<typeof freeze>;
 export type RiskDoc = z.infer<typeof risk>;
 export type RetentionDoc = z.infer<typeof retention>;
+export type ClaimDoc = z.infer<typeof claim>;
 export type PolicyTestDoc = z.infer<typeof policyTest>;

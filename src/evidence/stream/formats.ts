@@ -1,0 +1,128 @@
+/** A ledger record as other systems keep events: as it is, in CEF, or as an OCSF event. None adds or leaves out a fact. */
+import type { ExportFormat } from "../../config/sections/operations.ts";
+import { EVENTS, isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
+import { type LedgerRecord, splitLine } from "../../ledger/record.ts";
+
+export interface StreamRecord {
+  /** The canonical line, without a line break. */
+  line: string;
+  record: LedgerRecord;
+}
+
+type Severity = 1 | 2 | 3 | 4;
+const SEVERITY: Partial<Record<LedgerEvent, Severity>> = {
+  blocked: 2,
+  would_block: 2,
+  denied: 2,
+  failed: 2,
+  approval_expired: 2,
+  uncertain: 3,
+  unverified: 2,
+  compensation_failed: 3,
+  verification_failed: 3,
+  key_created: 2,
+  key_changed: 2,
+  key_deleted: 2,
+  halted: 4,
+};
+
+const GOOD: ReadonlySet<string> = new Set(["intended", "succeeded", "approved", "compensated", "verified"]);
+const BAD: ReadonlySet<string> = new Set([
+  "blocked",
+  "denied",
+  "failed",
+  "compensation_failed",
+  "verification_failed",
+]);
+
+export function severityOf(event: LedgerEvent): Severity {
+  return SEVERITY[event] ?? 1;
+}
+
+const wordsOf = (event: string): string => (isLedgerEvent(event) ? EVENTS[event] : event);
+
+export function writeRecord(one: StreamRecord, format: ExportFormat, version: string): string {
+  if (format === "jsonl") return one.line;
+  return format === "cef" ? toCef(one.record, version) : JSON.stringify(toOcsf(one, version));
+}
+
+const header = (text: string): string => text.replace(/[\\|]/g, "\\$&").replace(/[\r\n]+/g, " ");
+const value = (text: string): string =>
+  text.replace(/[\\=]/g, "\\$&").replaceAll("\r", "\\r").replaceAll("\n", "\\n");
+
+/** ArcSight Common Event Format, version 0. */
+function toCef(record: LedgerRecord, version: string): string {
+  const { seq, ts_ms, event, actor, tool, run_id, step, tenant, detail, reason, hash } = record;
+  const fields: [string, string | number | undefined][] = [
+    ["externalId", seq],
+    ["rt", ts_ms],
+    ["suser", actor],
+    ["act", event],
+    ["request", tool],
+    ["outcome", GOOD.has(event) ? "success" : BAD.has(event) ? "failure" : undefined],
+    ["reason", reason],
+    ["msg", detail],
+    ["cn1Label", step === undefined ? undefined : "step"],
+    ["cn1", step],
+    ["cs1Label", run_id === undefined ? undefined : "run_id"],
+    ["cs1", run_id],
+    ["cs2Label", tenant === undefined ? undefined : "tenant"],
+    ["cs2", tenant],
+    ["cs3Label", "hash"],
+    ["cs3", hash],
+    ["cs4Label", "prev"],
+    ["cs4", record.prev],
+  ];
+  const extension = fields
+    .filter(([, one]) => one !== undefined)
+    .map(([name, one]) => `${name}=${value(String(one))}`)
+    .join(" ");
+  // CEF counts to 10.
+  const severity = severityOf(event) * 2;
+  return `CEF:0|takeback|svc|${header(version)}|${header(event)}|${header(wordsOf(event))}|${severity}|${extension}`;
+}
+
+const OCSF_VERSION = "1.6.0";
+const API_ACTIVITY = 6_003;
+const READ = 2;
+const OTHER = 99;
+const SHA_256 = 3;
+
+/**
+ * OCSF API Activity. `raw_data` is exactly what the record's hash covers, `prev` included, so that whoever keeps the
+ * events can check the chain.
+ */
+function toOcsf({ line, record }: StreamRecord, version: string): object {
+  const { seq, ts_ms, event, actor, tool, run_id, tenant, detail, hash, effect } = record;
+  const activity_id = effect === "read" ? READ : OTHER;
+  const status_id = GOOD.has(event) ? 1 : BAD.has(event) ? 2 : 0;
+  const { seq: _seq, ts_ms: _time, event: _event, actor: _actor, prev: _prev, hash: _hash, ...rest } = record;
+  return {
+    activity_id,
+    ...(activity_id === OTHER ? { activity_name: event } : {}),
+    category_uid: 6,
+    class_uid: API_ACTIVITY,
+    type_uid: API_ACTIVITY * 100 + activity_id,
+    time: ts_ms,
+    severity_id: severityOf(event),
+    status_id,
+    ...(detail === undefined ? {} : { status_detail: detail }),
+    message: [wordsOf(event), tool].filter((part) => part !== undefined).join(": "),
+    metadata: {
+      version: OCSF_VERSION,
+      product: { name: "svc", vendor_name: "takeback", version },
+      log_name: "ledger",
+      event_code: event,
+      sequence: seq,
+      uid: hash,
+      ...(run_id === undefined ? {} : { correlation_uid: run_id }),
+      ...(tenant === undefined ? {} : { tenant_uid: tenant }),
+    },
+    actor: { user: { name: actor } },
+    api: { operation: tool ?? event, service: { name: "svc" } },
+    src_endpoint: { svc_name: "svc" },
+    raw_data: splitLine(line)?.body ?? line,
+    raw_data_hash: { algorithm_id: SHA_256, value: hash },
+    unmapped: rest,
+  };
+}

@@ -1,0 +1,101 @@
+/** Classes of tools, and concrete calls to run through the decision function. */
+import { compileGlob } from "../../../kernel/glob.ts";
+import type { Json } from "../../../kernel/json.ts";
+import type { ToolLabels } from "../../manifest/labels.ts";
+import type { PolicyCall } from "../call.ts";
+import type { PolicyTestDoc } from "../schema.ts";
+import { NOBODY, textsFor } from "./domain.ts";
+import type { Chosen } from "./search.ts";
+
+export interface ToolClass {
+  tool: string;
+  /** Null for tools that no manifest declares: they may be anything. */
+  labels: ToolLabels | null;
+}
+
+/** One tool for every way in which the globs and the manifests can see one. */
+export function toolClasses(
+  globs: readonly string[],
+  declared: ReadonlyMap<string, ToolLabels>,
+): ToolClass[] {
+  const compiled = [...new Set(globs)].map(compileGlob);
+  const seen = (tool: string) => compiled.map((glob) => (glob.test(tool) ? "1" : "0")).join("");
+  const classes = new Map<string, ToolClass>();
+  for (const [tool, labels] of declared) {
+    const key = seen(tool) + JSON.stringify(labels);
+    if (!classes.has(key)) classes.set(key, { tool, labels });
+  }
+  for (const text of textsFor([...new Set(globs)])) {
+    const key = seen(text);
+    if (classes.has(key)) continue;
+    const tool = undeclared(text, key, seen, declared);
+    if (tool !== undefined) classes.set(key, { tool, labels: null });
+  }
+  return [...classes.values()];
+}
+
+/** The text, or one like it that is no declared tool's name; undefined where there is none to be found. */
+function undeclared(
+  text: string,
+  key: string,
+  seen: (tool: string) => string,
+  declared: ReadonlyMap<string, ToolLabels>,
+): string | undefined {
+  if (text !== "" && !declared.has(text)) return text;
+  for (let place = text.length; place >= 0; place--) {
+    for (const char of "xq0_") {
+      const longer = text.slice(0, place) + char + text.slice(place);
+      if (!declared.has(longer) && seen(longer) === key) return longer;
+    }
+  }
+  return undefined;
+}
+
+export interface Concrete {
+  call: PolicyCall;
+  at_ms: number;
+  /** Whether every argument stands for itself alone. */
+  alone: boolean;
+}
+
+/** The call that the chosen atoms describe; `pick` takes their first, second or third value. */
+export function concrete({ tool }: ToolClass, chosen: Chosen, pick = 0): Concrete {
+  const call = { ...NOBODY, tool } as { -readonly [K in keyof PolicyCall]: PolicyCall[K] };
+  const args: [string, Json][] = [];
+  let whole: Json | undefined;
+  let at_ms = 0;
+  let alone = true;
+  for (const [{ name }, { values }] of chosen) {
+    const chosenValue = values[Math.min(pick, values.length - 1)]!;
+    const value = chosenValue.value as Json | undefined;
+    if (name === "at") at_ms = value as number;
+    else if (!name.startsWith("args ")) (call as Record<string, unknown>)[name] = value;
+    else {
+      if (!chosenValue.alone) alone = false;
+      if (name === "args ") whole = value;
+      else if (value !== undefined) args.push([name.slice(5), value]);
+    }
+  }
+  call.args = whole ?? Object.fromEntries(args);
+  return { call, at_ms, alone };
+}
+
+export type ExampleInput = PolicyTestDoc["input"];
+
+/** The call as the input of a policy test: it can be copied into the policy as it is. */
+export function exampleOf({ call, at_ms }: Concrete, timed: boolean): ExampleInput {
+  const labels = (list: readonly string[]) => (list.length === 1 ? list[0]! : [...list]);
+  return {
+    tool: call.tool,
+    args: call.args,
+    actor: call.actor,
+    ...(call.tenant === null ? {} : { tenant: call.tenant }),
+    ...(call.environment === null ? {} : { environment: call.environment }),
+    ...(call.effect === null ? {} : { effect: call.effect as "read" }),
+    ...(call.data_class === null ? {} : { data_class: call.data_class }),
+    ...(call.blast_radius === null ? {} : { blast_radius: call.blast_radius as "none" }),
+    ...(call.source.length === 0 ? {} : { source: labels(call.source) }),
+    ...(call.sink.length === 0 ? {} : { sink: labels(call.sink) }),
+    ...(timed ? { at: new Date(at_ms).toISOString() } : {}),
+  };
+}

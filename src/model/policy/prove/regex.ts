@@ -1,0 +1,116 @@
+/** A policy's pattern as a machine: the program that the engine runs, followed for all texts at once. */
+import { type PatternInst, patternProgram } from "../pattern.ts";
+import { around, type Machine, States, Undecidable } from "./machine.ts";
+
+/** The engine's instructions by their numbers. */
+const OP = {
+  alt: 1,
+  altMatch: 2,
+  capture: 3,
+  empty: 4,
+  fail: 5,
+  match: 6,
+  nop: 7,
+  rune: 8,
+  any: 10,
+  notNewline: 11,
+};
+const EMPTY = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, boundary: 16, noBoundary: 32 };
+const NEWLINE = 10;
+/** Before the first character and after the last. */
+const EDGE = -1;
+
+interface State {
+  /** Where the program may stand; null once it has matched, whatever follows. */
+  pcs: readonly number[] | null;
+  before: number;
+}
+
+export function regexMachine(source: string): Machine {
+  const { inst, start, numLb } = patternProgram(source);
+  if (numLb > 0) throw new Undecidable(`the pattern ${source} looks behind itself`);
+  const states = new States<State>();
+  const intern = (pcs: readonly number[] | null, before: number) =>
+    pcs === null
+      ? states.of("matched", () => ({ pcs, before }))
+      : states.of(`${kindOf(before)} ${pcs.join(",")}`, () => ({ pcs, before }));
+  const runes = inst.filter(({ op }) => op >= OP.rune && op <= OP.notNewline);
+  return {
+    start: intern([], EDGE),
+    step(state, char) {
+      const { pcs, before } = states.get(state);
+      if (pcs === null) return state;
+      const here = closure(inst, [...pcs, start], contextOf(before, char));
+      if (here === null) return intern(null, EDGE);
+      const next = new Set<number>();
+      for (const pc of here) if (takes(inst[pc]!, char)) next.add(inst[pc]!.out);
+      return intern(
+        [...next].sort((a, b) => a - b),
+        char,
+      );
+    },
+    shows(state) {
+      const { pcs, before } = states.get(state);
+      const matched = pcs === null || closure(inst, [...pcs, start], contextOf(before, EDGE)) === null;
+      return matched ? "1" : "0";
+    },
+    edges: runes.flatMap(({ runes: ranges }) => Array.from(ranges).flatMap(variants)),
+    sign: (char) => kindOf(char) + runes.map((one) => (takes(one, char) ? "1" : "0")).join(""),
+  };
+}
+
+function takes(one: PatternInst, char: number): boolean {
+  if (one.op === OP.any) return true;
+  if (one.op === OP.notNewline) return char !== NEWLINE;
+  return one.op >= OP.rune && one.op < OP.any && one.matchRune(char);
+}
+
+/** Where the program may go without reading; null when it matches on the way. */
+function closure(inst: readonly PatternInst[], from: readonly number[], context: number): Set<number> | null {
+  const seen = new Set<number>();
+  const left = [...from];
+  for (let pc = left.pop(); pc !== undefined; pc = left.pop()) {
+    if (seen.has(pc)) continue;
+    seen.add(pc);
+    const { op, out, arg } = inst[pc]!;
+    if (op === OP.match) return null;
+    if (op === OP.alt || op === OP.altMatch) left.push(out, arg);
+    else if (op === OP.capture || op === OP.nop) left.push(out);
+    else if (op === OP.empty && (arg & ~context) === 0) left.push(out);
+  }
+  return seen;
+}
+
+function contextOf(before: number, after: number): number {
+  let flags = 0;
+  if (before < 0) flags |= EMPTY.beginText | EMPTY.beginLine;
+  if (before === NEWLINE) flags |= EMPTY.beginLine;
+  if (after < 0) flags |= EMPTY.endText | EMPTY.endLine;
+  if (after === NEWLINE) flags |= EMPTY.endLine;
+  return flags | (isWord(before) === isWord(after) ? EMPTY.noBoundary : EMPTY.boundary);
+}
+
+function isWord(char: number): boolean {
+  return char >= 0 && char < 128 && /\w/.test(String.fromCharCode(char));
+}
+
+/** All that the next step needs to know of the character before it. */
+function kindOf(char: number): string {
+  if (char < 0) return "^";
+  return char === NEWLINE ? "n" : isWord(char) ? "w" : "o";
+}
+
+/** A character of the program with its other cases, and its neighbours. */
+function variants(char: number): number[] {
+  const text = String.fromCodePoint(Math.min(char, 0x10ffff));
+  const cases = [text.toLowerCase(), text.toUpperCase()].map((one) => one.codePointAt(0)!);
+  return [...around(char), ...cases.flatMap(around), ...(FOLDED[text.toLowerCase()] ?? [])];
+}
+
+/** Characters that only folding makes alike to a letter. */
+const FOLDED: Readonly<Record<string, readonly number[]>> = {
+  k: [0x212a],
+  s: [0x17f],
+  å: [0x212b],
+  ω: [0x2126],
+};

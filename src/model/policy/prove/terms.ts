@@ -1,0 +1,38 @@
+/** Whether one set of approval terms asks for more than another, or for something else. */
+import type { ApprovalNeed, MergedApproval } from "../approvals.ts";
+import type { Policy } from "../compile.ts";
+
+export function compareTerms(
+  a: Policy,
+  was: MergedApproval,
+  b: Policy,
+  is: MergedApproval,
+): "looser" | "stricter" | "other" | null {
+  const [before, after] = [a.approvals.four_eyes, b.approvals.four_eyes];
+  const no_less = asksFor(is.needs, was.needs) && (after || !before);
+  const no_more = asksFor(was.needs, is.needs) && (before || !after);
+  if (no_less && no_more) return sameCourse(was, is) ? null : "other";
+  if (no_less) return "stricter";
+  return no_more ? "looser" : "other";
+}
+
+/** Whether whoever meets all of `more` has met all of `less`. */
+function asksFor(more: readonly ApprovalNeed[], less: readonly ApprovalNeed[]): boolean {
+  return less.every((one) => more.some((other) => covers(other, one)));
+}
+
+function covers(a: ApprovalNeed, b: ApprovalNeed): boolean {
+  if (a.quorum < b.quorum) return false;
+  return (
+    b.groups.length === 0 || (a.groups.length > 0 && a.groups.every((group) => b.groups.includes(group)))
+  );
+}
+
+/** How long a request stays open and who hears of it. */
+function sameCourse(a: MergedApproval, b: MergedApproval): boolean {
+  return (
+    a.ttl_ms === b.ttl_ms &&
+    a.escalate_after_ms === b.escalate_after_ms &&
+    [...a.escalate_to].sort().join("\n") === [...b.escalate_to].sort().join("\n")
+  );
+}

@@ -1,0 +1,89 @@
+/** Which answers of several machines can occur together, and for each a few of the shortest texts that show it. */
+import { type Machine, Undecidable } from "./machine.ts";
+
+/** Pairs of states looked at for one list of conditions; beyond it the question is too large. */
+const MOST_PLACES = 50_000;
+/** Texts kept for each combination: a later check may not like the first. */
+const KEPT = 3;
+
+/** Read with pleasure, in this order, where any would do. */
+const NICE = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_./@ ,:;+*?!=()[]{}";
+const OTHERS = [0x7f, 0xa0, 0xe9, 0x4e00, 0xfffd, 0x1f600, 10, 9, 0];
+
+export interface Word {
+  /** What each machine shows of it. */
+  shown: string[];
+  texts: string[];
+}
+
+export function words(machines: readonly Machine[]): Word[] {
+  if (machines.length === 0) return [{ shown: [], texts: ["a"] }];
+  const alphabet = alphabetOf(machines);
+  const steps = machines.map(remembering);
+  const found = new Map<string, string[]>();
+  const seen = new Set<string>();
+  let places: { states: readonly number[]; text: string }[] = [
+    { states: machines.map(({ start }) => start), text: "" },
+  ];
+  seen.add(places[0]!.states.join(","));
+  while (places.length > 0) {
+    const next: typeof places = [];
+    for (const { states, text } of places) {
+      note(found, machines, states, text);
+      for (const char of alphabet) {
+        const after = states.map((state, i) => steps[i]!(state, char));
+        const longer = text + String.fromCodePoint(char);
+        const key = after.join(",");
+        if (seen.has(key)) {
+          // Not a new place, but another text for what it shows.
+          if (longer.length <= 2) note(found, machines, after, longer);
+          continue;
+        }
+        if (seen.size >= MOST_PLACES) throw new Undecidable("its patterns have too many states together");
+        seen.add(key);
+        next.push({ states: after, text: longer });
+      }
+    }
+    places = next;
+  }
+  return [...found].map(([key, texts]) => ({ shown: key.split("|"), texts }));
+}
+
+function remembering({ step }: Machine): Machine["step"] {
+  const known = new Map<string, number>();
+  return (state, char) => {
+    const key = `${state} ${char}`;
+    let after = known.get(key);
+    if (after === undefined) {
+      after = step(state, char);
+      known.set(key, after);
+    }
+    return after;
+  };
+}
+
+function note(
+  found: Map<string, string[]>,
+  machines: readonly Machine[],
+  states: readonly number[],
+  text: string,
+): void {
+  const shown = machines.map((machine, i) => machine.shows(states[i]!)).join("|");
+  const texts = found.get(shown);
+  if (texts === undefined) found.set(shown, [text]);
+  else if (texts.length < KEPT && !texts.includes(text)) texts.push(text);
+}
+
+/** One character for each way in which the machines see characters. */
+function alphabetOf(machines: readonly Machine[]): number[] {
+  const chars = new Set<number>([...NICE].map((char) => char.codePointAt(0)!));
+  for (const char of OTHERS) chars.add(char);
+  for (const { edges } of machines) for (const char of edges) chars.add(char);
+  const bySign = new Map<string, number>();
+  for (const char of chars) {
+    if (char < 0 || char > 0x10ffff || (char >= 0xd800 && char <= 0xdfff)) continue;
+    const sign = machines.map((machine) => machine.sign(char)).join("|") + (char > 0xffff ? "+" : "");
+    if (!bySign.has(sign)) bySign.set(sign, char);
+  }
+  return [...bySign.values()];
+}

@@ -1,0 +1,140 @@
+/** The same commands on the data and on a server: the same output, the same exit codes. */
+import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newKeyPair } from "../../src/evidence/signing.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+let folder = "";
+let server: ServerProcess;
+beforeAll(async () => {
+  folder = tempDir("remote");
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text, { mode: 0o600 });
+  const key = (name: string, role: string) => ({
+    name,
+    role,
+    key_sha256: sha256Hex(name),
+    max_permissions: ["*"],
+  });
+  write(
+    "manifests.yaml",
+    "- {tool: crm.get, effect: read, permission: crm}\n- tool: crm.create\n  effect: compensable\n  permission: crm\n  compensation: {tool: crm.delete, args: {id: $result.id}}\n",
+  );
+  write("policy.yaml", "version: 1\nretention: {default_days: 30}\n");
+  write("keys.json", JSON.stringify([key("bot", "agent"), key("root", "admin")]));
+  write("s.key", newKeyPair().private_pem);
+  write(
+    "svc.config.yaml",
+    "manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\nsigning_key: s.key\ncapture: {enabled: true}\n",
+  );
+  write("root.key", "root\n");
+  server = await startSvcServer([], { cwd: folder });
+  const call = async (path: string, body: unknown) =>
+    fetch(`${server.url}${path}`, {
+      method: "POST",
+      headers: { authorization: "Bearer bot", "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  await call("/v1/runs", { run_id: "r1", permissions: ["crm"], reason: "clean up" });
+  await call("/v1/runs/r1/intents", { tool: "crm.create", args: { name: "Jo" }, reason: "a new lead" });
+  await call("/v1/runs/r1/steps/0/outcome", { status: "succeeded", result: { id: 7 } });
+  await call("/v1/runs/r1/intents", { tool: "mail.send", args: {}, reason: "greet" });
+});
+afterAll(() => server?.stop());
+
+const here = (...args: string[]) => svc(args, { cwd: folder });
+const there = (...args: string[]) =>
+  svc([...args, "--server", server.url, "--key-file", "root.key"], { cwd: folder });
+
+describe("a command against a server", () => {
+  it.each([
+    ["runs", "--json"],
+    ["plan", "r1"],
+    ["export", "--run", "r1"],
+    ["keys", "list", "--json"],
+    ["retention", "plan", "--json"],
+    ["retention", "apply", "--dry-run"],
+    ["verify", "--json"],
+  ])("says the same as on the data: svc %s %s %s", async (...args) => {
+    verifies("beyond.cli.server");
+    const given = args.filter((arg) => arg !== undefined);
+    const [local, remote] = [await here(...given), await there(...given)];
+    expect({ out: remote.out, code: remote.code }).toEqual({ out: local.out, code: local.code });
+    expect(remote.code).toBeLessThan(3);
+  });
+
+  it("takes the server and the key from the environment", async () => {
+    const env = { SVC_SERVER: server.url, SVC_TOKEN: "root" };
+    expect((await svc(["runs", "--json"], { cwd: tempDir("elsewhere"), env })).out).toContain(
+      '"run_id":"r1"',
+    );
+  });
+
+  it("writes a bundle that verifies with the server's key", async () => {
+    const { code, out } = await there("bundle", "--run", "r1", "--out", "r1.json");
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/r1\.json: run r1, 3 records, ledger head [0-9a-f]{64}/),
+    ]);
+    expect((await there("bundle", "--out", "x.json", "--key", "s.key")).err).toContain(
+      "a server signs with its own key",
+    );
+  });
+
+  it("says where the data themselves are needed", async () => {
+    verifies("beyond.cli.needs-data");
+    const { code, err } = await there("capture", "list");
+    expect([code, err]).toEqual([1, expect.stringContaining("this command needs the data themselves")]);
+    const both = await svc(["runs", "--server", server.url, "-d", "data"], { cwd: folder });
+    expect([both.code, both.err]).toEqual([1, expect.stringContaining("leave out --data")]);
+  });
+});
+
+describe("svc show", () => {
+  it("tells what the run did, in order, with captured values on local data only", async () => {
+    verifies("beyond.cli.show", "beyond.cli.show-values");
+    const local = await here("show", "r1");
+    expect(local.code).toBe(0);
+    const lines = local.out.split("\n");
+    expect(lines[0]).toBe("run r1: bot, enforce, 1 step");
+    expect(lines[1]).toMatch(/^ {2}opened \S+: clean up$/);
+    expect(lines[2]).toMatch(/#0 +intended +crm\.create +\{"name":"Jo"\} +a new lead/);
+    expect(lines[3]).toMatch(/#0 +succeeded +crm\.create/);
+    expect(lines[4]).toMatch(/blocked +mail\.send +greet +no manifest is registered/);
+    expect(lines[5]).toBe("to take it back: svc plan r1");
+    const remote = await there("show", "r1");
+    expect(remote.out).not.toContain("Jo");
+    expect(remote.out).toMatch(/#0 +intended +crm\.create +a new lead/);
+    expect(JSON.parse((await here("show", "r1", "--json")).out)).toMatchObject({
+      run_id: "r1",
+      steps: [{ step: 0, args: { name: "Jo" } }],
+      records: [{ event: "intended" }, { event: "succeeded" }, { event: "blocked" }],
+    });
+    expect(await here("show", "none")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("unknown run none"),
+    });
+  });
+});
+
+describe("svc login", () => {
+  it("keeps a key that the server takes, and refuses a file that others can read", async () => {
+    verifies("beyond.cli.login");
+    const home = tempDir("home");
+    const env = { XDG_CONFIG_HOME: home };
+    const bad = await svc(["login", server.url], { cwd: home, env: { ...env, SVC_TOKEN: "wrong" } });
+    expect([bad.code, bad.err]).toEqual([1, expect.stringContaining("invalid credential")]);
+    expect((await svc(["login", server.url], { cwd: home, env: { ...env, SVC_TOKEN: "root" } })).code).toBe(
+      0,
+    );
+    const file = join(home, "svc", "keys.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const runs = () => svc(["runs", "--server", server.url], { cwd: home, env });
+    expect(await runs()).toMatchObject({ code: 0, out: expect.stringContaining("r1") });
+    chmodSync(file, 0o644);
+    expect(await runs()).toMatchObject({ code: 1, err: expect.stringContaining("others can read this key") });
+  });
+});

@@ -1,0 +1,132 @@
+/** Claims and differences as people meet them: the command line, the route, and the registry. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { speak } from "../support/io.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+const MANIFESTS = `
+- {tool: pay.refund, effect: irreversible, permission: p}
+- {tool: crm.get, effect: read, permission: p}
+`;
+const RULES = (most: number) => `version: 1
+rules:
+  - {id: big, match: {tool: "pay.*"}, when: [{path: $args.amount, op: gt, value: ${most}}], action: require_approval}
+  - {id: no-amount, match: {tool: "pay.*"}, when: [{path: $args.amount, op: absent}], action: deny}
+`;
+const CLAIM =
+  'claims: [{name: over a thousand, match: {tool: "pay.*"}, when: [{path: $args.amount, op: gt, value: 1000}], at_least: require_approval}]\n';
+
+const folder = tempDir("prove");
+const file = (name: string, text: string) => {
+  writeFileSync(join(folder, name), text);
+  return name;
+};
+writeFileSync(join(folder, "manifests.yaml"), MANIFESTS);
+const svc = (...args: string[]) => speak([...args, "-m", "manifests.yaml"], { cwd: folder });
+
+describe("svc policy check", () => {
+  it("proves a claim, or shows a call against it and exits 1, or says why not and exits 2", async () => {
+    verifies("beyond.claim.proved", "beyond.claim.counterexample-exit", "beyond.claim.incomplete-exit");
+    for (const command of ["check", "test"]) {
+      const proved = await svc("policy", command, file("good.yaml", RULES(500) + CLAIM));
+      expect(proved.out).toContain("proved  over a thousand");
+      expect(proved.code).toBe(0);
+      const wrong = await svc("policy", command, file("wrong.yaml", RULES(5000) + CLAIM));
+      expect(wrong.out).toContain(
+        "counterexample  over a thousand: expected at least require_approval, got allow",
+      );
+      expect(wrong.out).toContain(
+        '{"tool":"pay.refund","args":{"amount":1001},"actor":"a","effect":"irreversible"}',
+      );
+      expect(wrong.code).toBe(1);
+    }
+    const lists = Array.from({ length: 12 }, (_, i) => `{path: $args.l, op: contains, value: x${i}}`);
+    const rules = lists.map((one, i) => `  - {id: r${i}, when: [${one}], action: deny}\n`).join("");
+    const claim = "claims: [{name: never, at_least: deny}]\n";
+    const open = await svc("policy", "check", file("open.yaml", `version: 1\nrules:\n${rules}${claim}`));
+    expect(open.out).toMatch(/^incomplete {2}never: too many conditions ask what a list contains/m);
+    expect(open.code).toBe(2);
+  });
+
+  it("refuses a claim over a field that does not exist", async () => {
+    verifies("beyond.claim.checked");
+    const bad = await svc(
+      "policy",
+      "check",
+      file("bad.yaml", "version: 1\nclaims: [{name: x, match: {tol: a}, at_least: deny}]\n"),
+    );
+    expect(bad.err).toContain("claims[0].match.tol: unknown key");
+    expect(bad.code).toBe(1);
+  });
+});
+
+describe("svc policy diff", () => {
+  it("exits 2 where the second is looser, 0 where it is not, with an example for each class", async () => {
+    verifies("beyond.diff.command");
+    const [a, b] = [file("a.yaml", RULES(500)), file("b.yaml", RULES(900))];
+    const looser = await svc("policy", "diff", a, b);
+    expect(looser.out).toContain("looser: require_approval by big becomes allow");
+    expect(looser.out).toContain('"amount":501');
+    expect(looser.code).toBe(2);
+    const stricter = await svc("policy", "diff", b, a);
+    expect(stricter.out).toContain("0 looser, 1 stricter, 0 other");
+    expect(stricter.code).toBe(0);
+    expect((await svc("policy", "diff", a, a)).out).toBe("the same decision for every call\n");
+  });
+});
+
+describe("on a server", () => {
+  let s: TestServer;
+  beforeAll(async () => {
+    s = await testServer({
+      manifests: MANIFESTS,
+      policy: RULES(500),
+      config: "registry: {manifests: reg-m, policies: reg-p, loosening: second_admin}\n",
+      keys: [{ name: "admin2", role: "admin" }],
+    });
+    mkdirSync(join(s.folder, "reg-m"), { recursive: true });
+  });
+  const publish = async (yaml: string) =>
+    (await s.call("operator", "POST", "/v1/registry/policy", { yaml })).body.version as string;
+  const activate = (version: string, key = "admin") =>
+    s.call(key, "POST", `/v1/registry/policy/${version}/activate`);
+
+  it("POST /v1/policy/diff compares with the policy in force, for operators", async () => {
+    verifies("beyond.diff.route", "beyond.diff.roles");
+    const { status, body } = await s.call("operator", "POST", "/v1/policy/diff", { b: RULES(900) });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ complete: true, stricter: [], other: [] });
+    expect(body.looser).toHaveLength(1);
+    expect(body.looser[0]).toMatchObject({ from: "require_approval", to: "allow", a: { rules: ["big"] } });
+    const back = await s.call("operator", "POST", "/v1/policy/diff", { a: RULES(900), b: RULES(500) });
+    expect(back.body.looser).toEqual([]);
+    expect((await s.call("operator", "POST", "/v1/policy/diff", { b: "version: 2" })).status).toBe(400);
+    expect((await s.call("approver", "POST", "/v1/policy/diff", { b: RULES(900) })).status).toBe(403);
+  });
+
+  it("the registry refuses a policy that is not what it claims", async () => {
+    verifies("beyond.claim.registry");
+    const refused = await activate(await publish(RULES(5000) + CLAIM));
+    expect(refused.status).toBe(409);
+    expect(refused.body.error).toContain(
+      'claim "over a thousand": expected at least require_approval, got allow',
+    );
+  });
+
+  it("a looser policy waits for another admin; the same one twice does not do", async () => {
+    verifies("beyond.diff.second-admin");
+    const version = await publish(RULES(900));
+    expect(await activate(version)).toMatchObject({
+      status: 202,
+      body: { status: "draft", waiting_for: "another admin" },
+    });
+    expect((await activate(version)).status).toBe(202);
+    const done = await activate(version, "admin2");
+    expect(done).toMatchObject({ status: 200, body: { status: "active" } });
+    const stricter = await publish(RULES(100));
+    expect(await activate(stricter)).toMatchObject({ status: 200, body: { status: "active" } });
+  });
+});

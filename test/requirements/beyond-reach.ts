@@ -1,0 +1,11 @@
+/** Statements on the command line against a server. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondReach = section("beyond", "The command line against a server", {
+  "beyond.cli.server": [22, "`--server` and `--key-file`, `SVC_SERVER` and `SVC_TOKEN` make a command that is an operation work against a server"],
+  "beyond.cli.needs-data": [22, "what needs the data folder says so"],
+  "beyond.cli.show": [22, "`svc show <run>` tells what a run did, in order"],
+  "beyond.cli.show-values": [22, "captured arguments are shown on a local data folder only"],
+  "beyond.cli.login": [22, "`svc login` keeps a key in a file that only its owner can read, and refuses one that others can"],
+});
