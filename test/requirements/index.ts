@@ -6,11 +6,18 @@
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import {
+  beyondGatewayCalls,
+  beyondGatewayNames,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
+} from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
 import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
+import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -104,6 +111,10 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondGatewayNames,
+  beyondGatewayCalls,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
   beyondReach,
   beyondClaims,
   beyondDiff,
@@ -111,6 +122,9 @@ const SECTIONS = [
   beyondCards,
   beyondFlows,
   beyondHints,
+  beyondBefore,
+  beyondConflict,
+  beyondHorizon,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

@@ -155,9 +155,19 @@ async function rollback(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
   ctx.demandConfirmed(startRollback);
   const retries = ctx.form.optional("retries");
+  const overwrite = ctx.form.optional("overwrite");
+  const over =
+    overwrite === undefined
+      ? {}
+      : {
+          overwrite: Number(overwrite),
+          reason: ctx.form.optional("reason"),
+          current_hash: ctx.form.optional("current_hash"),
+        };
   await ctx.call(startRollback, {
     run_id: id,
     confirm: true,
+    ...over,
     ...(retries === undefined ? {} : { retries: Number(retries) }),
     approve_compensations: ctx.form.checked("approve_compensations"),
   });

@@ -57,6 +57,9 @@ export const PAGES = `
 .plan-how, .plan-call { grid-column: 2 / -1; color: var(--soft); font-size: 13px; }
 .plan-how:empty { display: none; }
 .plan-call summary { cursor: pointer; color: var(--accent); }
+.states { display: grid; grid-template-columns: repeat(auto-fit, minmax(180px, 1fr)); gap: 8px; }
+.states pre { margin: 6px 0; padding: 8px 10px; border-radius: 8px; background: var(--sunk); color: var(--ink); overflow: auto; max-height: 320px; white-space: pre-wrap; }
+.conflict { grid-column: 2 / -1; }
 .plan-call pre { margin: 6px 0; padding: 8px 10px; border-radius: 8px; background: var(--sunk); color: var(--ink); }
 .rollback-form { padding-top: 12px; border-top: 1px solid var(--line); }
 .job { display: grid; gap: 10px; padding: 12px 14px; border-radius: var(--radius); background: var(--sunk); }
