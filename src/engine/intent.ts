@@ -206,14 +206,11 @@ function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: Step
     repeat_of: facts.repeat_of ?? undefined,
     undo_request: undefined,
     unverified: undefined,
-<<<<<<< HEAD
     ...(gathered.planned === null ? {} : { plan: gathered.planned.plan.id }),
-=======
     before_by: undefined,
     before_hash: undefined,
     after_hash: undefined,
     closes_ms: undefined,
->>>>>>> main
   };
 }
 

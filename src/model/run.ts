@@ -141,17 +141,14 @@ export interface StepDoc {
   undo_request?: string | undefined;
   /** The step is undone, and its declared read-back could not be run. */
   unverified?: boolean | undefined;
-<<<<<<< HEAD
   /** The plan that it is a call of. */
   plan?: string | undefined;
-=======
   /** Who read what was there before the call, and the hashes of what was there before and after it. */
   before_by?: ReadBy | undefined;
   before_hash?: string | undefined;
   after_hash?: string | undefined;
   /** When the undo stops working, where the manifest says so and the step succeeded. */
   closes_ms?: number | undefined;
->>>>>>> main
 }
 
 /** Copies that a unit of work may change. Member by member: a spread of a document costs ten times as much. */
@@ -205,14 +202,11 @@ export function copyOfStep(step: StepDoc): StepDoc {
     repeat_of: step.repeat_of,
     undo_request: step.undo_request,
     unverified: step.unverified,
-<<<<<<< HEAD
     plan: step.plan,
-=======
     before_by: step.before_by,
     before_hash: step.before_hash,
     after_hash: step.after_hash,
     closes_ms: step.closes_ms,
->>>>>>> main
   };
 }
 

@@ -138,11 +138,8 @@ async function ownedKeys(store: Store, run_id: string): Promise<Owned> {
     "run_tools",
     "approvals",
     "approval_values",
-<<<<<<< HEAD
     "plans",
-=======
     "closings",
->>>>>>> main
     "idempotency",
     "replies",
     "captures",

@@ -8,6 +8,7 @@ import { proposePlan } from "../../app/operations/plans.ts";
 import { givenId, runId, text, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import { type OwnTool, operate, ownTool } from "./own-tool.ts";
 import { tellingProgress } from "./progress.ts";

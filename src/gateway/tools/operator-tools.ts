@@ -4,12 +4,8 @@ import { readRun } from "../../app/access.ts";
 import { checkOverwrite, planFor } from "../../app/lookout.ts";
 import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
-<<<<<<< HEAD
 import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";
-import { plan } from "../../app/operations/rollback.ts";
-=======
 import { overwriteFields, overwriteOf, plan } from "../../app/operations/rollback.ts";
->>>>>>> main
 import { searchRuns } from "../../app/operations/search.ts";
 import { givenId, note, runId, text } from "../../app/schemas.ts";
 import type { JsonObject } from "../../kernel/json.ts";
