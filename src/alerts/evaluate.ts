@@ -19,6 +19,8 @@ const MOST_STEPS = 500;
 
 export interface AlertSettings {
   denial_spike: number;
+  /** How long before an undo stops working it is told. */
+  undo_closing_ms: number;
 }
 
 export async function evaluateAlerts(core: Core, settings: AlertSettings): Promise<Alert[]> {
@@ -42,6 +44,7 @@ export async function evaluateAlerts(core: Core, settings: AlertSettings): Promi
     toolsChanged(core, since),
     authFailures(core),
     troubledSteps(core),
+    undosClosing(core, settings.undo_closing_ms),
     halted(core),
   ]);
   return found.flat();
@@ -195,6 +198,24 @@ function stepAlert(step: StepDoc, now: number): Alert | null {
   const since = step.status === "uncertain" ? (step.finished_ms ?? step.intended_ms) : step.intended_ms;
   if (now - since <= LIMITS.unresolved_after_ms) return null;
   return alert("unresolved_outcome", `Outcome still unknown: ${step.tool} in ${step.run_id}`, since, at);
+}
+
+async function undosClosing({ store, env }: Core, lead_ms: number): Promise<Alert[]> {
+  const now = env.now();
+  const rows = await store.list("closings", {
+    from: now + 1,
+    to: now + lead_ms,
+    order: "asc",
+    limit: MOST_STEPS,
+  });
+  return rows.map(({ doc: { run_id, step, tool, closes_ms } }) =>
+    alert(
+      "undo_closing",
+      `${tool} in ${run_id} can be undone only until ${new Date(closes_ms).toISOString()}`,
+      closes_ms - lead_ms,
+      { run_id, step, tool },
+    ),
+  );
 }
 
 async function halted(core: Core): Promise<Alert[]> {

@@ -22,6 +22,7 @@ import { exportRun } from "../app/operations/export.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../app/operations/grants.ts";
 import { halt, listHalts, resume } from "../app/operations/halts.ts";
 import { listHolds, placeHold, releaseHold } from "../app/operations/holds.ts";
+import { horizon } from "../app/operations/horizon.ts";
 import { impact } from "../app/operations/impact.ts";
 import { intent, outcome, previewIntent, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
@@ -174,6 +175,7 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/evidence/key", evidenceKey),
   at("GET /v1/ledger/verify", verifyLedger),
   at("POST /v1/anchor", publishAnchor),
+  at("GET /v1/horizon", horizon, { query: [...texts("within"), ...page] }),
   at("GET /v1/alerts", listAlerts),
   at("GET /v1/status", status),
   at("GET /v1/connectors", listConnectors),

@@ -12,6 +12,7 @@ import type { LedgerRecord } from "../ledger/record.ts";
 import type { Today } from "../model/roles.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import type { JobTools } from "../rollback/job.ts";
+import type { Lookout } from "../rollback/look.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Background } from "./background.ts";
 import type { RulesSource } from "./rules-source.ts";
@@ -39,6 +40,8 @@ export interface App {
   background: Background;
   /** How this process undoes steps; null where no compensator is configured. */
   jobTools: JobTools | null;
+  /** Who looks at what tools show, where that is not the reader command: the upstreams of a gateway. */
+  lookout?: Lookout;
   /** Reads manifests, policy and keys again; throws and keeps the old ones when they do not load. */
   reload(): Promise<{ manifests: number; policy: string; keys: number }>;
   /** What this process counted of refused credentials and the shared window does not hold yet. */

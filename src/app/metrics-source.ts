@@ -5,6 +5,7 @@ import type { Notifier } from "../notify/notifier.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import type { Tracer } from "../telemetry/trace.ts";
 import type { App } from "./app.ts";
+import { closingSoon } from "./horizon.ts";
 import { activeHalts } from "./operations/halts.ts";
 import { approvalCounts } from "./operations/status.ts";
 
@@ -28,6 +29,7 @@ export function appMetrics(app: App, { notifier, tracer }: Deliveries): Metrics 
         const [oldest] = await store.list("approvals", { tag: ["pending", "escalated"], limit: 1 });
         return oldest === undefined ? null : env.now() - oldest.doc.requested_ms;
       },
+      undosClosing: () => closingSoon(app),
       queues: () => ({
         ...Object.fromEntries(notifier.channels().map(({ name, queued }) => [`notify:${name}`, queued])),
         ...(tracer === null ? {} : { trace: tracer.stats().queued }),

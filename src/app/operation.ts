@@ -5,6 +5,7 @@
 import type { z } from "zod";
 import type { ErrorCode } from "../kernel/errors.ts";
 import type { Principal, Role } from "../model/roles.ts";
+import type { ReadBy } from "../model/run.ts";
 import type { App } from "./app.ts";
 
 /** Who is calling, and what belongs to this one call. */
@@ -21,6 +22,8 @@ export interface Caller {
   traceparent?: string | undefined;
   /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
   objections?: readonly string[];
+  /** Which surface reads what is there before and after a call; without one it is the agent's word. */
+  reads_by?: ReadBy;
 }
 
 /** An answer that is not JSON. */

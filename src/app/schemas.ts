@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { LIMITS } from "../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../model/approval.ts";
-import { MODES, OUTCOMES, RUN_ID, STEP_STATUSES } from "../model/run.ts";
+import { MODES, OUTCOMES, READERS, RUN_ID, STEP_STATUSES } from "../model/run.ts";
 
 export const text = (max: number) =>
   z.string().min(1, "must not be empty").max(max, `at most ${max} characters`);
@@ -44,6 +44,10 @@ export const stepView = z.strictObject({
   result_hash: nullable(z.string()),
   intended_ms: z.int(),
   finished_ms: nullable(z.int()),
+  before_by: z.enum(READERS).optional(),
+  before_hash: z.string().optional(),
+  after_hash: z.string().optional(),
+  closes_ms: z.int().optional(),
 });
 
 export const runView = z.strictObject({
@@ -59,12 +63,24 @@ export const runView = z.strictObject({
   unresolved: z.array(z.int()),
 });
 
+/** What is to be read before the call is made, and told with its outcome. */
+const beforeView = z.strictObject({
+  tool: z.string(),
+  arguments: z.unknown(),
+  max_bytes: z.int().optional(),
+  required: z.literal(false).optional(),
+});
 /** `hints` are there where the policy says what the agent can do instead. */
 const why = { reasons: z.array(z.string()), hints: z.array(z.string()).optional() };
 
 export const decisionView = z.union([
-  z.strictObject({ decision: z.literal("allow"), step: z.int() }),
-  z.strictObject({ decision: z.literal("would_block"), step: z.int(), ...why }),
+  z.strictObject({ decision: z.literal("allow"), step: z.int(), before: beforeView.optional() }),
+  z.strictObject({
+    decision: z.literal("would_block"),
+    step: z.int(),
+    ...why,
+    before: beforeView.optional(),
+  }),
   z.strictObject({ decision: z.literal("block"), ...why }),
 ]);
 

@@ -49,5 +49,9 @@ function stepBody(step: StepDoc, depends_on: number[]) {
     result_hash: step.result_hash,
     intended_ms: step.intended_ms,
     finished_ms: step.finished_ms,
+    ...(step.before_by === undefined ? {} : { before_by: step.before_by }),
+    ...(step.before_hash === undefined ? {} : { before_hash: step.before_hash }),
+    ...(step.after_hash === undefined ? {} : { after_hash: step.after_hash }),
+    ...(step.closes_ms === undefined ? {} : { closes_ms: step.closes_ms }),
   };
 }

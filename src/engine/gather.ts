@@ -12,6 +12,7 @@ import { counterKeys } from "../model/policy/evaluate.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../store/docs.ts";
 import type { Key, Tx } from "../store/port.ts";
+import { beforeFacts } from "./before.ts";
 import type { Caller, Core } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
@@ -125,6 +126,7 @@ export function gather(
     request: slot === undefined ? null : (tx.get("approvals", slot.id) ?? null),
     fresh_approval_id,
     objections: input.objections,
+    before: manifest?.before && beforeFacts(manifests, run, caller, manifest, input.args),
   };
   return { facts, args_hash, idempotency };
 }

@@ -6,6 +6,7 @@ import type { Manifest } from "../model/manifest/types.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
 import { expireApproval, newApproval, takeApproval } from "./approvals/requests.ts";
+import type { BeforeFacts } from "./before.ts";
 import { type Caller, type Core, ENGINE } from "./core.ts";
 import { coveredBy } from "./decide/approval-stage.ts";
 import { decide } from "./decide/decide.ts";
@@ -113,7 +114,8 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   tx.put("runs", run.run_id, run);
   const { tool, depends_on } = input;
-  return { decision: answer(verdict, step), tool, depends_on, run, manifest, verdict, opened, records };
+  const decision = answer(verdict, step, facts.before);
+  return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
 
 function moveApprovals(
@@ -184,6 +186,10 @@ function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: Step
     repeat_of: facts.repeat_of ?? undefined,
     undo_request: undefined,
     unverified: undefined,
+    before_by: undefined,
+    before_hash: undefined,
+    after_hash: undefined,
+    closes_ms: undefined,
   };
 }
 
@@ -212,9 +218,10 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
     tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
 }
 
-function answer(verdict: Verdict, step: number | undefined): Decision {
+function answer(verdict: Verdict, step: number | undefined, before: BeforeFacts | undefined): Decision {
   const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
   if (step === undefined) return { decision: "block", ...why };
-  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why };
-  return { decision: "allow", step };
+  const asked = before === undefined || before.read === null ? {} : { before: before.read };
+  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
+  return { decision: "allow", step, ...asked };
 }

@@ -3,12 +3,14 @@ import { conflict, SvcError } from "../kernel/errors.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { parsePath, readPath, templatePaths } from "../kernel/paths.ts";
+import { parseTemplatePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Manifest } from "../model/manifest/types.ts";
-import type { OutcomeStatus, PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
+import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
+import { answerProblem, stateHash } from "./before.ts";
 import { withoutValues } from "./clean-text.ts";
+import { closesAt, listClosing } from "./closing.ts";
 import type { Asking, Core } from "./core.ts";
 import { runToolKey, stepKey } from "./keys.ts";
 import { loadSealedRun, loadStep, unknownRun } from "./load-run.ts";
@@ -18,6 +20,10 @@ export interface OutcomeInput {
   status: OutcomeStatus;
   result?: Json | undefined;
   error?: string | undefined;
+  /** What was there before the call and after it, by whoever read it. */
+  before?: Json | undefined;
+  after?: Json | undefined;
+  read_by?: ReadBy | undefined;
 }
 
 export interface OutcomeResult {
@@ -50,8 +56,7 @@ export function outcomeUnit(
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const step = loadStep(tx, run_id, n);
       if (step.status !== "intended") throw new AlreadyReported(step);
-      const { status, result, error } = input;
-      return finish(core, tx, run, step, { status, result, error, actor: asking.name, detail: null });
+      return finish(core, tx, run, step, { ...input, actor: asking.name, detail: null });
     },
   };
 }
@@ -111,6 +116,7 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
   step.finished_ms = core.env.now();
   step.error = error;
   step.result_hash = input.result === undefined ? null : keyedHash(run.salt, input.result);
+  const before = noteState(run, step, manifest, payload, input);
   const record = appendRunRecord(tx, run, {
     event: input.status,
     actor: input.actor,
@@ -121,13 +127,27 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
     detail: input.detail ?? error ?? undefined,
     effect: step.effect ?? undefined,
     args_hash: step.args_hash,
+    before_hash: step.before_hash,
+    after_hash: step.after_hash,
     result_hash: step.result_hash ?? undefined,
     manifest_version: step.manifest_version ?? undefined,
   });
-  if (input.status === "uncertain") run.uncertain++;
-  else keepForUndo(tx, key, manifest, payload, input);
+  if (input.status === "uncertain") {
+    run.uncertain++;
+    // Whoever finds out that it succeeded may want to undo it.
+    if (before !== undefined && payload !== undefined) tx.put("payloads", key, { ...payload, before });
+  } else keepForUndo(tx, key, manifest, payload, input, before);
   if (input.status === "succeeded") {
     step.succeeded_seq = record.seq;
+    // Where the read that an undo needs is missing, there is no undo that could close.
+    if (
+      manifest?.compensation?.until !== undefined &&
+      (manifest.before === undefined || before !== undefined)
+    ) {
+      const values = { args: payload?.args, result: input.result };
+      step.closes_ms = closesAt(manifest, step.finished_ms, values);
+      listClosing(tx, step);
+    }
     changeStanding(tx, step, +1);
   }
   if (input.status === "failed") releaseLogicalCall(tx, step);
@@ -141,6 +161,23 @@ function cleanError(core: Core, text: string, ...values: (Json | undefined)[]): 
   return core.redact(withoutValues(text, ...values)).slice(0, LIMITS.error_chars);
 }
 
+/** Puts the hashes of what was read on the step; answers what was there before, where that can be kept. */
+function noteState(
+  run: RunDoc,
+  step: StepDoc,
+  manifest: Manifest | null,
+  payload: PayloadDoc | undefined,
+  { status, before = payload?.before, after, read_by = "agent" }: Finish,
+): Json | undefined {
+  const declared = manifest?.before;
+  if (declared === undefined || status === "failed" || before === undefined) return undefined;
+  if (answerProblem(declared, before) !== null) return undefined;
+  step.before_by ??= read_by;
+  step.before_hash = stateHash(run.salt, declared, before);
+  if (after !== undefined) step.after_hash = stateHash(run.salt, declared, after);
+  return before;
+}
+
 /** From here on only the values that the declared undo and read-back name are kept. */
 function keepForUndo(
   tx: Tx,
@@ -148,17 +185,30 @@ function keepForUndo(
   manifest: Manifest | null,
   payload: PayloadDoc | undefined,
   input: Finish,
+  before: Json | undefined,
 ): void {
   const refs: { [path: string]: Json } = {};
   if (input.status === "succeeded" && manifest?.compensation) {
-    const templates: Json[] = [manifest.compensation.args, manifest.verification?.args ?? null];
-    for (const source of templates.flatMap(templatePaths)) {
-      const value = readPath(parsePath(source), { args: payload?.args, result: input.result });
+    for (const source of undoTemplates(manifest).flatMap(templatePaths)) {
+      const path = parseTemplatePath(source);
+      // What was there before is kept whole, once.
+      if (path.root === "before") continue;
+      const value = readPath(path, { args: payload?.args, result: input.result });
       if (value !== undefined) refs[source] = value;
     }
   }
-  if (Object.keys(refs).length === 0) tx.delete("payloads", key);
+  if (before !== undefined) tx.put("payloads", key, { refs, before });
+  else if (Object.keys(refs).length === 0) tx.delete("payloads", key);
   else tx.put("payloads", key, { refs });
+}
+
+function undoTemplates({ compensation, verification, before }: Manifest): Json[] {
+  return [
+    compensation?.args ?? null,
+    verification?.args ?? null,
+    compensation?.when_absent?.args ?? null,
+    before?.args ?? null,
+  ];
 }
 
 /** Counts a tool's standing steps, which is what `requires` asks about. */

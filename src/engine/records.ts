@@ -14,6 +14,8 @@ export interface RunRecord {
   detail?: string | undefined;
   effect?: string | undefined;
   args_hash?: string | undefined;
+  before_hash?: string | undefined;
+  after_hash?: string | undefined;
   result_hash?: string | undefined;
   manifest_version?: string | undefined;
 }
@@ -33,6 +35,8 @@ export function appendRunRecord(tx: Tx, run: RunDoc, record: RunRecord): LedgerR
     detail: record.detail,
     effect: record.effect,
     args_hash: record.args_hash,
+    before_hash: record.before_hash,
+    after_hash: record.after_hash,
     result_hash: record.result_hash,
     manifest_version: record.manifest_version,
     scope_seal: run.scope.seal,

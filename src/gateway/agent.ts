@@ -5,49 +5,57 @@
  */
 import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";
 import type { Principal } from "../model/roles.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
-import { OWN_PREFIX, type Route } from "./catalog.ts";
+import { OWN_PREFIXES, type Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
-import { OwnLinks, offered } from "./own-links.ts";
+import { askAndWait, decisionOf, declined, inputRequired, notApproved, waitsBy } from "./native-wait.ts";
+import { OwnLinks, offered, principalHolder } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
-import type { BoundRun } from "./runs.ts";
+import { isOurState, redeemState } from "./request-state.ts";
+import type { BoundRun, RunOf } from "./runs.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
-import { callOwnTool, definitionOf } from "./tools/own-tool.ts";
+import { callOwnTool } from "./tools/own-tool.ts";
+import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface AgentOptions {
   /** The only one who can ask, over standard input; null where each request says who asks. */
   local: Principal | null;
-  /** The session's run for whoever asks; null where each request has its own. */
-  run: ((principal: Principal) => BoundRun) | null;
+  /** The run of whoever asks; null where each call has its own. */
+  run: RunOf | null;
+  /** Whether that run was asked for by its name. */
+  named: boolean;
   era: "legacy" | "modern";
   /** The method of the one request that it is made for, where it is made for one. */
   method?: string | undefined;
 }
 
+const TOOLS_CHANGED = "notifications/tools/list_changed";
 /** How long a person or a model at the other end may take to answer an upstream. */
 const ASK_MS = 600_000;
-const INSTRUCTIONS =
-  "Every tool call here is decided and recorded by an action governance service. A blocked call answers with isError and its reasons; when it needs an approval, wait with svc.await_approval and send the same call again. svc.plan_rollback shows what can be undone.";
 
 export class AgentPeer {
   readonly server: Server;
   readonly era: "legacy" | "modern";
   private readonly gateway: Gateway;
   private readonly local: Principal | null;
-  private readonly run: AgentOptions["run"];
+  private readonly run: RunOf | null;
+  private readonly named: boolean;
   private readonly links: OwnLinks;
   private readonly calls = new Map<Upstream, RequestContext[]>();
+  private readonly holderKeys = new Set<string>();
   private level: LogLevel | null = null;
 
-  constructor(gateway: Gateway, { local, run, era, method }: AgentOptions) {
+  constructor(gateway: Gateway, { local, run, named, era, method }: AgentOptions) {
     this.gateway = gateway;
     this.local = local;
     this.run = run;
+    this.named = named;
     this.era = era;
     const { app, passthrough } = gateway;
     this.server = createPeer({
@@ -59,7 +67,7 @@ export class AgentPeer {
         ...(passthrough.has("resources") ? { resources: { subscribe: true, listChanged: true } } : {}),
         ...(passthrough.has("completions") ? { completions: {} } : {}),
       },
-      instructions: INSTRUCTIONS,
+      instructions: [...gateway.instructions(), gateway.listing.instructions()].join("\n\n"),
       log: app.log,
       serves: method === undefined || method.startsWith("tools/") || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
@@ -78,14 +86,13 @@ export class AgentPeer {
     if (method === "tools/call") return this.callTool(params, context);
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
-    const own = async (upstream: Upstream) => (this.era === "legacy" ? this.links.to(upstream) : undefined);
     const { passthrough, subscriptions } = this.gateway;
     const request = {
       method,
       params,
       input: context.retried,
       cancellation: context.cancellation,
-      own,
+      holder: (upstream: Upstream) => this.holder(upstream, context),
       meta: (upstream: Upstream) => this.envelope(upstream, context),
       rounds: (upstream: Upstream) => this.rounds(upstream, context),
     };
@@ -99,18 +106,34 @@ export class AgentPeer {
     return principal;
   }
 
-  /** The run that the request names, or else the session's. */
-  private continued(context: RequestContext): BoundRun | null {
-    return context.run ?? this.run?.(this.asking(context)) ?? null;
+  /** Whose connection to an upstream a request goes over. */
+  private holder(upstream: Upstream, context: RequestContext): Holder | undefined {
+    const principal = this.asking(context);
+    const alone = this.local !== null;
+    const holder =
+      this.era === "legacy"
+        ? this.links.to(upstream, principal, alone)
+        : alone
+          ? undefined
+          : principalHolder(upstream, principal.id);
+    if (holder !== undefined) this.holderKeys.add(holder.key);
+    return holder;
+  }
+
+  /** The run that the request names, or else the one of its session or its principal. */
+  private async continued(context: RequestContext): Promise<BoundRun | null> {
+    return context.run ?? (await this.run?.(this.asking(context))) ?? null;
   }
 
   private async listTools(context: RequestContext): Promise<JsonObject> {
     const { gateway } = this;
     const principal = this.asking(context);
-    const run = this.continued(context) ?? gateway.runs.fresh(principal);
-    const routes = await gateway.offered(run, principal);
+    const run = (await this.continued(context)) ?? gateway.runs.fresh(principal);
+    const holders = await gateway.listedTo((upstream) => this.holder(upstream, context));
+    const routes = await gateway.offered(run, principal, holders);
 
-    return { tools: [...routes.map(({ definition }) => definition), ...AGENT_TOOLS.map(definitionOf)] };
+    const { listing } = gateway;
+    return { tools: [...routes.map((route) => listing.shown(route)), ...listing.own(AGENT_TOOLS)] };
   }
 
   /** The short way of tool calls, from a transport straight to the decision. */
@@ -124,55 +147,107 @@ export class AgentPeer {
 
   private async callTool(params: JsonObject, context: RequestContext): Promise<JsonObject> {
     if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
-    const args = params["arguments"] ?? {};
-    if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
+    const given = params["arguments"] ?? {};
+    if (!isJsonObject(given)) throw invalidParams("tools/call: arguments must be an object");
     if (params["task"] !== undefined)
       throw invalidParams("tools/call: tasks are not available through this gateway");
-    const { name } = params;
-    if (name.startsWith(OWN_PREFIX)) return this.callOwn(name, args, context);
     const { gateway } = this;
+    const { listing } = gateway;
+    const tool = listing.dotted(params.name);
+    if (isOwn(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
-    const route = gateway.routes().get(name);
-    const principal = this.asking(context);
-    const continued = this.continued(context);
-    const key = continued === null ? gateway.waiting.key(principal.id, name, args) : null;
-    const run = continued ?? gateway.waiting.get(key!) ?? gateway.runs.fresh(principal);
+    const route = gateway.routes().get(tool);
+    const asked = { tool, route, ...listing.apart(given, route) };
+    const brought = context.retried?.["requestState"];
+    if (isOurState(brought)) return this.project(await this.resume(asked, brought, context), route);
+    const run = await this.runOf(asked, context);
     // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
-    if (route === undefined && (run.mode === "observe" || gateway.isDeclared(name))) throw unknownTool(name);
-    const result = await gateway.track(this.govern(run, name, args, route, context));
-    if (key !== null) gateway.waiting.note(key, run, waitsForApproval(result));
-    return this.project(result, route);
+    if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool)))
+      throw unknownTool(params.name);
+    const result = await gateway.track(this.govern(run, asked, context));
+    const approval_id = approvalOf(result);
+    if (approval_id === null) return this.project(result, route);
+    gateway.waiting.note(this.asking(context), run.run_id, tool);
+    return this.project((await this.wait(run, asked, approval_id, context)) ?? result, route);
   }
 
-  private async govern(
+  /** Waits by the client's own means; null where it has none, or its person does not want to. */
+  private async wait(
     run: BoundRun,
-    tool: string,
-    args: JsonObject,
-    route: Route | undefined,
+    asked: Asked,
+    approval_id: string,
     context: RequestContext,
-  ): Promise<JsonObject> {
+  ): Promise<JsonObject | null> {
+    const { app } = this.gateway;
+    const by = waitsBy(app, this.server, context);
+    const call = { principal: this.asking(context), tool: asked.tool, args: asked.args };
+    if (by === "rounds") return inputRequired(app, call, { run_id: run.run_id, approval_id });
+    if (by === null) return null;
+    const approval = await askAndWait(app, call, approval_id, context, progressOf(context));
+    return approval === null ? null : this.decided(run, asked, approval, context);
+  }
+
+  /** The second half of a call that waits: held until there is a decision, and then made like any other. */
+  private async resume(asked: Asked, state: string, context: RequestContext): Promise<JsonObject> {
+    const { app, runs } = this.gateway;
+    const principal = this.asking(context);
+    const call = { principal, tool: asked.tool, args: asked.args };
+    const { run_id, approval_id } = await redeemState(app, call, state);
+    const run = await runs.named(principal, run_id);
+    // Its person closed the page: what is open stays open, and the agent is told so.
+    if (declined(context.retried)) return this.gateway.track(this.govern(run, asked, context));
+    const approval = await decisionOf(app, call, approval_id, context, progressOf(context));
+    const result = await this.decided(run, asked, approval, context);
+    if (result !== null) return result;
+    return (
+      inputRequired(app, call, { run_id, approval_id }) ??
+      this.gateway.track(this.govern(run, asked, context))
+    );
+  }
+
+  /** What becomes of the call once its request was looked at; null while that is open. */
+  private async decided(
+    run: BoundRun,
+    asked: Asked,
+    approval: ApprovalDoc,
+    context: RequestContext,
+  ): Promise<JsonObject | null> {
+    if (OPEN_APPROVAL.has(approval.status)) return null;
+    if (approval.status === "denied" || approval.status === "expired")
+      return notApproved(approval, run.run_id);
+    // Who asks by now, because authority may have changed while it waited.
+    const current = { ...context, extra: stillAsking(context) };
+    return this.gateway.track(this.govern(run, asked, current));
+  }
+
+  /** The run of a call: named, or of a request for this very call that still stands, or its session's or its own. */
+  private async runOf({ tool, args }: Asked, context: RequestContext): Promise<BoundRun> {
+    const { runs, waiting } = this.gateway;
+    const principal = this.asking(context);
+    const run = (await this.continued(context)) ?? runs.fresh(principal);
+    if (this.named || context.run !== null) return run;
+    const other = await waiting.runFor(principal, tool, args, run.run_id);
+    return other === undefined ? run : runs.named(principal, other);
+  }
+
+  private async govern(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
     const { meta } = context;
-    const token = meta["progressToken"];
+    const { route } = asked;
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
     const rounds = this.rounds(route?.upstream, context);
     try {
       return await governedCall(this.gateway, {
         principal: this.asking(context),
         run,
-        tool,
-        args,
+        ...asked,
         meta,
-        route,
         rounds,
         envelope: this.envelope(route?.upstream, context),
         input: rounds ? context.retried : undefined,
         cancellation: context.cancellation,
         session: this,
-        own: this.era === "legacy" && route !== undefined ? () => this.links.to(route.upstream) : undefined,
-        progress:
-          token === undefined
-            ? undefined
-            : (told) => context.notify("notifications/progress", { ...told, progressToken: token }),
+        holder: route === undefined ? undefined : this.holder(route.upstream, context),
+        progress: progressOf(context),
         log: (told) => {
           if (this.wantsLog(told, context)) context.notify("notifications/message", told);
         },
@@ -182,12 +257,13 @@ export class AgentPeer {
     }
   }
 
-  private callOwn(name: string, args: JsonObject, context: RequestContext): Promise<JsonObject> {
+  private async callOwn(name: string, args: JsonObject, context: RequestContext): Promise<JsonObject> {
     const { services } = this.gateway;
     const tool = AGENT_TOOLS.find((own) => own.name === name);
     if (tool === undefined) throw unknownTool(name);
     const { signal } = context.cancellation;
-    const call = { services, principal: this.asking(context), run: this.continued(context), signal };
+    const run = await this.continued(context);
+    const call = { services, principal: this.asking(context), run, signal, progress: progressOf(context) };
     return callOwnTool(tool, { ...call, again: context.extra?.again }, args);
   }
 
@@ -243,12 +319,17 @@ export class AgentPeer {
   }
 
   private fromOwnLink(upstream: Upstream, method: string, params: JsonObject): void {
-    // The shared connection tells of changed lists; hearing it twice helps nobody.
-    if (method.endsWith("/list_changed")) return;
+    // The first connection tells of changed lists, but for tools, which may be others over this one.
+    if (method.endsWith("/list_changed") && method !== TOOLS_CHANGED) return;
     const call = this.calls.get(upstream)?.at(-1);
     if (method === "notifications/message" && !this.wantsLog(params, call)) return;
     if (call !== undefined) call.notify(method, params);
     else void this.server.notification({ method, params }).catch(() => {});
+  }
+
+  /** Whether what came over that connection is for this session. */
+  hears(holder: string | null): boolean {
+    return holder === null || this.holderKeys.has(holder);
   }
 
   /** Something that belongs to no call: a changed list, an updated resource, a log line of the only session. */
@@ -278,12 +359,35 @@ export class AgentPeer {
   }
 }
 
-function waitsForApproval({ structuredContent, _meta }: JsonObject): boolean {
-  if (!isJsonObject(_meta) || _meta["svc/decision"] !== "block") return false;
-  const approval = isJsonObject(structuredContent)
-    ? structuredContent["approval_id"]
-    : _meta["svc/approval_id"];
-  return typeof approval === "string";
+/** A call as it was asked for: the tool as manifests name it, its arguments, and why. */
+interface Asked {
+  tool: string;
+  route: Route | undefined;
+  args: JsonObject;
+  reason: string | undefined;
+}
+
+function isOwn(tool: string): boolean {
+  return OWN_PREFIXES.some((prefix) => tool.startsWith(prefix));
+}
+
+/** Undefined where the client did not ask to hear of progress. */
+function progressOf({ meta, notify }: RequestContext): ((told: JsonObject) => void) | undefined {
+  const token = meta["progressToken"];
+  if (token === undefined) return undefined;
+  return (told) => notify("notifications/progress", { ...told, progressToken: token });
+}
+
+/** The request that a blocked call waits for. */
+function approvalOf({ _meta }: JsonObject): string | null {
+  if (!isJsonObject(_meta) || _meta["svc/decision"] !== "block") return null;
+  const id = _meta["svc/approval_id"];
+  return typeof id === "string" ? id : null;
+}
+
+/** The request's extra with the authority of this moment; throws where the credential no longer counts. */
+function stillAsking({ extra }: RequestContext): RequestContext["extra"] {
+  return extra === undefined ? undefined : { ...extra, principal: extra.again() };
 }
 
 function unknownTool(name: string): Error {

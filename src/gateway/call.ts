@@ -9,20 +9,24 @@ import type { App } from "../app/app.ts";
 import type { Caller } from "../app/operation.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
+import type { BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { AlreadyReported } from "../engine/outcome.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { approvalIn } from "../library/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
+import { readAfter, readBefore } from "./before.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import type { Flights } from "./flights.ts";
 import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStructured } from "./result.ts";
+import type { UpstreamUndo } from "./rollback.ts";
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
-import type { Link } from "./upstream/link.ts";
+import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface Governing {
@@ -31,6 +35,8 @@ export interface Governing {
   flights: Flights;
   /** What to hold against a call of this route. */
   objections(route: Route): readonly string[];
+  /** Reads through the upstreams, for what a manifest wants known before and after a call. */
+  services: { undo: Pick<UpstreamUndo, "reader" | "objection"> };
 }
 
 export interface ToolCall {
@@ -38,6 +44,8 @@ export interface ToolCall {
   run: BoundRun;
   tool: string;
   args: JsonObject;
+  /** What the agent said in the argument that asks for a reason. */
+  reason: string | undefined;
   /** The agent's own `_meta`. It is read here and goes no further: nobody judges it, and no approval covers it. */
   meta: JsonObject;
   /** Undefined where no upstream offers the tool. */
@@ -50,13 +58,12 @@ export interface ToolCall {
   input?: JsonObject | undefined;
   cancellation: Cancellation;
   session: object;
-  /** A connection of the session's own, where it has one. */
-  own?: (() => Promise<Link | undefined>) | undefined;
+  /** Whose connection to the upstream it goes over; undefined where all share one. */
+  holder: Holder | undefined;
   progress?: ((params: JsonObject) => void) | undefined;
   log(params: JsonObject): void;
 }
 
-export const IDEMPOTENCY_META = "svc/idempotency_key";
 const OUTCOME_TRIES = 4;
 const OUTCOME_RETRY_MS = 250;
 
@@ -68,7 +75,7 @@ export async function governedCall(gateway: Governing, call: ToolCall): Promise<
   if (decision.decision === "block") return blocked(gateway, call, decision, facts);
   facts["svc/step"] = decision.step;
   if (decision.decision === "would_block") Object.assign(facts, whyMeta(decision));
-  const end = await execute(gateway, call);
+  const end = await executeBetweenReads(gateway, call, decision.before);
   await report(gateway, context, call.run.run_id, decision.step, end);
   if (end.error !== undefined) throw end.error;
   // Our own words on how it ended are no output of the tool, and must not be held against its schema.
@@ -93,13 +100,9 @@ function blocked(
   facts: JsonObject,
 ): JsonObject {
   const result = blockedResult(reasons, hints);
-  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, facts);
-  const { structuredContent } = result as { structuredContent: JsonObject };
-  return withMeta(withoutStructured(result), {
-    ...facts,
-    ...whyMeta({ reasons, hints }),
-    "svc/approval_id": structuredContent["approval_id"]!,
-  });
+  const told = { ...facts, "svc/approval_id": approvalIn(reasons) };
+  if (app.settings.blocked_results === "structured" || !declaresOutput(call)) return withMeta(result, told);
+  return withMeta(withoutStructured(result), { ...told, ...whyMeta({ reasons, hints }) });
 }
 
 function declaresOutput({ route }: ToolCall): boolean {
@@ -111,13 +114,14 @@ const NEVER = new AbortController().signal;
 
 function contextOf({ app }: Governing, { principal, meta }: ToolCall): Caller {
   const { traceparent } = meta;
-  return { app, principal, signal: NEVER, ...(typeof traceparent === "string" ? { traceparent } : {}) };
+  const traced = typeof traceparent === "string" ? { traceparent } : {};
+  return { app, principal, signal: NEVER, reads_by: "gateway", ...traced };
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {
   const { run, tool, args, meta } = call;
   const depends_on = meta["svc/depends_on"];
-  const reason = reasonOf(meta, tool);
+  const reason = reasonOf(call);
   const input = { run_id: run.run_id, tool, args, reason };
   // Asked for together: the run and its first intent are made durable in one step.
   const opening = run.open();
@@ -131,12 +135,13 @@ async function decide(gateway: Governing, call: ToolCall, context: Caller): Prom
   if (opened.status === "rejected") throw opened.reason;
   if (decided.status === "fulfilled") return decided.value;
   if (decided.reason instanceof SvcError && decided.reason.code === "not_found")
-    gateway.runs.forget(run.run_id);
+    await gateway.runs.forget(call.principal, run.run_id);
   throw decided.reason;
 }
 
-function reasonOf(meta: JsonObject, tool: string): string {
-  const given = meta["svc/reason"];
+/** In the agent's words where it said why: among the arguments where it is asked there, else beside them. */
+function reasonOf({ reason: asked, meta, tool }: ToolCall): string {
+  const given = asked ?? meta["svc/reason"];
   const reason = typeof given === "string" ? given.trim() : "";
   return (reason === "" ? `tools/call ${tool}` : reason).slice(0, LIMITS.reason_chars);
 }
@@ -145,6 +150,9 @@ function reasonOf(meta: JsonObject, tool: string): string {
 interface End {
   status: OutcomeStatus;
   result?: Json | undefined;
+  /** What was there before the call and after it, where its manifest asks. */
+  before?: Json | undefined;
+  after?: Json | undefined;
   text?: string | undefined;
   answer: JsonObject;
   /** Whether the answer is the gateway's and not the upstream's. */
@@ -153,19 +161,33 @@ interface End {
   error?: Error | undefined;
 }
 
+async function executeBetweenReads(
+  gateway: Governing,
+  call: ToolCall,
+  asked: BeforeRead | undefined,
+): Promise<End> {
+  if (asked === undefined) return execute(gateway, call);
+  const reading = await readBefore(gateway.services.undo, asked, NEVER);
+  if ("problem" in reading) return failed(reading.problem);
+  const { value: before } = reading;
+  const end = await execute(gateway, call);
+  if (before === undefined || end.status !== "succeeded") return { ...end, before };
+  return { ...end, before, after: await readAfter(gateway.services.undo, asked, NEVER) };
+}
+
 async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   const { route, cancellation, session, progress } = call;
   if (route === undefined) return failed("no upstream offers this tool");
   const { upstream } = route;
-  const done = gateway.flights.begin(upstream, { session, log: call.log });
+  const done = gateway.flights.begin(upstream, { session, holder: call.holder?.key ?? null, log: call.log });
   try {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
-    const own = await call.own?.();
     const params: JsonObject = { ...call.input, arguments: call.args };
     if (Object.keys(call.envelope).length > 0) params["_meta"] = call.envelope;
-    const fulfil = own !== undefined;
+    const { holder } = call;
+    const fulfil = holder?.capabilities !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
-    const result = await upstream.callTool(route.name, route.definition, params, options, own);
+    const result = await upstream.callTool(route.name, route.definition, params, options, holder);
     return withoutSecrets(answered(result, call.rounds), upstream);
   } catch (error) {
     return withoutSecrets(unanswered(error, call, upstream.spec.timeout_ms), upstream);
@@ -222,7 +244,8 @@ async function report(
   const { env } = app.core;
   // More of it is not looked at; less would leave half a value at its end.
   const error = end.text?.slice(0, LIMITS.error_read_chars);
-  const input = { run_id, step, status: end.status, result: end.result, error };
+  const { status, result, before, after } = end;
+  const input = { run_id, step, status, result, error, before, after };
   for (let attempt = 1; ; attempt++) {
     try {
       await perform(outcomeOp, context, input);

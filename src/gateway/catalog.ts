@@ -31,7 +31,8 @@ export interface Catalog {
   upstreams: ReadonlyMap<string, boolean>;
 }
 
-export const OWN_PREFIX = "svc.";
+/** How our own tools' names begin, in both spellings: both are accepted in a call, so no upstream may have either. */
+export const OWN_PREFIXES = ["svc.", "svc_"] as const;
 export const NO_CATALOG: Catalog = { offers: new Map(), problems: [], strays: [], upstreams: new Map() };
 
 export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
@@ -70,8 +71,12 @@ function readDefinition(upstream: Upstream, definition: JsonObject): Route | str
   const shown = JSON.stringify(tool.slice(0, 80));
   if (tool.length > LIMITS.tool_chars)
     return `${who}: the name of tool ${shown} is longer than ${LIMITS.tool_chars} characters`;
-  if (tool.startsWith(OWN_PREFIX)) {
-    return `${who}: the name of tool ${shown} begins with "${OWN_PREFIX}", which is kept for the service's own tools; set namespace: true for this upstream`;
+  const taken = OWN_PREFIXES.find((prefix) => tool.startsWith(prefix));
+  if (taken !== undefined) {
+    const fix = upstream.spec.namespace
+      ? "give this upstream another name"
+      : "set namespace: true for this upstream";
+    return `${who}: the name of tool ${shown} begins with "${taken}", which is kept for the service's own tools; ${fix}`;
   }
   try {
     assertJson(definition, "definition");

@@ -9,6 +9,8 @@ import type { Upstream } from "./upstream/upstream.ts";
 export interface Flight {
   /** Whoever it is for; compared by identity. */
   session: object;
+  /** Whose connection it goes over; null where it is shared. */
+  holder: string | null;
   log(params: JsonObject): void;
 }
 
@@ -25,10 +27,11 @@ export class Flights {
     return () => flights.delete(flight);
   }
 
-  /** The newest call of the only session that has any; null where there is none or several have. */
-  only(upstream: Upstream): Flight | null {
+  /** The newest call over that connection of the only session that has any; null where none or several have. */
+  only(upstream: Upstream, holder: string | null): Flight | null {
     let newest: Flight | null = null;
     for (const flight of this.underway.get(upstream) ?? []) {
+      if (holder !== null && flight.holder !== null && flight.holder !== holder) continue;
       if (newest !== null && newest.session !== flight.session) return null;
       newest = flight;
     }

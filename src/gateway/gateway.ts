@@ -4,11 +4,13 @@
  */
 import type { App, Connector } from "../app/app.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
 import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
+import { Listing } from "./listing.ts";
 import { type LogLevel, milder } from "./log-level.ts";
 import { Passthrough } from "./passthrough.ts";
 import { atMost } from "./patience.ts";
@@ -17,6 +19,8 @@ import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
 import { type Listener, Subscriptions } from "./subscriptions.ts";
 import type { ToolServices } from "./tools/own-tool.ts";
+import type { Link } from "./upstream/link.ts";
+import type { Holder } from "./upstream/pool.ts";
 import { Upstream } from "./upstream/upstream.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
 
@@ -28,18 +32,27 @@ export interface GatewayOptions {
 /** Tells clients that have no session of changes; the HTTP surface has one. */
 export type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
+/** How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither clients nor the others. */
+const START_MS = 3_000;
+/** How long a list of tools waits while no upstream is there at all. */
 const PATIENCE_MS = 15_000;
+const MAX_INSTRUCTIONS = 20_000;
+const SWEEP_MS = 5_000;
+
+/** Over whose connection each upstream is asked. */
+type Holders = Map<Upstream, Holder | undefined>;
 const RULES_LOOK_MS = 1_000;
 
 export class Gateway implements Governing {
   readonly app: App;
   readonly runs: Runs;
   readonly flights = new Flights();
-  readonly waiting = new WaitingCalls();
+  readonly waiting: WaitingCalls;
   readonly subscriptions = new Subscriptions();
   readonly upstreams: readonly Upstream[];
   readonly passthrough: Passthrough;
   readonly services: ToolServices;
+  readonly listing: Listing;
   private readonly pins: Pins;
   private readonly listeners = new Set<Listener>();
   private readonly underway = new Set<Promise<unknown>>();
@@ -47,25 +60,34 @@ export class Gateway implements Governing {
   private catalog: Catalog = NO_CATALOG;
   private complained = new Set<string>();
   private started = false;
+  private began_ms = 0;
   private level: LogLevel | null = null;
 
   constructor(app: App) {
     this.app = app;
     this.runs = new Runs(app);
+    this.waiting = new WaitingCalls(app);
     this.pins = new Pins(app.core);
     const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {
       changed: (upstream: Upstream) => this.changed(upstream),
-      notification: (upstream: Upstream, method: string, params: JsonObject) =>
-        this.heard(upstream, method, params),
+      notification: (upstream: Upstream, method: string, params: JsonObject, holder: string | null) =>
+        this.heard(upstream, method, params, holder),
+      opened: (_upstream: Upstream, link: Link) => this.askForLogs(link),
     };
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
     this.passthrough = new Passthrough(this.upstreams);
-    this.services = { app, undo: undoThroughUpstreams(this) };
+    this.listing = new Listing(
+      app.settings,
+      () => this.catalog,
+      () => app.core.rules().manifests.all.map(({ tool }) => tool),
+    );
+    this.services = { app, undo: undoThroughUpstreams(this), dotted: (name) => this.listing.dotted(name) };
   }
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
-  async start(patience_ms = PATIENCE_MS): Promise<void> {
+  async start(patience_ms = START_MS): Promise<void> {
+    this.began_ms = this.app.core.env.elapsed();
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
     await atMost(this.app.core.env, first, patience_ms);
     const catalog = buildCatalog(this.upstreams);
@@ -73,6 +95,9 @@ export class Gateway implements Governing {
     if (problems.length > 0) throw new ProblemsError(problems);
     this.started = true;
     await this.refresh();
+    this.app.background.every(SWEEP_MS, "ending idle connections", async () => {
+      await Promise.all(this.upstreams.map((upstream) => upstream.sweep()));
+    });
     this.app.background.every(RULES_LOOK_MS, "looking for changed manifests", () => this.lookAtRules());
   }
 
@@ -128,12 +153,15 @@ export class Gateway implements Governing {
   }
 
   /** The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. */
-  async offered(run: BoundRun, principal: Principal): Promise<Route[]> {
+  async offered(run: BoundRun, principal: Principal, holders: Holders): Promise<Route[]> {
     await this.settle();
-    const routes = this.routes();
-    if (run.mode !== "enforce") return [...routes.values()];
+    const routes = [...this.routes().values()].filter(
+      ({ upstream, name, definition }) =>
+        upstream.shows(name, holders.get(upstream)) && !demandsTask(definition),
+    );
+    if (run.mode !== "enforce") return routes;
     const { manifests } = this.app.core.rules();
-    return [...routes.values()].filter((route) => {
+    return routes.filter((route) => {
       const manifest = manifests.active(route.tool);
       if (manifest === undefined || manifest.lifecycle === "draft") return false;
       const { permission } = manifest;
@@ -150,14 +178,14 @@ export class Gateway implements Governing {
     return objection === null ? [] : [objection];
   }
 
-  private heard(upstream: Upstream, method: string, params: JsonObject): void {
+  private heard(upstream: Upstream, method: string, params: JsonObject, holder: string | null): void {
     if (method === "notifications/message") {
-      this.logged(upstream, params);
+      this.logged(upstream, params, holder);
       return;
     }
     if (method === "notifications/resources/updated") {
       if (!upstream.spec.passthrough.includes("resources")) return;
-      this.subscriptions.updated(params);
+      this.subscriptions.updated(params, holder);
       this.broadcast(method, params);
       return;
     }
@@ -167,23 +195,55 @@ export class Gateway implements Governing {
     if (feature !== undefined && upstream.spec.passthrough.includes(feature)) this.tellAll(method);
   }
 
-  private logged(upstream: Upstream, params: JsonObject): void {
-    const flight = this.flights.only(upstream);
+  private logged(upstream: Upstream, params: JsonObject, holder: string | null): void {
+    const flight = this.flights.only(upstream, holder);
     if (flight !== null) flight.log(params);
     // A line that no call explains can only be for the one session there is.
     else if (this.listeners.size === 1)
-      for (const only of this.listeners) only.tell("notifications/message", params);
+      for (const only of this.listeners) if (only.hears(holder)) only.tell("notifications/message", params);
   }
 
   /** Upstreams are asked for the mildest level that any session wants. */
   wantLogLevel(level: LogLevel): void {
     this.level = this.level === null ? level : milder(this.level, level);
-    const wanted = { level: this.level };
-    for (const upstream of this.upstreams) {
-      const link = upstream.current;
-      if (link?.era !== "legacy" || link.capabilities.logging === undefined) continue;
-      link.request("logging/setLevel", wanted, { timeout_ms: upstream.spec.timeout_ms }).catch(() => {});
-    }
+    for (const upstream of this.upstreams) for (const link of upstream.links) this.askForLogs(link);
+  }
+
+  private askForLogs(link: Link): void {
+    if (this.level === null || link.era !== "legacy" || link.capabilities.logging === undefined) return;
+    const timeout_ms = LIMITS.upstream_timeout_ms;
+    link.request("logging/setLevel", { level: this.level }, { timeout_ms }).catch(() => {});
+  }
+
+  /** What the upstreams say of how they are to be used, in the order of the configuration. */
+  instructions(): string[] {
+    return this.upstreams.flatMap(({ instructions }) => {
+      const text = instructions?.trim() ?? "";
+      return text === "" ? [] : [text.slice(0, MAX_INSTRUCTIONS)];
+    });
+  }
+
+  /** Has each upstream list its tools over the connection of whoever asks, where that may make a difference. */
+  async listedTo(holder: (upstream: Upstream) => Holder | undefined): Promise<Holders> {
+    await this.upstreamsUp();
+    const holders: Holders = new Map(this.upstreams.map((upstream) => [upstream, holder(upstream)]));
+    await Promise.all(
+      [...holders].map(([upstream, one]) =>
+        one?.capabilities === undefined || !upstream.ok ? undefined : upstream.readVariant(one),
+      ),
+    );
+    return holders;
+  }
+
+  /** Lists wait a little for upstreams that are about to come, not for one that hangs. */
+  private async upstreamsUp(): Promise<void> {
+    const coming = this.upstreams.filter(({ isStarting }) => isStarting);
+    if (coming.length === 0) return;
+    const all = Promise.all(coming.map((upstream) => upstream.settled()));
+    const { env } = this.app.core;
+    const patience_ms = this.upstreams.some(({ ok }) => ok) ? START_MS : PATIENCE_MS;
+    const left = this.began_ms + patience_ms - env.elapsed();
+    if (left > 0) await atMost(env, all, left);
   }
 
   private tellAll(method: string): void {
@@ -239,6 +299,11 @@ export class Gateway implements Governing {
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
     await this.idle();
   }
+}
+
+/** The gateway makes no tasks of its own for a tool, so one that runs as a task alone cannot be called. */
+function demandsTask({ execution }: JsonObject): boolean {
+  return isJsonObject(execution) && execution["taskSupport"] === "required";
 }
 
 function sameRoutes(a: ReadonlyMap<string, Route>, b: ReadonlyMap<string, Route>): boolean {

@@ -2,17 +2,16 @@
 import type { Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { isToolCallParams } from "./call.ts";
+import type { Gateway } from "./gateway.ts";
 import { createPeer, invalidParams, methodNotFound } from "./peer.ts";
 import { extraOf } from "./request-context.ts";
 import { OPERATOR_TOOLS } from "./tools/operator-tools.ts";
-import { callOwnTool, definitionOf, type ToolServices } from "./tools/own-tool.ts";
+import { callOwnTool } from "./tools/own-tool.ts";
 
 const INSTRUCTIONS =
   "Operator tools of the action governance service: see runs and approval requests, decide them, plan and execute rollbacks, export evidence, halt and resume, contain an agent.";
 
-export function createOperatorPeer(services: ToolServices, method?: string): Server {
-  const { app } = services;
-
+export function createOperatorPeer({ app, services, listing }: Gateway, method?: string): Server {
   return createPeer({
     version: app.version,
     capabilities: { tools: {} },
@@ -20,10 +19,11 @@ export function createOperatorPeer(services: ToolServices, method?: string): Ser
     log: app.log,
     serves: method === undefined || method.startsWith("tools/"),
     async handle(method, params, { mcpReq, http }): Promise<JsonObject> {
-      if (method === "tools/list") return { tools: OPERATOR_TOOLS.map(definitionOf) };
+      if (method === "tools/list") return { tools: listing.own(OPERATOR_TOOLS) };
       if (method !== "tools/call") throw methodNotFound(method);
       if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
-      const tool = OPERATOR_TOOLS.find(({ name }) => name === params.name);
+      const wanted = listing.dotted(params.name);
+      const tool = OPERATOR_TOOLS.find(({ name }) => name === wanted);
       if (tool === undefined) throw invalidParams(`unknown tool ${JSON.stringify(params.name.slice(0, 80))}`);
       const args = params["arguments"] ?? {};
       if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");

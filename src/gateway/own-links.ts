@@ -1,13 +1,14 @@
 /**
- * Connections of one session's own. An upstream that may ask something of the client (sampling,
- * elicitation, roots) must know which client, so each session of an older revision gets a connection
- * to it that nobody shares.
+ * Whose connection a session's requests go over. An upstream that may ask something of the client (sampling,
+ * elicitation, roots) must know which client, so each session of an older revision has a connection to it that
+ * it shares with no other; elsewhere the upstream's `isolation` says.
  */
 import type { ClientCapabilities } from "@modelcontextprotocol/client";
 import type { Upstream as UpstreamSpec } from "../config/sections/gateway.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { Principal } from "../model/roles.ts";
 import { methodNotFound } from "./peer.ts";
-import type { Link } from "./upstream/link.ts";
+import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 const ASKING = {
@@ -54,61 +55,56 @@ function plainly(feature: keyof typeof PARTS, declared: JsonObject): JsonObject 
   return Object.fromEntries(parts.map((part) => [part, declared[part] === true ? true : {}]));
 }
 
+/** The connection that a principal's requests go over; undefined where all share one. */
+export function principalHolder({ spec }: Upstream, principal: string): Holder | undefined {
+  return spec.isolation === "shared" ? undefined : { key: `principal ${principal}` };
+}
+
+let sessions = 0;
+
 export class OwnLinks {
   private readonly owner: LinkOwner;
-  private readonly links = new Map<Upstream, Promise<Link>>();
-  private closed = false;
+  private readonly key = `session ${++sessions}`;
+  private readonly held = new Map<Upstream, Holder>();
 
   constructor(owner: LinkOwner) {
     this.owner = owner;
   }
 
-  /** Undefined where the shared connection will do. */
-  async to(upstream: Upstream): Promise<Link | undefined> {
-    if (upstream.spec.passthrough.length === 0) return undefined;
-    const offer = offered(upstream.spec.passthrough, this.owner.clientCapabilities());
-    if (Object.keys(offer).length === 0) return undefined;
-    const known = this.links.get(upstream);
+  /** Undefined where the connection that all share will do. `alone` where only one principal can ever ask. */
+  to(upstream: Upstream, principal: Principal, alone: boolean): Holder | undefined {
+    const known = this.held.get(upstream);
     if (known !== undefined) return known;
-    const opening = this.open(upstream, offer);
-    this.links.set(upstream, opening);
-    opening.catch(() => this.drop(upstream, opening));
-    return opening;
+    const own =
+      this.asking(upstream) ?? (upstream.spec.isolation === "session" && !alone ? { key: this.key } : null);
+    if (own === null) return alone ? undefined : principalHolder(upstream, principal.id);
+    this.held.set(upstream, own);
+    return own;
   }
 
-  private async open(upstream: Upstream, offer: ClientCapabilities): Promise<Link> {
+  private asking(upstream: Upstream): Holder | null {
     const { owner } = this;
-    const link = await upstream.openOwn(
-      {
-        odd: () => {},
-        closed: () => this.links.delete(upstream),
-        notification: (method, params) => owner.notification(upstream, method, params),
-        asked: (method, params, signal) => {
-          const feature = Object.hasOwn(ASKING, method) ? ASKING[method as Asking] : undefined;
-          if (feature === undefined || offer[feature] === undefined) throw methodNotFound(method);
-          return owner.ask(upstream, method as Asking, params, signal);
-        },
+    const offer = offered(upstream.spec.passthrough, owner.clientCapabilities());
+    if (Object.keys(offer).length === 0) return null;
+    return {
+      key: this.key,
+      capabilities: offer,
+      notification: (method, params) => owner.notification(upstream, method, params),
+      asked: (method, params, signal) => {
+        const feature = Object.hasOwn(ASKING, method) ? ASKING[method as Asking] : undefined;
+        if (feature === undefined || offer[feature] === undefined) throw methodNotFound(method);
+        return owner.ask(upstream, method as Asking, params, signal);
       },
-      offer,
-    );
-    if (this.closed) await link.close();
-    return link;
-  }
-
-  private drop(upstream: Upstream, opening: Promise<Link>): void {
-    if (this.links.get(upstream) === opening) this.links.delete(upstream);
+    };
   }
 
   /** Tells every upstream that has a connection of ours. */
   notify(method: string): void {
-    for (const link of this.links.values()) {
-      link.then((open) => open.notify(method)).catch(() => {});
-    }
+    for (const [upstream, holder] of this.held) void upstream.tell(holder, method);
   }
 
   close(): void {
-    this.closed = true;
-    for (const link of this.links.values()) link.then((open) => open.close()).catch(() => {});
-    this.links.clear();
+    for (const [upstream, { key }] of this.held) void upstream.release(key);
+    this.held.clear();
   }
 }

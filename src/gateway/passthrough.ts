@@ -8,7 +8,7 @@ import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import type { Cancellation } from "./cancellation.ts";
 import { invalidParams, methodNotFound } from "./peer.ts";
 import { failureOf } from "./upstream/failure.ts";
-import type { Link } from "./upstream/link.ts";
+import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 type Feature = (typeof PASSTHROUGH)[number];
@@ -27,6 +27,12 @@ const SINGLES: Record<string, Feature> = {
   "completion/complete": "completions",
 };
 const MAX_PAGES = 100;
+const METHOD_NOT_FOUND = -32_601;
+
+/** Whether the upstream says that it has the feature at all. */
+function has({ current }: Upstream, feature: Feature): boolean {
+  return current === null || current.capabilities[feature as keyof typeof current.capabilities] !== undefined;
+}
 
 export interface PassRequest {
   method: string;
@@ -34,8 +40,8 @@ export interface PassRequest {
   /** What the client answers to an upstream that may ask it. */
   input: JsonObject | undefined;
   cancellation: Cancellation;
-  /** The session's own connection to an upstream, where it has one. */
-  own(upstream: Upstream): Promise<Link | undefined>;
+  /** Whose connection to an upstream it goes over; undefined where all share one. */
+  holder(upstream: Upstream): Holder | undefined;
   /** What an upstream of the newer era has to be told of the client. */
   meta(upstream: Upstream): JsonObject;
   /** Whether an answer may ask the client for input. */
@@ -94,8 +100,8 @@ export class Passthrough {
     const shown: Shown[] = [];
     let meta: Json | undefined;
     for (const upstream of this.allowed(list.feature, request.method)) {
-      if (!upstream.ok) continue;
-      for await (const page of this.pages(request, upstream)) {
+      if (!upstream.ok || !has(upstream, list.feature)) continue;
+      for await (const page of this.pagesOrNone(request, upstream)) {
         meta ??= page["_meta"];
         const found = page[list.member];
         for (const item of Array.isArray(found) ? found : []) shown.push(asShown(upstream, list, item));
@@ -115,6 +121,16 @@ export class Passthrough {
       const owner = this.owners.get(key);
       if (owner === undefined || (owner.ok && !upstreams.includes(owner)))
         this.owners.set(key, upstreams[0]!);
+    }
+  }
+
+  /** An upstream that declares a feature and lacks one of its lists is left out of that list. */
+  private async *pagesOrNone(request: PassRequest, upstream: Upstream): AsyncGenerator<JsonObject> {
+    try {
+      yield* this.pages(request, upstream);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure.kind !== "answered" || failure.code !== METHOD_NOT_FOUND) throw error;
     }
   }
 
@@ -174,7 +190,7 @@ export class Passthrough {
 
   private async send(request: PassRequest, { upstream, params }: Target): Promise<JsonObject> {
     const { method, cancellation } = request;
-    const own = await request.own(upstream);
+    const holder = request.holder(upstream);
     const meta = request.meta(upstream);
     const rounds = request.rounds(upstream);
     const sent: JsonObject = {
@@ -182,8 +198,12 @@ export class Passthrough {
       ...(rounds ? request.input : {}),
       ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
     };
-    const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, fulfil: own !== undefined };
-    const answer = await upstream.request(method, sent, options, own);
+    const options = {
+      timeout_ms: upstream.spec.timeout_ms,
+      cancellation,
+      fulfil: holder?.capabilities !== undefined,
+    };
+    const answer = await upstream.request(method, sent, options, holder);
     if (answer["resultType"] === "input_required" && !rounds) {
       throw invalidParams(`${method}: the upstream asks for input, which its passthrough does not allow`);
     }

@@ -1,19 +1,27 @@
 /** Undoing through the upstreams: compensations and read-backs are calls of tools, as the manifests say. */
+import { runFacts } from "../app/access.ts";
+import type { App } from "../app/app.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
-import type { RollbackOptions } from "../rollback/execute.ts";
-import type { Compensator, Reader } from "../rollback/ports.ts";
-import { IDEMPOTENCY_META } from "./call.ts";
+import type { Lookout } from "../rollback/look.ts";
+import type { Compensator, Reader, UndoObjection } from "../rollback/ports.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
+import { principalHolder } from "./own-links.ts";
 import { errorText, resultValue } from "./result.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
+
+const IDEMPOTENCY_META = "svc/idempotency_key";
 
 type Routes = () => ReadonlyMap<string, Route>;
 
 /** All that an undo through the upstreams goes by; whoever undoes takes all of it. */
-export type UpstreamUndo = Required<Pick<RollbackOptions, "compensator" | "reader" | "objection">>;
+export interface UpstreamUndo extends Lookout {
+  compensator: Compensator;
+  objection: UndoObjection;
+}
 
 export interface Pinned {
+  app: App;
   settle(): Promise<void>;
   routes: Routes;
   /** What to hold against a call of this route. */
@@ -22,9 +30,11 @@ export interface Pinned {
 
 export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
   const routes: Routes = () => pinned.routes();
+  const callFor: CallFor = async (run_id, plain) =>
+    callPlainly(routes, await principalOf(pinned, run_id), plain);
   return {
-    compensator: compensatorOf(routes),
-    reader: readerOf(routes),
+    compensator: compensatorOf(callFor),
+    reader: readerOf(callFor),
     /** What agents may not call because it is no longer the tool that was approved, an undo does not call either. */
     async objection(tools) {
       await pinned.settle();
@@ -40,7 +50,7 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
 }
 
 /** The key goes with the call, for upstreams that can tell a repeat; it is the same on every try. */
-function compensatorOf(routes: Routes): Compensator {
+function compensatorOf(callFor: CallFor): Compensator {
   return async ({ tool, args, idempotency_key, run_id, step, original_tool }, signal) => {
     const meta = {
       [IDEMPOTENCY_META]: idempotency_key,
@@ -48,24 +58,35 @@ function compensatorOf(routes: Routes): Compensator {
       "svc/step": step,
       "svc/original_tool": original_tool,
     };
-    await callPlainly(routes, tool, args, meta, signal);
+    await callFor(run_id, { tool, args, meta, signal });
   };
 }
 
-function readerOf(routes: Routes): Reader {
-  return async ({ tool, arguments: args }, signal) => {
-    const value = resultValue(await callPlainly(routes, tool, args, {}, signal));
+function readerOf(callFor: CallFor): Reader {
+  return async ({ tool, arguments: args }, signal, run_id) => {
+    const value = resultValue(await callFor(run_id, { tool, args, meta: {}, signal }));
     if (value === undefined) throw new Error(`${tool} answered with values that cannot be compared exactly`);
     return value;
   };
 }
 
+interface PlainCall {
+  tool: string;
+  args: Json;
+  meta: JsonObject;
+  signal: AbortSignal;
+}
+type CallFor = (run_id: string | undefined, call: PlainCall) => Promise<JsonObject>;
+
+/** Undos and reads see what the agent saw: they go over the connection of the run's principal. */
+async function principalOf({ app }: Pinned, run_id: string | undefined): Promise<string | undefined> {
+  return run_id === undefined ? undefined : (await runFacts(app, run_id))?.principal;
+}
+
 async function callPlainly(
   routes: Routes,
-  tool: string,
-  args: Json,
-  meta: JsonObject,
-  signal: AbortSignal,
+  principal: string | undefined,
+  { tool, args, meta, signal }: PlainCall,
 ): Promise<JsonObject> {
   const route = routes().get(tool);
   if (route === undefined) throw new Error(`no upstream offers ${tool}`);
@@ -75,10 +96,9 @@ async function callPlainly(
   const { timeout_ms } = upstream.spec;
   let result: JsonObject;
   try {
-    result = await upstream.callTool(name, definition, params, {
-      timeout_ms,
-      cancellation: Cancellation.of(signal),
-    });
+    const options = { timeout_ms, cancellation: Cancellation.of(signal) };
+    const holder = principal === undefined ? undefined : principalHolder(upstream, principal);
+    result = await upstream.callTool(name, definition, params, options, holder);
   } catch (error) {
     signal.throwIfAborted();
     if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);

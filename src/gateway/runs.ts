@@ -1,6 +1,7 @@
 /**
  * Which run a call belongs to. A named run is continued with the mode and scope it was opened with, or
- * opened under that name; otherwise a session has one of its own, which exists from its first call on.
+ * opened under that name; otherwise a session has one of its own, which exists from its first call on, and a
+ * client without sessions one for its principal.
  */
 
 import type { App } from "../app/app.ts";
@@ -9,6 +10,7 @@ import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { Lru } from "../kernel/lru.ts";
 import { mayRequest, type Principal } from "../model/roles.ts";
 import { type Mode, RUN_ID, type RunDoc } from "../model/run.ts";
+import { PrincipalRuns } from "./principal-runs.ts";
 
 /** What a surface needs to know of a run; none of it ever changes. */
 export interface BoundRun {
@@ -18,6 +20,9 @@ export interface BoundRun {
   /** Makes sure that the run is stored. What is asked of the store right after it sees the run. */
   open(): Promise<void>;
 }
+
+/** The run of whoever asks. */
+export type RunOf = (principal: Principal) => BoundRun | Promise<BoundRun>;
 
 /** A run that is stored with its first call. */
 interface FreshRun extends BoundRun {
@@ -34,9 +39,22 @@ const KNOWN_RUNS = 10_000;
 export class Runs {
   private readonly app: App;
   private readonly known = new Lru<string, KnownRun>(KNOWN_RUNS);
+  private readonly ofPrincipals: PrincipalRuns<BoundRun>;
 
   constructor(app: App) {
     this.app = app;
+    this.ofPrincipals = new PrincipalRuns(app, this);
+  }
+
+  /** Where the calls of a session go that names no run; null where each call has its own. */
+  ofSession(): RunOf | null {
+    return this.app.settings.runs.by === "session" ? this.oneOfSession() : this.ofSessionless();
+  }
+
+  /** Where the calls of a client without sessions go that name no run. */
+  ofSessionless(): RunOf | null {
+    if (this.app.settings.runs.by === "call") return null;
+    return (principal) => this.ofPrincipals.of(principal);
   }
 
   /** Continues the run, or opens it under this id. */
@@ -74,7 +92,7 @@ export class Runs {
   }
 
   /** The run of a session, for whoever asks in it. Until its first call it is opened anew for a changed authority. */
-  ofSession(): (principal: Principal) => BoundRun {
+  private oneOfSession(): RunOf {
     let opened: { run: FreshRun; for: Principal } | null = null;
     return (principal) => {
       if (opened === null || (opened.for !== principal && !opened.run.begun))
@@ -83,10 +101,16 @@ export class Runs {
     };
   }
 
+  /** The run that was set aside under this id, opened by its first call unless another process was faster. */
+  async claimed(principal: Principal, run_id: string): Promise<BoundRun> {
+    const found = await this.app.core.store.get("runs", run_id);
+    return found === undefined ? this.fresh(principal, run_id) : this.named(principal, run_id);
+  }
+
   /** A run of its own for a session or a request; it is stored with its first call. */
-  fresh(principal: Principal): FreshRun {
+  fresh(principal: Principal, set_aside?: string): FreshRun {
     const { app } = this;
-    const run = this.describe(principal);
+    const run = this.describe(principal, set_aside);
     const { run_id, actor, tenant, environment, salt } = run;
     let opening: Promise<void> | null = null;
     return {
@@ -94,7 +118,7 @@ export class Runs {
       get begun() {
         return opening !== null;
       },
-      open() {
+      open: () => {
         opening ??= (async () => {
           // Known beforehand, so that the intent joins the same commit as the run it belongs to.
           app.runFacts.set(run_id, { run_id, principal: principal.id, actor, tenant, environment, salt });
@@ -102,6 +126,7 @@ export class Runs {
             await app.core.store.transact(openRunUnit(run));
           } catch (error) {
             app.runFacts.delete(run_id);
+            if (set_aside !== undefined && (await this.isOpenFor(principal, run_id))) return;
             opening = null;
             throw error;
           }
@@ -111,19 +136,34 @@ export class Runs {
     };
   }
 
+  private async isOpenFor({ id }: Principal, run_id: string): Promise<boolean> {
+    return (await this.app.core.store.get("runs", run_id))?.principal === id;
+  }
+
   /** Forgets a run that the store no longer has. */
-  forget(run_id: string): void {
+  async forget(principal: Principal, run_id: string): Promise<void> {
     this.known.delete(run_id);
     this.app.runFacts.delete(run_id);
+    await this.ofPrincipals.forget(principal, run_id);
+  }
+
+  /** Throws where this principal may not have a run here. */
+  mayOpen(principal: Principal): void {
+    this.describe(principal);
+  }
+
+  /** Under what a run of this principal would be opened now. */
+  terms(principal: Principal): { mode: Mode; permissions: string[] } {
+    return { mode: this.app.settings.mode, permissions: this.scopeOf(principal) };
   }
 
   private describe(principal: Principal, run_id?: string): RunDoc {
-    const { core, settings } = this.app;
-    const { mode } = settings;
+    const { core } = this.app;
+    const { mode, permissions } = this.terms(principal);
     if (mode !== "enforce" && !principal.allow_observe) {
       throw forbidden(`this gateway runs in ${mode} mode, which needs a key with allow_observe`);
     }
-    return newRun(core, principal, { run_id, mode, permissions: this.scopeOf(principal) });
+    return newRun(core, principal, { run_id, mode, permissions });
   }
 
   /** What the configuration names, else all that is declared; never more than the key may ask for. */

@@ -24,16 +24,18 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
   const gateway = new Gateway(service);
   try {
     const principal = stdioPrincipal(service);
-    const run =
+    const named =
       options.run_id === undefined
-        ? gateway.runs.fresh(principal)
+        ? undefined
         : await gateway.runs.named(principal, options.run_id, "--run-id");
+    // Whichever revision the client speaks: the process is its session.
+    const run = named === undefined ? gateway.runs.ofSession() : () => named;
     await gateway.start(options.patience_ms);
     const wire = new StrictStdio(options.input, options.output);
     let left: () => void = () => {};
     const handle = serveStdio(
       ({ era }) => {
-        const peer = new AgentPeer(gateway, { local: principal, run: () => run, era });
+        const peer = new AgentPeer(gateway, { local: principal, run, named: named !== undefined, era });
         const leave = gateway.join(peer);
         peer.server.onclose = () => {
           leave();

@@ -3,6 +3,8 @@ import type { JsonObject } from "../kernel/json.ts";
 
 export interface Listener {
   tell(method: string, params?: JsonObject): void;
+  /** Whether what came over the connection of that holder is for it. */
+  hears(holder: string | null): boolean;
 }
 
 export class Subscriptions {
@@ -30,11 +32,11 @@ export class Subscriptions {
     return !known;
   }
 
-  updated(params: JsonObject): void {
+  updated(params: JsonObject, holder: string | null): void {
     const { uri } = params;
     if (typeof uri !== "string") return;
     for (const listener of this.byUri.get(uri) ?? [])
-      listener.tell("notifications/resources/updated", params);
+      if (listener.hears(holder)) listener.tell("notifications/resources/updated", params);
   }
 
   drop(listener: Listener): void {

@@ -53,6 +53,7 @@ export const LIMITS = {
   alert_poll_ms: 10_000,
   alert_remind_ms: 3_600_000,
   denial_spike: 10,
+  undo_closing_ms: 86_400_000,
   auth_failures: 20,
   unresolved_after_ms: 3_600_000,
   egress_redirects: 3,
@@ -65,4 +66,6 @@ export const LIMITS = {
   gateway_attempts: 3,
   gateway_backoff_ms: 250,
   upstream_timeout_ms: 60_000,
+  upstream_connections: 64,
+  upstream_idle_ms: 30 * 60_000,
 } as const;

@@ -1,17 +1,28 @@
-/** Paths into a call: `$args.name`, `$result["any name"][0]`. They read own properties only. */
+/**
+ * Paths into a call: `$args.name`, `$result["any name"][0]`. They read own properties only. A manifest's templates
+ * may also name what was read before the call, `$before.name`.
+ */
 import { invalid } from "./errors.ts";
 import type { Json } from "./json.ts";
 
-export interface Path {
+export type Root = "args" | "result" | "before";
+
+export interface Path<R extends Root = Root> {
   readonly source: string;
-  readonly root: "args" | "result";
+  readonly root: R;
   readonly keys: readonly (string | number)[];
 }
 
-const START = /^\$(args|result)(?=$|[.[])/;
+const START = /^\$(args|result|before)(?=$|[.[])/;
 const SEGMENT = /\.([^.[\]"$\s]+)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\]/y;
 
-export function tryPath(source: string): Path | undefined {
+export function tryPath(source: string): Path<"args" | "result"> | undefined {
+  const path = tryTemplatePath(source);
+  return path === undefined || path.root === "before" ? undefined : (path as Path<"args" | "result">);
+}
+
+/** A path as a manifest's templates may hold it. */
+export function tryTemplatePath(source: string): Path | undefined {
   const start = START.exec(source);
   if (start === null) return undefined;
   const keys: (string | number)[] = [];
@@ -32,16 +43,23 @@ export function tryPath(source: string): Path | undefined {
     }
     at += whole.length;
   }
-  return { source, root: start[1] as "args" | "result", keys };
+  return { source, root: start[1] as Root, keys };
 }
 
-export function parsePath(source: string): Path {
+export function parsePath(source: string): Path<"args" | "result"> {
   const path = tryPath(source);
   if (path === undefined) {
     throw invalid(
       `${JSON.stringify(source)} is not a path; write $args.name, $result.name, $args["any name"] or $args.list[0]`,
     );
   }
+  return path;
+}
+
+/** Of a text that a manifest was found to hold as a path. */
+export function parseTemplatePath(source: string): Path {
+  const path = tryTemplatePath(source);
+  if (path === undefined) throw invalid(`${JSON.stringify(source)} is not a path`);
   return path;
 }
 
@@ -65,10 +83,11 @@ export function readKeys(value: Json | undefined, keys: readonly (string | numbe
 export interface CallValues {
   readonly args: Json | undefined;
   readonly result: Json | undefined;
+  readonly before?: Json | undefined;
 }
 
-export function readPath(path: Path, values: CallValues): Json | undefined {
-  return readKeys(path.root === "args" ? values.args : values.result, path.keys);
+export function readPath({ root, keys }: Path, values: CallValues): Json | undefined {
+  return readKeys(values[root], keys);
 }
 
 /**
@@ -77,7 +96,7 @@ export function readPath(path: Path, values: CallValues): Json | undefined {
  */
 export function fillTemplate(template: Json, values: CallValues): Json | undefined {
   if (typeof template === "string") {
-    const path = tryPath(template);
+    const path = tryTemplatePath(template);
     return path === undefined ? template : readPath(path, values);
   }
   if (Array.isArray(template)) {
@@ -103,7 +122,7 @@ export function fillTemplate(template: Json, values: CallValues): Json | undefin
 
 /** Every path that a template names. */
 export function templatePaths(template: Json): string[] {
-  if (typeof template === "string") return tryPath(template) === undefined ? [] : [template];
+  if (typeof template === "string") return tryTemplatePath(template) === undefined ? [] : [template];
   if (template === null || typeof template !== "object") return [];
   return Object.values(template).flatMap(templatePaths);
 }

@@ -21,6 +21,8 @@ export interface RecordDraft {
   detail?: string | undefined;
   effect?: string | undefined;
   args_hash?: string | undefined;
+  before_hash?: string | undefined;
+  after_hash?: string | undefined;
   result_hash?: string | undefined;
   manifest_version?: string | undefined;
   scope_seal?: string | undefined;
@@ -48,10 +50,12 @@ export interface SealedRecord {
 
 /** Spelled out member by member, in canonical order: a loop over names costs several times as much. */
 export function sealRecord(draft: RecordDraft, { records: seq, hash: prev }: Head): SealedRecord {
-  const { actor, args_hash, detail, effect, event } = draft;
+  const { actor, after_hash, args_hash, before_hash, detail, effect, event } = draft;
   const { manifest_version, reason, result_hash, run_id, run_seq, scope_seal, step, tenant, tool } = draft;
   let before = `"actor":${JSON.stringify(actor)}`;
+  if (after_hash !== undefined) before += `,"after_hash":${JSON.stringify(after_hash)}`;
   if (args_hash !== undefined) before += `,"args_hash":${JSON.stringify(args_hash)}`;
+  if (before_hash !== undefined) before += `,"before_hash":${JSON.stringify(before_hash)}`;
   if (detail !== undefined) before += `,"detail":${JSON.stringify(detail)}`;
   if (effect !== undefined) before += `,"effect":${JSON.stringify(effect)}`;
   before += `,"event":"${event}"`;

@@ -34,7 +34,7 @@ const opt = (name: string, value: string) => `(?:,"${name}":${value})?`;
  * are what the hash covers. Anything else takes the slow way.
  */
 const CANONICAL = new RegExp(
-  `^(\\{"actor":${S}${opt("args_hash", S)}${opt("detail", S)}${opt("effect", S)},"event":${S}),"hash":"([0-9a-f]{64})"` +
+  `^(\\{"actor":${S}${opt("after_hash", S)}${opt("args_hash", S)}${opt("before_hash", S)}${opt("detail", S)}${opt("effect", S)},"event":${S}),"hash":"([0-9a-f]{64})"` +
     `(${opt("manifest_version", S)},"prev":"([0-9a-f]{64})"${opt("reason", S)}${opt("result_hash", S)}` +
     `(?:,"run_id":(${S}))?(?:,"run_seq":(${N}))?${opt("scope_seal", S)},"seq":(${N})${opt("step", N)}` +
     `${opt("tenant", S)}${opt("tool", S)},"ts_ms":${N}\\})$`,

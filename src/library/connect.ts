@@ -109,11 +109,11 @@ async function surely<T>(send: (idempotency_key: string) => Promise<T>): Promise
 async function remoteRollback(
   client: Client,
   run_id: string,
-  { verifier, approve_compensations, ...work }: RollbackRequest,
+  { verifier, approve_compensations, overwrite, ...work }: RollbackRequest,
 ): Promise<RollbackReport> {
   if (approve_compensations)
     throw invalid(
       "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback",
     );
-  return workOn(new RemoteDesk(client, run_id), systemEnv, { ...work, reader: verifier ?? null });
+  return workOn(new RemoteDesk(client, run_id, overwrite), systemEnv, { ...work, reader: verifier ?? null });
 }

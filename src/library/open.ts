@@ -5,6 +5,7 @@ import { readRun } from "../app/access.ts";
 import type { App } from "../app/app.ts";
 import { type Identity, openIdentity } from "../app/identity.ts";
 import { openLocalApp } from "../app/local.ts";
+import { planFor } from "../app/lookout.ts";
 import type { Operation } from "../app/operation.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
@@ -17,7 +18,6 @@ import { assertJson } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
 import { executeRollback } from "../rollback/execute.ts";
-import { loadPlan } from "../rollback/load.ts";
 import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
 import { dependingOn, Run } from "./run.ts";
 
@@ -105,7 +105,7 @@ function asking(app: App, principal: Principal): Ask {
   const never = new AbortController().signal;
   return async (op, input, signal = never) => {
     assertJson(input, "input");
-    return perform(op, { app, principal, signal }, input);
+    return perform(op, { app, principal, signal, reads_by: "library" }, input);
   };
 }
 
@@ -118,7 +118,7 @@ function embeddedRun(app: App, principal: Principal, run_id: string, seal: strin
     look: lookWith(call),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
     withdraw: (approval_id) => call(withdraw, { approval_id }),
-    plan: () => loadPlan(app.core.store, run_id),
+    plan: () => planFor(app, principal, run_id),
     rollback: ({ verifier, ...request }) =>
       executeRollback(app.core, run_id, { ...request, actor: principal.name, reader: verifier ?? null }),
   });

@@ -9,32 +9,40 @@ import type { Json } from "../kernel/json.ts";
 import { READ_BACK } from "../model/manifest/schema.ts";
 import type { ReadBackSpec } from "../rollback/classify.ts";
 import type { UndoEnd } from "../rollback/complete.ts";
+import { conflictOutcome, notChecked } from "../rollback/conflict.ts";
 import type { Begun, Desk, Look, UndoTask, Visit } from "../rollback/desk.ts";
 import type { PlanAction, RollbackPlan } from "../rollback/plan.ts";
+import type { Overwrite } from "../rollback/ports.ts";
 import type { CompensationTask } from "../rollback/remote.ts";
 import type { StepOutcome } from "../rollback/report.ts";
 
 export class RemoteDesk implements Desk {
   readonly run_id: string;
   private readonly client: Client;
+  private readonly overwrite: Overwrite | undefined;
 
-  constructor(client: Client, run_id: string) {
+  constructor(client: Client, run_id: string, overwrite?: Overwrite) {
     this.client = client;
     this.run_id = run_id;
+    this.overwrite = overwrite;
   }
 
   async plan(): Promise<Look> {
     const { actions } = (await this.client.perform(planOp, { run_id: this.run_id })) as RollbackPlan;
     const visits = actions.map((action): Visit => {
       const { step, tool } = action;
-      return { step, tool, outcome: outcomeOf(action), fallen: false };
+      const read = action.kind === "compensate" ? (action.before ?? null) : null;
+      return { step, tool, outcome: outcomeOf(action), fallen: false, read };
     });
     return { visits, known_steps: actions.length };
   }
 
-  async begin({ step }: Visit): Promise<Begun> {
+  async begin({ step }: Visit, _: Look, current?: Json): Promise<Begun> {
+    const { run_id } = this;
+    const over = this.overwrite?.step === step ? { ...this.overwrite, overwrite: true } : {};
     try {
-      const begun = await this.client.perform(beginUndo, { run_id: this.run_id, step });
+      const begun = await this.client.perform(beginUndo, { run_id, current, ...over, step });
+      if ("status" in begun) return { state: "settled", outcome: { as: "compensated" } };
       return { state: "begun", task: taskOf(begun as CompensationTask) };
     } catch (error) {
       return { state: "settled", outcome: refused(error) };
@@ -80,7 +88,9 @@ function taskOf({ verification, ...call }: CompensationTask): UndoTask {
 /** What the server's refusal says of the step; one that is not about the step ends the rollback. */
 function refused(error: unknown): StepOutcome {
   if (!(error instanceof SvcError) || error.code !== "conflict" || error.extra === undefined) throw error;
-  const { approval_id, blocked_by, step_status } = error.extra;
+  const { approval_id, blocked_by, step_status, conflict, current_hash, before } = error.extra;
+  if (before !== undefined) return notChecked();
+  if (conflict === true) return conflictOutcome({ error: error.message, current_hash: String(current_hash) });
   if (approval_id !== undefined) return { as: "awaiting_approval" };
   if (Array.isArray(blocked_by)) return { as: "deferred", blocked_by };
   if (step_status === "compensated") return { as: "skipped" };

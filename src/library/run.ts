@@ -1,10 +1,11 @@
 /** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
+import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
-import type { Json } from "../kernel/json.ts";
+import { assertJson, type Json } from "../kernel/json.ts";
 import type { ApprovalView } from "../model/approval.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
-import type { Compensator, Reader } from "../rollback/ports.ts";
+import type { Compensator, Overwrite, Reader, ReadRequest } from "../rollback/ports.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type Look, type Wait, waitFor, waitMs } from "./approvals.ts";
 import { approvalIn, BlockedError, UncertainError } from "./errors.ts";
@@ -20,6 +21,9 @@ export interface Outcome {
   status: OutcomeStatus;
   result?: Json;
   error?: string;
+  /** What the decision's `before` showed before the call, and after it. */
+  before?: Json;
+  after?: Json;
 }
 
 export interface RollbackRequest {
@@ -28,6 +32,8 @@ export interface RollbackRequest {
   verifier?: Reader;
   retries?: number;
   approve_compensations?: boolean;
+  /** Undoes this one step over a conflict, as it was when `current_hash` was shown. */
+  overwrite?: Overwrite;
   /** Gives up at once with RollbackInterrupted; nobody knows how the undo under way ended, and it is done again. */
   signal?: AbortSignal;
 }
@@ -55,6 +61,8 @@ export interface RunTransport {
 export interface CallOptions {
   /** After this long the outcome counts as unknown. */
   timeout_ms?: number;
+  /** Makes the read that a manifest's `before` asks for, before the call and after it; without it the step cannot be undone. */
+  read?: (request: ReadRequest) => Promise<Json> | Json;
   /** How long to wait for a person, where one must decide: a duration such as `10m`, or seconds. */
   wait_for_approval?: Wait;
   /** Ends the waiting. */
@@ -119,6 +127,12 @@ export class Run {
   ): Promise<T> {
     const decision = await this.decided(intent, options);
     if (decision.decision === "block") throw await this.blocked(decision.reasons, decision.hints);
+    const { before: asked } = decision;
+    const { read } = options;
+    const before =
+      asked === undefined || read === undefined
+        ? undefined
+        : await this.readBefore(decision.step, asked, read);
     let result: T;
     try {
       result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, intent.tool);
@@ -127,15 +141,39 @@ export class Run {
       await this.outcome(decision.step, {
         status,
         error: error instanceof Error ? error.message : String(error),
+        ...(before === undefined ? {} : { before }),
       });
       throw error;
     }
     const value = jsonOf(result);
-    await this.outcome(
-      decision.step,
-      value === undefined ? { status: "succeeded" } : { status: "succeeded", result: value },
-    );
+    // What cannot be read afterwards is not told: an undo then meets it as changed.
+    const after = before === undefined ? undefined : await readOnce(read!, asked!).catch(() => undefined);
+    await this.outcome(decision.step, {
+      status: "succeeded",
+      ...(value === undefined ? {} : { result: value }),
+      ...(before === undefined ? {} : { before }),
+      ...(after === undefined ? {} : { after }),
+    });
     return result;
+  }
+
+  /** A read that fails fails the step before anything is called, unless its manifest lets it pass. */
+  private async readBefore(
+    step: number,
+    asked: BeforeRead,
+    read: NonNullable<CallOptions["read"]>,
+  ): Promise<Json | undefined> {
+    try {
+      const before = await readOnce(read, asked);
+      const problem = answerProblem(asked, before);
+      if (problem !== null) throw new Error(problem);
+      return before;
+    } catch (error) {
+      if (asked.required === false) return undefined;
+      const text = `before: ${asked.tool} could not be read: ${error instanceof Error ? error.message : String(error)}`;
+      await this.outcome(step, { status: "failed", error: text });
+      throw new Error(text, { cause: error });
+    }
   }
 
   /** The decision, asked for again once the request that it waits for was approved. */
@@ -151,6 +189,12 @@ export class Run {
       if (status !== "approved" && status !== "consumed") return decision;
     }
   }
+}
+
+async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRead): Promise<Json> {
+  const value = await read({ tool: asked.tool, arguments: asked.arguments });
+  assertJson(value, "read");
+  return value;
 }
 
 async function within<T>(work: Promise<T>, timeout_ms: number | undefined, tool: string): Promise<T> {

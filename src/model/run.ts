@@ -28,6 +28,10 @@ export const STANDING: ReadonlySet<StepStatus> = new Set([
 /** Steps whose outcome nobody knows. */
 export const UNKNOWN: ReadonlySet<StepStatus> = new Set(["intended", "uncertain"]);
 
+/** Who reads what is there before a call and after it; an agent's reading is its word. */
+export const READERS = ["agent", "gateway", "library"] as const;
+export type ReadBy = (typeof READERS)[number];
+
 export interface Scope {
   permissions: string[];
   seal: string;
@@ -135,6 +139,12 @@ export interface StepDoc {
   undo_request?: string | undefined;
   /** The step is undone, and its declared read-back could not be run. */
   unverified?: boolean | undefined;
+  /** Who read what was there before the call, and the hashes of what was there before and after it. */
+  before_by?: ReadBy | undefined;
+  before_hash?: string | undefined;
+  after_hash?: string | undefined;
+  /** When the undo stops working, where the manifest says so and the step succeeded. */
+  closes_ms?: number | undefined;
 }
 
 /** Copies that a unit of work may change. Member by member: a spread of a document costs ten times as much. */
@@ -187,6 +197,10 @@ export function copyOfStep(step: StepDoc): StepDoc {
     repeat_of: step.repeat_of,
     undo_request: step.undo_request,
     unverified: step.unverified,
+    before_by: step.before_by,
+    before_hash: step.before_hash,
+    after_hash: step.after_hash,
+    closes_ms: step.closes_ms,
   };
 }
 
@@ -197,6 +211,8 @@ export function copyOfStep(step: StepDoc): StepDoc {
 export interface PayloadDoc {
   args?: Json | undefined;
   refs: { [path: string]: Json };
+  /** What was read before the call, for its undo. */
+  before?: Json | undefined;
 }
 
 /** How often a tool was called in a run, and how many of those steps stand. */

@@ -9,13 +9,17 @@ import { loadSealedRun, loadStep } from "../engine/load-run.ts";
 import { changeStanding } from "../engine/outcome.ts";
 import { appendRunRecord, stepFacts } from "../engine/records.ts";
 import { conflict } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Key, Tx, Unit } from "../store/port.ts";
 import { classify, needsUndo, type Standing, type Undo } from "./classify.ts";
-import { settleConsent } from "./consent.ts";
+import { markUndone } from "./complete.ts";
+import { type Conflict, stateNow } from "./conflict.ts";
+import { dropConsent, settleConsent } from "./consent.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
+import type { Overwrite, ReadRequest } from "./ports.ts";
 
 export interface BeginInput {
   run_id: string;
@@ -29,6 +33,9 @@ export interface BeginInput {
   known_steps: number;
   /** Dependents that still stand, as the caller saw them. */
   blocked_by: readonly number[];
+  /** What the manifest's `before` shows now, as the caller read it just before. */
+  current?: Json | undefined;
+  overwrite?: Overwrite | undefined;
 }
 
 /** `stale`: steps that may depend on this one came meanwhile, and the caller must look again. */
@@ -36,6 +43,9 @@ export type BeginResult =
   | { state: "begun"; undo: Undo; records: LedgerRecord[] }
   | { state: "blocked"; blocked_by: readonly number[]; records: LedgerRecord[] }
   | { state: "stale"; records: LedgerRecord[] }
+  | { state: "unread"; read: ReadRequest; records: LedgerRecord[] }
+  | { state: "conflict"; conflict: Conflict; records: LedgerRecord[] }
+  | { state: "as_before"; records: LedgerRecord[] }
   | { state: "awaiting"; request: ApprovalDoc; opened: ApprovalDoc | null; records: LedgerRecord[] };
 
 /** For the holder of the run's lease, which lasts anew from here. `also` joins in where the undo begins. */
@@ -70,10 +80,14 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const step = loadStep(tx, input.run_id, input.step);
   const key = stepKey(run.run_id, step.step);
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
-  const undo = undoOrRefuse(step, classify(step, manifest, tx.get("payloads", key)));
+  const undo = undoOrRefuse(step, classify(step, manifest, tx.get("payloads", key), core.env.now()));
   if (input.blocked_by.length > 0)
     return { state: "blocked", blocked_by: [...input.blocked_by], records: [] };
   if (lateDependents(tx, run, input.known_steps)) return { state: "stale", records: [] };
+
+  const seen = stateNow(run, undo, input);
+  if (seen.is === "unread" || seen.is === "conflict") return { ...seen.result, records: [] };
+  if (seen.is === "as_before") return nothingToDo(core, tx, run, step, input.actor);
 
   const consent = settleConsent(core, tx, run, step, undo, input);
   if (consent.waits_for !== null) {
@@ -87,22 +101,56 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
     };
   }
   const again = step.status === "compensating";
-  if (step.status === "compensation_failed") run.compensation_failed--;
-  // From here on nothing new can build on the step by requiring its tool.
-  if (!again) changeStanding(tx, step, -1);
-  step.status = "compensating";
-  step.error = null;
-  const record = appendRunRecord(tx, run, {
-    ...stepFacts(step),
-    event: "compensating",
-    actor: input.actor,
-    ts_ms: core.env.now(),
-    reason: step.reason,
-    detail: again ? `by ${undo.tool}, after an interruption` : `by ${undo.tool}`,
-  });
+  const over =
+    seen.over === undefined ? "" : `, overwriting what was written since: ${core.redact(seen.over)}`;
+  const detail = again ? `by ${undo.tool}, after an interruption${over}` : `by ${undo.tool}${over}`;
+  const record = markBegun(core, tx, run, step, input.actor, detail);
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
   return { state: "begun", undo, records: [...consent.records, record] };
+}
+
+/** Changes `run` and `step` in place; the caller stores both. */
+function markBegun(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  step: StepDoc,
+  actor: string,
+  detail: string,
+): LedgerRecord {
+  if (step.status === "compensation_failed") run.compensation_failed--;
+  // From here on nothing new can build on the step by requiring its tool.
+  if (step.status !== "compensating") changeStanding(tx, step, -1);
+  step.status = "compensating";
+  step.error = null;
+  return appendRunRecord(tx, run, {
+    ...stepFacts(step),
+    event: "compensating",
+    actor,
+    ts_ms: core.env.now(),
+    reason: step.reason,
+    detail,
+  });
+}
+
+/** What is there now is what was there before the call: recorded as undone, and nothing is called. */
+function nothingToDo(core: Core, tx: Tx, run: RunDoc, step: StepDoc, actor: string): BeginResult {
+  const detail = "nothing to do: all is already as before the call";
+  const dropped = dropConsent(core, tx, run, step);
+  const begun = markBegun(core, tx, run, step, actor, detail);
+  const done = appendRunRecord(tx, run, {
+    ...stepFacts(step),
+    event: "compensated",
+    actor,
+    ts_ms: core.env.now(),
+    reason: step.reason,
+    detail,
+  });
+  markUndone(tx, step, done.seq, false);
+  tx.put("steps", stepKey(run.run_id, step.step), step);
+  tx.put("runs", run.run_id, run);
+  return { state: "as_before", records: [...dropped, begun, done] };
 }
 
 function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
@@ -117,11 +165,18 @@ function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
   if (standing.kind === "compensate") return standing.undo;
   const why: Record<Exclude<Standing["kind"], "compensate">, string> = {
     skip: `${step.tool} needs no undo`,
-    unrecoverable: `${step.tool} is irreversible, or the arguments of its compensation are not available`,
+    unrecoverable:
+      closedText(standing, step) ??
+      `${step.tool} is irreversible, or the arguments of its compensation are not available`,
     unresolved: `its outcome is unknown (${step.status}); resolve it first`,
     unmanifested: `${step.tool} had no manifest`,
   };
   throw conflict(`step ${n} is not compensable: ${why[standing.kind]}`);
+}
+
+function closedText(standing: Standing, { closes_ms }: StepDoc): string | undefined {
+  if (standing.kind !== "unrecoverable" || standing.closed !== true) return undefined;
+  return `its undo closed at ${new Date(closes_ms!).toISOString()}`;
 }
 
 /** An agent may go on while its run is rolled back; what it added since may lean on what is about to go. */

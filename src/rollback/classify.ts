@@ -2,10 +2,13 @@
  * What one step needs in a rollback, from the manifest it was accepted under and the values that were
  * kept for its undo. Later edits of the manifest change nothing here.
  */
+import { byteSize, isAbsent } from "../engine/before.ts";
+import { isClosed } from "../engine/closing.ts";
 import type { Json } from "../kernel/json.ts";
-import { tryPath } from "../kernel/paths.ts";
-import type { Manifest } from "../model/manifest/types.ts";
+import { type Root, readKeys, tryTemplatePath } from "../kernel/paths.ts";
+import type { Before, Manifest } from "../model/manifest/types.ts";
 import { type PayloadDoc, type StepDoc, type StepStatus, UNKNOWN } from "../model/run.ts";
+import type { ReadRequest } from "./ports.ts";
 
 /** How the undo will be read back; `arguments` is undefined where they cannot be built. */
 export interface ReadBackSpec {
@@ -16,6 +19,18 @@ export interface ReadBackSpec {
   backoff_ms: number;
 }
 
+/** What was there before the call and after it: an undo begins only where it still is one of the two. */
+export interface StateCheck {
+  declared: Before;
+  read: ReadRequest;
+  was: Json;
+  before_hash: string | undefined;
+  /** Undefined where it was not read after the call. */
+  after_hash: string | undefined;
+  /** The undo's arguments for those who may not see what was there. */
+  masked_args: Json;
+}
+
 export interface Undo {
   tool: string;
   args: Json;
@@ -24,31 +39,39 @@ export interface Undo {
   residue: readonly string[];
   kind: "inverse" | "compensation";
   read_back: ReadBackSpec | null;
+  /** Null where the manifest reads nothing before the call. */
+  state: StateCheck | null;
 }
 
 export type Standing =
   | { kind: "compensate"; undo: Undo }
-  | { kind: "skip" | "unrecoverable" | "unresolved" | "unmanifested" };
+  | { kind: "skip" | "unresolved" | "unmanifested" }
+  /** `closed`: there was a way back, until then. */
+  | { kind: "unrecoverable"; closed?: true };
 
+const NOTHING: PayloadDoc = { refs: {} };
 const SKIP: Standing = { kind: "skip" };
 const UNRECOVERABLE: Standing = { kind: "unrecoverable" };
+const CLOSED: Standing = { kind: "unrecoverable", closed: true };
 const UNRESOLVED: Standing = { kind: "unresolved" };
 const UNMANIFESTED: Standing = { kind: "unmanifested" };
 
 const FALLEN: ReadonlySet<StepStatus> = new Set(["failed", "compensated"]);
 const HARMLESS: ReadonlySet<string | null> = new Set(["read", "idempotent"]);
 
-/** Null for a step that does not stand: it failed, or it is already undone. */
+/** Null for a step that does not stand: it failed, or it is already undone. `now` closes undos whose time has passed. */
 export function classify(
   step: StepDoc,
   manifest: Manifest | undefined,
   payload: PayloadDoc | undefined,
+  now: number,
 ): Standing | null {
   if (FALLEN.has(step.status)) return null;
   if (UNKNOWN.has(step.status)) return UNRESOLVED;
   if (step.manifest_hash === null) return UNMANIFESTED;
   if (!needsUndo(step)) return SKIP;
-  const undo = manifest === undefined ? undefined : undoOf(step, manifest, payload?.refs ?? {});
+  if (isClosed(step, now)) return CLOSED;
+  const undo = manifest === undefined ? undefined : undoOf(step, manifest, payload ?? NOTHING);
   return undo === undefined ? UNRECOVERABLE : { kind: "compensate", undo };
 }
 
@@ -60,45 +83,88 @@ export function needsUndo(step: StepDoc): boolean {
   return !HARMLESS.has(step.effect) || step.compensation_tool !== null;
 }
 
-function undoOf(step: StepDoc, manifest: Manifest, refs: PayloadDoc["refs"]): Undo | undefined {
-  const { compensation, verification } = manifest;
+function undoOf(step: StepDoc, manifest: Manifest, payload: PayloadDoc): Undo | undefined {
+  const { compensation } = manifest;
   if (compensation === null || step.handle === null) return undefined;
-  const args = fillFromRefs(compensation.args, refs);
-  if (args === undefined) return undefined;
+  const way = wayBack(manifest, payload);
+  const kept = keptValues(payload);
+  const args = way && fill(way.args, kept);
+  const state = stateOf(step, manifest, payload);
+  if (way === undefined || args === undefined || state === undefined) return undefined;
   return {
-    tool: compensation.tool,
+    tool: way.tool,
     args,
     idempotency_key: step.handle,
     needs_approval: compensation.requires_approval,
     residue: compensation.residue,
     kind: compensation.kind,
-    read_back:
-      verification === null
-        ? null
-        : {
-            tool: verification.tool,
-            arguments: fillFromRefs(verification.args, refs),
-            expect: verification.expect,
-            retries: verification.retries,
-            backoff_ms: verification.backoff_ms,
-          },
+    read_back: readBackOf(manifest, kept),
+    state: state && { ...state, masked_args: fill(way.args, kept, sizeOf)! },
   };
 }
 
-/** Fills a template from the values that were kept by their path; undefined when one was not kept. */
-export function fillFromRefs(template: Json, refs: { [path: string]: Json }): Json | undefined {
+/** The tool and the arguments that undo the call; undefined where nothing was there and no way is declared for that. */
+function wayBack({ compensation, before }: Manifest, payload: PayloadDoc) {
+  if (compensation === null) return undefined;
+  if (before === undefined || payload.before === undefined || !isAbsent(before, payload.before))
+    return compensation;
+  return compensation.when_absent;
+}
+
+function readBackOf({ verification, before }: Manifest, kept: Kept): ReadBackSpec | null {
+  if (verification === null) return null;
+  const { tool, retries, backoff_ms } = verification;
+  const args = fill(verification.args, kept);
+  // Only what was there before is named in what is expected; other texts stand for themselves.
+  const expect =
+    before === undefined ? verification.expect : fill(verification.expect, { before: kept.before });
+  if (expect === undefined) return { tool, arguments: undefined, expect: null, retries, backoff_ms };
+  return { tool, arguments: args, expect, retries, backoff_ms };
+}
+
+/** Undefined where the manifest reads what was there, and nothing of it is known. */
+function stateOf(
+  { before_hash, after_hash }: StepDoc,
+  { before: declared }: Manifest,
+  payload: PayloadDoc,
+): Omit<StateCheck, "masked_args"> | null | undefined {
+  if (declared === undefined) return null;
+  const { before: was } = payload;
+  const args = fill(declared.args, keptValues(payload));
+  if (was === undefined || args === undefined) return undefined;
+  return { declared, read: { tool: declared.tool, arguments: args }, was, before_hash, after_hash };
+}
+
+type Lookup = (source: string, keys: readonly (string | number)[]) => Json | undefined;
+type Kept = { [R in Root]?: Lookup | undefined };
+
+function keptValues({ refs, before }: PayloadDoc): Kept {
+  const byPath = (source: string) => (Object.hasOwn(refs, source) ? refs[source] : undefined);
+  return { args: byPath, result: byPath, before: (_, keys) => readKeys(before, keys) };
+}
+
+/** How a value that was there is shown to those who may not see it. */
+export function sizeOf(value: Json): Json {
+  return `[before: ${byteSize(value)} bytes]`;
+}
+
+/** Fills a template from the values that were kept; undefined when one was not. `show` stands for what was there. */
+function fill(template: Json, kept: Kept, show?: (before: Json) => Json): Json | undefined {
   if (typeof template === "string") {
-    if (tryPath(template) === undefined) return template;
-    return Object.hasOwn(refs, template) ? refs[template] : undefined;
+    const path = tryTemplatePath(template);
+    const source = path && kept[path.root];
+    if (path === undefined || source === undefined) return template;
+    const value = source(path.source, path.keys);
+    return value !== undefined && path.root === "before" && show !== undefined ? show(value) : value;
   }
   if (template === null || typeof template !== "object") return template;
   if (Array.isArray(template)) {
-    const items = template.map((item) => fillFromRefs(item, refs));
+    const items = template.map((item) => fill(item, kept, show));
     return items.every((item) => item !== undefined) ? items : undefined;
   }
   const out: { [name: string]: Json } = {};
   for (const name of Object.keys(template)) {
-    const filled = fillFromRefs(template[name]!, refs);
+    const filled = fill(template[name]!, kept, show);
     if (filled === undefined) return undefined;
     out[name] = filled;
   }

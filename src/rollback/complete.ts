@@ -1,6 +1,7 @@
 /** Completing an undo: what the read-back showed, then how it ended, recorded with the step in one unit. */
 
 import { withoutValues } from "../engine/clean-text.ts";
+import { unlistClosing } from "../engine/closing.ts";
 import type { Core } from "../engine/core.ts";
 import { stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
@@ -75,7 +76,7 @@ export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }
   const error = errorOf(end);
   if (error === null) {
     const { seq } = write({ event: "compensated", detail: attemptsText(end.attempts) });
-    undone(tx, step, seq, read_back?.as === "unverified");
+    markUndone(tx, step, seq, read_back?.as === "unverified");
   } else {
     write({ event: "compensation_failed", detail: error });
     step.status = "compensation_failed";
@@ -89,11 +90,13 @@ export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }
   return { step: n, status, error, unverified: read_back?.as === "unverified", records };
 }
 
-function undone(tx: Tx, step: StepDoc, seq: number, unverified: boolean): void {
+/** Changes `step` in place; the caller stores it. */
+export function markUndone(tx: Tx, step: StepDoc, seq: number, unverified: boolean): void {
   step.status = "compensated";
   step.compensated_seq = seq;
   if (unverified) step.unverified = true;
   releaseLogicalCall(tx, step);
+  unlistClosing(tx, step);
   // Kept for this undo alone.
   tx.delete("payloads", stepKey(step.run_id, step.step));
 }

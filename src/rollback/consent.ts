@@ -73,6 +73,16 @@ export function settleConsent(
   return { waits_for: opened, opened, records };
 }
 
+/** Nothing is left to consent to: an open request ends. Changes `run` in place. */
+export function dropConsent(core: Core, tx: Tx, run: RunDoc, step: StepDoc): LedgerRecord[] {
+  const request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
+  if (isCounted(request)) run.awaiting--;
+  if (request === undefined || !OPEN_APPROVAL.has(request.status)) return [];
+  moveApproval(tx, run, request, "expired");
+  const now = core.env.now();
+  return [writeRecord(tx, run, request, "approval_expired", ENGINE, now, `request ${request.id}`)];
+}
+
 function isPast(request: ApprovalDoc, now: number): boolean {
   return (OPEN_APPROVAL.has(request.status) || request.status === "approved") && now >= request.expires_ms;
 }

@@ -2,10 +2,11 @@
  * Where a rollback is kept: who says what stands, lets an undo begin, and records how it ended. The executor
  * works over this port; one desk is the store of this process, the other a server somewhere else.
  */
+import type { Json } from "../kernel/json.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { ReadBackSpec } from "./classify.ts";
 import type { UndoEnd } from "./complete.ts";
-import type { CompensationCall } from "./ports.ts";
+import type { CompensationCall, ReadRequest } from "./ports.ts";
 import type { StepOutcome } from "./report.ts";
 
 /** A step as the executor comes to it. */
@@ -16,6 +17,8 @@ export interface Visit {
   outcome: StepOutcome | null;
   /** Does not stand any more: it is told of, and nothing is done. */
   fallen: boolean;
+  /** What is read before its undo begins; null where nothing is. */
+  read: ReadRequest | null;
   /** What it depends on, where this process keeps the order; a server keeps its own. */
   doc?: StepDoc | undefined;
 }
@@ -41,7 +44,8 @@ export type Begun =
 export interface Desk {
   readonly run_id: string;
   plan(): Promise<Look>;
-  begin(visit: Visit, look: Look): Promise<Begun>;
+  /** `current`: what the visit's read showed just now. */
+  begin(visit: Visit, look: Look, current?: Json | undefined): Promise<Begun>;
   complete(step: number, end: UndoEnd): Promise<StepOutcome>;
   /** Whether the run took further steps since. */
   grew(look: Look): Promise<boolean>;

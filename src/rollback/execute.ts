@@ -6,14 +6,16 @@
 import type { Core } from "../engine/core.ts";
 import type { Env } from "../kernel/env.ts";
 import { conflict, invalid, SvcError } from "../kernel/errors.ts";
+import { assertJson, type Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import { notChecked } from "./conflict.ts";
 import { Dependents } from "./dependents.ts";
 import type { Desk, Look, UndoTask, Visit } from "./desk.ts";
 import { acquireLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
 import { LocalDesk, type LocalDeskOptions } from "./local-desk.ts";
-import type { Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
+import type { Compensator, Reader, ReadRequest, UndoCheck, UndoObjection } from "./ports.ts";
 import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./report.ts";
-import { type UndoTools, undoStep } from "./undo-step.ts";
+import { type UndoTools, undoStep, untilAborted } from "./undo-step.ts";
 
 /** How a rollback is carried out, wherever it is kept. */
 export interface WorkOptions {
@@ -175,7 +177,12 @@ class Rollback {
     if (this.asked.has(visit.step)) return this.outcomes.get(visit.step)!;
     if (visit.outcome !== null) return this.tell(visit, visit.outcome);
     if (blocked_by.length > 0) return this.tell(visit, { as: "deferred", blocked_by });
-    const begun = await this.desk.begin(visit, look);
+    const now = visit.read === null ? { current: undefined } : await this.current(visit.read);
+    if ("problem" in now) {
+      this.asked.add(visit.step);
+      return this.tell(visit, notChecked(now.problem));
+    }
+    const begun = await this.desk.begin(visit, look, now.current);
     if (begun.state === "stale") return "stale";
     if (begun.state === "begun") {
       this.asked.add(visit.step);
@@ -203,6 +210,22 @@ class Rollback {
       throw error;
     });
     return desk.complete(step, end);
+  }
+
+  /** What is there now. Why a read failed is not told: it may repeat what was read. */
+  private async current(request: ReadRequest): Promise<{ current: Json } | { problem: string | undefined }> {
+    const { reader, objection } = this.tools;
+    if (reader === null) return { problem: undefined };
+    const against = await objection?.([request.tool]);
+    if (against) return { problem: against };
+    try {
+      const current = await untilAborted(() => reader(request, this.signal), this.signal);
+      assertJson(current, "current");
+      return { current };
+    } catch {
+      this.mayGoOn();
+      return { problem: `${request.tool} could not be read` };
+    }
   }
 
   private mayGoOn(): void {

@@ -22,6 +22,7 @@ import {
   releaseLease,
   takeLease,
 } from "./lease.ts";
+import type { Overwrite } from "./ports.ts";
 import type { RollbackReport } from "./report.ts";
 
 /** What every job of this server works with. */
@@ -38,6 +39,7 @@ export interface JobInput {
   authority?: KeptPrincipal | undefined;
   retries?: number | undefined;
   approve_compensations?: boolean | undefined;
+  overwrite?: Overwrite | undefined;
 }
 
 export interface RunningJob {
@@ -69,6 +71,7 @@ export async function startJob(
   const options = {
     retries: checkRetries(input.retries ?? LIMITS.rollback_retries.default),
     approve_compensations: input.approve_compensations ?? false,
+    ...(input.overwrite === undefined ? {} : { overwrite: input.overwrite }),
   };
   const holder = newHolder(core);
   const { job, lease } = await core.store.transact({
@@ -152,8 +155,7 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
       // A job goes on while whoever started it could start it.
       authorised: () => stillHolds(job.authority, tools.today, "operator"),
       actor: job.by,
-      retries: job.options.retries,
-      approve_compensations: job.options.approve_compensations,
+      ...job.options,
       lease,
       since_seq: job.since_seq,
       onBegin: (tx, step) => tx.put("jobs", run_id, { ...job, current_step: step }),

@@ -5,6 +5,7 @@ import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
+import { type Lookout, lookAround } from "./look.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
 
 /** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
@@ -21,9 +22,15 @@ export interface Loaded {
 }
 
 /** The plan of a run as it stands in the store; throws not_found for an unknown run. */
-export async function loadPlan(store: Store, run_id: string): Promise<RollbackPlan> {
-  const { run, steps, manifests, payloads } = await loadForRollback(store, run_id);
-  return planRollback(run, steps, manifests, payloads);
+export async function loadPlan(
+  store: Store,
+  run_id: string,
+  { now_ms = 0, mask, lookout }: { now_ms?: number; mask?: boolean; lookout?: Lookout | null } = {},
+): Promise<RollbackPlan> {
+  const loaded = await loadForRollback(store, run_id);
+  const now = lookout ? await lookAround(loaded, lookout, now_ms) : undefined;
+  const { run, steps, manifests, payloads } = loaded;
+  return planRollback(run, steps, manifests, payloads, { now_ms, mask, now });
 }
 
 export async function loadForRollback(store: Store, run_id: string): Promise<Loaded> {

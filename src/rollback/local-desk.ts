@@ -2,20 +2,24 @@
 
 import type { Core } from "../engine/core.ts";
 import { forbidden } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx } from "../store/port.ts";
 import { beginUnit } from "./begin.ts";
 import { classify, type Standing, type Undo } from "./classify.ts";
 import { cleanError, completeUnit, type UndoEnd } from "./complete.ts";
+import { conflictOutcome, notChecked } from "./conflict.ts";
 import type { Begun, Desk, Look, UndoTask, Visit } from "./desk.ts";
 import type { Lease } from "./lease.ts";
 import { loadForRollback, loadRunDoc } from "./load.ts";
+import type { Overwrite } from "./ports.ts";
 import type { StepOutcome } from "./report.ts";
 
 export interface LocalDeskOptions {
   /** Who rolls back, as the ledger shows it. */
   actor: string;
   approve_compensations?: boolean | undefined;
+  overwrite?: Overwrite | undefined;
   /** What was undone from this ledger position on counts as this rollback's own work. */
   since_seq?: number | undefined;
   /** Whether the one who rolls back still may; asked before each step is begun. */
@@ -43,15 +47,17 @@ export class LocalDesk implements Desk {
 
   async plan(): Promise<Look> {
     const { steps, manifests, payloads } = await loadForRollback(this.core.store, this.run_id);
+    const now = this.core.env.now();
     const visits = steps
       .slice(this.options.down_to ?? 0)
       .toReversed()
       .map((doc): Visit => {
         const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
-        const standing = classify(doc, manifest, payloads[doc.step]);
+        const standing = classify(doc, manifest, payloads[doc.step], now);
         const { step, tool } = doc;
         const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
-        return { step, tool, outcome, fallen: standing === null, doc };
+        const read = standing?.kind === "compensate" ? (standing.undo.state?.read ?? null) : null;
+        return { step, tool, outcome, fallen: standing === null, read, doc };
       });
     return { visits, known_steps: steps.length };
   }
@@ -60,7 +66,7 @@ export class LocalDesk implements Desk {
     return (await loadRunDoc(this.core.store, this.run_id)).next_step > known_steps;
   }
 
-  async begin({ step, tool, doc }: Visit, { known_steps }: Look): Promise<Begun> {
+  async begin({ step, tool, doc }: Visit, { known_steps }: Look, current?: Json): Promise<Begun> {
     const { core, options } = this;
     if (doc !== undefined) await options.turn?.(doc);
     if (options.authorised?.() === false)
@@ -76,11 +82,16 @@ export class LocalDesk implements Desk {
       known_steps,
       blocked_by: [],
       hints: doc,
+      current,
+      overwrite: options.overwrite?.step === step ? options.overwrite : undefined,
     };
     const also = options.onBegin && ((tx: Tx) => options.onBegin?.(tx, step));
     const begun = await core.store.transact(beginUnit(core, this.lease, input, also));
     if (begun.records.length > 0) core.listeners.recorded(begun.records);
     if (begun.state === "stale") return { state: "stale" };
+    if (begun.state === "as_before") return { state: "settled", outcome: { as: "compensated" } };
+    if (begun.state === "unread") return { state: "settled", outcome: notChecked() };
+    if (begun.state === "conflict") return { state: "settled", outcome: conflictOutcome(begun.conflict) };
     if (begun.state === "blocked")
       return { state: "settled", outcome: { as: "deferred", blocked_by: begun.blocked_by } };
     if (begun.state === "awaiting") {

@@ -16,11 +16,19 @@ export interface ReadRequest {
   arguments: Json;
 }
 
+/** A person's word to undo a step although what is there is neither what the call left nor what was there before. */
+export interface Overwrite {
+  step: number;
+  reason: string;
+  /** What the plan showed: the word is good for that state alone. */
+  current_hash: string;
+}
+
 /** Resolves when the undo took effect, rejects when it did not. What it resolves to is not looked at. */
 export type Compensator = (call: CompensationCall, signal: AbortSignal) => Promise<unknown>;
 
-/** Answers what the tool shows; a rejection is a failed read. */
-export type Reader = (request: ReadRequest, signal: AbortSignal) => Promise<Json>;
+/** Answers what the tool shows; a rejection is a failed read. `run_id` is the run that the read is for. */
+export type Reader = (request: ReadRequest, signal: AbortSignal, run_id?: string) => Promise<Json>;
 
 /** A further check of an undo that went well; a rejection makes the compensation fail. */
 export type UndoCheck = (call: CompensationCall, signal: AbortSignal) => Promise<unknown>;

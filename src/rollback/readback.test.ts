@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { fakeEnv } from "../../test/support/env.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import type { Json } from "../kernel/json.ts";
+import { firstMismatch } from "../kernel/partial.ts";
 import type { ReadBackSpec } from "./classify.ts";
-import { firstMismatch, readBack } from "./readback.ts";
+import { readBack } from "./readback.ts";
 
 describe("firstMismatch", () => {
   it.each<[Json, Json]>([

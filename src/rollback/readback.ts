@@ -1,7 +1,7 @@
 /** Reading an undo back: compare what the tool shows with what the manifest expects, in patience. */
-import { canonical } from "../kernel/canonical.ts";
 import type { Env } from "../kernel/env.ts";
-import { assertJson, isJsonObject, type Json } from "../kernel/json.ts";
+import { assertJson, type Json } from "../kernel/json.ts";
+import { firstMismatch } from "../kernel/partial.ts";
 import type { ReadBackSpec } from "./classify.ts";
 import type { Reader } from "./ports.ts";
 
@@ -10,26 +10,6 @@ export type ReadBack =
   | { as: "unverified" }
   | { as: "verified"; observed: Json }
   | { as: "verification_failed"; mismatch: string; error: string; observed?: Json | undefined };
-
-const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_-]*$/;
-
-/** Where the answer first differs from what is expected, or null where it shows all of it. */
-export function firstMismatch(expect: Json, observed: Json, at = ""): string | null {
-  if (isJsonObject(expect)) {
-    if (!isJsonObject(observed)) return `${place(at)} is ${typeOf(observed)}, not an object`;
-    for (const name of Object.keys(expect)) {
-      const inner = at + (IDENTIFIER.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
-      if (!Object.hasOwn(observed, name)) return `${place(inner)} is missing`;
-      const found = firstMismatch(expect[name]!, observed[name]!, inner);
-      if (found !== null) return found;
-    }
-    return null;
-  }
-  // A list must match whole, and so must what is in it.
-  if (canonical(expect) === canonical(observed)) return null;
-  const [want, got] = [typeOf(expect), typeOf(observed)];
-  return want === got ? `${place(at)} differs` : `${place(at)} is ${got}, not ${want}`;
-}
 
 export function compareReadBack(spec: ReadBackSpec, observed: Json): ReadBack {
   const mismatch = firstMismatch(spec.expect, observed);
@@ -78,14 +58,4 @@ export function cannotVerify(): ReadBack {
 function notShown(spec: ReadBackSpec, mismatch: string): Extract<ReadBack, { as: "verification_failed" }> {
   const error = `verification failed: ${spec.tool} did not show the expected state after the undo`;
   return { as: "verification_failed", mismatch: `first mismatch: ${mismatch}`, error };
-}
-
-function place(at: string): string {
-  return at === "" ? "the answer" : at.startsWith(".") ? at.slice(1) : at;
-}
-
-function typeOf(value: Json): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

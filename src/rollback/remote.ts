@@ -16,7 +16,7 @@ import { type Completed, cleanError, completeStep, type UndoEnd } from "./comple
 import { Dependents } from "./dependents.ts";
 import { dropLease, leaseHolder, leaseNeed, takeLease } from "./lease.ts";
 import { listStanding, loadRunDoc } from "./load.ts";
-import type { CompensationCall, ReadRequest } from "./ports.ts";
+import type { CompensationCall, Overwrite, ReadRequest } from "./ports.ts";
 import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
 
 /** A worker has no heartbeat: its lease lasts for one compensation and one read at their deadlines, and some. */
@@ -37,6 +37,19 @@ export interface WorkerOutcome {
   observed?: Json | undefined;
 }
 
+/** What the worker saw, where the step has a `before`, and a person's word to undo it all the same. */
+export interface WorkerView {
+  current?: Json | undefined;
+  overwrite?: Overwrite | undefined;
+}
+
+/** All was already as before the call: recorded as undone, and there is nothing to do. */
+export interface Undone {
+  run_id: string;
+  step: number;
+  status: "compensated";
+}
+
 const workerHolder = (asking: Asking, step: number): string => `worker/${step}/${asking.id}`;
 
 /** Throws a conflict when it is not the step's turn, it is undone, it cannot be, or it awaits approval. */
@@ -45,11 +58,22 @@ export async function beginCompensation(
   asking: Asking,
   run_id: string,
   n: number,
-): Promise<CompensationTask> {
+  seen: WorkerView = {},
+): Promise<CompensationTask | Undone> {
   for (let looks = 0; looks < MAX_LOOKS; looks++) {
-    const { begun, tool } = await tryBegin(core, asking, run_id, n);
+    const { begun, tool } = await tryBegin(core, asking, run_id, n, seen);
     if (begun.records.length > 0) core.listeners.recorded(begun.records);
     if (begun.state === "begun") return taskOf(run_id, n, tool, begun.undo);
+    if (begun.state === "as_before") return { run_id, step: n, status: "compensated" };
+    if (begun.state === "unread")
+      throw conflict(
+        `step ${n}: read ${begun.read.tool} first and send what it shows as current, so that no foreign write is lost`,
+        { before: begun.read },
+      );
+    if (begun.state === "conflict") {
+      const { error, current_hash } = begun.conflict;
+      throw conflict(error, { conflict: true, current_hash });
+    }
     if (begun.state === "blocked") {
       throw conflict(
         `it is not the turn of step ${n}: step ${begun.blocked_by.join(", ")} depends on it and still stands`,
@@ -72,6 +96,7 @@ async function tryBegin(
   asking: Asking,
   run_id: string,
   n: number,
+  { current, overwrite }: WorkerView,
 ): Promise<{ begun: BeginResult; tool: string }> {
   const run = await loadRunDoc(core.store, run_id);
   const step = await core.store.get("steps", stepKey(run_id, n));
@@ -89,6 +114,8 @@ async function tryBegin(
     known_steps: run.next_step,
     blocked_by: dependents.blockersOf(step),
     hints: step,
+    current,
+    overwrite,
   };
   const begun = await core.store.transact({
     needs: beginNeeds(input),
@@ -151,12 +178,15 @@ export async function completeCompensation(
   return { step: done.step, status: done.status };
 }
 
+/** What was begun before it closed may be told of afterwards. */
+const BEGUN_IN_TIME = 0;
+
 function begunUndo(tx: Tx, run_id: string, n: number): Undo {
   const step = loadStep(tx, run_id, n);
   if (step.status !== "compensating")
     throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
-  const standing = classify(step, manifest, tx.get("payloads", stepKey(run_id, n)));
+  const standing = classify(step, manifest, tx.get("payloads", stepKey(run_id, n)), BEGUN_IN_TIME);
   if (standing?.kind !== "compensate") throw conflict(`the compensation of step ${n} can no longer be told`);
   return standing.undo;
 }

@@ -4,13 +4,21 @@
 export type StepOutcome =
   | { as: "compensated" | "unverified" | "skipped" }
   | { as: "unrecoverable" | "unresolved" | "unmanifested" | "awaiting_approval" }
-  | { as: "failed"; error: string }
+  | ({ as: "failed" } & Failure)
   | { as: "deferred"; blocked_by: readonly number[] };
+
+export interface Failure {
+  error: string;
+  /** The undo was left alone: what is there now is not what the call left, or could not be looked at. */
+  conflict?: true;
+  /** What is there now, for a person who decides to overwrite it. */
+  current_hash?: string;
+}
 
 export interface RollbackReport {
   compensated: number[];
   skipped: number[];
-  failed: { step: number; error: string }[];
+  failed: ({ step: number } & Failure)[];
   unrecoverable: number[];
   unresolved: number[];
   unmanifested: number[];
@@ -48,8 +56,10 @@ export function assembleReport(outcomes: ReadonlyMap<number, StepOutcome>): Roll
     complete: true,
   };
   for (const [step, outcome] of [...outcomes].sort(([a], [b]) => b - a)) {
-    if (outcome.as === "failed") report.failed.push({ step, error: outcome.error });
-    else if (outcome.as === "deferred") report.deferred.push({ step, blocked_by: outcome.blocked_by });
+    if (outcome.as === "failed") {
+      const { as: _, ...failure } = outcome;
+      report.failed.push({ step, ...failure });
+    } else if (outcome.as === "deferred") report.deferred.push({ step, blocked_by: outcome.blocked_by });
     else report[outcome.as].push(step);
     if (outcome.as === "unverified") report.compensated.push(step);
     if (outcome.as === "unverified" || STAYS[outcome.as]) report.complete = false;

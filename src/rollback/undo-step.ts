@@ -66,7 +66,7 @@ export async function undoStep(work: UndoWork): Promise<UndoEnd> {
   const bounded: Reader = async (request) => {
     const objection = await tools.objection?.([request.tool]);
     if (objection) throw new Error(objection);
-    return untilAborted(() => reader(request, signal), signal);
+    return untilAborted(() => reader(request, signal, call.run_id), signal);
   };
   return { ...done, read_back: await readBack(env, bounded, task.read_back, signal) };
 }

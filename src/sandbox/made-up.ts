@@ -1,6 +1,6 @@
 /** A result made up from a manifest, for a call that was never made: it holds what the undo will ask for. */
 import type { Json } from "../kernel/json.ts";
-import { type Path, parsePath, templatePaths } from "../kernel/paths.ts";
+import { type Path, parseTemplatePath, templatePaths } from "../kernel/paths.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 
 /** No undo reads so far into a list; a longer one is not worth making up. */
@@ -24,7 +24,7 @@ export function resultPaths(manifest: Manifest | null): Path[] {
   if (!manifest?.compensation) return [];
   const templates: Json[] = [manifest.compensation.args, manifest.verification?.args ?? null];
   const sources = new Set(templates.flatMap(templatePaths));
-  return [...sources].map(parsePath).filter((path) => path.root === "result");
+  return [...sources].map(parseTemplatePath).filter((path) => path.root === "result");
 }
 
 function placed(here: Json | undefined, keys: readonly (string | number)[], value: string): Json {

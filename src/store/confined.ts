@@ -150,6 +150,7 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   containments: byTenant,
   grants: ({ match }, { tenant }) => match.tenant === tenant,
   steps: byRun,
+  closings: byRun,
   run_tools: byRun,
   jobs: byRun,
   replies: byRun,

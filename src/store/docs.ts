@@ -40,7 +40,12 @@ export interface JobDoc {
   current_step: number | null;
   report: Json;
   error: string | null;
-  options: { retries: number; approve_compensations: boolean };
+  options: {
+    retries: number;
+    approve_compensations: boolean;
+    /** A person's word to undo one step over a conflict. */
+    overwrite?: { step: number; reason: string; current_hash: string };
+  };
   /** Where the ledger stood when the job began: what was undone from there on is the job's own work. */
   since_seq: number;
 }
@@ -105,6 +110,14 @@ export interface CaptureDoc {
   depends_on: number[];
   /** Whether the call was already the use of an approval. */
   mode: string;
+}
+
+/** An undo that stops working at a known time. */
+export interface ClosingDoc {
+  run_id: string;
+  step: number;
+  tool: string;
+  closes_ms: number;
 }
 
 export interface PinDoc {

@@ -12,6 +12,7 @@ import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
 import type {
   CaptureDoc,
+  ClosingDoc,
   ContainmentDoc,
   CounterDoc,
   GrantBucketEntry,
@@ -45,6 +46,8 @@ export interface Tables {
   grant_shapes: GrantShapes;
   holds: Hold;
   counters: CounterDoc;
+  /** Undos that close, by when. */
+  closings: ClosingDoc;
   /** Which step stands for a logical call. */
   idempotency: { run_id: string; step: number };
   /** Answers already given under an Idempotency-Key. */
@@ -97,6 +100,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
     tag: doc.released_ms === null ? "active" : "released",
   }),
   counters: plain,
+  closings: (doc) => ({ owner: doc.run_id, sort: doc.closes_ms, tag: "" }),
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,

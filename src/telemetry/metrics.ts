@@ -17,6 +17,8 @@ export interface MetricsSource {
   runs(): Awaitable<number>;
   /** How long the oldest open approval has been waiting; null where none is open. */
   oldestApprovalMs?(): Awaitable<number | null>;
+  /** Undos that stop working soon. */
+  undosClosing?(): Awaitable<number>;
   /** Entries waiting, by queue: `notify:<channel>`, `trace`, `ledger`. */
   queues?(): Awaitable<Counts>;
   /** What became of side-channel deliveries, by target and result, counted since the start. */
@@ -193,7 +195,17 @@ type Fill = <T>(
 
 function addOptionalState(registry: Registry, source: MetricsSource, fill: Fill): void {
   const registers = [registry];
-  const { oldestApprovalMs, queues, deliveries } = source;
+  const { oldestApprovalMs, undosClosing, queues, deliveries } = source;
+  if (undosClosing !== undefined) {
+    new Gauge({
+      name: "svc_undo_closing",
+      help: "Undos that stop working within the time that alerts.undo_closing sets",
+      registers,
+      collect() {
+        return fill(this, "undo_closing", undosClosing.bind(source), (undos) => this.set(undos));
+      },
+    });
+  }
   if (oldestApprovalMs !== undefined) {
     new Gauge({
       name: "svc_oldest_approval_age_seconds",

@@ -13,6 +13,7 @@ import { newKeyPair } from "../../src/evidence/signing.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import type { Store } from "../../src/store/port.ts";
+import { fakeUpstream } from "../gateway/support/gateway.ts";
 import { startReceiver } from "../golden/notify/support/receivers.ts";
 import { fakeEnv } from "../support/env.ts";
 import { type SpeakOptions, speak } from "../support/io.ts";
@@ -527,6 +528,26 @@ describe("anchors", () => {
       'anchor: {sinks: [{type: file, path: anchors.jsonl}, {type: webhook, url: "http://127.0.0.1:1/"}]}\n',
     );
     expect((await doctor()).of("anchors")).toEqual(["ok: 2 sinks, every 1h"]);
+  });
+});
+
+describe("a gateway", () => {
+  it(`has its tool servers started, listed and stopped, and dots in names warned of ${verifies("beyond.names.doctor", "beyond.gateway.doctor-starts")}`, async () => {
+    const broken = { name: "broken", command: process.execPath, args: ["-e", "process.exit(3)"] };
+    const url = { name: "far", url: "http://127.0.0.1:9/mcp" };
+    const upstreams = [fakeUpstream(), broken, url];
+    write("svc.config.yaml", JSON.stringify({ upstreams }));
+    const first = await doctor();
+    expect(first.code).toBe(1);
+    expect(first.of("gateway")).toEqual([
+      expect.stringMatching(/^warn: tools are listed with dots in their names/),
+      expect.stringMatching(/^ok: upstream fake: started, listed \d\d tools, and stopped$/),
+      expect.stringMatching(/^fail: upstream broken: cannot read the tools/),
+      "ok: upstream far: is reached over HTTP, and was not contacted",
+    ]);
+    write("svc.config.yaml", JSON.stringify({ upstreams: [fakeUpstream()], tool_names: "underscores" }));
+    const second = await doctor();
+    expect(second.of("gateway")[0]).toMatch(/^ok: tools are listed under names/);
   });
 });
 

@@ -16,6 +16,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { describe, expect, it, vi } from "vitest";
 import { svc } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
 import { FAKE_MANIFESTS, fakeUpstream } from "./support/gateway.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -121,6 +122,7 @@ describe("svc connect", () => {
     for (const [client, path] of places) {
       const made = await svc(["connect", client], options);
       expect([client, made.code, made.out.includes("is not there yet")]).toEqual([client, 0, false]);
+      expect(made.out.includes("own tools (")).toBe(client !== "claude-desktop");
       commands.add(JSON.stringify(commandIn(readFileSync(join(folder, path), "utf8"))));
     }
     expect(commands.size).toBe(1);
@@ -128,6 +130,10 @@ describe("svc connect", () => {
     const client = new Client({ name: "t", version: "1" });
     await client.connect(new StdioClientTransport({ ...only!, cwd: tmpdir(), stderr: "ignore" }));
     try {
+      verifies("beyond.names.connect");
+      const { tools } = await client.listTools();
+      for (const { name } of tools) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+      expect(tools[0]!.inputSchema.properties).toHaveProperty("svc_reason");
       const done = await client.callTool({ name: "echo", arguments: { a: 1 } });
       expect(done._meta).toMatchObject({ "svc/decision": "allow", "svc/step": 0 });
     } finally {

@@ -14,6 +14,7 @@ import type { JsonObject } from "../../src/kernel/json.ts";
 import { readManifests } from "../../src/model/manifest/load.ts";
 import { svc } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
 import { FAKE } from "./support/gateway.ts";
 import { httpUpstream } from "./support/http-upstream.ts";
 
@@ -104,6 +105,21 @@ describe("guesses", () => {
     expect(guessed[0]!.external).toBe(true);
   });
 
+  it("do not call a tool that runs any SQL a read, unless it says so itself", () => {
+    const sql = { inputSchema: { type: "object", properties: { sql: { type: "string" } } } };
+    const described = {
+      description: "Run a SQL query",
+      inputSchema: { type: "object", properties: { query: { type: "string" } } },
+    };
+    const guessed = drafts([
+      tool("query", sql),
+      tool("read_query", described),
+      tool("query_readonly", { ...sql, annotations: { readOnlyHint: true } }),
+      tool("search", { inputSchema: { type: "object", properties: { query: { type: "string" } } } }),
+    ]);
+    expect(guessed.map(({ effect }) => effect)).toEqual(["irreversible", "irreversible", "read", "read"]);
+  });
+
   it("propose pairs with the arguments they can find", () => {
     const guessed = drafts([
       tool("create_contact", { ...needs("email"), outputSchema: { type: "object", properties: { id: {} } } }),
@@ -189,9 +205,15 @@ describe("svc init", () => {
     expect([again.code, again.err]).toEqual([1, expect.stringContaining("already there: ")]);
     expect((await svc(["init", "--from", from, "--name", "files", "--force"], { cwd: folder })).code).toBe(0);
 
-    const written = await started(join(folder, "svc.config.yaml"), (client) =>
-      client.callTool({ name: "write_file", arguments: { path: join(work, "a.txt"), content: "hi" } }),
-    );
+    verifies("beyond.names.init");
+    const written = await started(join(folder, "svc.config.yaml"), async (client) => {
+      const { tools } = await client.listTools();
+      for (const { name } of tools) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+      const write = tools.find(({ name }) => name === "write_file");
+      expect(write?.inputSchema.properties).toHaveProperty("svc_reason");
+      const args = { path: join(work, "a.txt"), content: "hi", svc_reason: "to greet" };
+      return client.callTool({ name: "write_file", arguments: args });
+    });
     expect(written._meta).toMatchObject({ "svc/decision": "would_block" });
     expect(readFileSync(join(work, "a.txt"), "utf8")).toBe("hi");
   });
@@ -219,9 +241,11 @@ describe("svc init", () => {
       );
     const offered = await started(join(folder, "gate", "svc.config.yaml"), async (client) => {
       const listed = await client.listTools();
-      return listed.tools.map((tool) => tool.name).filter((tool) => !tool.startsWith("svc."));
+      return listed.tools.map((tool) => tool.name).filter((tool) => !tool.startsWith("svc_"));
     });
-    expect(offered.sort()).toEqual(all.map(({ tool }) => tool).sort());
+    // What runs as a task alone is drafted, and not shown to a client without tasks.
+    const shown = all.map(({ tool }) => tool).filter((tool) => tool !== "simulate-research-query");
+    expect(offered.sort()).toEqual(shown.sort());
   });
 
   it("reads an address too, and keeps secrets out of the file", async () => {

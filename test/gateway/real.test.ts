@@ -118,7 +118,7 @@ describe("the filesystem server", () => {
         { oldText: "c", newText: "d" },
       ],
     });
-    expect(two.structuredContent.reasons[0]).toContain("one edit a call, so that it can be undone");
+    expect(two._meta["svc/reasons"][0]).toContain("one edit a call, so that it can be undone");
     const aside = await call(client, "companion.set_aside", { path });
     expect(aside.structuredContent.reasons).toEqual(["permission companion.undo is not in the run's scope"]);
     const outside = await call(client, "files.read_text_file", { path: "/etc/hostname" });
@@ -147,9 +147,9 @@ describe("the memory server", () => {
     expect(report.structuredContent).toMatchObject({ compensated: [2, 1, 0], complete: true });
     expect(await graph()).toEqual(before);
     const forget = await call(second, "memory.delete_entities", { entityNames: ["ann"] });
-    expect(forget.structuredContent).toMatchObject({
-      decision: "block",
-      approval_id: expect.stringMatching(/^apr_/),
+    expect(forget._meta).toMatchObject({
+      "svc/decision": "block",
+      "svc/approval_id": expect.stringMatching(/^apr_/),
     });
   });
 });
@@ -234,7 +234,7 @@ describe("clients that nobody here wrote", () => {
     };
     const { tools } = await run("--method", "tools/list");
     expect(tools.map(({ name }: { name: string }) => name)).toEqual(
-      expect.arrayContaining(["files.write_file", "memory.read_graph", "svc.plan_rollback"]),
+      expect.arrayContaining(["files__write_file", "memory__read_graph", "svc_plan_rollback"]),
     );
     const result = await run(
       "--method",

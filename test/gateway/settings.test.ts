@@ -130,8 +130,8 @@ describe("blocked_results", () => {
     return client;
   }
 
-  it("text: reaches a client that holds errors against the tool's output schema", async () => {
-    const g = await gateway({ blocked_results: "text" });
+  it(`text, the default: reaches a client that holds errors against the tool's output schema ${verifies("beyond.refusal.text-alone", "beyond.refusal.meta")}`, async () => {
+    const g = await gateway({});
     const client = await older(g.url);
     const blocked = await client.callTool({ name: "create", arguments: {} });
     const approval_id = blocked._meta!["svc/approval_id"];
@@ -158,10 +158,11 @@ describe("blocked_results", () => {
     });
   });
 
-  it("structured, the default: says it in structured content whatever the tool declares", async () => {
-    const g = await gateway({});
+  it("structured: says it in structured content whatever the tool declares", async () => {
+    const g = await gateway({ blocked_results: "structured" });
     const blocked = await call(await g.connect("agent"), "create");
     expect(blocked.structuredContent).toMatchObject({ decision: "block", approval_id: expect.any(String) });
+    expect(blocked._meta["svc/approval_id"]).toBe(blocked.structuredContent.approval_id);
   });
 
   it("what became of a call is never mistaken for the tool's output", async () => {

@@ -249,7 +249,7 @@ describe("an upstream over HTTP", () => {
     expect((await call(client, "tells_own_address")).isError).toBe(true);
     await expect(call(client, "refuses_with_address")).rejects.toThrow("cannot POST");
     up.lost = true;
-    await expect(ask(client, "resources/list")).rejects.toThrow();
+    await expect(ask(client, "resources/read", { uri: "mem://x" })).rejects.toThrow();
     await call(client, "tells_own_address");
     await until(() => !g.running.gateway.upstreams[0]!.ok, "it is noticed");
     const ended = (await g.trail("telling")).filter(({ event }) => event === "failed");

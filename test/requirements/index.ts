@@ -6,12 +6,18 @@
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import {
+  beyondGatewayCalls,
+  beyondGatewayNames,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
+} from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
-
 import { beyondGrants } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
+import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -105,6 +111,10 @@ import type { Requirement } from "./types.ts";
 export type { Issue, Requirement, Source } from "./types.ts";
 
 const SECTIONS = [
+  beyondGatewayNames,
+  beyondGatewayCalls,
+  beyondGatewayUpstreams,
+  beyondGatewayWaiting,
   beyondReach,
   beyondClaims,
   beyondDiff,
@@ -112,6 +122,9 @@ const SECTIONS = [
   beyondCards,
   beyondFlows,
   beyondHints,
+  beyondBefore,
+  beyondConflict,
+  beyondHorizon,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

@@ -80,7 +80,12 @@ export async function foretell(
   rollback: ContainReport["rollback"],
 ): Promise<RunContainment> {
   try {
-    return foretold(factsOf(run), await loadPlan(core.store, run.run_id), down_to, rollback);
+    return foretold(
+      factsOf(run),
+      await loadPlan(core.store, run.run_id, { now_ms: core.env.now() }),
+      down_to,
+      rollback,
+    );
   } catch (error) {
     // A run whose scope was tampered with is not undone; the others are.
     const none = { undone: [], cannot: [], unknown: [], bundle: null };

@@ -242,10 +242,11 @@ export const withdraw = operation({
   errors: { not_found: "unknown request, or one of another agent's run", conflict: "it has ended" },
   async run({ app, principal }, { approval_id }) {
     const found = await app.core.store.get("approvals", approval_id);
-    if (found === undefined || (found.internal.principal !== principal.id && !hasRole(principal, "auditor")))
+    const own = found?.internal.principal === principal.id;
+    const hidden = !own && !hasRole(principal, "auditor");
+    if (found === undefined || hidden || !seesTenant(principal, found.tenant))
       throw notFound(`unknown approval request ${approval_id}`);
-    if (found.internal.principal !== principal.id)
-      throw forbidden("only the principal that asked may withdraw the request");
+    if (!own) throw forbidden("only the principal that asked may withdraw the request");
     return told(app, await app.core.store.transact(withdrawUnit(app.core, principal, approval_id)));
   },
 });

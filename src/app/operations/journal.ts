@@ -113,6 +113,11 @@ export const outcome = operation({
     status: z.enum(OUTCOMES),
     result: z.unknown().optional(),
     error: z.string().max(LIMITS.body_bytes).optional(),
+    before: z
+      .unknown()
+      .optional()
+      .meta({ description: "what the decision's `before` showed before the call" }),
+    after: z.unknown().optional().meta({ description: "what the same read showed after it" }),
   }),
   output: outcomeView,
   errors: { not_found: "unknown run or step", conflict: "an outcome was already reported" },
@@ -123,6 +128,9 @@ export const outcome = operation({
       status: body.status,
       result: body.result as Json | undefined,
       error: body.error,
+      before: body.before as Json | undefined,
+      after: body.after as Json | undefined,
+      read_by: call.reads_by,
     };
     const unit = outcomeUnit(call.app.core, call.principal, run.run_id, step, input);
     return answered(

@@ -1,16 +1,17 @@
 /** Rollback: the plan, the server's job, and the routes of a remote worker. */
 import { z } from "zod";
-import { SvcError } from "../../kernel/errors.ts";
+import { invalid, SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { keptOf } from "../../model/roles.ts";
 import { STEP_STATUSES } from "../../model/run.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
-import { loadPlan } from "../../rollback/load.ts";
+import type { Overwrite } from "../../rollback/ports.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/remote.ts";
 import { readRun } from "../access.ts";
+import { checkOverwrite, lookoutOf, planFor } from "../lookout.ts";
 import { operation } from "../operation.ts";
-import { anyJson, ofRun, ofStep, runId } from "../schemas.ts";
+import { anyJson, ofRun, ofStep, runId, text } from "../schemas.ts";
 
 export const planView = z.strictObject({
   run_id: z.string(),
@@ -39,11 +40,45 @@ export const plan = operation({
   run_of: ({ run_id }) => run_id,
   output: planView,
   errors: { not_found: "unknown run" },
-  async run({ app }, { run_id }) {
+  async run({ app, principal }, { run_id }) {
     await readRun(app, run_id);
-    return loadPlan(app.core.store, run_id);
+    return planFor(app, principal, run_id);
   },
 });
+
+const why = text(LIMITS.reason_chars).meta({ description: "why a step is undone over a conflict" });
+const currentHash = z
+  .string()
+  .regex(/^sha256:[0-9a-f]{64}$/, "must be the current_hash that the plan shows for the step")
+  .meta({ description: "what the plan showed for the step that is overwritten" });
+/** The word that lets one step be undone over a conflict. */
+export const overwriteFields = {
+  overwrite: z
+    .int()
+    .min(0, "must be a step number")
+    .optional()
+    .meta({ description: "a step to undo although it conflicts" }),
+  reason: why.optional(),
+  current_hash: currentHash.optional(),
+};
+
+/** Undefined where no step is named; throws where the word is not whole. */
+export function overwriteOf(
+  step: number | undefined,
+  { reason, current_hash }: { reason?: string | undefined; current_hash?: string | undefined },
+): Overwrite | undefined {
+  if (step === undefined) {
+    if (reason === undefined && current_hash === undefined) return undefined;
+    throw invalid("overwrite: which step? reason and current_hash are for the one that is overwritten");
+  }
+  if (reason === undefined || reason.trim() === "")
+    throw invalid("reason: is required to overwrite what was written since: say why");
+  if (current_hash === undefined)
+    throw invalid(
+      "current_hash: is required to overwrite: look at the plan and send what it shows for the step",
+    );
+  return { step, reason, current_hash };
+}
 
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: planView });
 export const rollbackStarted = z.strictObject({ job: startedJob });
@@ -61,24 +96,27 @@ export const startRollback = operation({
       .max(LIMITS.rollback_retries.max, "from 1 to 10")
       .optional(),
     approve_compensations: z.boolean().optional(),
+    ...overwriteFields,
   }),
   output: z.union([rollbackPlanned, rollbackStarted]),
   errors: {
     not_found: "unknown run, or no compensator on this server",
-    conflict: "a rollback of this run is under way",
+    conflict:
+      "a rollback of this run is under way, or what is to be overwritten is no longer as the plan showed",
   },
   run_of: ({ run_id }) => run_id,
-  async run({ app, principal }, { run_id, ...body }) {
+  async run({ app, principal }, { run_id, confirm, overwrite: step, reason, current_hash, ...body }) {
     await readRun(app, run_id);
-    if (body.confirm !== true)
-      return { dry_run: true as const, plan: await loadPlan(app.core.store, run_id) };
+    const overwrite = overwriteOf(step, { reason, current_hash });
+    if (confirm !== true) return { dry_run: true as const, plan: await planFor(app, principal, run_id) };
     if (app.jobTools === null) {
       throw new SvcError(
         "not_enabled",
         "rollback jobs are not enabled on this server: set SVC_COMPENSATOR_CMD, or use svc rollback",
       );
     }
-    const input = { ...body, by: principal.name, authority: keptOf(principal) };
+    if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, lookoutOf(app));
+    const input = { ...body, overwrite, by: principal.name, authority: keptOf(principal) };
     const { job, done } = await startJob(app.core, run_id, input, app.jobTools);
     app.background.track(done.then(() => {}));
     const { state, started_ms, by } = job;
@@ -99,29 +137,48 @@ export const getRollback = operation({
   },
 });
 
+const undoTask = z.strictObject({
+  run_id: z.string(),
+  step: z.int(),
+  tool: z.string(),
+  original_tool: z.string(),
+  args: z.unknown(),
+  idempotency_key: z.string(),
+  verification: z.union([
+    z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() }),
+    z.null(),
+  ]),
+});
+/** All is already as before the call: recorded as undone, and nothing is to be called. */
+const alreadyUndone = z.strictObject({
+  run_id: z.string(),
+  step: z.int(),
+  status: z.literal("compensated"),
+});
+
 export const beginUndo = operation({
   id: "begin_compensation",
   summary: "Begin the undo of a step as a remote worker",
   role: "operator",
-  input: ofStep,
-  run_of: ({ run_id }) => run_id,
-  output: z.strictObject({
-    run_id: z.string(),
-    step: z.int(),
-    tool: z.string(),
-    original_tool: z.string(),
-    args: z.unknown(),
-    idempotency_key: z.string(),
-    verification: z.union([
-      z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() }),
-      z.null(),
-    ]),
+  input: z.strictObject({
+    ...ofStep.shape,
+    current: z.unknown().optional().meta({ description: "what the plan's `before` of the step shows now" }),
+    overwrite: z.boolean().optional(),
+    reason: why.optional(),
+    current_hash: currentHash.optional(),
   }),
+  run_of: ({ run_id }) => run_id,
+  output: z.union([undoTask, alreadyUndone]),
   errors: {
     not_found: "unknown run or step",
-    conflict: "not its turn, already compensated, not compensable, or awaiting approval",
+    conflict:
+      "not its turn, already compensated, not compensable, awaiting approval, or changed since the call",
   },
-  run: ({ app, principal }, { run_id, step }) => beginCompensation(app.core, principal, run_id, step),
+  run: ({ app, principal }, { run_id, step, current, overwrite, ...word }) =>
+    beginCompensation(app.core, principal, run_id, step, {
+      current: current as Json | undefined,
+      overwrite: overwriteOf(overwrite === true ? step : undefined, word),
+    }),
 });
 
 export const completeUndo = operation({

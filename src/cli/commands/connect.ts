@@ -51,7 +51,8 @@ async function connect(context: Context, client: string, flags: Record<string, u
       what === "restored" ? `restored ${inert(path)}` : `removed ${inert(path)}, which was not there before`,
     );
   }
-  const target = targetOf(context, flags);
+  const config = resolve(io.cwd, flags["config"] as string);
+  const target = targetOf(context, flags, config);
   const entry = kind.entry(target);
   if (entry === null)
     throw invalid(`${kind.title} starts its servers itself: leave out --url, and give --config`);
@@ -65,9 +66,13 @@ async function connect(context: Context, client: string, flags: Record<string, u
   const backup = await writeWithBackup(path, withServer((await readIfThere(path)) ?? "", edit));
   io.out(`wrote ${inert(path)}`);
   io.out(`what was there before is in ${inert(backup)}; svc connect ${client} --undo takes it back`);
-  if ("command" in target && !existsSync(target.args.at(-1)!))
-    io.out(`${inert(target.args.at(-1)!)} is not there yet; svc init --from <tool server> writes one`);
+  if ("command" in target && !existsSync(config))
+    io.out(`${inert(config)} is not there yet; svc init --from <tool server> writes one`);
   if ("url" in target) io.out(`put the agent's key into the environment variable ${KEY_VARIABLE}`);
+  if (kind.own_tools !== null)
+    io.out(
+      `${kind.title}'s own tools (${kind.own_tools}) do not go through the gateway: nothing here governs them`,
+    );
   io.out(`then: ${kind.next}`);
 }
 
@@ -85,23 +90,32 @@ function fileOf(io: Context["io"], client: ClientName, flags: Record<string, unk
   return kind.project === null || flags["user"] === true ? kind.user(places) : resolve(cwd, kind.project);
 }
 
-function targetOf(context: Context, flags: Record<string, unknown>): Target {
+function targetOf(context: Context, flags: Record<string, unknown>, config: string): Target {
   const url = flags["url"] as string | undefined;
   if (url === undefined) {
     // Absolute, because a client starts it from wherever it happens to be.
     const script = realpathSync(process.argv[1]!);
-    const config = resolve(context.io.cwd, flags["config"] as string);
-    refuseListening(context, config);
-    return { command: process.execPath, args: [script, "gateway", "--config", config] };
+    const settings = readable(context, config);
+    refuseListening(settings);
+    const args = [script, "gateway", "--config", config, ...forClients(settings)];
+    return { command: process.execPath, args };
   }
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw invalid("--url: is not an http(s) address");
   return { url };
 }
 
+/** What a client and its model need, where the config does not say otherwise. */
+function forClients(settings: Settings | null): string[] {
+  const said = (key: string) => settings?.meta.origins.get(key)?.from === "file";
+  return [
+    ...(said("tool_names") ? [] : ["--tool-names", "underscores"]),
+    ...(said("ask_reason") ? [] : ["--ask-reason"]),
+  ];
+}
+
 /** A gateway that listens has nothing to say on its stdin; the client has to call it instead. */
-function refuseListening(context: Context, config: string): void {
-  const settings = readable(context, config);
+function refuseListening(settings: Settings | null): void {
   if (settings === null || !listenGiven(settings)) return;
   const { host, port } = settings.listen;
   throw invalid(`this gateway listens: start it, and connect with --url http://${host}:${port}/mcp`);

@@ -10,6 +10,7 @@ const NOTE = `
 Nothing is sent: destinations are resolved and held against the egress rules, but not contacted. Two things are
 read over the network where they are configured, and carry nothing of yours: remote manifests, and the discovery
 document and keys of the OIDC issuer. --send-test sends one message through each notification channel.
+Tool servers that the gateway starts are started, asked for their tools, and stopped.
 
 Run it as the account of the service. It exits 1 when a check fails; warnings do not change the exit code.`;
 

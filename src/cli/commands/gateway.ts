@@ -7,6 +7,8 @@ import { invalid } from "../../kernel/errors.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
+const OWN_SETTINGS = ["port", "host", "policy", "keys", "toolNames", "askReason"];
+
 export const registerGateway: Register = (program, context) => {
   globalOptions(program.command("gateway").description("stand between MCP clients and their tool servers"))
     .option("--run-id <id>", "stdio: continue this run, or open it under this id")
@@ -14,8 +16,10 @@ export const registerGateway: Register = (program, context) => {
     .option("--host <address>", "address to bind")
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")
+    .option("--tool-names <spelling>", "dots or underscores: how tools are named in lists")
+    .option("--ask-reason", "ask for the reason of each call, in an argument svc_reason")
     .action(async (flags: Record<string, unknown>) => {
-      const settings = context.settings(flags, ["port", "host", "policy", "keys"]);
+      const settings = context.settings(flags, OWN_SETTINGS);
       const http = listenGiven(settings);
       const run_id = flags["runId"] as string | undefined;
       checkSettings(settings, http, run_id);

@@ -73,6 +73,7 @@ export const COMMANDS: readonly CommandRow[] = [
     async () => (await import("./witness.ts")).registerWitness,
   ),
   row("report", "report on a run or a period", async () => (await import("./report.ts")).registerReport),
+  row("horizon", "list undos that close", async () => (await import("./horizon.ts")).registerHorizon),
   row(
     "oversight",
     "report how people decide what they are asked",

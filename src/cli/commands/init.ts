@@ -68,7 +68,15 @@ function readTarget(flags: Record<string, unknown>): { spec: Upstream; draft: Up
     throw invalid('--name: letters, digits, "-" and "_" (at most 64), and not "svc"');
   }
   const namespace = flags["namespace"] === true;
-  const base = { name, namespace, timeout_ms: LIMITS.upstream_timeout_ms, passthrough: [] };
+  const base = {
+    name,
+    namespace,
+    timeout_ms: LIMITS.upstream_timeout_ms,
+    passthrough: [],
+    isolation: "shared" as const,
+    max_connections: 1,
+    idle_ms: LIMITS.upstream_idle_ms,
+  };
   const env = pairs(flags["env"], "--env", "=");
   const headers = pairs(flags["header"], "--header", ":");
   if (url !== undefined) {

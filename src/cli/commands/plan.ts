@@ -1,20 +1,33 @@
 /** `svc plan <run>`: what a rollback would do. Exits 2 when the run is not fully reversible. */
 import { plan as planOp } from "../../app/operations/rollback.ts";
-import { hasFailed, type PlanAction, planVerdict, type RollbackPlan } from "../../rollback/plan.ts";
+import type { Json } from "../../kernel/json.ts";
+import {
+  type CompensateAction,
+  hasConflict,
+  hasFailed,
+  type PlanAction,
+  planVerdict,
+  type RollbackPlan,
+} from "../../rollback/plan.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { inert, type Paint, table } from "../io.ts";
 
 export const registerPlan: Register = (program, context) => {
   const { io } = context;
   globalOptions(program.command("plan <run>").description("show what a rollback would do; changes nothing"))
+    .option("--reader-cmd <cmd>", "reads what is there now: gets {tool, arguments} on stdin, prints its JSON")
     .option("--json", "print the plan as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
-      await context.withDoor(flags, async (door) => {
-        const plan = await door.perform(planOp, { run_id: run });
-        if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
-        else for (const line of describePlan(plan, io.color)) io.out(line);
-        if (!plan.fully_reversible) context.done(ATTENTION);
-      });
+      await context.withDoor(
+        flags,
+        async (door) => {
+          const plan = await door.perform(planOp, { run_id: run });
+          if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
+          else for (const line of describePlan(plan, io.color)) io.out(line);
+          if (!plan.fully_reversible) context.done(ATTENTION);
+        },
+        ["readerCmd"],
+      );
     });
 };
 
@@ -28,11 +41,29 @@ export function describePlan(plan: RollbackPlan, color: Paint): string[] {
     paintKind(action, color),
     explain(action),
   ]);
-  return [head, ...table(rows)];
+  return [head, ...table(rows), ...plan.actions.filter(hasConflict).flatMap(describeConflict)];
 }
 
+/** A value that fills a screen says no more than its beginning. */
+const SHOWN_CHARS = 300;
+
+function describeConflict(action: CompensateAction): string[] {
+  const value = (json: Json | undefined) =>
+    json === undefined ? "(not read)" : inert(JSON.stringify(json)).slice(0, SHOWN_CHARS);
+  return [
+    `  step ${action.step} is left alone unless it is overwritten:`,
+    `    was       ${value(action.was)}`,
+    `    is        ${value(action.is)}`,
+    `    would be  ${value(action.would_be)}`,
+    `    to overwrite: svc rollback <run> --overwrite ${action.step} --current ${action.current_hash} --reason <text>`,
+  ];
+}
+
+const timeText = (ms: number): string => new Date(ms).toISOString();
+
 function paintKind(action: PlanAction, color: Paint): string {
-  if (action.kind === "compensate" && !hasFailed(action)) return color.green(action.kind);
+  if (action.kind === "compensate" && !hasFailed(action) && !hasConflict(action))
+    return color.green(action.kind);
   return action.kind === "skip" ? color.dim(action.kind) : color.yellow(action.kind);
 }
 
@@ -42,16 +73,18 @@ function explain(action: PlanAction): string {
       const notes = [
         action.verified ? "read back" : "not read back",
         ...(action.needs_approval ? ["needs approval"] : []),
+        ...(action.closes_ms === undefined ? [] : [`until ${timeText(action.closes_ms)}`]),
       ];
       const failed = hasFailed(action) ? `; failed before: ${inert(action.last_error)}` : "";
-      return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}`;
+      const changed = hasConflict(action) ? "; conflict: changed since the call" : "";
+      return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}${changed}`;
     }
     case "defer":
       return `waits for step ${action.blocked_by.join(", ")}`;
     case "skip":
       return "needs no undo";
     case "unrecoverable":
-      return "cannot be undone";
+      return action.closed ? `its undo closed at ${timeText(action.closes_ms!)}` : "cannot be undone";
     case "unresolved":
       return "outcome unknown; say what happened with svc resolve";
     case "unmanifested":

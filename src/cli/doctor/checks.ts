@@ -5,6 +5,7 @@ import { checkDestinations, sendTests } from "./destinations.ts";
 import { checkDisk } from "./disk.ts";
 import { checkAnchors, checkSigningKey } from "./evidence.ts";
 import { type Check, counted, type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { checkGateway } from "./gateway.ts";
 import { checkKeys, checkOidc } from "./identity.ts";
 import { checkRules } from "./rules.ts";
 import { checkCapture, checkCommands, checkConsole } from "./running.ts";
@@ -23,6 +24,7 @@ const CHECKS: readonly (readonly [name: string, check: Check])[] = [
   ["capture", checkCapture],
   ["console", checkConsole],
   ["commands", checkCommands],
+  ["gateway", checkGateway],
 ];
 
 export async function examine(world: World, options: { send_test: boolean }): Promise<Finding[]> {

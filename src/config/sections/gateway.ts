@@ -5,11 +5,14 @@ import { RESERVED_NAMES } from "../../model/roles.ts";
 import { maskNamed, maskValues } from "../mask.ts";
 import {
   choiceRow,
+  durationRow,
   durationSchema,
   locatePath,
   pathSchema,
   readList,
   row,
+  section,
+  switchRow,
   textRow,
   textSchema,
   urlSchema,
@@ -25,8 +28,15 @@ export const PASSTHROUGH = [
   "roots",
 ] as const;
 
+/** Who shares a connection to an upstream, and with it whatever the upstream keeps for the connection. */
+export const ISOLATION = ["principal", "session", "shared"] as const;
+
 interface UpstreamBase {
   name: string;
+  isolation: (typeof ISOLATION)[number];
+  max_connections: number;
+  /** After how long without a request a connection of somebody's own is ended. */
+  idle_ms: number;
   /** Tools are shown as `<name>.<tool>`. */
   namespace: boolean;
   timeout_ms: number;
@@ -78,6 +88,9 @@ const upstreamSchema = z
     namespace: z.boolean().default(false),
     timeout: durationSchema(1).prefault(`${LIMITS.upstream_timeout_ms / 1_000}s`),
     passthrough: z.array(z.enum(PASSTHROUGH)).default([]),
+    isolation: z.enum(ISOLATION).default("principal"),
+    max_connections: z.int().min(1).max(10_000).default(LIMITS.upstream_connections),
+    idle: durationSchema(1).prefault(`${LIMITS.upstream_idle_ms / 60_000}m`),
   })
   .superRefine((upstream, context) => {
     const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
@@ -111,6 +124,9 @@ function toUpstream(given: z.infer<typeof upstreamSchema>): Upstream {
     namespace: given.namespace,
     timeout_ms: given.timeout,
     passthrough: given.passthrough,
+    isolation: given.isolation,
+    max_connections: given.max_connections,
+    idle_ms: given.idle,
   };
   if (given.url !== undefined) return { ...base, url: given.url, headers: given.headers ?? {} };
   return {
@@ -135,9 +151,42 @@ export const GATEWAY_ROWS = {
     about: "The actor of a stdio session, which has no key.",
   }),
   tenant: textRow({ about: "The tenant of a stdio session." }),
-  blocked_results: choiceRow(["structured", "text"], "structured", {
+  blocked_results: choiceRow(["structured", "text"], "text", {
     about:
-      "How a blocked call of a tool that declares an output schema is answered: with structured content, or, for clients that hold even errors against that schema, with text and `_meta` alone.",
+      "How a blocked call of a tool that declares an output schema is answered: with text and `_meta` alone, because strict clients drop what does not match that schema, or with structured content as well.",
+  }),
+  tool_names: choiceRow(["dots", "underscores"], "dots", {
+    flag: "tool-names",
+    about:
+      "How tools are named in lists: as manifests name them (`files.write_file`), or in letters, digits, `_` and `-` alone (`files__write_file`), which is all that model providers take. Calls may use either.",
+  }),
+  own_tools: row<"all" | "none" | string[]>({
+    type: "all, none or list of tools",
+    schema: z.union([z.enum(["all", "none"]), z.array(z.string().regex(/^svc[._][a-z_]+$/)).max(100)]),
+    default: "all",
+    fromText: (text) => (text === "all" || text === "none" ? text : readList(text)),
+    about: "Which of the service's own tools agents are shown on `/mcp`, such as `[svc.await_approval]`.",
+  }),
+  ask_reason: switchRow({
+    flag: "ask-reason",
+    about:
+      "Adds an optional argument `svc_reason` to each tool, in which an agent says why it makes the call; it is taken out before the call is judged and forwarded.",
+  }),
+  approvals: section("How a call waits for approval.", {
+    wait: durationRow(0, 1_000, {
+      shown_default: "not at all",
+      about:
+        "How long the gateway holds a call that needs approval, for clients that can show a person the card's address (console_url, with a console that asks for a login); others are told to wait and call again.",
+    }),
+  }),
+  runs: section("Which run a call belongs to that names none.", {
+    by: choiceRow(["session", "principal", "call"], "session", {
+      about:
+        "session: each session has a run, and a client without sessions one for its principal; principal: one run for all that a principal does; call: one for each call.",
+    }),
+    idle: durationRow(30 * 60_000, 1_000, {
+      about: "After how long without a call a principal's next call begins a new run.",
+    }),
   }),
   permissions: row<string[] | null>({
     type: "list of permissions",
@@ -152,7 +201,7 @@ export const GATEWAY_ROWS = {
     schema: upstreamsSchema,
     default: [],
     about:
-      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`, and `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots).",
+      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`, and `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots), `isolation` (principal, session or shared: who has a connection of its own), `max_connections` (64) and `idle` (30m), after which a connection that is not used ends.",
     locate: (list, base) =>
       list.map((upstream) =>
         "command" in upstream && upstream.cwd !== null

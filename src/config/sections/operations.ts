@@ -188,6 +188,9 @@ export const OPERATIONS_ROWS = {
     denial_spike: numberRow(z.number().int().min(1).max(1_000_000), LIMITS.denial_spike, {
       about: "Blocked calls in 15 minutes that make a denial spike.",
     }),
+    undo_closing: durationRow(LIMITS.undo_closing_ms, 1_000, {
+      about: "How long before an undo stops working it is told.",
+    }),
   }),
   log: section("The engine's log on stderr, and the request log on stdout.", {
     format: choiceRow(LOG_FORMATS, "json", { env: "SVC_LOG_FORMAT", about: "How lines are written." }),

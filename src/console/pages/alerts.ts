@@ -8,7 +8,7 @@ import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, table } from "../parts/blocks.ts";
 import { runPath } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
-import { ago } from "../parts/time.ts";
+import { ago, span } from "../parts/time.ts";
 
 export const alertRoutes = [get("/alerts", alerts)];
 
@@ -49,7 +49,7 @@ function whatToDo(one: Alert): Html {
 
 /** What is watched, so that a quiet page also teaches. */
 function kindsCard(ctx: Ctx): Html {
-  const { denial_spike, remind_ms } = ctx.app.settings.alerts;
+  const { denial_spike, remind_ms, undo_closing_ms } = ctx.app.settings.alerts;
   const minutes = LIMITS.alert_window_ms / 60_000;
   const watched: Record<keyof typeof ALERT_KINDS, string> = {
     denial_spike: `${denial_spike} or more blocked calls in ${minutes} minutes`,
@@ -62,6 +62,7 @@ function kindsCard(ctx: Ctx): Html {
     auth_failures: `${LIMITS.auth_failures} or more refused credentials in ${minutes} minutes`,
     compensation_failed: "an undo did not succeed",
     unresolved_outcome: "nobody has said for an hour how a call ended",
+    undo_closing: `an undo stops working within ${span(undo_closing_ms)}`,
     halted: "a halt or the kill switch is in force",
   };
   const rows = (Object.keys(ALERT_KINDS) as (keyof typeof ALERT_KINDS)[]).map((kind) => [

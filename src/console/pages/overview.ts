@@ -3,13 +3,14 @@
 import type { Alert } from "../../alerts/kinds.ts";
 import { listAlerts } from "../../app/operations/alerts.ts";
 import { activeHalts } from "../../app/operations/halts.ts";
+import { horizon } from "../../app/operations/horizon.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import type { FoundRun } from "../../app/run-search.ts";
 import type { ApprovalView } from "../../model/approval.ts";
 import { shownRecords } from "../../store/confined.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { DECISIONS, type DecisionName, type Hour } from "../hour-counts.ts";
-import { type Html, html, type Part } from "../html.ts";
+import { type Html, html, nothing, type Part } from "../html.ts";
 import { card, command, empty, pageHead } from "../parts/blocks.ts";
 import { hoursChart, legend } from "../parts/charts.ts";
 import { hashText, runLink } from "../parts/ids.ts";
@@ -26,18 +27,19 @@ export const overviewRoutes = [get("/", overview), get("/edge", edge)];
 async function overview(ctx: Ctx): Promise<Answer> {
   const { core } = ctx.app;
   const now = core.env.now();
-  const [day, open, alerts, attention, records] = await Promise.all([
+  const [day, open, alerts, attention, records, { undos }] = await Promise.all([
     ctx.counts.lastDay(now),
     openApprovals(ctx),
     recentAlerts(ctx),
     ctx.call(searchRuns, { attention: true, limit: FEW }),
     shownRecords(core.store),
+    ctx.call(horizon, { limit: FEW }),
   ]);
   const newest = await core.store.records({ order: "desc", limit: 8 });
   const totals = sum(day.hours);
   const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
 <div id="overview" data-live>
-<div class="tiles">${tiles(ctx, totals, open, alerts, records)}</div>
+<div class="tiles">${tiles(ctx, totals, open, alerts, records)}${horizonTile(undos, now)}</div>
 ${
   records === 0
     ? firstSteps(ctx)
@@ -129,12 +131,28 @@ function tiles(
   ];
 }
 
+/** Only where a manifest sets a time: most undos work for ever. */
+function horizonTile(
+  undos: readonly { run_id: string; tool: string; closes_ms: number }[],
+  now: number,
+): Html {
+  const [next] = undos;
+  if (next === undefined) return nothing;
+  return tile(
+    "Next undo to close",
+    span(next.closes_ms - now),
+    next.tool,
+    `/console/runs/${encodeURIComponent(next.run_id)}#rollback`,
+    "warn",
+  );
+}
+
 function waitingCard(open: readonly ApprovalView[], now: number): Html {
   const items = open
     .slice(0, FEW)
     .map(
       (one) =>
-        html`<li><a class="item" href="/console/approvals#${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
+        html`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
     );
   return card(
     { title: "Waiting for a person", aside: html`<a href="/console/approvals">Decide</a>` },

@@ -1,7 +1,15 @@
 /** What a rollback of the run would do and what it could not, the button that starts it, and how it goes. */
 import { startRollback } from "../../app/operations/rollback.ts";
+import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { hasFailed, type PlanAction, planVerdict, type RollbackPlan } from "../../rollback/plan.ts";
+import {
+  type CompensateAction,
+  hasConflict,
+  hasFailed,
+  type PlanAction,
+  planVerdict,
+  type RollbackPlan,
+} from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
@@ -19,7 +27,7 @@ export function planCard(ctx: Ctx, { run_id, plan, job }: RunFacts): Html {
     job === null ? nothing : jobBlock(ctx, job),
     plan.actions.length === 0
       ? html`<p class="calm">Nothing stands: there is nothing to undo.</p>`
-      : html`${honest(plan)}<ol class="plan">${plan.actions.map(actionItem)}</ol>${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
+      : html`${honest(plan)}<ol class="plan">${plan.actions.map((action) => actionItem(ctx, run_id, action))}</ol>${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
   );
 }
 
@@ -40,6 +48,11 @@ function honest({ actions }: RollbackPlan): Html {
     action.kind === "compensate" ? action.residue.map((what) => ({ ...action, what })) : [],
   );
   const lines: Part[] = [];
+  const changed = actions.filter(hasConflict);
+  if (changed.length > 0)
+    lines.push(
+      html`<b>Changed since:</b> ${steps(changed)}. What is there now is not what the call left, so it is left alone.`,
+    );
   if (failed.length > 0)
     lines.push(html`<b>Was tried and failed:</b> ${steps(failed)}. It still stands, and is tried again.`);
   if (gone.length > 0) lines.push(html`<b>Cannot be undone:</b> ${steps(gone)}.`);
@@ -63,21 +76,54 @@ function honest({ actions }: RollbackPlan): Html {
 const steps = (actions: readonly PlanAction[]): string =>
   actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
 
-function actionItem(action: PlanAction): Html {
+function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
   const more: Part[] = [];
   if (action.kind === "compensate") {
     more.push(html`<code>${action.compensation_tool}</code>`);
     more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
     more.push(action.verified ? mark("good", "read back") : mark("quiet", "not read back"));
     if (action.needs_approval) more.push(mark("warn", "needs approval"));
+    if (action.closes_ms !== undefined) more.push(html`can be undone until ${when(action.closes_ms)}`);
+    if (hasConflict(action)) more.push(mark("bad", "conflict"));
     if (hasFailed(action)) more.push(mark("bad", "failed before"), action.last_error);
   }
+  if (action.kind === "unrecoverable" && action.closed)
+    more.push(html`${mark("bad", "closed")} could be undone until ${when(action.closes_ms!)}`);
   if (action.kind === "defer") more.push(html`behind step ${action.blocked_by.join(", ")}`);
   return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
     action.kind === "compensate"
-      ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>`
+      ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>${stateBlock(ctx, run_id, action)}`
       : null
   }</li>`;
+}
+
+/** What was there before the call, what is there now, and what would be there: side by side. */
+function stateBlock(ctx: Ctx, run_id: string, action: CompensateAction): Html {
+  if (action.was === undefined) return nothing;
+  const column = (name: string, value: Json | undefined) =>
+    html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
+      value === undefined ? "(not read)" : typeof value === "string" ? value : JSON.stringify(value, null, 2)
+    }</pre></div>`;
+  const sides = html`<div class="states">${column("was", action.was)}${column("is", action.is)}${column("would be", action.would_be)}</div>`;
+  if (!hasConflict(action))
+    return html`<details class="plan-call"><summary>Was, is, would be</summary>${sides}</details>`;
+  return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
+}
+
+function overwriteForm(ctx: Ctx, run_id: string, { step, current_hash }: CompensateAction): Html {
+  if (current_hash === undefined || ctx.app.jobTools === null || !ctx.may(startRollback)) return nothing;
+  return form(
+    ctx,
+    {
+      action: `/console/runs/${encodeURIComponent(run_id)}/rollback`,
+      class: "form overwrite-form",
+      confirm: `Roll back and overwrite what is there now for step ${step}. What was written since is lost.`,
+      verb: "Overwrite",
+    },
+    html`<input type="hidden" name="overwrite" value="${String(step)}"><input type="hidden" name="current_hash" value="${current_hash}">`,
+    input({ label: "Why it is overwritten", name: "reason", required: true }),
+    button("Overwrite and roll back", "danger"),
+  );
 }
 
 function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {

@@ -95,7 +95,7 @@ function approvalsCard({ approvals }: RunFacts): Html {
       approvals.map((one) => [
         approvalMark(one.status),
         html`<code>${one.tool}</code>${one.kind === "compensation" ? html` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
-        one.decided_by ?? html`<a href="/console/approvals#${one.id}">decide</a>`,
+        one.decided_by ?? html`<a href="/console/approvals/${one.id}">decide</a>`,
         one.note ?? "",
       ]),
     ),
@@ -155,9 +155,19 @@ async function rollback(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
   ctx.demandConfirmed(startRollback);
   const retries = ctx.form.optional("retries");
+  const overwrite = ctx.form.optional("overwrite");
+  const over =
+    overwrite === undefined
+      ? {}
+      : {
+          overwrite: Number(overwrite),
+          reason: ctx.form.optional("reason"),
+          current_hash: ctx.form.optional("current_hash"),
+        };
   await ctx.call(startRollback, {
     run_id: id,
     confirm: true,
+    ...over,
     ...(retries === undefined ? {} : { retries: Number(retries) }),
     approve_compensations: ctx.form.checked("approve_compensations"),
   });

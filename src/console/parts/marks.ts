@@ -13,6 +13,10 @@ export function mark(tone: Tone, text: string, title?: string): Html {
   return html`<span class="mark ${tone}"${title === undefined ? null : html` title="${title}"`}>${text}</span>`;
 }
 
+export function riskTone(score: number): Tone {
+  return score >= 75 ? "bad" : score >= 45 ? "warn" : "good";
+}
+
 const STEP: Record<StepStatus, [Tone, string]> = {
   intended: ["info", "intended"],
   succeeded: ["good", "succeeded"],

@@ -5,6 +5,7 @@ import type { Manifest } from "../../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { CounterDoc } from "../../store/docs.ts";
+import type { BeforeFacts } from "../before.ts";
 import type { Caller } from "../core.ts";
 import type { GrantInHand } from "../grants/coverage.ts";
 
@@ -32,6 +33,8 @@ export interface Facts {
   request: ApprovalDoc | null;
   /** The id a new request will have. */
   fresh_approval_id: string;
+  /** What is to be read before the call, and what stands in the way; undefined where its manifest asks for nothing. */
+  before?: BeforeFacts | undefined;
   /** Grants that name the call's tool and actor; looked for only where nothing but an approval is missing. */
   grants?: readonly GrantInHand[] | undefined;
   /** Reasons against the call that only the surface can know; they refuse as the run's mode says. */

@@ -94,6 +94,8 @@ const idempotency: Stage = ({ repeat_of, run }) => {
   return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}` }];
 };
 
+const before: Stage = ({ before }) => (before?.problem ? [{ force: "mode", reason: before.problem }] : []);
+
 export const STAGES: readonly Stage[] = [
   runState,
   manifest,
@@ -103,4 +105,5 @@ export const STAGES: readonly Stage[] = [
   halts,
   prerequisites,
   idempotency,
+  before,
 ];

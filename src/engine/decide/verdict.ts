@@ -3,11 +3,13 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { CounterDoc } from "../../store/docs.ts";
+import type { BeforeRead } from "../before.ts";
 import type { GrantUse } from "../grants/coverage.ts";
 
+/** `before`: what whoever makes the call reads first, and tells with the outcome; absent where nothing is. */
 export type Decision =
-  | { decision: "allow"; step: number }
-  | { decision: "would_block"; step: number; reasons: string[]; hints?: string[] }
+  | { decision: "allow"; step: number; before?: BeforeRead }
+  | { decision: "would_block"; step: number; reasons: string[]; hints?: string[]; before?: BeforeRead }
   | { decision: "block"; reasons: string[]; hints?: string[] };
 
 /** What becomes of the request that speaks for this call. */

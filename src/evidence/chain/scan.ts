@@ -6,7 +6,9 @@
 
 const FIELDS = [
   "actor",
+  "after_hash",
   "args_hash",
+  "before_hash",
   "detail",
   "effect",
   "event",

@@ -74,8 +74,10 @@ export async function collectRunReport(
   const trail = lines.map((line) => JSON.parse(line) as LedgerRecord);
   // A run whose scope was edited in the store is shown as the ledger knows it.
   const loaded = run === undefined || !isSealed(run) ? null : await loadForRollback(store, run_id);
+  // A report is handed around: what was there before a call is shown by its size.
+  const view = { now_ms: context.now_ms, mask: true };
   const plan =
-    loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads);
+    loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads, view);
   const changed = run !== undefined && loaded === null;
   return {
     run_id,

@@ -26,6 +26,8 @@ export interface ClientKind {
   entry(target: Target): Record<string, unknown> | null;
   /** What to do once the file is written. */
   next: string;
+  /** What it can do without any server, and so around the gateway. */
+  own_tools: string | null;
 }
 
 /** Keys stay out of files: each client has its own way of reading one from the environment. */
@@ -51,6 +53,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     member: "mcpServers",
     entry: (target) => ("command" in target ? { ...target } : null),
     next: "quit Claude Desktop and open it again",
+    own_tools: null,
   },
   "claude-code": {
     title: "Claude Code",
@@ -63,6 +66,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
         ? { type: "stdio", ...target }
         : { type: "http", ...target, headers: bearer(`\${${KEY_VARIABLE}}`) },
     next: "start claude in this folder and approve the server when it asks",
+    own_tools: "shell, edits, web",
   },
   cursor: {
     title: "Cursor",
@@ -73,6 +77,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     entry: (target) =>
       "command" in target ? { ...target } : { ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) },
     next: "enable the server under Cursor Settings, MCP",
+    own_tools: "terminal, edits",
   },
   vscode: {
     title: "VS Code",
@@ -85,6 +90,7 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
         ? { type: "stdio", ...target }
         : { type: "http", ...target, headers: bearer(`\${env:${KEY_VARIABLE}}`) },
     next: "run MCP: List Servers and start it",
+    own_tools: "terminal, edits",
   },
   codex: {
     title: "Codex",
@@ -95,5 +101,6 @@ export const CLIENT_KINDS: Record<ClientName, ClientKind> = {
     entry: (target) =>
       "command" in target ? { ...target } : { ...target, bearer_token_env_var: KEY_VARIABLE },
     next: "start codex; codex mcp list shows it",
+    own_tools: "shell, edits",
   },
 };

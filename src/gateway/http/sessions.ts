@@ -43,10 +43,8 @@ export class Sessions {
   }
 
   async open(principal: Principal, stillValid: () => boolean, opened: () => Opened): Promise<Session> {
+    await this.makeRoom(principal);
     const held = this.perPrincipal.get(principal.id) ?? 0;
-    if (held >= MAX_PER_PRINCIPAL || this.sessions.size >= MAX_SESSIONS) {
-      throw new SvcError("too_many", "too many open sessions; end some, or wait until idle ones are");
-    }
     const { server, direct, close } = opened();
     const transport = new SessionTransport(this.env.uuid());
     transport.direct = direct ?? null;
@@ -66,6 +64,19 @@ export class Sessions {
     };
     await server.connect(transport);
     return session;
+  }
+
+  /** Clients that leave without a word would use up what there is: the one that was idle the longest goes. */
+  private async makeRoom({ id }: Principal): Promise<void> {
+    const full = () =>
+      (this.perPrincipal.get(id) ?? 0) >= MAX_PER_PRINCIPAL || this.sessions.size >= MAX_SESSIONS;
+    if (!full()) return;
+    const idle = [...this.sessions.values()]
+      .filter(({ principal, transport }) => principal === id && !transport.busy)
+      .sort((a, b) => a.touched_ms - b.touched_ms);
+    await idle[0]?.server.close();
+    if (full())
+      throw new SvcError("too_many", "too many open sessions; end some, or wait until idle ones are");
   }
 
   private forget({ transport, principal }: Session): void {

@@ -44,6 +44,7 @@ export async function startHttpGateway(
 /** A rollback that is started over the API or the console goes through the upstreams too. */
 function undoByJobs(service: Service, gateway: Gateway): void {
   service.connectors = () => gateway.connectors();
+  service.lookout = gateway.services.undo;
   if (service.jobTools !== null) return;
   service.jobTools = {
     ...gateway.services.undo,
@@ -121,7 +122,8 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
     open(principal, run, era, method) {
       const peer = new AgentPeer(gateway, {
         local: null,
-        run: era === "legacy" ? sessionRun(gateway, principal, run) : null,
+        run: era === "legacy" ? sessionRun(gateway, principal, run) : gateway.runs.ofSessionless(),
+        named: run !== undefined,
         era,
         method,
       });
@@ -137,9 +139,10 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
 
 /** The run that the session was opened with, or one of its own; whoever may have neither is told so at once. */
 function sessionRun(gateway: Gateway, principal: Principal, named: BoundRun | undefined) {
-  const run = named === undefined ? gateway.runs.ofSession() : () => named;
-  run(principal);
-  return run;
+  if (named !== undefined) return () => named;
+  gateway.runs.mayOpen(principal);
+  gateway.waiting.lookAgain(principal);
+  return gateway.runs.ofSession();
 }
 
 function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
@@ -149,7 +152,7 @@ function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
       if (!hasRole(principal, "auditor")) throw forbidden("auditor role or higher required");
     },
     open(_principal, _run, _era, method) {
-      return { server: createOperatorPeer(gateway.services, method), close: () => {} };
+      return { server: createOperatorPeer(gateway, method), close: () => {} };
     },
   };
 }

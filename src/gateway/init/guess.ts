@@ -59,6 +59,8 @@ function draft(tool: Tool, all: readonly Tool[], prefix: string): Draft {
 function effectOf(tool: Tool, undo: boolean): { effect: Effect; why: string } {
   const { act, verb } = tool.read;
   if (hint(tool, "readOnlyHint") === true) return { effect: "read", why: "it says it is read-only" };
+  if (runsAnything(tool))
+    return { effect: "irreversible", why: "it runs what its caller writes, and that can be anything" };
   if (undo) return { effect: "compensable", why: "another call looks like its undo" };
   if (isRead(tool)) return { effect: "read", why: `its name says "${verb}"` };
   if (hint(tool, "destructiveHint") === true)
@@ -75,8 +77,22 @@ function effectOf(tool: Tool, undo: boolean): { effect: Effect; why: string } {
 function isRead(tool: Tool): boolean {
   if (hint(tool, "readOnlyHint") === true) return true;
   return (
-    tool.read.act === "read" && hint(tool, "readOnlyHint") !== false && hint(tool, "destructiveHint") !== true
+    tool.read.act === "read" &&
+    !runsAnything(tool) &&
+    hint(tool, "readOnlyHint") !== false &&
+    hint(tool, "destructiveHint") !== true
   );
+}
+
+/** Statements and commands as text: a tool called `query` may drop a table. */
+function runsAnything({ definition }: Tool): boolean {
+  const given = properties(definition, "inputSchema");
+  const says = (value: Json | undefined) => typeof value === "string" && /\bSQL\b/i.test(value);
+  return Object.entries(given).some(([name, schema]) => {
+    if (/^(?:sql|statements?|command|cmd|script|code)$/i.test(name)) return true;
+    const described = isJsonObject(schema) ? schema["description"] : undefined;
+    return /^(?:query|text)$/i.test(name) && (says(described) || says(definition["description"]));
+  });
 }
 
 function undoOf(tool: Tool, all: readonly Tool[]): Draft["compensation"] {

@@ -1,17 +1,19 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
 import { z } from "zod";
 import { hideForeignRun, readRun } from "../../app/access.ts";
+import { planFor } from "../../app/lookout.ts";
 import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
 import { givenId, runId, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
-import { loadPlan } from "../../rollback/load.ts";
 import { type OwnTool, operate, ownTool } from "./own-tool.ts";
+import { tellingProgress } from "./progress.ts";
 
 const DEFAULT_WAIT_S = 30;
+/** Clients give up after a minute as a rule; an answer that says to ask again must come before. */
+const LONGEST_WAIT_S = 45;
 
 const planRollback = ownTool({
   name: "svc.plan_rollback",
@@ -30,7 +32,7 @@ const planRollback = ownTool({
     }
     await hideForeignRun(app, call.principal, run_id);
     await readRun(app, run_id);
-    return loadPlan(app.core.store, run_id);
+    return planFor(app, call.principal, run_id, call.services.undo);
   },
 });
 
@@ -42,7 +44,7 @@ export const previewImpact = ownTool({
   input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
   async run({ services, principal }, input) {
     const args = (input.arguments ?? {}) as JsonObject;
-    const call = { tool: input.tool, args, actor: principal.name, tenant: principal.tenant };
+    const call = { tool: services.dotted(input.tool), args, actor: principal.name, tenant: principal.tenant };
     return preview(services.app, call);
   },
 });
@@ -69,12 +71,18 @@ const awaitApproval = ownTool({
     seconds: z
       .int()
       .min(0)
-      .max(LIMITS.approval_wait_s, `at most ${LIMITS.approval_wait_s} seconds`)
-      .optional(),
+      .optional()
+      .describe(
+        `How long to wait, ${DEFAULT_WAIT_S} unless given; more than ${LONGEST_WAIT_S} is cut to that.`,
+      ),
   }),
-  async run({ services, principal, signal }, { approval_id, seconds = DEFAULT_WAIT_S }) {
+  async run(call, { approval_id, seconds = DEFAULT_WAIT_S }) {
+    const { services, principal, signal } = call;
     const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
-    const approval = await awaitDecision(services.app, approval_id, seconds, signal, mine);
+    const wait_s = Math.min(seconds, LONGEST_WAIT_S);
+    const approval = await tellingProgress(services.app.core.env, call.progress, wait_s, () =>
+      awaitDecision(services.app, approval_id, wait_s, signal, mine),
+    );
     const answer = await withOffer({ app: services.app, principal }, approval);
     const next = answer.offer == null || answer.offer.args === null ? NEXT[approval.status] : OFFERED;
     return { ...answer, next: next ?? "" };

@@ -1,9 +1,10 @@
 /** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
 import { z } from "zod";
 import { readRun } from "../../app/access.ts";
+import { checkOverwrite, planFor } from "../../app/lookout.ts";
 import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
-import { plan } from "../../app/operations/rollback.ts";
+import { overwriteFields, overwriteOf, plan } from "../../app/operations/rollback.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { givenId, note, runId, text } from "../../app/schemas.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -11,7 +12,6 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { hasRole } from "../../model/roles.ts";
 import { executeRollback } from "../../rollback/execute.ts";
-import { loadPlan } from "../../rollback/load.ts";
 import { textResult } from "../result.ts";
 import { previewImpact } from "./agent-tools.ts";
 import { containTool } from "./contain-tool.ts";
@@ -110,19 +110,21 @@ const executeRollbackTool = ownTool({
     run_id: runId,
     confirm: z.boolean().optional(),
     approve_compensations: z.boolean().optional(),
+    ...overwriteFields,
   }),
-  async run({ services, principal, again }, { run_id, confirm, approve_compensations }) {
+  async run({ services, principal, again }, { run_id, confirm, approve_compensations, ...word }) {
     const { app, undo } = services;
     await readRun(app, run_id);
-    if (confirm !== true) {
-      return { dry_run: true, plan: await loadPlan(app.core.store, run_id) };
-    }
+    const overwrite = overwriteOf(word.overwrite, word);
+    if (confirm !== true) return { dry_run: true, plan: await planFor(app, principal, run_id, undo) };
+    if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, undo);
     const report = await executeRollback(app.core, run_id, {
       ...undo,
       actor: principal.name,
       retries: LIMITS.gateway_attempts,
       backoff_ms: LIMITS.gateway_backoff_ms,
       approve_compensations,
+      overwrite,
       authorised: () => isOperator(again),
       stop: app.background.signal,
     });

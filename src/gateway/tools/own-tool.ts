@@ -14,11 +14,14 @@ import type { Principal, Role } from "../../model/roles.ts";
 import { textResult } from "../result.ts";
 import type { UpstreamUndo } from "../rollback.ts";
 import type { BoundRun } from "../runs.ts";
+import type { Progress } from "./progress.ts";
 
 /** What the tools stand on. */
 export interface ToolServices {
   app: App;
   undo: UpstreamUndo;
+  /** The name that manifests have for a tool, from either of the names that clients may use. */
+  dotted(name: string): string;
 }
 
 export interface OwnCall {
@@ -29,6 +32,8 @@ export interface OwnCall {
   /** The run of the session, where it has one. */
   run: BoundRun | null;
   signal: AbortSignal;
+  /** Tells a client that asked for it that the call goes on. */
+  progress?: Progress | undefined;
 }
 
 export interface OwnTool<I extends z.ZodType = z.ZodType> {

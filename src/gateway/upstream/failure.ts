@@ -37,10 +37,21 @@ export function failureOf(error: unknown): Failure {
     return { kind: "answered", code: error.code, message: error.message, data: error.data };
   }
   if (error instanceof SdkHttpError) return httpFailure(error);
+  const refused = refusedConnection(error);
+  if (refused !== undefined) return { kind: "not_sent", message: refused };
   if (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) {
     return { kind: "not_sent", message: "it is not connected" };
   }
   return { kind: "unknown", message: messageOf(error) };
+}
+
+/** No connection was made at all, so that nothing can have arrived. */
+export function refusedConnection(error: unknown): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ECONNREFUSED" || code === "ENOTFOUND") return `no connection could be made (${code})`;
+  }
+  return undefined;
 }
 
 /** A status of the 400s is a refusal before anything ran; anything else leaves it open. */

@@ -19,6 +19,7 @@ import { NotSent, wantsNewerEra } from "./failure.ts";
 import { RemoteTransport } from "./remote.ts";
 
 export const NEWER_ERA = "2026-07-28";
+const LISTEN_MS = 2_000;
 const CONNECT_MS = { least: 10_000, most: 60_000 };
 
 export interface LinkDeps {
@@ -158,8 +159,10 @@ export class Link {
       ...(prompts?.listChanged ? { promptsListChanged: true as const } : {}),
       ...(resources?.listChanged ? { resourcesListChanged: true as const } : {}),
     };
-    if (Object.keys(filter).length > 0)
-      await client.listen(filter).catch((error: unknown) => odd(messageOf(error)));
+    if (Object.keys(filter).length === 0) return;
+    const listening = client.listen(filter).catch((error: unknown) => odd(messageOf(error)));
+    // One that never says that it heard us works all the same, but for what it would have told.
+    await within(listening, LISTEN_MS);
   }
 
   private answerInside(asked: NonNullable<LinkHooks["asked"]>): void {
@@ -185,6 +188,10 @@ export class Link {
 
   get capabilities(): ServerCapabilities {
     return this.client.getServerCapabilities() ?? {};
+  }
+
+  get instructions(): string | undefined {
+    return this.client.getInstructions();
   }
 
   get closed(): boolean {
@@ -230,6 +237,15 @@ export class Link {
     this.over = true;
     await this.client.close();
   }
+}
+
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }
 
 function withToken(params: JsonObject, token: string): JsonObject {

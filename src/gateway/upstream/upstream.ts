@@ -3,16 +3,17 @@
  * Whatever happens here stays here: it is reconnected with growing pauses, its session is renewed when
  * the server forgot it, and a server that no longer answers at all is dropped and begun anew.
  */
-import type { ClientCapabilities } from "@modelcontextprotocol/client";
 import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
 import type { Env } from "../../kernel/env.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { atMost } from "../patience.ts";
-import { failureOf, isSessionGone, isTimeout, NotSent } from "./failure.ts";
+import { failureOf, isSessionGone, isTimeout, NotSent, refusedConnection } from "./failure.ts";
 import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
+import { listTools, sameTools } from "./list-tools.ts";
 import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
+import { type Holder, LinkPool } from "./pool.ts";
 
 export interface UpstreamDeps extends LinkDeps {
   env: Env;
@@ -22,15 +23,16 @@ export interface UpstreamDeps extends LinkDeps {
 export interface UpstreamHooks {
   /** The tools may be other ones than before, or be gone or back. */
   changed(upstream: Upstream): void;
-  notification(upstream: Upstream, method: string, params: JsonObject): void;
+  /** `holder` is whose connection it came over; null where it is shared. */
+  notification(upstream: Upstream, method: string, params: JsonObject, holder: string | null): void;
+  /** A connection of somebody's own was opened. */
+  opened?(upstream: Upstream, link: Link): void;
 }
 
 const BACKOFF_MS = { first: 250, most: 30_000 };
 /** How long a call waits for a connection that is just being made. */
 const PATIENCE_MS = 2_000;
 const PROBE_MS = 5_000;
-const MAX_PAGES = 100;
-const MAX_TOOLS = 10_000;
 /** Servers that announce each of many changes get one look. */
 const SETTLE_MS = 30;
 
@@ -42,6 +44,11 @@ export class Upstream {
   private readonly hooks: UpstreamHooks;
   private readonly stopped = new AbortController();
   private link: Link | null = null;
+  /** Whose the first connection is: the first to use it has it, so that a lone agent needs no second one. */
+  private first: { holder: string; uses: number; used_ms: number } | null = null;
+  private readonly pool: LinkPool;
+  /** What connections of somebody's own listed, where that is not what the first one did. */
+  private readonly variants = new Map<string, readonly JsonObject[]>();
   private connecting: Promise<void> | null = null;
   private examining: Promise<void> | null = null;
   private looking: NodeJS.Timeout | null = null;
@@ -54,6 +61,7 @@ export class Upstream {
     this.hide = hidingSecrets(spec);
     this.deps = { ...deps, log: deps.log.child({ upstream: spec.name }) };
     this.hooks = hooks;
+    this.pool = new LinkPool(deps.env, spec, (holder) => this.openFor(holder));
   }
 
   get name(): string {
@@ -73,9 +81,39 @@ export class Upstream {
     return this.complaint;
   }
 
-  /** The tools as it defined them; those of a broken upstream stay known. */
+  /** The tools as it defined them, to anybody; those of a broken upstream stay known. */
   get tools(): readonly JsonObject[] {
-    return this.definitions;
+    if (this.variants.size === 0) return this.definitions;
+    const named = new Map<unknown, JsonObject>();
+    for (const definition of [this.definitions, ...this.variants.values()].flat())
+      if (!named.has(definition["name"])) named.set(definition["name"], definition);
+    return [...named.values()];
+  }
+
+  /** Whether it lists the tool to this holder. */
+  shows(name: string, holder: Holder | undefined): boolean {
+    const listed = (holder && this.variants.get(holder.key)) ?? this.definitions;
+    return listed.some((definition) => definition["name"] === name);
+  }
+
+  /** Its own words on how it is to be used. */
+  get instructions(): string | undefined {
+    return this.link?.instructions;
+  }
+
+  /** Whether its first connection is being made for the first time. */
+  get isStarting(): boolean {
+    return this.failures === 0 && this.link === null && this.connecting !== null;
+  }
+
+  /** Resolves when the attempt to connect that is under way has ended. */
+  async settled(): Promise<void> {
+    await this.connecting;
+  }
+
+  /** Every connection that is open now. */
+  get links(): readonly Link[] {
+    return [...(this.link === null ? [] : [this.link]), ...this.pool.links];
   }
 
   get current(): Link | null {
@@ -105,7 +143,7 @@ export class Upstream {
         this.linkHooks(() => link),
       );
       if (this.stopped.signal.aborted) return await link.close();
-      this.definitions = await this.readTools(link);
+      this.definitions = await listTools(link, this.spec.timeout_ms);
       this.link = link;
       this.complaint = null;
       this.failures = 0;
@@ -126,14 +164,94 @@ export class Upstream {
       odd: (problem) => log.debug("upstream oddity", { problem: this.hide(problem) }),
       notification: (method, params) => {
         if (method === "notifications/tools/list_changed") this.lookAgain();
-        else this.hooks.notification(this, method, params);
+        else this.hooks.notification(this, method, params, this.first?.holder ?? null);
       },
     };
+  }
+
+  private async openFor(holder: Holder): Promise<Link> {
+    const { log } = this.deps;
+    const { key, capabilities = {}, asked } = holder;
+    const link: Link = await Link.open(
+      this.spec,
+      { ...this.deps, signal: this.stopped.signal },
+      {
+        odd: (problem) => log.debug("upstream oddity", { problem: this.hide(problem) }),
+        closed: () => void this.release(key, link),
+        notification: (method, params) => {
+          if (method === "notifications/tools/list_changed") void this.readVariant(holder);
+          if (holder.notification !== undefined) holder.notification(method, params);
+          else this.hooks.notification(this, method, params, key);
+        },
+        ...(asked === undefined ? {} : { asked }),
+      },
+      capabilities,
+    );
+    this.hooks.opened?.(this, link);
+    return link;
+  }
+
+  /** Reads what is listed over the holder's own connection, which may be more than over the first. */
+  async readVariant(holder: Holder): Promise<void> {
+    if (this.usesFirst(holder)) return;
+    try {
+      const tools = await this.pool.use(holder, (link) => listTools(link, this.spec.timeout_ms));
+      const same = sameTools(tools, this.variants.get(holder.key) ?? this.definitions);
+      if (same) return;
+      this.variants.set(holder.key, tools);
+      this.hooks.changed(this);
+    } catch (error) {
+      this.deps.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) });
+    }
+  }
+
+  /** Ends a holder's connection: its session is over, or the connection is. */
+  async release(key: string, only?: Link): Promise<void> {
+    await this.pool.drop(key, only);
+    if (!this.pool.has(key) && this.variants.delete(key)) this.hooks.changed(this);
+  }
+
+  /** Tells the upstream something over the holder's connection, where there is one. */
+  async tell(holder: Holder, method: string): Promise<void> {
+    await this.pool.each((link) => link.notify(method), holder.key);
+  }
+
+  /** Ends connections that nobody uses any more; what the first one keeps for somebody goes the same way. */
+  async sweep(): Promise<void> {
+    for (const key of await this.pool.sweep()) this.variants.delete(key);
+    const { first, link } = this;
+    if (first === null || first.uses > 0 || link === null) return;
+    if (this.deps.env.elapsed() - first.used_ms < this.spec.idle_ms) return;
+    await this.renew(link);
+  }
+
+  /** Whether the holder's requests go over the first connection. */
+  private usesFirst(holder: Holder | undefined): boolean {
+    if (holder === undefined) return true;
+    if (holder.capabilities !== undefined) return false;
+    return this.first === null ? !this.pool.has(holder.key) : this.first.holder === holder.key;
+  }
+
+  /** Does the work on the holder's connection; on the first one where it is nobody's, or the holder's. */
+  private async over<T>(holder: Holder | undefined, work: (link: Link) => Promise<T>): Promise<T> {
+    const link = await this.usable();
+    if (!this.usesFirst(holder)) return this.pool.use(holder!, work);
+    if (holder === undefined) return work(link);
+    this.first ??= { holder: holder.key, uses: 0, used_ms: 0 };
+    const { first } = this;
+    first.uses++;
+    try {
+      return await work(link);
+    } finally {
+      first.uses--;
+      first.used_ms = this.deps.env.elapsed();
+    }
   }
 
   private lost(link: Link | null, why: string): void {
     if (link === null || this.link !== link) return;
     this.link = null;
+    this.first = null;
     this.failed(why);
     this.hooks.changed(this);
   }
@@ -152,31 +270,13 @@ export class Upstream {
       .catch(() => {});
   }
 
-  private async readTools(link: Link): Promise<JsonObject[]> {
-    if (link.capabilities.tools === undefined) return [];
-    const tools: JsonObject[] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES; page++) {
-      const timeout_ms = Math.max(this.spec.timeout_ms, PROBE_MS);
-      const answer = await link.request("tools/list", cursor === undefined ? {} : { cursor }, { timeout_ms });
-      const listed = answer["tools"];
-      if (!Array.isArray(listed)) throw new Error("its tools/list answer has no list of tools");
-      tools.push(...listed.filter(isJsonObject));
-      if (tools.length > MAX_TOOLS) throw new Error(`it lists more than ${MAX_TOOLS} tools`);
-      const next = answer["nextCursor"];
-      if (typeof next !== "string" || next === cursor) return tools;
-      cursor = next;
-    }
-    throw new Error(`its tools/list does not end within ${MAX_PAGES} pages`);
-  }
-
   private lookAgain(): void {
     if (this.looking !== null) return;
     this.looking = setTimeout(() => {
       this.looking = null;
       const { link } = this;
       if (link === null) return;
-      this.readTools(link).then(
+      listTools(link, this.spec.timeout_ms).then(
         (tools) => {
           if (this.link !== link) return;
           this.definitions = tools;
@@ -198,51 +298,56 @@ export class Upstream {
     return this.link;
   }
 
-  /** A request on the shared connection, or on `own` where the caller has one. */
+  /** A request over the holder's connection; over the first one where there is none to hold. */
   async request(
     method: string,
     params: JsonObject,
     options: RequestOptions,
-    own?: Link,
+    holder?: Holder,
   ): Promise<JsonObject> {
-    const link = own ?? (await this.usable());
+    let used: Link | null = null;
+    const send = (link: Link) => {
+      used = link;
+      return link.request(method, params, options);
+    };
     try {
-      return await link.request(method, params, options);
+      return await this.over(holder, send);
     } catch (error) {
-      if (own === undefined && link.hasSession && isSessionGone(error)) {
+      const link = used as Link | null;
+      if (link?.hasSession && isSessionGone(error)) {
         // The server refused it unseen because it forgot the session, so it may be sent once more.
-        await this.renew(link);
-        return (await this.usable()).request(method, params, options);
+        await (link === this.link ? this.renew(link) : this.release(holder?.key ?? "", link));
+        return this.over(holder, send);
       }
-      if (
-        own === undefined &&
-        options.cancellation?.cancelled !== true &&
-        failureOf(error).kind === "unknown"
-      )
-        this.examine(link, error);
+      const doubtful = failureOf(error).kind === "unknown" || refusedConnection(error) !== undefined;
+      if (link !== null && options.cancellation?.cancelled !== true && doubtful)
+        this.examine(link, error, holder);
       throw error;
     }
   }
 
   /** Takes the parameters over: they are the caller's no more. */
-  callTool(name: string, definition: JsonObject, params: JsonObject, options: RequestOptions, own?: Link) {
-    const link = own ?? this.link;
-    const declared = this.transport === "http" && link?.era === "modern" ? paramDeclarations(definition) : [];
+  callTool(
+    name: string,
+    definition: JsonObject,
+    params: JsonObject,
+    options: RequestOptions,
+    holder?: Holder,
+  ) {
+    const modern = this.transport === "http" && this.link?.era === "modern";
+    const declared = modern ? paramDeclarations(definition) : [];
     const args = params["arguments"];
     const headers = declared.length > 0 && isJsonObject(args) ? paramHeaders(declared, args) : undefined;
     const { timeout_ms, cancellation, onProgress, fulfil } = options;
     params["name"] = name;
-    return this.request("tools/call", params, { timeout_ms, cancellation, onProgress, fulfil, headers }, own);
-  }
-
-  /** A connection of the caller's own, for a session that the upstream may ask something of. */
-  openOwn(hooks: LinkHooks, capabilities: ClientCapabilities): Promise<Link> {
-    return Link.open(this.spec, this.deps, hooks, capabilities);
+    const sent = { timeout_ms, cancellation, onProgress, fulfil, headers };
+    return this.request("tools/call", params, sent, holder);
   }
 
   private async renew(link: Link): Promise<void> {
     if (this.link === link) {
       this.link = null;
+      this.first = null;
       this.complaint = "its session has ended";
       void link.close().catch(() => {});
     }
@@ -250,8 +355,8 @@ export class Upstream {
   }
 
   /** After a call that nobody answered: does the upstream still answer at all? */
-  private examine(link: Link, error: unknown): void {
-    if (this.link !== link || this.examining !== null) return;
+  private examine(link: Link, error: unknown, holder: Holder | undefined): void {
+    if (this.examining !== null) return;
     const why = isTimeout(error) ? "it does not answer" : failureOf(error).message;
     this.examining = link
       .request("tools/list", {}, { timeout_ms: PROBE_MS })
@@ -259,7 +364,8 @@ export class Upstream {
         () => {},
         async (probe: unknown) => {
           if (failureOf(probe).kind === "answered") return;
-          this.lost(link, why);
+          if (this.link === link) this.lost(link, why);
+          else if (holder !== undefined) await this.release(holder.key, link);
           await link.close().catch(() => {});
         },
       )
@@ -274,6 +380,6 @@ export class Upstream {
     const { link } = this;
     this.link = null;
     this.complaint = "the gateway is stopping";
-    await Promise.allSettled([link?.close(), this.connecting]);
+    await Promise.allSettled([link?.close(), this.pool.close(), this.connecting]);
   }
 }

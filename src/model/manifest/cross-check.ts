@@ -10,12 +10,22 @@ export function writesAsReadBack(entries: readonly CheckedEntry[]): void {
   const effects = new Map<string, Effect>();
   for (const { manifest } of entries) if (manifest) effects.set(manifest.tool, manifest.effect);
   for (const entry of entries) {
+    notARead(entry, effects);
     const tool = entry.manifest?.verification?.tool;
     const effect = tool === undefined ? undefined : effects.get(tool);
     if (effect === undefined || !WRITES.has(effect)) continue;
     const text = `verification.tool: ${tool} is declared ${effect}; a read-back must use a tool that only reads`;
     entry.problems.push({ line: entry.line, text });
   }
+}
+
+/** What is read before a call is kept: only a tool that is declared to read alone may answer it. */
+function notARead(entry: CheckedEntry, effects: ReadonlyMap<string, Effect>): void {
+  const tool = entry.manifest?.before?.tool;
+  const effect = tool === undefined ? undefined : effects.get(tool);
+  if (effect === undefined || effect === "read") return;
+  const text = `before.tool: ${tool} is declared ${effect}; before must use a tool of effect read`;
+  entry.problems.push({ line: entry.before_line, text });
 }
 
 const RING = "requires: the prerequisites form a ring, so the tool can never run; take one of them out";
@@ -45,6 +55,9 @@ export function setWarnings(set: ManifestSet, start: (manifest: Manifest) => str
     for (const tool of manifest.requires) {
       if (set.active(tool) === undefined) tell(`requires: ${tool} has no manifest, so it can never have run`);
     }
+    const read = manifest.before?.tool;
+    if (read !== undefined && set.active(read) === undefined)
+      tell(`before.tool: ${read} has no manifest, so it cannot be read and the call is refused`);
     if (manifest.lifecycle === "deprecated" && set.active(manifest.tool) === manifest) {
       tell("lifecycle: deprecated; it still works, and is to be replaced");
     }

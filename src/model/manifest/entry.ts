@@ -13,6 +13,8 @@ export interface CheckedEntry {
   readonly label: string | null;
   /** Where its prerequisites stand. */
   readonly requires_line: number;
+  /** Where its read before the call stands. */
+  readonly before_line: number;
   /** Absent where the entry has problems of its own. */
   readonly manifest: Manifest | undefined;
   /** In the order of the lines; later checks may still add to them. */

@@ -118,6 +118,7 @@ function checkEntry(source: YamlSource, entry: Json, index: number): CheckedEntr
     file: source.file,
     line,
     requires_line: lineOf(source, { path: [index, "requires"], message: "" }),
+    before_line: lineOf(source, { path: [index, "before", "tool"], message: "" }),
     label: typeof name === "string" && name !== "" ? `tool ${shownName(name)}` : `entry ${index + 1}`,
     manifest: problems.length > 0 ? undefined : normalise(entry as ManifestEntry),
     problems: placed,
@@ -179,5 +180,5 @@ function brokenFile(file: string, problem: string): CheckedEntry {
 
 function brokenEntry(file: string, line: number, text: string): CheckedEntry {
   const problems = [{ line, text }];
-  return { file, line, requires_line: line, label: null, manifest: undefined, problems };
+  return { file, line, requires_line: line, before_line: line, label: null, manifest: undefined, problems };
 }

@@ -1,8 +1,8 @@
 /** Fills in what an entry left out, so that the engine never meets a missing field or a second spelling. */
 import type { Json } from "../../kernel/json.ts";
 import type { CardTemplate } from "../card/template.ts";
-import { type ManifestEntry, READ_BACK } from "./schema.ts";
-import type { Compensation, Effect, Manifest, Verification } from "./types.ts";
+import { BEFORE, type ManifestEntry, READ_BACK } from "./schema.ts";
+import type { Before, Compensation, Effect, Manifest, Verification } from "./types.ts";
 
 type Template = { [name: string]: Json };
 
@@ -26,6 +26,7 @@ export function normalise(entry: ManifestEntry): Manifest {
     },
     compensation: entry.compensation == null ? null : compensationOf(entry.compensation),
     verification: entry.verification == null ? null : verificationOf(entry.verification),
+    ...(entry.before == null ? {} : { before: beforeOf(entry.before) }),
     audit: {
       redaction: [...(entry.audit?.redaction ?? [])],
       retention_days: entry.audit?.retention_days ?? null,
@@ -46,6 +47,22 @@ function compensationOf(entry: NonNullable<ManifestEntry["compensation"]>): Comp
     kind: entry.kind ?? "compensation",
     residue: [...(entry.residue ?? [])],
     requires_approval: entry.requires_approval ?? false,
+    ...(entry.when_absent == null
+      ? {}
+      : { when_absent: { tool: entry.when_absent.tool, args: (entry.when_absent.args ?? {}) as Template } }),
+    ...(entry.until == null ? {} : { until: entry.until }),
+  };
+}
+
+function beforeOf(entry: NonNullable<ManifestEntry["before"]>): Before {
+  const { tool, args, absent, ignore, max_bytes, required } = entry;
+  return {
+    tool,
+    args: (args ?? {}) as Template,
+    ...(absent == null ? {} : { absent: absent as Json }),
+    ...(ignore == null || ignore.length === 0 ? {} : { ignore: [...ignore] }),
+    ...(max_bytes == null || max_bytes === BEFORE.max_bytes.default ? {} : { max_bytes }),
+    ...(required === false ? { required } : {}),
   };
 }
 

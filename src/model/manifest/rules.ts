@@ -3,7 +3,7 @@
  * they also speak about an entry whose shape is wrong elsewhere: every problem is told at once.
  */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
-import { tryPath } from "../../kernel/paths.ts";
+import { type Root, tryTemplatePath } from "../../kernel/paths.ts";
 import { suggest } from "../problems.ts";
 import type { Report } from "../yaml.ts";
 
@@ -15,15 +15,58 @@ const NO_UNDO: Readonly<Record<string, string>> = {
 };
 /** A `$` and a letter is meant as a path; `$5` is plain text. */
 const LOOKS_LIKE_PATH = /^\$[A-Za-z_]/;
-const HOLDS_PATH = /\$(?:args|result)[.[]/;
+const HOLDS_PATH = /\$(?:args|result|before)[.[]/;
+const CALL: readonly Root[] = ["args", "result"];
+const ALL: readonly Root[] = [...CALL, "before"];
 
 export function entryRules(entry: JsonObject, report: Report): void {
   undoRules(entry, report);
   requiresRules(entry, report);
   riskRules(entry, report);
+  const before = isJsonObject(entry["before"]) ? entry["before"] : undefined;
+  const roots = before === undefined ? CALL : ALL;
   for (const field of ["compensation", "verification"] as const) {
     const section = entry[field];
-    if (isJsonObject(section)) templateRules(section["args"], [field, "args"], report);
+    if (isJsonObject(section)) templateRules(section["args"], [field, "args"], report, roots);
+  }
+  if (before !== undefined) beforeRules(entry, before, report);
+  const { compensation, verification } = entry;
+  if (isJsonObject(compensation) && isJsonObject(compensation["when_absent"])) {
+    templateRules(
+      compensation["when_absent"]["args"],
+      ["compensation", "when_absent", "args"],
+      report,
+      roots,
+    );
+    if (before?.["absent"] == null)
+      report(
+        ["compensation", "when_absent"],
+        "is never used: before.absent says how it shows that nothing was there",
+      );
+  }
+  if (before === undefined && isJsonObject(verification))
+    strayBefore(verification["expect"], ["verification", "expect"], report);
+}
+
+function beforeRules(entry: JsonObject, before: JsonObject, report: Report): void {
+  if (entry["effect"] === "read" || entry["effect"] === "read_only")
+    report(["before"], "a tool that only reads changes nothing; remove it or change the effect");
+  if (before["tool"] !== undefined && before["tool"] === entry["tool"])
+    report(["before", "tool"], "is the tool itself; name one that only reads");
+  templateRules(before["args"], ["before", "args"], report, ["args"]);
+  const { absent } = before;
+  if (isJsonObject(absent) && Object.keys(absent).length === 0)
+    report(["before", "absent"], "matches every answer; write what only the answer for nothing there holds");
+}
+
+/** Without a `before` the text would be compared as it stands, and never be shown. */
+function strayBefore(value: Json | undefined, path: (string | number)[], report: Report): void {
+  if (typeof value === "string") {
+    if (tryTemplatePath(value)?.root === "before") report(path, notThere("before"));
+  } else if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) strayBefore(item, [...path, i], report);
+  } else if (isJsonObject(value)) {
+    for (const name of Object.keys(value)) strayBefore(value[name], [...path, name], report);
   }
 }
 
@@ -71,17 +114,29 @@ function riskRules(entry: JsonObject, report: Report): void {
   }
 }
 
-function templateRules(value: Json | undefined, path: (string | number)[], report: Report): void {
+function templateRules(
+  value: Json | undefined,
+  path: (string | number)[],
+  report: Report,
+  roots: readonly Root[],
+): void {
   if (typeof value === "string") {
-    if (tryPath(value) !== undefined) return;
-    if (LOOKS_LIKE_PATH.test(value)) {
+    const found = tryTemplatePath(value);
+    if (found !== undefined && roots.includes(found.root)) return;
+    if (found !== undefined) report(path, notThere(found.root, roots));
+    else if (LOOKS_LIKE_PATH.test(value)) {
       report(path, 'is not a path; write $args.name, $result.name, $args["any name"] or $args.list[0]');
     } else if (HOLDS_PATH.test(value)) {
       report(path, "holds a path inside other text; only a string that is a path as a whole is replaced");
     }
   } else if (Array.isArray(value)) {
-    for (const [i, item] of value.entries()) templateRules(item, [...path, i], report);
+    for (const [i, item] of value.entries()) templateRules(item, [...path, i], report, roots);
   } else if (isJsonObject(value)) {
-    for (const name of Object.keys(value)) templateRules(value[name], [...path, name], report);
+    for (const name of Object.keys(value)) templateRules(value[name], [...path, name], report, roots);
   }
+}
+
+function notThere(root: Root, roots: readonly Root[] = CALL): string {
+  if (roots.length === 1) return `is a path into $${root}, which is not there before the call; use $args`;
+  return "is a path into $before, and no before is declared; say with which tool it is read";
 }

@@ -4,9 +4,10 @@
  * Every optional field may also be null, so that a normalised manifest is itself a valid entry.
  */
 import { z } from "zod";
+import { tryDuration } from "../../kernel/duration.ts";
 import { isGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { tryPath } from "../../kernel/paths.ts";
+import { tryPath, tryTemplatePath } from "../../kernel/paths.ts";
 import { piecesOf } from "../card/sentence.ts";
 import { CARD_FORMATS } from "../card/template.ts";
 import { BLAST_RADII, EFFECTS, LIFECYCLES } from "./types.ts";
@@ -17,6 +18,7 @@ export const READ_BACK = {
   retries: { max: 20, default: 3 },
   backoff_ms: { max: 60_000, default: 200 },
 } as const;
+export const BEFORE = { max_bytes: { max: 8_388_608, default: 1_048_576 } } as const;
 
 /** White space, and everything that a reader cannot see: controls, format characters, lone surrogates. */
 const INVISIBLE = /[\s\p{C}\p{Z}]/u;
@@ -86,6 +88,41 @@ const argsPath = z
 
 const template = z.record(z.string(), z.unknown());
 
+/** The path must lead to a part: ignoring all of the answer would take every state for the same. */
+const beforePath = z
+  .string()
+  .superRefine((text, context) => {
+    const path = tryTemplatePath(text);
+    const message =
+      path?.root !== "before"
+        ? "is not a path into $before; write $before.name"
+        : path.keys.length === 0
+          ? "would ignore all that is read; name the part that changes by itself, such as $before.mtime"
+          : undefined;
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  })
+  .meta({ pattern: "^\\$before[.\\[]" });
+
+const until = z
+  .string()
+  .superRefine((text, context) => {
+    const wrong = untilProblem(text);
+    if (wrong !== undefined) context.addIssue({ code: "custom", message: wrong });
+  })
+  .meta({ pattern: "^(\\d{1,15}(ms|s|m|h|d|w)|\\$(args|result)[.\\[].*)$" });
+
+function untilProblem(text: string): string | undefined {
+  if (text.startsWith("$")) {
+    const path = tryPath(text);
+    if (path !== undefined && path.keys.length > 0) return undefined;
+    return "is not a path to a time; write $result.name or $args.name";
+  }
+  const ms = tryDuration(text);
+  if (ms === undefined)
+    return "is neither a duration counted from success, such as 30d, nor a path to a time, such as $result.expires_at";
+  return ms > 0 ? undefined : "must be longer than nothing";
+}
+
 const compensation = z.strictObject({
   tool: toolName.describe("The tool that undoes the call."),
   args: template
@@ -100,6 +137,36 @@ const compensation = z.strictObject({
     .boolean()
     .nullish()
     .meta({ default: false, description: "The undo waits for an approval." }),
+  when_absent: z
+    .strictObject({
+      tool: toolName.describe("The tool that undoes the call where nothing was there before."),
+      args: template.nullish().describe("Its arguments, built like those of the compensation."),
+    })
+    .nullish()
+    .describe("The undo where `before.absent` shows that nothing was there."),
+  until: until
+    .nullish()
+    .describe("How long the undo works: a duration from success, or a path to a time in $result or $args."),
+});
+
+const before = z.strictObject({
+  tool: toolName.describe("A tool that only reads, called before the call and after it."),
+  args: template
+    .nullish()
+    .describe("Its arguments; a string that is a path into $args becomes the value there."),
+  absent: z
+    .unknown()
+    .optional()
+    .describe("What the answer holds where nothing is there: objects match in part, lists whole."),
+  ignore: z.array(beforePath).max(100).nullish().describe("Paths into the answer that change by themselves."),
+  max_bytes: z.number().int().min(1).max(BEFORE.max_bytes.max).nullish().meta({
+    default: BEFORE.max_bytes.default,
+    description: "A longer answer counts as a failed read.",
+  }),
+  required: z.boolean().nullish().meta({
+    default: true,
+    description: "false lets the call pass when the read fails; it can then not be undone.",
+  }),
 });
 
 const verification = z
@@ -212,6 +279,7 @@ export const manifestEntrySchema = z.strictObject({
   risk: risk.nullish().describe("Labels for risk scoring, policy and retention; further labels are free."),
   compensation: compensation.nullish(),
   verification: verification.nullish(),
+  before: before.nullish().describe("Reads what is there before the call, so that the undo can restore it."),
   audit: audit.nullish(),
   card: card.nullish().describe("How a person who decides about the call is shown it."),
 });

@@ -18,6 +18,23 @@ export interface Compensation {
   kind: "inverse" | "compensation";
   residue: string[];
   requires_approval: boolean;
+  /** What undoes the call where nothing was there before it. */
+  when_absent?: { tool: string; args: { [name: string]: Json } };
+  /** How long after success the undo works: a duration, or a path to a time in the call. */
+  until?: string;
+}
+
+/** A read of what is there before the call, for its undo. Fields that keep their default are left out. */
+export interface Before {
+  tool: string;
+  /** A template whose strings may be paths into the arguments. */
+  args: { [name: string]: Json };
+  /** What the answer holds where nothing is there. */
+  absent?: Json;
+  /** Paths into the answer that change by themselves. */
+  ignore?: string[];
+  max_bytes?: number;
+  required?: false;
 }
 
 export interface Verification {
@@ -42,6 +59,8 @@ export interface Manifest {
   risk: { data_class: string | null; blast_radius: BlastRadius | null; [label: string]: Json };
   compensation: Compensation | null;
   verification: Verification | null;
+  /** Not there where none is declared: the content address of older manifests must not change. */
+  before?: Before;
   audit: { redaction: string[]; retention_days: number | null; evidence_export: "required" | null };
   /** How a person is shown the call; absent where none is declared, so that older manifests keep their hash. */
   card?: CardTemplate;

@@ -29,6 +29,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   grant_shapes: [],
   holds: ["tag", "sort"],
   counters: [],
+  closings: ["owner", "sort"],
   idempotency: ["owner"],
   replies: ["owner", "sort"],
   leases: [],

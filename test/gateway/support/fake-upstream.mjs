@@ -2,7 +2,8 @@
  * A tool server without any SDK, for tests: it records what reaches it and misbehaves on request. What a
  * tool does is its name. `FAKE_LOG` names a file that gets every message; `FAKE_TOOLS` extra tools,
  * `FAKE_OUTPUT` the output schema that most of them declare. With `FAKE_ONLY` these are its only tools, until
- * it is told to `turn`: then it offers others.
+ * it is told to `turn`: then it offers others. `FAKE_ASKS` is a tool for clients that can be asked for samples alone;
+ * with `FAKE_BARE` it has tools and nothing else.
  */
 import { appendFileSync, existsSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -14,6 +15,8 @@ const {
   FAKE_OUTPUT,
   FAKE_START = "",
   FAKE_ONLY,
+  FAKE_ASKS,
+  FAKE_BARE,
 } = process.env;
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const rows = new Map();
@@ -196,20 +199,30 @@ const ODD = {
   },
 };
 
+let asking = false;
+
 const METHODS = {
-  initialize: ({ params }) => ({
-    protocolVersion: params.protocolVersion,
-    capabilities: {
-      tools: { listChanged: true },
-      resources: { subscribe: true, listChanged: true },
-      prompts: {},
-      logging: {},
-      completions: {},
-    },
-    serverInfo: { name: FAKE_NAME, version: "9" },
-    instructions: "do as the upstream says",
+  initialize: ({ params }) => {
+    asking = params.capabilities?.sampling !== undefined;
+    return {
+      protocolVersion: params.protocolVersion,
+      capabilities: FAKE_BARE
+        ? { tools: {} }
+        : {
+            tools: { listChanged: true },
+            resources: { subscribe: true, listChanged: true },
+            prompts: {},
+            logging: {},
+            completions: {},
+          },
+      serverInfo: { name: FAKE_NAME, version: "9" },
+      instructions: "do as the upstream says",
+    };
+  },
+  "tools/list": () => ({
+    tools: asking && FAKE_ASKS ? [...tools(), { name: FAKE_ASKS, inputSchema: schema }] : tools(),
+    _meta: { listmeta: 1 },
   }),
-  "tools/list": () => ({ tools: tools(), _meta: { listmeta: 1 } }),
   ping: () => ({}),
   "logging/setLevel": () => ({}),
   "resources/list": () => ({ resources: [{ uri: `mem://${FAKE_NAME}/a`, name: "a", "x-r": 1 }] }),
@@ -239,11 +252,15 @@ function handle(message) {
       return send({ id, result: text(`${FAKE_NAME}: ${params.name}`) });
     if (Object.hasOwn(ODD, params.name)) return void ODD[params.name]({ id, args, params });
     if (Object.hasOwn(TOOLS, params.name)) return send({ id, result: TOOLS[params.name]({ args, params }) });
-    const extra = JSON.parse(FAKE_TOOLS).some(({ name }) => name === params.name);
+    const extra =
+      params.name === FAKE_ASKS || JSON.parse(FAKE_TOOLS).some(({ name }) => name === params.name);
     if (extra) return send({ id, result: text(`${FAKE_NAME}: ${params.name}`) });
     return send({ id, error: { code: -32602, message: `Unknown tool: ${params.name}` } });
   }
-  const answer = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
+  const answer =
+    Object.hasOwn(METHODS, method) && !(FAKE_BARE && /^(?:prompts|resources)/.test(method))
+      ? METHODS[method]
+      : undefined;
   if (answer === undefined)
     return send({ id, error: { code: -32601, message: `Method not found: ${method}` } });
   send({ id, result: answer({ params }) });

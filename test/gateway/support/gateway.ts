@@ -25,6 +25,9 @@ export interface FakeSpec {
   timeout?: string;
   env?: Record<string, string>;
   passthrough?: string[];
+  isolation?: "principal" | "session" | "shared";
+  max_connections?: number;
+  idle?: string;
 }
 
 export function fakeUpstream({ name = "fake", env = {}, ...rest }: FakeSpec = {}) {
@@ -112,8 +115,9 @@ export async function testGateway(options: GatewayTestOptions = {}): Promise<Gat
   );
   const store = options.store ?? new MemoryStore();
   const service = await openService(settings, systemEnv, { log, store });
-  const { patience_ms } = options;
-  const running = await startHttpGateway(service, patience_ms === undefined ? {} : { patience_ms });
+  // Longer than the default: what a test expects of a start must not depend on how busy the machine is.
+  const { patience_ms = 15_000 } = options;
+  const running = await startHttpGateway(service, { patience_ms });
   let stopped = false;
   const stop = running.stop;
   running.stop = async () => {

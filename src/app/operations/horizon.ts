@@ -1,0 +1,42 @@
+/** What can be undone now and will not be for ever. */
+import { z } from "zod";
+import { tryDuration } from "../../kernel/duration.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { cutPage, decodeCursor } from "../cursor.ts";
+import { closings } from "../horizon.ts";
+import { operation } from "../operation.ts";
+import { pageLimit } from "../schemas.ts";
+
+export const horizon = operation({
+  id: "horizon",
+  summary: "Undos that stop working, soonest first",
+  role: "auditor",
+  input: z.strictObject({
+    within: z
+      .string()
+      .max(32)
+      .refine((text) => (tryDuration(text) ?? 0) > 0, "must be a duration such as 24h or 7d")
+      .optional(),
+    limit: pageLimit.optional(),
+    cursor: z.string().max(1_000).optional(),
+  }),
+  output: z.strictObject({
+    undos: z.array(
+      z.strictObject({ run_id: z.string(), step: z.int(), tool: z.string(), closes_ms: z.int() }),
+    ),
+    next_cursor: z.union([z.string(), z.null()]),
+  }),
+  async run({ app }, { within, limit = LIMITS.page_default, cursor }) {
+    const to = within === undefined ? undefined : app.core.env.now() + tryDuration(within)!;
+    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    const rows = await closings(app.core, { to, after, limit: limit + 1 });
+    const { page, next } = cutPage(rows, limit);
+    const undos = page.map(({ doc: { run_id, step, tool, closes_ms } }) => ({
+      run_id,
+      step,
+      tool,
+      closes_ms,
+    }));
+    return { undos, next_cursor: next };
+  },
+});

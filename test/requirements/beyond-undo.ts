@@ -1,0 +1,44 @@
+/** Statements on undo that restores: what is read before a call, conflicts, horizons, refunds. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondBefore = section("beyond", "Before", {
+  "beyond.before.told": [17, "an allowed call whose manifest has `before` is told `before: {tool, arguments}` in its decision, a blocked one is not"],
+  "beyond.before.validated": [17, "`before` that writes, reads `$result`, matches every answer as absent or is not whole is refused with file, line and field"],
+  "beyond.before.scope": [17, "a call is refused where the tool of its `before` is not in the run's scope"],
+  "beyond.before.restores": [17, "`$before` values are put into the undo's arguments, and what was there is restored"],
+  "beyond.before.absent": [17, "where nothing was there `when_absent` undoes the call, and without it the step is unrecoverable"],
+  "beyond.before.expect": [17, "a path into `$before` in `verification.expect` stands for what was there"],
+  "beyond.before.gateway": [17, "the gateway reads before it forwards and after success, and the step says `before_by: gateway`"],
+  "beyond.before.library": [17, "the library reads with `read` in `run.call`, and the step says `before_by: library`"],
+  "beyond.before.agent": [17, "over HTTP the agent reports `before` and `after`, and the step says `before_by: agent`"],
+  "beyond.before.read-fails": [17, "a read that fails or is too long fails the step before anything is forwarded: `intended`, then `failed`"],
+  "beyond.before.not-required": [17, "with `required: false` a failed read lets the call pass, and the step cannot be undone"],
+  "beyond.before.http-without": [17, "over HTTP a success without `before` is accepted and not undoable"],
+  "beyond.before.hashes": [17, "`before_hash` and `after_hash` are on the ledger, no value is"],
+  "beyond.before.masked": [17, "below the role operator a plan shows `$before` values as `[before: n bytes]`"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondConflict = section("beyond", "Conflict", {
+  "beyond.conflict.left-alone": [17, "an undo that meets a foreign write is left alone: `failed`, `conflict: true`, an error that begins `conflict:`, no record, the step still `succeeded`"],
+  "beyond.conflict.as-before": [17, "what is already as before the call is recorded as compensating and compensated, and nothing is called"],
+  "beyond.conflict.not-checked": [17, "where nobody can read, the step is failed with `conflict: not checked`"],
+  "beyond.conflict.plan": [17, "the plan shows was, is, would be and `current_hash`, and is not fully reversible with a conflict"],
+  "beyond.conflict.ignore": [17, "what `ignore` names is not compared"],
+  "beyond.conflict.overwrite": [17, "`overwrite` with a reason and the plan's `current_hash` undoes the step, recorded with who and why"],
+  "beyond.conflict.overwrite-stale": [17, "an overwrite whose `current_hash` is no longer current is a 409, and one without reason or hash a 400"],
+  "beyond.conflict.worker": [17, "a remote worker sends `current` when it begins, else 409"],
+  "beyond.conflict.console": [17, "the console shows was, is and would be, and overwrites on a reason"],
+  "beyond.conflict.cli": [17, "`svc rollback --overwrite` with `--current` and `--reason` goes over a conflict"],
+  "beyond.conflict.gateway": [17, "`svc.execute_rollback` goes over a conflict with `overwrite`, `reason` and `current_hash`"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondHorizon = section("beyond", "Horizon", {
+  "beyond.horizon.validated": [17, "`until` is a duration longer than nothing or a path to a time in `$result` or `$args`, and anything else is refused at its place"],
+  "beyond.horizon.plan": [17, "a plan's undos carry `closes_ms`; one whose time has passed is `unrecoverable` with `closed: true` and is never tried"],
+  "beyond.horizon.route": [17, "`GET /v1/horizon` lists undos that close, soonest first, by `within`, `limit` and `cursor`"],
+  "beyond.horizon.cli": [17, "`svc horizon` lists them, with `--within`"],
+  "beyond.horizon.told": [17, "an overview tile, the metric `svc_undo_closing` and the alert `undo_closing` tell what closes next"],
+});

@@ -1,0 +1,340 @@
+/** What was there before a call is restored by its undo, and what others wrote since is not lost: over HTTP. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { loggedIn } from "../console/support/client.ts";
+import { type ConsoleServer, consoleServer, shiftedEnv } from "../console/support/server.ts";
+import { until } from "../support/until.ts";
+import { verifies } from "../support/verifies.ts";
+import { docs, MANIFESTS } from "./support.ts";
+
+const shelf = docs();
+const env = shiftedEnv();
+let s: ConsoleServer;
+let n = 0;
+
+beforeAll(async () => {
+  s = await consoleServer({
+    env,
+    manifests: `${MANIFESTS}- {tool: loan.make, effect: reversible, permission: p, compensation: {tool: doc.put, args: {id: loan, text: ""}, until: $result.until}}\n`,
+    config: `console: login\nrollback: {compensator_cmd: "${shelf.compensator}", reader_cmd: "${shelf.reader}"}\n`,
+  });
+  return () => s.close();
+});
+
+const ok = async (key: string, method: string, path: string, body?: unknown) => {
+  const answer = await s.api(key, method, path, body);
+  expect(answer.status, `${method} ${path}: ${JSON.stringify(answer.body)}`).toBeLessThan(300);
+  return answer.body;
+};
+
+async function opened(): Promise<string> {
+  const run_id = `run-${n++}`;
+  await ok("agent", "POST", "/v1/runs", { run_id, permissions: ["p"] });
+  return run_id;
+}
+
+const ask = (run: string, tool: string, id: string) =>
+  ok("agent", "POST", `/v1/runs/${run}/intents`, { tool, args: { id, text: "new" }, reason: "r" });
+
+/** The agent's whole call, with its reads. */
+async function put(run: string, id: string, text: string, tool = "doc.put"): Promise<number> {
+  const { step } = await ask(run, tool, id);
+  const before = shelf.show(id);
+  shelf.write(id, text);
+  const outcome = { status: "succeeded", before, after: shelf.show(id) };
+  await ok("agent", "POST", `/v1/runs/${run}/steps/${step}/outcome`, outcome);
+  return step;
+}
+
+async function rolledBack(run: string, more: object = {}) {
+  await ok("operator", "POST", `/v1/runs/${run}/rollback`, { confirm: true, retries: 1, ...more });
+  const job = async () => (await ok("auditor", "GET", `/v1/runs/${run}/rollback`)).job;
+  await until(async () => (await job()).state !== "running", "the job to end");
+  return (await job()).report;
+}
+
+const plan = (run: string, key = "operator") => ok(key, "GET", `/v1/runs/${run}/plan`);
+async function events(run: string, step: number) {
+  const headers = { authorization: "Bearer auditor" };
+  const text = await (await fetch(`${s.url}/v1/runs/${run}/export`, { headers })).text();
+  const records = text.split("\n").filter(Boolean);
+  return records.map((line) => JSON.parse(line)).filter((record) => record.step === step);
+}
+
+describe("before", () => {
+  it("is told in the decision, reported with the outcome, kept off the ledger and restored", async () => {
+    verifies(
+      "beyond.before.told",
+      "beyond.before.agent",
+      "beyond.before.hashes",
+      "beyond.before.restores",
+      "beyond.before.expect",
+      "beyond.conflict.ignore",
+    );
+    const run = await opened();
+    shelf.write("a", "old canary");
+    expect(await ask(run, "doc.put", "x")).toEqual({
+      decision: "allow",
+      step: 0,
+      before: { tool: "doc.get", arguments: { id: "x" } },
+    });
+    await ok("agent", "POST", `/v1/runs/${run}/steps/0/outcome`, { status: "failed" });
+    const step = await put(run, "a", "new");
+    const { steps } = await ok("auditor", "GET", `/v1/runs/${run}`);
+    expect(steps[step]).toMatchObject({ before_by: "agent", before_hash: expect.stringMatching(/^sha256:/) });
+    expect(steps[0]).not.toHaveProperty("before_by");
+    const [, succeeded] = await events(run, step);
+    expect(succeeded).toMatchObject({
+      before_hash: steps[step].before_hash,
+      after_hash: steps[step].after_hash,
+    });
+    const { report } = { report: await rolledBack(run) };
+    expect(report).toMatchObject({ compensated: [step], failed: [], complete: true });
+    expect(shelf.text("a")).toBe("old canary");
+    const trail = await events(run, step);
+    expect(trail.map(({ event }: { event: string }) => event)).toEqual([
+      "intended",
+      "succeeded",
+      "compensating",
+      "verified",
+      "compensated",
+    ]);
+    expect(JSON.stringify(trail)).not.toContain("canary");
+  });
+
+  it("takes away what was not there, by the way that is declared for it, and has none without", async () => {
+    verifies("beyond.before.absent", "beyond.before.http-without");
+    const run = await opened();
+    await put(run, "fresh", "new");
+    await put(run, "other", "new", "doc.plain");
+    const { step } = await ask(run, "doc.put", "quiet");
+    await ok("agent", "POST", `/v1/runs/${run}/steps/${step}/outcome`, { status: "succeeded" });
+    const { actions, fully_reversible } = await plan(run);
+    expect(actions.map(({ kind }: { kind: string }) => kind)).toEqual([
+      "unrecoverable",
+      "unrecoverable",
+      "compensate",
+    ]);
+    expect(actions[2]).toMatchObject({ compensation_tool: "doc.drop", args: { id: "fresh" } });
+    expect(fully_reversible).toBe(false);
+    // The read-back expects the text that was there, and none was: the undo is done and not confirmed.
+    await rolledBack(run);
+    expect(shelf.text("fresh")).toBeUndefined();
+    expect(shelf.text("other")).toBe("new");
+  });
+
+  it("refuses a call whose read is out of the run's scope, and asks no read of it", async () => {
+    verifies("beyond.before.scope", "beyond.before.told");
+    const run = await opened();
+    expect(await ask(run, "far.put", "a")).toEqual({
+      decision: "block",
+      reasons: ["before: permission far, which far.get needs, is not in the run's scope"],
+    });
+  });
+
+  it("shows an auditor how large what was there is, and an operator what it is", async () => {
+    verifies("beyond.before.masked", "beyond.conflict.plan");
+    const run = await opened();
+    shelf.write("m", "secret");
+    await put(run, "m", "new");
+    const seen = (await plan(run)).actions[0];
+    expect(seen).toMatchObject({
+      args: { id: "m", text: "secret" },
+      before: { tool: "doc.get", arguments: { id: "m" } },
+      was: { text: "secret" },
+      is: { text: "new" },
+      would_be: { text: "secret" },
+      current_hash: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      conflict: false,
+    });
+    const { actions } = await plan(run, "auditor");
+    expect(actions[0].args).toEqual({ id: "m", text: "[before: 8 bytes]" });
+    expect(JSON.stringify(actions)).not.toContain("secret");
+    await rolledBack(run);
+  });
+});
+
+describe("a foreign write", () => {
+  it("is left alone, and overwritten only on a person's word about exactly what is there", async () => {
+    verifies(
+      "beyond.conflict.left-alone",
+      "beyond.conflict.plan",
+      "beyond.conflict.overwrite",
+      "beyond.conflict.overwrite-stale",
+    );
+    const run = await opened();
+    shelf.write("c", "old");
+    const step = await put(run, "c", "new");
+    shelf.write("c", "foreign");
+    const report = await rolledBack(run);
+    expect(report).toMatchObject({
+      compensated: [],
+      failed: [{ step, error: expect.stringMatching(/^conflict: /), conflict: true }],
+      complete: false,
+    });
+    expect(shelf.text("c")).toBe("foreign");
+    expect((await events(run, step)).length).toBe(2);
+    expect((await ok("auditor", "GET", `/v1/runs/${run}`)).steps[step].status).toBe("succeeded");
+
+    const { actions, fully_reversible } = await plan(run);
+    expect(fully_reversible).toBe(false);
+    expect(actions[0]).toMatchObject({ conflict: true, was: { text: "old" }, is: { text: "foreign" } });
+    const { current_hash } = actions[0];
+    const over = (body: object) =>
+      s.api("operator", "POST", `/v1/runs/${run}/rollback`, { confirm: true, overwrite: step, ...body });
+    expect((await over({ current_hash })).status).toBe(400);
+    expect((await over({ reason: "agreed" })).status).toBe(400);
+    expect((await over({ reason: "agreed", current_hash: "sha256:1" })).status).toBe(400);
+    shelf.write("c", "foreign again");
+    const stale = await over({ reason: "agreed", current_hash });
+    expect(stale).toMatchObject({ status: 409, body: { error: expect.stringMatching(/no longer/) } });
+    expect(shelf.text("c")).toBe("foreign again");
+    expect((await s.api("approver", "POST", `/v1/runs/${run}/rollback`, { confirm: true })).status).toBe(403);
+
+    const now = (await plan(run)).actions[0].current_hash;
+    const done = await rolledBack(run, {
+      overwrite: step,
+      reason: "agreed with its author",
+      current_hash: now,
+    });
+    expect(done).toMatchObject({ compensated: [step], complete: true });
+    expect(shelf.text("c")).toBe("old");
+    const begun = (await events(run, step)).find(({ event }: { event: string }) => event === "compensating");
+    expect(begun).toMatchObject({
+      actor: "operator",
+      detail: expect.stringContaining("agreed with its author"),
+    });
+  });
+
+  it("that already restored what was there is recorded, and nothing is called", async () => {
+    verifies("beyond.conflict.as-before");
+    const run = await opened();
+    shelf.write("d", "old");
+    const step = await put(run, "d", "new");
+    shelf.write("d", "old");
+    expect(await rolledBack(run)).toMatchObject({ compensated: [step], complete: true });
+    const trail = await events(run, step);
+    expect(trail.slice(2)).toMatchObject([
+      { event: "compensating" },
+      { event: "compensated", detail: expect.stringContaining("already as before") },
+    ]);
+  });
+
+  it("is told from a run's own later writes, which are undone first", async () => {
+    verifies("beyond.conflict.plan");
+    const run = await opened();
+    shelf.write("e", "one");
+    await put(run, "e", "two");
+    await put(run, "e", "three");
+    expect(await plan(run)).toMatchObject({
+      fully_reversible: true,
+      actions: [{ conflict: false }, { conflict: false }],
+    });
+    expect(await rolledBack(run)).toMatchObject({ compensated: [1, 0], complete: true });
+    expect(shelf.text("e")).toBe("one");
+  });
+
+  it("is shown in the console, and overwritten there", async () => {
+    verifies("beyond.conflict.console");
+    const run = await opened();
+    shelf.write("k", "was-text");
+    await put(run, "k", "new");
+    shelf.write("k", "is-text");
+    const operator = await loggedIn(s.url, "operator");
+    const page = (await operator.get(`/console/runs/${run}`)).text;
+    for (const shown of ["was-text", "is-text", "would be", "1 step was changed since"])
+      expect(page).toContain(shown);
+    expect((await (await loggedIn(s.url, "auditor")).get(`/console/runs/${run}`)).text).not.toContain(
+      "was-text",
+    );
+    const current_hash = /name="current_hash" value="([^"]+)"/.exec(page)![1]!;
+    await operator.submit(`/console/runs/${run}/rollback`, {
+      confirm: "yes",
+      overwrite: "0",
+      current_hash,
+      reason: "as agreed",
+    });
+    await until(() => shelf.text("k") === "was-text", "the overwrite");
+  });
+});
+
+describe("an undo that closes", () => {
+  it("is listed, told and shown until then, and not tried afterwards", async () => {
+    verifies("beyond.horizon.route", "beyond.horizon.told", "beyond.horizon.plan");
+    const run = await opened();
+    const now = Date.now();
+    const times = [now + 3_600_000, now + 7_200_000, now + 1_000_000_000];
+    for (const [step, until] of times.entries()) {
+      const body = { tool: "loan.make", args: {}, reason: "r" };
+      await ok("agent", "POST", `/v1/runs/${run}/intents`, body);
+      const result = { until: new Date(until).toISOString() };
+      await ok("agent", "POST", `/v1/runs/${run}/steps/${step}/outcome`, { status: "succeeded", result });
+    }
+    const first = await ok("auditor", "GET", "/v1/horizon?limit=1");
+    expect(first.undos).toEqual([{ run_id: run, step: 0, tool: "loan.make", closes_ms: times[0] }]);
+    const rest = await ok("auditor", "GET", `/v1/horizon?cursor=${first.next_cursor}`);
+    expect(rest.undos.map(({ step }: { step: number }) => step)).toEqual([1, 2]);
+    expect((await ok("auditor", "GET", "/v1/horizon?within=90m")).undos.length).toBe(1);
+    expect((await s.api("auditor", "GET", "/v1/horizon?within=soon")).status).toBe(400);
+    expect((await s.api("agent", "GET", "/v1/horizon")).status).toBe(403);
+    const { alerts } = await ok("auditor", "GET", "/v1/alerts");
+    const closing = alerts.filter(({ kind }: { kind: string }) => kind === "undo_closing");
+    expect(closing).toMatchObject([
+      { run_id: run, step: 0 },
+      { run_id: run, step: 1 },
+    ]);
+    const headers = { authorization: "Bearer auditor" };
+    expect(await (await fetch(`${s.url}/metrics`, { headers })).text()).toContain("svc_undo_closing 2");
+    expect((await (await loggedIn(s.url, "auditor")).get("/console")).text).toContain("Next undo to close");
+
+    env.forward(5_000_000);
+    expect((await ok("auditor", "GET", "/v1/horizon")).undos.length).toBe(2);
+    const { actions, fully_reversible } = await plan(run);
+    expect(actions[2]).toMatchObject({ kind: "unrecoverable", closed: true, closes_ms: times[0] });
+    expect(fully_reversible).toBe(false);
+    expect(await rolledBack(run)).toMatchObject({ compensated: [2, 1], unrecoverable: [0] });
+    const late = await s.api("operator", "POST", `/v1/runs/${run}/steps/0/compensation`, {});
+    expect(late).toMatchObject({
+      status: 409,
+      body: { error: expect.stringContaining("its undo closed at") },
+    });
+    expect((await ok("auditor", "GET", "/v1/horizon")).undos).toEqual([]);
+  });
+});
+
+describe("a remote worker", () => {
+  it("tells what is there when it begins", async () => {
+    verifies("beyond.conflict.worker");
+    const run = await opened();
+    shelf.write("w", "old");
+    const step = await put(run, "w", "new");
+    const begin = (body: object) =>
+      s.api("operator", "POST", `/v1/runs/${run}/steps/${step}/compensation`, body);
+    expect(await begin({})).toMatchObject({
+      status: 409,
+      body: { before: { tool: "doc.get", arguments: { id: "w" } } },
+    });
+    const foreign = await begin({ current: { exists: true, text: "foreign" } });
+    expect(foreign).toMatchObject({
+      status: 409,
+      body: { error: expect.stringMatching(/^conflict: /), conflict: true },
+    });
+    expect((await events(run, step)).length).toBe(2);
+    expect(await begin({ current: shelf.show("w") })).toMatchObject({
+      status: 200,
+      body: { tool: "doc.put", args: { id: "w", text: "old" }, verification: { expect: { text: "old" } } },
+    });
+    shelf.write("w", "old");
+    await ok("operator", "POST", `/v1/runs/${run}/steps/${step}/compensation/outcome`, {
+      status: "succeeded",
+      observed: shelf.show("w"),
+    });
+    const again = await put(run, "w", "new");
+    shelf.write("w", "old");
+    const body = { current: shelf.show("w") };
+    expect(await ok("operator", "POST", `/v1/runs/${run}/steps/${again}/compensation`, body)).toEqual({
+      run_id: run,
+      step: again,
+      status: "compensated",
+    });
+  });
+});

@@ -1,0 +1,205 @@
+/** Reads before and after a call through the gateway and the library, and what the command line does with them. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { manifestProblems } from "../../src/model/manifest/load.ts";
+import { call, type GatewayTest, testGateway } from "../gateway/support/gateway.ts";
+import { svc } from "../support/cli.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { docs, MANIFESTS } from "./support.ts";
+
+const shelf = docs();
+
+describe("a manifest", () => {
+  const problems = (before: string, more = "") =>
+    manifestProblems(
+      `- {tool: get, effect: read, permission: p}\n- {tool: set, effect: idempotent, permission: p}\n- tool: put\n  effect: reversible\n  permission: p\n  before: ${before}\n  compensation: {tool: put, args: {text: $before.text}}\n${more}`,
+      "m.yaml",
+    );
+
+  it.each([
+    ["{tool: set}", "m.yaml:6: tool put: before.tool: set is declared idempotent"],
+    ["{tool: get, args: {id: $result.id}}", "m.yaml:6: tool put: before.args.id: is a path into $result"],
+    ["{tool: get, absent: {}}", "m.yaml:6: tool put: before.absent: matches every answer"],
+    ["{tool: get, ignore: [$before]}", "m.yaml:6: tool put: before.ignore[0]: would ignore all that is read"],
+    ["{tool: get, ignore: [$args.x]}", "m.yaml:6: tool put: before.ignore[0]: is not a path into $before"],
+    ["{tool: get, max_bytes: 0}", "m.yaml:6: tool put: before.max_bytes:"],
+    ["{args: {}}", "m.yaml:6: tool put: before.tool: is missing"],
+    ["null", "m.yaml:7: tool put: compensation.args.text: is a path into $before, and no before is declared"],
+  ])(`refuses before: %s ${verifies("beyond.before.validated")}`, (before, problem) => {
+    expect(problems(before).join("\n")).toContain(problem);
+  });
+
+  it.each([
+    ["soon", "compensation.until: is neither a duration"],
+    ["0h", "compensation.until: must be longer than nothing"],
+    ["$before.at", "compensation.until: is not a path to a time"],
+  ])(`refuses until: %s ${verifies("beyond.horizon.validated")}`, (until, problem) => {
+    const text = `- {tool: put, effect: reversible, permission: p, compensation: {tool: put, until: ${until}}}`;
+    expect(manifestProblems(text, "m.yaml").join("\n")).toContain(problem);
+  });
+
+  it("with a whole before has no problems", () => {
+    expect(manifestProblems(MANIFESTS, "m.yaml")).toEqual([]);
+  });
+});
+
+describe("the gateway", () => {
+  let g: GatewayTest;
+  beforeAll(async () => {
+    const upstream = fileURLToPath(new URL("./doc-upstream.mjs", import.meta.url));
+    g = await testGateway({
+      manifests: `${MANIFESTS}- {tool: doc.drop, effect: idempotent, permission: p}\n`,
+      upstreams: [{ name: "docs", command: process.execPath, args: [upstream, shelf.folder] }],
+    });
+  });
+  const operator = () => g.connect("operator", { path: "/operator/mcp" });
+  const stepOf = async (run: string, step: number) =>
+    (await g.service.core.store.get("steps", `${run}/${step}`))!;
+
+  it("reads before it forwards and after, and restores", async () => {
+    verifies("beyond.before.gateway", "beyond.before.restores");
+    shelf.write("g", "old");
+    const agent = await g.connect("agent");
+    const { _meta } = await call(agent, "doc.put", { id: "g", text: "new" });
+    const run_id = _meta["svc/run_id"];
+    expect(shelf.text("g")).toBe("new");
+    expect(await stepOf(run_id, 0)).toMatchObject({
+      before_by: "gateway",
+      before_hash: expect.stringMatching(/^sha256:/),
+      after_hash: expect.stringMatching(/^sha256:/),
+    });
+    expect(await g.events(run_id)).toEqual(["intended", "succeeded"]);
+    const { structuredContent } = await call(await operator(), "svc.execute_rollback", {
+      run_id,
+      confirm: true,
+    });
+    expect(structuredContent).toMatchObject({ compensated: [0], complete: true });
+    expect(shelf.text("g")).toBe("old");
+  });
+
+  it("forwards nothing where the read fails or is too long, unless the manifest lets it pass", async () => {
+    verifies("beyond.before.read-fails", "beyond.before.not-required");
+    const agent = await g.connect("agent");
+    shelf.write("s", "more than ten bytes");
+    for (const [tool, id, why] of [
+      ["doc.put", "broken", /doc\.get could not be read: no such shelf/],
+      ["doc.small", "s", /more than max_bytes \(10\)/],
+    ] as const) {
+      const answer = await call(agent, tool, { id, text: "new" });
+      expect(answer.isError).toBe(true);
+      const trail = await g.trail(answer._meta["svc/run_id"]);
+      expect(trail.slice(-2)).toMatchObject([
+        { event: "intended" },
+        { event: "failed", detail: expect.stringMatching(why) },
+      ]);
+      expect(shelf.text(id)).not.toBe("new");
+    }
+    const passed = await call(agent, "doc.plain", { id: "broken", text: "new" });
+    expect(passed.isError).toBeUndefined();
+    const { structuredContent } = await call(await operator(), "svc.plan_rollback", {
+      run_id: passed._meta["svc/run_id"],
+    });
+    expect(structuredContent.actions[0]).toMatchObject({ kind: "unrecoverable" });
+  });
+
+  it("goes over a conflict on an operator's word alone", async () => {
+    verifies("beyond.conflict.gateway");
+    shelf.write("h", "old");
+    const agent = await g.connect("agent");
+    const { _meta } = await call(agent, "doc.put", { id: "h", text: "new" });
+    const run_id = _meta["svc/run_id"];
+    const step = _meta["svc/step"];
+    shelf.write("h", "foreign");
+    const admin = await operator();
+    const rollback = async (more: object) =>
+      (await call(admin, "svc.execute_rollback", { run_id, confirm: true, ...more })) as never as {
+        isError?: boolean;
+        structuredContent: { failed: { conflict: boolean }[]; compensated: number[] };
+      };
+    expect((await rollback({})).structuredContent.failed).toMatchObject([{ step, conflict: true }]);
+    const { structuredContent: plan } = await call(admin, "svc.plan_rollback", { run_id });
+    const { current_hash } = plan.actions.find((action: { step: number }) => action.step === step);
+    expect((await rollback({ overwrite: step, current_hash })).isError).toBe(true);
+    const done = await rollback({ overwrite: step, current_hash, reason: "agreed" });
+    expect(done.structuredContent.compensated).toContain(step);
+    expect(shelf.text("h")).toBe("old");
+  });
+});
+
+describe("the library and the command line", () => {
+  const folder = tempDir("undo-cli");
+  const manifests = join(folder, "manifests.yaml");
+  const data = join(folder, "data");
+  writeFileSync(
+    manifests,
+    `${MANIFESTS}- {tool: lend, effect: reversible, permission: p, compensation: {tool: take, until: 2h}}\n- {tool: gone, effect: reversible, permission: p, compensation: {tool: take, until: $args.until}}\n`,
+  );
+
+  it("reads with the caller's own function, and the command line undoes, or leaves alone, what it did", async () => {
+    verifies(
+      "beyond.before.library",
+      "beyond.before.read-fails",
+      "beyond.conflict.not-checked",
+      "beyond.conflict.cli",
+      "beyond.horizon.cli",
+      "beyond.horizon.plan",
+    );
+    const library = await open({ manifests, data });
+    const run = await library.run({ actor: "bot", permissions: ["p"], run_id: "r" });
+    const read = async ({ arguments: args }: { arguments: unknown }) =>
+      shelf.show((args as { id: string }).id);
+    shelf.write("l", "old");
+    const put = (id: string) => ({ tool: "doc.put", args: { id, text: "new" }, reason: "r" });
+    await run.call(put("l"), () => shelf.write("l", "new"), { read });
+    let called = false;
+    const failing = run.call(put("l2"), () => (called = true), {
+      read: () => Promise.reject(new Error("shelf is locked")),
+    });
+    await expect(failing).rejects.toThrow("doc.get could not be read: shelf is locked");
+    expect(called).toBe(false);
+    const left = await run.rollback({ compensator: async () => null });
+    expect(left.failed).toEqual([{ step: 0, error: "conflict: not checked", conflict: true }]);
+    await run.call({ tool: "lend", args: {}, reason: "r" }, () => 1);
+    await run.call({ tool: "gone", args: { until: "2020-01-01T00:00:00+02:00" }, reason: "r" }, () => 1);
+    await library.close();
+
+    const here = ["-d", data, "-m", manifests];
+    const soon = await svc(["horizon", "--within", "3h", "--json", ...here]);
+    expect(JSON.parse(soon.out)).toMatchObject({ run_id: "r", step: 2, tool: "lend" });
+    expect((await svc(["horizon", "--within", "1h", ...here])).out).toBe("");
+    expect(await svc(["horizon", "--within", "soon", ...here])).toMatchObject({ code: 1 });
+    shelf.write("l", "foreign");
+    const reader = ["--reader-cmd", shelf.reader];
+    const plan = JSON.parse((await svc(["plan", "r", "--json", ...reader, ...here])).out);
+    expect(plan.actions).toMatchObject([
+      { step: 3, kind: "unrecoverable", closed: true, closes_ms: Date.parse("2019-12-31T22:00:00Z") },
+      { step: 2, kind: "compensate", closes_ms: expect.any(Number) },
+      { step: 0, conflict: true, was: { text: "old" }, is: { text: "foreign" } },
+    ]);
+    const rollback = (...more: string[]) =>
+      svc(["rollback", "r", "--compensator-cmd", shelf.compensator, ...reader, ...more, ...here, "--json"]);
+    const over = ["--overwrite", "0", "--current", plan.actions[2].current_hash];
+    expect(await rollback(...over)).toMatchObject({ code: 1, err: expect.stringContaining("--reason") });
+    shelf.write("l", "again");
+    expect(await rollback(...over, "--reason", "agreed")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no longer"),
+    });
+    expect(shelf.text("l")).toBe("again");
+    shelf.write("l", "foreign");
+    const done = await rollback(...over, "--reason", "agreed");
+    expect(JSON.parse(done.out)).toMatchObject({
+      compensated: expect.arrayContaining([0]),
+      unrecoverable: [3],
+    });
+    expect(shelf.text("l")).toBe("old");
+    expect(await svc(["verify", ...here])).toMatchObject({ code: 0 });
+    const shown = await svc(["export", "--run", "r", ...here]);
+    expect(shown.out).toContain('"before_hash":"sha256:');
+    expect(shown.out).not.toContain("foreign");
+  });
+});
