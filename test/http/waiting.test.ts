@@ -29,7 +29,7 @@ it("a commit makes nobody look whose run it is not about", async () => {
   for (let i = 0; i < 50; i++) ids.push((await ask(`w${i}`, "mail.send"))!);
   const answers = ids.map((id) => s.call("agent", "GET", `/v1/approvals/${id}?wait=60`));
   // Each looks once, and once more when it is sure to miss nothing.
-  await until("everybody waits", () => looks >= 100);
+  await until(() => looks >= 100, "all who wait to look");
   const before = looks;
   for (let i = 0; i < 20; i++) await ask(`other${i}`, "crm.get");
   expect(looks).toBe(before);

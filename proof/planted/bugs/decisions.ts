@@ -148,8 +148,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "a halt only warns outside enforce mode",
     file: "src/engine/decide/stages.ts",
-    find: 'found.push({ force: "always", reason: `kill switch: ${reason}` });',
-    replace: 'found.push({ force: "mode", reason: `kill switch: ${reason}` });',
+    find: 'found.push({ force: "always", reason: `kill switch: $' + "{reason}` });",
+    replace: 'found.push({ force: "mode", reason: `kill switch: $' + "{reason}` });",
     tests: [ENGINE, "test/http/status-halts.test.ts"],
   },
   {
