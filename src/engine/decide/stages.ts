@@ -91,7 +91,8 @@ const idempotency: Stage = ({ repeat_of, run }) => {
   // Another run's id is nobody else's business.
   const where =
     repeat_of.run_id === run.run_id ? `step ${repeat_of.step} of this run` : "a step of another run";
-  return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}` }];
+  const out = "it can be made again once that step failed or was undone, or with other values";
+  return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}; ${out}` }];
 };
 
 const before: Stage = ({ before }) => (before?.problem ? [{ force: "mode", reason: before.problem }] : []);
