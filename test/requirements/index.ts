@@ -13,7 +13,8 @@ import {
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
+import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
+
 import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
@@ -118,6 +119,7 @@ const SECTIONS = [
   beyondReach,
   beyondClaims,
   beyondDiff,
+  beyondErrors,
   beyondTenants,
   beyondCards,
   beyondFlows,
