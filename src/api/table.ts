@@ -27,7 +27,6 @@ import { impact } from "../app/operations/impact.ts";
 import { intent, outcome, previewIntent, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
 import { oversightReport } from "../app/operations/oversight.ts";
-import { diffPolicy } from "../app/operations/policy-diff.ts";
 import {
   approvePlan,
   denyPlan,
@@ -36,6 +35,7 @@ import {
   proposePlan,
   withdrawPlan,
 } from "../app/operations/plans.ts";
+import { diffPolicy } from "../app/operations/policy-diff.ts";
 import {
   activatePolicy,
   approveManifest,
