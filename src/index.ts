@@ -8,7 +8,15 @@ export { type ConnectOptions, connect, type RemoteSvc } from "./library/connect.
 export type { DrillCall, DrillOptions } from "./library/drill.ts";
 export { BlockedError, UncertainError } from "./library/errors.ts";
 export { type OpenOptions, open, type RunOptions, type Svc } from "./library/open.ts";
-export type { CallOptions, Intent, Outcome, Preview, RollbackRequest, Run } from "./library/run.ts";
+export type {
+  CallOptions,
+  Intent,
+  Outcome,
+  PlannedCall,
+  Preview,
+  RollbackRequest,
+  Run,
+} from "./library/run.ts";
 export type { ApprovalView } from "./model/approval.ts";
 export type { DrillDoc } from "./model/proof.ts";
 export { RollbackInterrupted } from "./rollback/execute.ts";

@@ -17,6 +17,7 @@ import { beforeFacts } from "./before.ts";
 import type { Caller, Core } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
+import { type PlannedNow, plannedNow } from "./plans/order.ts";
 
 /** A step that has no effect to build on, or whose effect is being taken back. */
 const FALLEN: ReadonlySet<StepStatus> = new Set(["failed", "compensating", "compensated"]);
@@ -39,6 +40,8 @@ export interface Gathered {
   facts: Facts;
   args_hash: string;
   idempotency: string | null;
+  /** The plan whose turn this call is, where there is one. */
+  planned: PlannedNow | null;
 }
 
 /** The keyed hash of the call's arguments, computed once however often the unit is run. */
@@ -112,6 +115,7 @@ export function gather(
   if (asksForProof(policy, manifest, input))
     call.proof = proofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
   const args_hash = hashArgs(run.salt);
+  const planned = run.plans === undefined ? null : plannedNow(tx, run, input.tool, args_hash, core.env.now());
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
   const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
   const facts: Facts = {
@@ -129,12 +133,12 @@ export function gather(
     fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
-    request: slot === undefined ? null : (tx.get("approvals", slot.id) ?? null),
+    request: planned?.request ?? (slot === undefined ? null : (tx.get("approvals", slot.id) ?? null)),
     fresh_approval_id,
     objections: input.objections,
     before: manifest?.before && beforeFacts(manifests, run, caller, manifest, input.args),
   };
-  return { facts, args_hash, idempotency };
+  return { facts, args_hash, idempotency, planned };
 }
 
 /** Only where the policy asks, and there is an undo: no other call pays for the look. */

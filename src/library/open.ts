@@ -9,6 +9,7 @@ import { planFor } from "../app/lookout.ts";
 import type { Operation } from "../app/operation.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
+import { proposePlan } from "../app/operations/plans.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
@@ -121,6 +122,7 @@ function embeddedRun(app: App, principal: Principal, run_id: string, seal: strin
     preview: ({ depends_on, ...intent }) =>
       call(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
     look: lookWith(call),
+    propose: (plan) => call(proposePlan, { run_id, ...plan }),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
     withdraw: (approval_id) => call(withdraw, { approval_id }),
     plan: () => planFor(app, principal, run_id),

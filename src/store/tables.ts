@@ -9,6 +9,7 @@ import type { ApprovalValues } from "../model/card/types.ts";
 import type { GrantDoc } from "../model/grant.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import type { PlanDoc } from "../model/plan.ts";
 import type { DrillDoc } from "../model/proof.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
 import type {
@@ -42,6 +43,7 @@ export interface Tables {
   halts: { active: Halt[] };
   delegations: Delegation;
   grants: GrantDoc;
+  plans: PlanDoc;
   /** Where an intent finds the grants that name its tool and actor. */
   grant_buckets: { grants: GrantBucketEntry[] };
   grant_shapes: GrantShapes;
@@ -90,6 +92,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
     sort: doc.created_ms,
     tag: doc.revoked_ms === null ? "active" : "ended",
   }),
+  plans: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
   grants: (doc) => ({
     owner: doc.match.actor,
     sort: doc.created_ms,

@@ -16,7 +16,7 @@ import {
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
-import { beyondGrants } from "./beyond-questions.ts";
+import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
@@ -214,6 +214,7 @@ const SECTIONS = [
   beyondStream,
   beyondTraces,
   beyondGrants,
+  beyondPlans,
   beyondLibrary,
   beyondContain,
   beyondDrills,
