@@ -30,7 +30,7 @@ import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
 import { anchoringParts } from "./operations/anchors.ts";
 import { SideChannels } from "./side-channels.ts";
-import { forgetReplies, sweepApprovals } from "./sweep.ts";
+import { forgetReplies, sweepApprovals, sweepPlans } from "./sweep.ts";
 
 const SWEEP_MS = 1_000;
 const FORGET_MS = 60_000;
@@ -87,6 +87,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   background.every(SWEEP_MS, "ageing approvals", async () => {
     for (const approval of await sweepApprovals(app)) notifier.notify(approvalRequested(approval));
   });
+  background.every(SWEEP_MS, "ageing plans", () => sweepPlans(app));
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
   background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
   background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>

@@ -5,6 +5,7 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
+import { beyondDrills } from "./beyond-drills.ts";
 import {
   beyondCheckpoints,
   beyondOversight,
@@ -22,7 +23,7 @@ import {
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
-import { beyondGrants } from "./beyond-questions.ts";
+import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
@@ -222,8 +223,10 @@ const SECTIONS = [
   beyondProbe,
   beyondPaper,
   beyondGrants,
+  beyondPlans,
   beyondLibrary,
   beyondContain,
+  beyondDrills,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -80,3 +80,9 @@ export function rulingMark(ruling: string): Html {
   const known = Object.hasOwn(RULING, ruling) ? RULING[ruling] : undefined;
   return mark(known?.[0] ?? "info", known?.[1] ?? ruling);
 }
+
+/** What drills say of an undo, in the words that every surface has. */
+export function proofMark(words: string): Html {
+  const tone: Tone = words.startsWith("proven") ? "good" : words === "failing" ? "bad" : "quiet";
+  return mark(tone, words, "svc drill tries undos");
+}
