@@ -5,10 +5,20 @@ export { SvcError } from "./kernel/errors.ts";
 export type { Json } from "./kernel/json.ts";
 export type { Approvals, DecideOptions, Wait } from "./library/approvals.ts";
 export { type ConnectOptions, connect, type RemoteSvc } from "./library/connect.ts";
+export type { DrillCall, DrillOptions } from "./library/drill.ts";
 export { BlockedError, UncertainError } from "./library/errors.ts";
 export { type OpenOptions, open, type RunOptions, type Svc } from "./library/open.ts";
-export type { CallOptions, Intent, Outcome, Preview, RollbackRequest, Run } from "./library/run.ts";
+export type {
+  CallOptions,
+  Intent,
+  Outcome,
+  PlannedCall,
+  Preview,
+  RollbackRequest,
+  Run,
+} from "./library/run.ts";
 export type { ApprovalView } from "./model/approval.ts";
+export type { DrillDoc } from "./model/proof.ts";
 export { RollbackInterrupted } from "./rollback/execute.ts";
 export type { RollbackPlan } from "./rollback/plan.ts";
 export type { CompensationCall, Compensator, Reader, ReadRequest } from "./rollback/ports.ts";

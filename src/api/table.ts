@@ -18,6 +18,7 @@ import { ledgerCheckpoint, ledgerConsistency, ledgerInclusion } from "../app/ope
 import { listConnectors } from "../app/operations/connectors.ts";
 import { contain, containForetold, containStarted, getContain } from "../app/operations/contain.ts";
 import { createDelegation, listDelegations, revokeDelegation } from "../app/operations/delegations.ts";
+import { listDrills, startDrills } from "../app/operations/drills.ts";
 import { exportRun } from "../app/operations/export.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../app/operations/grants.ts";
 import { halt, listHalts, resume } from "../app/operations/halts.ts";
@@ -27,6 +28,14 @@ import { impact } from "../app/operations/impact.ts";
 import { intent, outcome, previewIntent, resolve } from "../app/operations/journal.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../app/operations/keys.ts";
 import { oversightReport } from "../app/operations/oversight.ts";
+import {
+  approvePlan,
+  denyPlan,
+  getPlan,
+  listPlans,
+  proposePlan,
+  withdrawPlan,
+} from "../app/operations/plans.ts";
 import { diffPolicy } from "../app/operations/policy-diff.ts";
 import {
   activatePolicy,
@@ -63,6 +72,7 @@ const run = { params: { id: plain("run_id") } };
 const step = {
   params: { id: plain("run_id"), n: whole("step", "must be a step number") },
 };
+const planned = { params: { id: plain("plan_id") } };
 const approval = { params: { id: plain("approval_id") } };
 const entry = {
   params: { index: whole("index", "must be the index of a key entry") },
@@ -140,6 +150,12 @@ export const HTTP_TABLE: readonly Row[] = [
   at("GET /v1/delegations", listDelegations),
   at("POST /v1/delegations", createDelegation, { status: 201 }),
   at("DELETE /v1/delegations/{id}", revokeDelegation, { params: { id: plain("delegation_id") } }),
+  at("POST /v1/runs/{id}/plans", proposePlan, { ...run, status: 201 }),
+  at("GET /v1/plans", listPlans, { query: [...texts("status", "run_id"), ...page] }),
+  at("GET /v1/plans/{id}", getPlan, planned),
+  at("POST /v1/plans/{id}/approve", approvePlan, planned),
+  at("POST /v1/plans/{id}/deny", denyPlan, planned),
+  at("POST /v1/plans/{id}/withdraw", withdrawPlan, planned),
   at("POST /v1/grants", createGrant, { status: 201 }),
   at("GET /v1/grants", listGrants, { query: page }),
   at("POST /v1/grants/preview", previewGrant),
@@ -194,6 +210,8 @@ export const HTTP_TABLE: readonly Row[] = [
     ],
   }),
   at("GET /v1/contain/{id}", getContain, { params: { id: plain("contain_id") } }),
+  at("POST /v1/drills", startDrills, { status: 202 }),
+  at("GET /v1/drills", listDrills),
   at("GET /v1/registry", readRegistry),
   at("POST /v1/registry/manifests", publishManifest, { status: 201 }),
   at("POST /v1/registry/manifests/{tool}/approve", approveManifest, { params: { tool: plain("tool") } }),

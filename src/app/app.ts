@@ -15,6 +15,7 @@ import type { JobTools } from "../rollback/job.ts";
 import type { Lookout } from "../rollback/look.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Background } from "./background.ts";
+import type { DrillTools } from "./drill/ports.ts";
 import type { RulesSource } from "./rules-source.ts";
 
 export interface App {
@@ -50,6 +51,8 @@ export interface App {
   capture?: CaptureRecorder | null;
   /** The tool servers behind this process; only a gateway has any. */
   connectors?(): Connector[];
+  /** How drills reach an upstream, the only one where none is named; absent where there are none. */
+  drills?(upstream?: string): { upstream: string; tools: DrillTools; offers(tool: string): boolean };
   /** Ends before `until`, a time of performance.now, if everything else lets it. */
   close(until?: number): Promise<void>;
 }

@@ -9,7 +9,7 @@ import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../model/appro
 import { cardHash, judgedCard } from "../model/card/card.ts";
 import { cardText } from "../model/card/lines.ts";
 import type { CardSurroundings } from "../model/card/types.ts";
-import { hasRole, type Principal } from "../model/roles.ts";
+import { hasRole, type Principal, seesTenant } from "../model/roles.ts";
 import type { RunDoc } from "../model/run.ts";
 import type { App } from "./app.ts";
 
@@ -33,6 +33,7 @@ export function seesCard(
   approval: ApprovalDoc,
   delegations: readonly Delegation[],
 ): boolean {
+  if (!seesTenant(principal, approval.tenant)) return false;
   if (hasRole(principal, "admin") || approval.votes.some(({ by }) => by === principal.name)) return true;
   return votesIn(app, principal, approval, delegations);
 }
@@ -58,6 +59,13 @@ export async function loadCard(app: App, principal: Principal, id: string) {
   ]);
   if (approval === undefined || !seesCard(app, principal, approval, delegations))
     throw notFound(`unknown approval request ${id}`);
+  return cardFor(app, approval);
+}
+
+/** Whoever asks for it was looked at. */
+export async function cardFor(app: App, approval: ApprovalDoc) {
+  const { store } = app.core;
+  const { id } = approval;
   const [run, values] = await Promise.all([
     store.get("runs", approval.run_id),
     store.get("approval_values", id),
@@ -94,7 +102,7 @@ export async function loadCard(app: App, principal: Principal, id: string) {
   };
 }
 
-export type LoadedCard = Awaited<ReturnType<typeof loadCard>>;
+export type LoadedCard = Awaited<ReturnType<typeof cardFor>>;
 
 async function surroundings(app: App, run: RunDoc, approval: ApprovalDoc): Promise<CardSurroundings> {
   const { store } = app.core;

@@ -22,6 +22,8 @@ export interface Caller {
   traceparent?: string | undefined;
   /** What the surface holds against an intent, beside everything the engine knows; clients cannot set it. */
   objections?: readonly string[];
+  /** The call is a drill, which proves the undo that a policy may ask a proof of; clients cannot set it. */
+  drill?: boolean;
   /** Which surface reads what is there before and after a call; without one it is the agent's word. */
   reads_by?: ReadBy;
 }

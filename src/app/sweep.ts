@@ -1,5 +1,6 @@
 /** What time alone changes: requests escalate and expire, remembered answers are forgotten. */
 import { ageUnit } from "../engine/approvals/decide-request.ts";
+import { agePlanUnit } from "../engine/plans/decide-plan.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import { type App, announce } from "./app.ts";
@@ -47,4 +48,21 @@ export async function forgetReplies(app: App): Promise<void> {
       for (const { key } of rows) tx.delete("replies", key);
     },
   });
+}
+
+/** Ends plans whose time is over. */
+export async function sweepPlans(app: App): Promise<void> {
+  const { store, env, listeners } = app.core;
+  let after: { sort: number; key: string } | undefined;
+  for (;;) {
+    const rows = await store.list("plans", { tag: ["pending", "approved"], limit: PAGE, after });
+    for (const { doc } of rows) {
+      if (env.now() < doc.expires_ms) continue;
+      const aged = await store.transact(agePlanUnit(app.core, doc.id));
+      if (aged !== null) announce(listeners, aged.records);
+    }
+    const last = rows[rows.length - 1];
+    if (rows.length < PAGE || last === undefined) return;
+    after = { sort: last.sort, key: last.key };
+  }
 }

@@ -15,6 +15,7 @@ import { impactRoutes } from "./pages/impact.ts";
 import { keyRoutes } from "./pages/keys.ts";
 import { oversightRoutes } from "./pages/oversight.ts";
 import { overviewRoutes } from "./pages/overview.ts";
+import { planRoutes } from "./pages/plans.ts";
 import { policyRoutes } from "./pages/policy.ts";
 import { registryRoutes } from "./pages/registry.ts";
 import { replayRoutes } from "./pages/replay.ts";
@@ -29,6 +30,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...delegationRoutes,
   ...oversightRoutes,
   ...grantRoutes,
+  ...planRoutes,
   ...alikeRoutes,
   ...runsRoutes,
   ...runRoutes,

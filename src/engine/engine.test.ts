@@ -176,7 +176,9 @@ describe("an intent", () => {
     expect(await e.intent(bot, "a", "crm.create", { email: "a@x" })).toMatchObject({ decision: "allow" });
     const again = {
       decision: "block",
-      reasons: ["idempotency: the same logical call already stands as a step of another run"],
+      reasons: [
+        "idempotency: the same logical call already stands as a step of another run; it can be made again once that step failed or was undone, or with other values",
+      ],
     };
     expect(await e.intent(bot, "b", "crm.create", { email: "a@x" })).toEqual(again);
     expect(await e.intent(bot, "b", "crm.create", { email: "b@x" })).toMatchObject({ decision: "allow" });

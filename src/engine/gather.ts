@@ -9,6 +9,7 @@ import { NO_LABELS, toolLabels } from "../model/manifest/labels.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../model/policy/compile.ts";
 import { counterKeys } from "../model/policy/evaluate.ts";
+import { proofOf } from "../model/proof.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../store/docs.ts";
 import type { Key, Tx } from "../store/port.ts";
@@ -16,6 +17,7 @@ import { beforeFacts } from "./before.ts";
 import type { Caller, Core } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
+import { type PlannedNow, plannedNow } from "./plans/order.ts";
 
 /** A step that has no effect to build on, or whose effect is being taken back. */
 const FALLEN: ReadonlySet<StepStatus> = new Set(["failed", "compensating", "compensated"]);
@@ -27,6 +29,8 @@ export interface IntentInput {
   depends_on: readonly number[];
   /** What the surface itself holds against the call, such as a tool definition that changed. */
   objections?: readonly string[] | undefined;
+  /** The call is itself the proof of its undo, and needs none. */
+  drill?: boolean | undefined;
 }
 
 /** The parts of a run that never change; kept by callers to name a unit's needs before it runs. */
@@ -36,6 +40,8 @@ export interface Gathered {
   facts: Facts;
   args_hash: string;
   idempotency: string | null;
+  /** The plan whose turn this call is, where there is one. */
+  planned: PlannedNow | null;
 }
 
 /** The keyed hash of the call's arguments, computed once however often the unit is run. */
@@ -90,6 +96,7 @@ export function intentNeeds(
   if (manifest !== null) needs.push(["manifests", manifests.hashOf(manifest)]);
   for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
     needs.push(["counters", key]);
+  if (asksForProof(policy, manifest, input)) needs.push(["drills", input.tool]);
   return needs;
 }
 
@@ -105,7 +112,10 @@ export function gather(
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);
+  if (asksForProof(policy, manifest, input))
+    call.proof = proofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
   const args_hash = hashArgs(run.salt);
+  const planned = run.plans === undefined ? null : plannedNow(tx, run, input.tool, args_hash, core.env.now());
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
   const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
   const facts: Facts = {
@@ -123,12 +133,21 @@ export function gather(
     fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
-    request: slot === undefined ? null : (tx.get("approvals", slot.id) ?? null),
+    request: planned?.request ?? (slot === undefined ? null : (tx.get("approvals", slot.id) ?? null)),
     fresh_approval_id,
     objections: input.objections,
     before: manifest?.before && beforeFacts(manifests, run, caller, manifest, input.args),
   };
-  return { facts, args_hash, idempotency };
+  return { facts, args_hash, idempotency, planned };
+}
+
+/** Only where the policy asks, and there is an undo: no other call pays for the look. */
+function asksForProof(
+  policy: Policy,
+  manifest: Manifest | null,
+  { drill }: IntentInput,
+): manifest is Manifest {
+  return policy.undo !== null && manifest !== null && manifest.compensation !== null && drill !== true;
 }
 
 function missingPrerequisites(tx: Tx, run: RunDoc, manifest: Manifest | null): string[] {

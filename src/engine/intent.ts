@@ -23,6 +23,7 @@ import {
 import { grantsFor, spendGrant } from "./grants/hand.ts";
 import { compensationKey, runToolKey, stepKey } from "./keys.ts";
 import { loadRun, unknownRun } from "./load-run.ts";
+import { advancePlan, endPlan } from "./plans/order.ts";
 import { appendRunRecord } from "./records.ts";
 
 export interface IntentResult {
@@ -111,11 +112,30 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
       newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }),
     );
   }
+  records.push(...movePlan(tx, gathered, verdict, step));
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   tx.put("runs", run.run_id, run);
   const { tool, depends_on } = input;
   const decision = answer(verdict, step, facts.before);
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
+}
+
+/** A planned call that waits for a person is not refused yet; any other that is not accepted ends its plan. */
+function movePlan(
+  tx: Tx,
+  { facts, planned }: Gathered,
+  verdict: Verdict,
+  step: number | undefined,
+): LedgerRecord[] {
+  if (planned === null) return [];
+  const { run, now } = facts;
+  if (step !== undefined) advancePlan(tx, run, planned.plan);
+  if (step !== undefined || verdict.needs_approval) return [];
+  return endPlan(tx, run, planned.plan, {
+    status: "ended",
+    note: `call ${planned.plan.next} was refused`,
+    now,
+  });
 }
 
 function moveApprovals(
@@ -186,6 +206,7 @@ function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: Step
     repeat_of: facts.repeat_of ?? undefined,
     undo_request: undefined,
     unverified: undefined,
+    ...(gathered.planned === null ? {} : { plan: gathered.planned.plan.id }),
     before_by: undefined,
     before_hash: undefined,
     after_hash: undefined,

@@ -14,6 +14,7 @@ import { closesAt, listClosing } from "./closing.ts";
 import type { Asking, Core } from "./core.ts";
 import { runToolKey, stepKey } from "./keys.ts";
 import { loadSealedRun, loadStep, unknownRun } from "./load-run.ts";
+import { endPlan } from "./plans/order.ts";
 import { appendRunRecord } from "./records.ts";
 
 export interface OutcomeInput {
@@ -151,9 +152,18 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
     changeStanding(tx, step, +1);
   }
   if (input.status === "failed") releaseLogicalCall(tx, step);
+  const ended = endItsPlan(tx, run, step);
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
-  return { answer: { step: step.step, status: input.status }, run, step, manifest, records: [record] };
+  const records = [record, ...ended];
+  return { answer: { step: step.step, status: input.status }, run, step, manifest, records };
+}
+
+/** What comes behind a planned call that did not succeed was approved for another world. */
+function endItsPlan(tx: Tx, run: RunDoc, { plan: id, step, status, finished_ms }: StepDoc): LedgerRecord[] {
+  const plan = id === undefined || status === "succeeded" ? undefined : tx.get("plans", id);
+  if (plan?.status !== "approved") return [];
+  return endPlan(tx, run, plan, { status: "ended", note: `step ${step} is ${status}`, now: finished_ms! });
 }
 
 /** Cut last: half a value, or half a credential, is not recognised any more. */

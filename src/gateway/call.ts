@@ -62,6 +62,8 @@ export interface ToolCall {
   holder: Holder | undefined;
   progress?: ((params: JsonObject) => void) | undefined;
   log(params: JsonObject): void;
+  /** The call proves its own undo; see Caller. */
+  drill?: true;
 }
 
 const OUTCOME_TRIES = 4;
@@ -112,10 +114,17 @@ function declaresOutput({ route }: ToolCall): boolean {
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
 const NEVER = new AbortController().signal;
 
-function contextOf({ app }: Governing, { principal, meta }: ToolCall): Caller {
+function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Caller {
   const { traceparent } = meta;
   const traced = typeof traceparent === "string" ? { traceparent } : {};
-  return { app, principal, signal: NEVER, reads_by: "gateway", ...traced };
+  return {
+    app,
+    principal,
+    signal: NEVER,
+    reads_by: "gateway",
+    ...traced,
+    ...(drill === undefined ? {} : { drill }),
+  };
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {

@@ -20,10 +20,13 @@ const actionsPayload = z.looseObject({
   user: z.looseObject({ id: z.string().min(1) }),
   actions: z
     .array(
-      z.looseObject({
-        action_id: z.enum(["svc_approve", "svc_deny"]),
-        value: z.string().regex(/^apr_[0-9a-f-]{36}$/),
-      }),
+      z.union([
+        z.looseObject({
+          action_id: z.enum(["svc_approve", "svc_deny"]),
+          value: z.string().regex(/^apr_[0-9a-f-]{36}$/),
+        }),
+        z.looseObject({ action_id: z.literal("svc_open") }),
+      ]),
     )
     .length(1),
 });
@@ -46,15 +49,17 @@ export function chatRoutes(server: FastifyInstance, app: App, auth: Pick<Authent
       const body = typeof request.body === "string" ? request.body : "";
       await checkSignature(app, request, body, signing_secret);
       const { user, actions } = readPayload(body);
+      const action = actions[0]!;
+      // The chat service tells of every press; this one only opened the card in a browser.
+      if (action.action_id === "svc_open") return { text: "" };
       const name = Object.hasOwn(users, user.id) ? users[user.id] : undefined;
       const principal = name === undefined ? undefined : auth.named(name);
       if (principal === undefined) throw forbidden("this chat user is not mapped to a key that works");
       request.principal = principal;
-      const [action] = actions;
-      const verb = action!.action_id === "svc_approve" ? "approve" : "deny";
+      const verb = action.action_id === "svc_approve" ? "approve" : "deny";
       const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
       const call = { app, principal, signal: new AbortController().signal, headers };
-      const decided = await decideRequest(call, action!.value, { decision: verb, note: "from chat" });
+      const decided = await decideRequest(call, action.value, { decision: verb, note: "from chat" });
       const isOpen = decided.status === "pending" || decided.status === "escalated";
       // One vote of several: the request is not decided, and must not read as if it were.
       const what = isOpen

@@ -18,6 +18,8 @@ export const LIMITS = {
   open_approvals_per_run: 100,
   approval_ttl_ms: 24 * 3_600_000,
   delegation_days: 30,
+  plan_calls: 100,
+  plans_under_way: 20,
   grant_days: 30,
   grant_uses: 1_000,
   /** Grants in force whose globs begin alike: a call looks through no more than these. */

@@ -30,9 +30,12 @@ function beginning(text: string, max: number): string {
 function escaped(text: string, except: string): string {
   return text
     .replace(LONE_SURROGATE, "\ufffd")
-    .replace(UNSEEN, (c) =>
-      except.includes(c) ? c : (NAMED[c] ?? `\\u{${c.codePointAt(0)!.toString(16)}}`),
-    );
+    .replace(UNSEEN, (c) => (except.includes(c) ? c : (NAMED[c] ?? numbered(c))));
+}
+
+function numbered(c: string): string {
+  const hex = c.codePointAt(0)!.toString(16);
+  return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
 }
 
 function clip(text: string, max: number): string {

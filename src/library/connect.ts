@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { type Client, createClient } from "../api/client.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
+import { proposePlan } from "../app/operations/plans.ts";
 import { plan as planOp } from "../app/operations/rollback.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
 import { systemEnv } from "../kernel/env.ts";
@@ -22,7 +23,7 @@ export interface ConnectOptions {
 }
 
 /** `actor` is the key's own name on a remote server, so it may be left out. */
-export interface RemoteSvc extends Omit<Svc, "run"> {
+export interface RemoteSvc extends Omit<Svc, "run" | "drill"> {
   run(options: Omit<RunOptions, "actor" | "tenant"> & { actor?: string }): Promise<Run>;
 }
 
@@ -74,6 +75,7 @@ function remoteApprovals(client: Client, options: ConnectOptions): Approvals {
 function remoteRun(client: Client, run_id: string, seal: string): Run {
   return new Run(run_id, seal, {
     look: lookFrom(client),
+    propose: (plan) => client.perform(proposePlan, { run_id, ...plan }),
     preview: ({ depends_on, ...intent }) =>
       client.perform(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
     intent: ({ depends_on, ...intent }) =>

@@ -9,16 +9,19 @@ import { planFor } from "../app/lookout.ts";
 import type { Operation } from "../app/operation.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
+import { proposePlan } from "../app/operations/plans.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { forbidden, invalid } from "../kernel/errors.ts";
 import { assertJson } from "../kernel/json.ts";
+import type { DrillDoc } from "../model/proof.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
 import { executeRollback } from "../rollback/execute.ts";
 import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
+import { type DrillOptions, drillWith } from "./drill.ts";
 import { dependingOn, Run } from "./run.ts";
 
 export interface OpenOptions {
@@ -43,6 +46,8 @@ export interface RunOptions {
 
 export interface Svc {
   run(options: RunOptions): Promise<Run>;
+  /** Proves undos with the functions given here, in an environment under `drills.environments`. */
+  drill(options: DrillOptions): Promise<DrillDoc[]>;
   /** A run that was opened before, by this actor or with this key, to go on with. */
   attach(run_id: string): Promise<Run>;
   readonly approvals: Approvals;
@@ -56,7 +61,8 @@ export async function open(options: OpenOptions = {}): Promise<Svc> {
   const app = await openLocalApp(settings, systemEnv);
   const approvals = embeddedApprovals(app);
   return {
-    run: (run) => openRun(app, run),
+    run: (run) => libraryRun(app, run),
+    drill: (options) => drillWith(app, options),
     attach: (run_id) => attach(app, run_id),
     approvals,
     close: async () => {
@@ -76,7 +82,8 @@ const agentOf = (id: string, name: string, tenant: string | null): Principal => 
   allow_observe: true,
 });
 
-async function openRun(app: App, options: RunOptions): Promise<Run> {
+/** A run of an embedded agent on a service that is open already. */
+export async function libraryRun(app: App, options: RunOptions): Promise<Run> {
   const { actor, tenant, ...body } = options;
   const principal = agentOf(libraryId(actor), actor, tenant ?? null);
   const { run_id, scope_seal } = await asking(app, principal)(openRunOp, {
@@ -116,6 +123,7 @@ function embeddedRun(app: App, principal: Principal, run_id: string, seal: strin
     preview: ({ depends_on, ...intent }) =>
       call(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
     look: lookWith(call),
+    propose: (plan) => call(proposePlan, { run_id, ...plan }),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
     withdraw: (approval_id) => call(withdraw, { approval_id }),
     plan: () => planFor(app, principal, run_id),

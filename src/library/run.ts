@@ -3,6 +3,7 @@ import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import type { ApprovalView } from "../model/approval.ts";
+import type { PlanView } from "../model/plan.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { Compensator, Overwrite, Reader, ReadRequest } from "../rollback/ports.ts";
@@ -38,6 +39,19 @@ export interface RollbackRequest {
   signal?: AbortSignal;
 }
 
+export interface PlannedCall {
+  tool: string;
+  args: Json;
+  reason?: string;
+  /** Earlier calls of the plan, by position. */
+  depends_on?: number[];
+}
+
+export interface ProposedPlan {
+  reason: string;
+  calls: PlannedCall[];
+}
+
 /** What a call would be answered now. */
 export interface Preview {
   decision: "allow" | "needs_approval" | "block";
@@ -52,6 +66,7 @@ export interface RunTransport {
   preview(intent: Intent): Promise<Preview>;
   /** A request of this run, with what was offered in its place. */
   look: Look;
+  propose(plan: ProposedPlan): Promise<PlanView>;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
   withdraw(approval_id: string): Promise<ApprovalView>;
   plan(): Promise<RollbackPlan>;
@@ -82,6 +97,12 @@ export class Run {
 
   intent(intent: Intent): Promise<Decision> {
     return this.transport.intent(intent);
+  }
+
+  /** Proposes calls before they are made: one decision on all of them, and then in this order. */
+  propose(calls: readonly PlannedCall[], options: { reason?: string } = {}): Promise<PlanView> {
+    const reason = options.reason ?? calls.find((call) => call.reason !== undefined)?.reason ?? "a plan";
+    return this.transport.propose({ reason, calls: [...calls] });
   }
 
   /** Says what the call would be answered, and leaves nothing behind. */

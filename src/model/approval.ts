@@ -56,6 +56,8 @@ export interface ApprovalDoc {
     /** What the approvals must add up to, and the groups of those who approved. */
     needs: ApprovalNeed[];
     voters: { groups: string[] }[];
+    /** The plan that it belongs to, where it was made by the decision on one. */
+    plan?: string | undefined;
     /** What asked for it, for the card; requests of earlier versions do not have it. */
     because?: Because | undefined;
     /** The request that was approved ahead when this call was denied. */

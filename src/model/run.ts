@@ -104,6 +104,8 @@ export interface RunDoc {
   awaiting: number;
   /** How many of the run's approval requests are open, against the cap. */
   open_approvals: number;
+  /** Decided plans whose calls are being made; absent where there is none. */
+  plans?: string[] | undefined;
 }
 
 export interface StepDoc {
@@ -139,6 +141,8 @@ export interface StepDoc {
   undo_request?: string | undefined;
   /** The step is undone, and its declared read-back could not be run. */
   unverified?: boolean | undefined;
+  /** The plan that it is a call of. */
+  plan?: string | undefined;
   /** Who read what was there before the call, and the hashes of what was there before and after it. */
   before_by?: ReadBy | undefined;
   before_hash?: string | undefined;
@@ -167,6 +171,7 @@ export function copyOfRun(run: RunDoc): RunDoc {
     compensation_failed: run.compensation_failed,
     awaiting: run.awaiting,
     open_approvals: run.open_approvals,
+    plans: run.plans,
   };
 }
 
@@ -197,6 +202,7 @@ export function copyOfStep(step: StepDoc): StepDoc {
     repeat_of: step.repeat_of,
     undo_request: step.undo_request,
     unverified: step.unverified,
+    plan: step.plan,
     before_by: step.before_by,
     before_hash: step.before_hash,
     after_hash: step.after_hash,

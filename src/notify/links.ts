@@ -11,7 +11,7 @@ export function consoleLinks(base: string | null): ConsoleLinks {
   const root = base === null ? null : base.replace(/\/+$/, "").replace(/\/console$/, "");
   const at = (path: string) => (root === null ? null : `${root}/console${path}`);
   return {
-    approval: (id) => at(`/approvals#${encodeURIComponent(id)}`),
+    approval: (id) => at(`/approvals/${encodeURIComponent(id)}`),
     run: (id) => at(`/runs/${encodeURIComponent(id)}`),
     alerts: () => at("/alerts"),
     settings: () => at("/settings"),

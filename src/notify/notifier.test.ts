@@ -117,7 +117,7 @@ describe("delivery", () => {
       run_id: APPROVAL.run_id,
       tool: APPROVAL.tool,
       arg_names: APPROVAL.arg_names,
-      console_url: `https://svc.example.com/console/approvals#${APPROVAL.id}`,
+      console_url: `https://svc.example.com/console/approvals/${APPROVAL.id}`,
     });
     expect(older.received[0]!.headers["x-svc-signature"]).toBeUndefined();
     expect([...older.received, ...channel.received].map((got) => got.body).join("")).not.toContain("CANARY");

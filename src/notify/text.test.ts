@@ -57,7 +57,7 @@ describe("console links", () => {
     expect(consoleLinks("https://s.example/gov").alerts()).toBe("https://s.example/gov/console/alerts");
     expect(consoleLinks(null).alerts()).toBe(null);
     expect(consoleLinks("https://s.example").approval("a|b>c")).toBe(
-      "https://s.example/console/approvals#a%7Cb%3Ec",
+      "https://s.example/console/approvals/a%7Cb%3Ec",
     );
   });
 });

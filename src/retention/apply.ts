@@ -138,6 +138,7 @@ async function ownedKeys(store: Store, run_id: string): Promise<Owned> {
     "run_tools",
     "approvals",
     "approval_values",
+    "plans",
     "closings",
     "idempotency",
     "replies",

@@ -3,6 +3,7 @@
 import { stepKey } from "../engine/keys.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
 import { type Lookout, lookAround } from "./look.ts";
@@ -30,7 +31,21 @@ export async function loadPlan(
   const loaded = await loadForRollback(store, run_id);
   const now = lookout ? await lookAround(loaded, lookout, now_ms) : undefined;
   const { run, steps, manifests, payloads } = loaded;
-  return planRollback(run, steps, manifests, payloads, { now_ms, mask, now });
+  const plan = planRollback(run, steps, manifests, payloads, { now_ms, mask, now });
+  await addProofs(store, plan, steps);
+  return plan;
+}
+
+/** What is known of each undo by having tried it, for the manifest that the step was accepted under. */
+async function addProofs(store: Store, plan: RollbackPlan, steps: readonly StepDoc[]): Promise<void> {
+  const undos = plan.actions.filter((action) => action.kind === "compensate");
+  const drills = new Map<string, DrillDoc>();
+  await eachOf([...new Set(undos.map(({ tool }) => tool))], async (tool) => {
+    const drill = await store.get("drills", tool);
+    if (drill !== undefined) drills.set(tool, drill);
+  });
+  for (const undo of undos)
+    undo.proof = proofWords(proofOf(drills.get(undo.tool), steps[undo.step]?.manifest_hash ?? ""));
 }
 
 export async function loadForRollback(store: Store, run_id: string): Promise<Loaded> {

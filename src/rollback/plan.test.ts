@@ -56,6 +56,7 @@ describe("the rollback plan", () => {
           residue: ["an id was used up"],
           compensation_kind: "inverse",
           verified: false,
+          proof: "never proven",
         },
       ],
       fully_reversible: true,

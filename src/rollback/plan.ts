@@ -30,6 +30,8 @@ export interface CompensateAction {
   compensation_kind: "inverse" | "compensation";
   /** Whether the undo will be read back. */
   verified: boolean;
+  /** What drills say of the undo, in words: `proven <when>`, `never proven` or `failing`. */
+  proof?: string;
   /** How the undo failed when it was tried last; absent where it did not. */
   last_error?: string;
   /** The read that comes before the undo, and who made it before the call; absent where the manifest has none. */

@@ -109,7 +109,8 @@ async function tryPlan(plan: Plan, run_id: string, how: Speculating): Promise<Pl
   return tally.result(sandbox.plan(run_id));
 }
 
-function ask(
+/** Asks for one call of a plan; `approved` takes a person to have said yes. */
+export function ask(
   sandbox: Sandbox,
   run_id: string,
   step: number,

@@ -158,6 +158,7 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   payloads: byKey,
   approval_slots: byKey,
   approval_values: byRun,
+  plans: byRun,
   // What was lent to a person is that person's to use, wherever its lender belongs.
   delegations: ({ authority }, { tenant, query }) =>
     authority.tenant === tenant || query?.owner !== undefined,
@@ -171,6 +172,7 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   grant_shapes: everybodys,
   meta: everybodys,
   manifests: everybodys,
+  drills: everybodys,
   counters: everybodys,
   leases: everybodys,
   pins: everybodys,

@@ -9,6 +9,8 @@ import type { ApprovalValues } from "../model/card/types.ts";
 import type { GrantDoc } from "../model/grant.ts";
 import type { Hold } from "../model/hold.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import type { PlanDoc } from "../model/plan.ts";
+import type { DrillDoc } from "../model/proof.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
 import type {
   CaptureDoc,
@@ -41,6 +43,7 @@ export interface Tables {
   halts: { active: Halt[] };
   delegations: Delegation;
   grants: GrantDoc;
+  plans: PlanDoc;
   /** Where an intent finds the grants that name its tool and actor. */
   grant_buckets: { grants: GrantBucketEntry[] };
   grant_shapes: GrantShapes;
@@ -55,6 +58,8 @@ export interface Tables {
   leases: LeaseDoc;
   jobs: JobDoc;
   containments: ContainmentDoc;
+  /** The last drill of each tool. */
+  drills: DrillDoc;
   captures: CaptureDoc;
   /** Tool definitions of upstreams as first seen. */
   pins: PinDoc;
@@ -87,6 +92,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
     sort: doc.created_ms,
     tag: doc.revoked_ms === null ? "active" : "ended",
   }),
+  plans: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
   grants: (doc) => ({
     owner: doc.match.actor,
     sort: doc.created_ms,
@@ -106,6 +112,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   leases: plain,
   jobs: (doc) => ({ owner: doc.run_id, sort: doc.started_ms, tag: doc.state }),
   containments: (doc) => ({ owner: "", sort: doc.started_ms, tag: doc.state }),
+  drills: (doc) => ({ owner: "", sort: doc.at_ms, tag: "" }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
 };

@@ -105,13 +105,14 @@ describe("approvals", () => {
     const asked = [await ask("pay.refund", { amount: 900 }), await ask("pay.refund", { amount: 901 })];
     const [first, second] = asked.map(({ reasons }) => /apr_[\w-]+/.exec(reasons.at(-1))![0]);
     await using("approver", async (page, { open }) => {
-      await open(`/approvals#${first}`);
+      await open(`/approvals/${first}`);
       const card = page.locator(`article#${first}`);
       await card.getByLabel("Note").fill("the provider confirms it");
-      await card.getByRole("button", { name: "Approve" }).click();
+      await card.getByRole("button", { name: "Approve", exact: true }).click();
       expect(await said(page)).toBe("Approved: pay.refund for agent.");
+      await open(`/approvals/${second}`);
       await page.locator(`article#${second}`).getByLabel("Note").fill("not twice");
-      await page.locator(`article#${second}`).getByRole("button", { name: "Deny" }).click();
+      await page.locator(`article#${second}`).getByRole("button", { name: "Deny", exact: true }).click();
       expect(await said(page)).toBe("Denied: pay.refund for agent.");
       await page.getByRole("link", { name: "Decided" }).click();
       expect(await page.locator("tbody").innerText()).toContain("the provider confirms it");
@@ -136,6 +137,7 @@ describe("approvals", () => {
         async (page, { open }) => {
           await open("/approvals");
           for (const box of await page.getByLabel("Choose this request").all()) await box.check();
+          await page.getByText("Decide several of").click();
           await page.getByRole("button", { name: "Deny chosen" }).click();
           expect(await said(page)).toBe("2 requests denied.");
           expect(await page.locator("main").innerText()).toContain("Nobody is waiting");
@@ -190,7 +192,7 @@ describe("approvals", () => {
     const { page, open, context } = await browsing.as("approver", { script: false });
     await open("/approvals");
     await server.api("operator", "POST", `/v1/approvals/${id}/deny`, {});
-    await page.locator(`article#${id}`).getByRole("button", { name: "Approve" }).click();
+    await page.locator(`article#${id}`).getByRole("button", { name: "Approve", exact: true }).click();
     expect(await page.locator("main").innerText()).toContain("Something changed meanwhile");
     await page.getByRole("link", { name: "Back" }).click();
     expect(await page.locator("h1").innerText()).toBe("Approvals");

@@ -55,16 +55,16 @@ describe("live pages", () => {
   it("keeps what somebody types, and marks what is gone meanwhile", async () => {
     const { page, open, context } = await browsing.as("approver");
     const [mine, other] = [await waiting(902), await waiting(903)];
-    await open("/approvals");
+    await open(`/approvals/${mine}`);
     await page.locator("body.connected").waitFor();
-    await page.locator(`article#${mine}`).getByLabel("Note").fill("half a thou");
+    const card = page.locator(`article#${mine}`);
+    await card.getByLabel("Note").fill("half a thou");
     await decide(other, "deny");
-    await page.locator(`article#${other}`).getByText("Decided elsewhere.").waitFor();
-    expect(await page.locator(`article#${other}`).getByRole("button", { name: "Approve" }).isDisabled()).toBe(
-      true,
-    );
-    expect(await page.locator(`article#${mine}`).getByLabel("Note").inputValue()).toBe("half a thou");
+    await page.locator(`a[href*="${other}"]`).waitFor({ state: "detached" });
+    expect(await card.getByLabel("Note").inputValue()).toBe("half a thou");
     await decide(mine, "deny");
+    await card.getByText("Decided elsewhere.").waitFor();
+    expect(await card.getByRole("button", { name: "Approve", exact: true }).isDisabled()).toBe(true);
     await context.close();
   });
 
@@ -176,11 +176,11 @@ describe("text from agents", () => {
       expect(await page.evaluate("window.broken"), path).toBeUndefined();
       expect(await page.locator("img, main script, [onerror]").count(), path).toBe(0);
     }
-    await open("/approvals");
+    await open(`/approvals/${id}`);
     const card = page.locator(`article#${id}`);
     expect(await card.locator(".reason").innerText()).toContain(EVIL);
     expect(await card.locator(".approval-who").innerText()).toContain(EVIL_NAME);
-    expect(await card.locator(".preview").innerText()).toContain("<script>");
+    expect(await card.locator(".fields").innerText()).toContain("<script>");
     await open(`/runs/${run}`);
     expect(await page.locator(".step-error").innerText()).toBe(EVIL);
     expect(await page.locator(".step-tool").innerText()).toBe(EVIL);
@@ -193,13 +193,13 @@ describe("text from agents", () => {
 
   it("cannot turn itself around on the card that a person decides by", async () => {
     await server.api("agent", "POST", "/v1/runs", { run_id: "bidi", permissions: ["pay.refund"] });
-    await server.api("agent", "POST", "/v1/runs/bidi/intents", {
+    const { body } = await server.api("agent", "POST", "/v1/runs/bidi/intents", {
       tool: "pay.refund",
       args: { amount: 997 },
       reason: "refund \u202e00001 EUR\u202c only",
     });
     const { page, open, context } = await browsing.as("approver");
-    await open("/approvals");
+    await open(`/approvals/${/apr_[\w-]+/.exec(body.reasons.at(-1))![0]}`);
     expect(await page.locator("main").innerText()).toContain("refund \\u202e00001 EUR\\u202c only");
     await context.close();
   });
@@ -247,12 +247,12 @@ describe("hands", () => {
   it("reads and decides without a script at all", async () => {
     const id = await waiting(906);
     const { page, open, context } = await browsing.as("approver", { script: false });
-    await open("/approvals");
+    await open(`/approvals/${id}`);
     expect(await page.locator("time").first().innerText()).toMatch(/ago|UTC|just now/);
     // Without a script nothing holds the page up until its style has come.
     await page.locator(".copy").first().waitFor({ state: "hidden" });
     await page.locator(`article#${id}`).getByLabel("Note").fill("by hand");
-    await page.locator(`article#${id}`).getByRole("button", { name: "Approve" }).click();
+    await page.locator(`article#${id}`).getByRole("button", { name: "Approve", exact: true }).click();
     expect(await page.locator("main .notice").innerText()).toContain("Approved");
     await page.getByRole("button", { name: "Log out" }).click();
     expect(await page.locator("h1").innerText()).toBe("Log in");
@@ -265,11 +265,11 @@ describe("hands", () => {
     const id = await waiting(907);
     await page.goto("data:text/html,<a id=link>open</a>");
     await page.evaluate(
-      `document.getElementById("link").href = ${JSON.stringify(`${server.url}/console/approvals#${id}`)}`,
+      `document.getElementById("link").href = ${JSON.stringify(`${server.url}/console/approvals/${id}`)}`,
     );
     await page.click("#link");
     await page.locator(`article#${id}`).waitFor();
-    expect(page.url()).toContain(`#${id}`);
+    expect(page.url()).toContain(`/${id}`);
     await decide(id, "deny");
     await context.close();
   });

@@ -187,33 +187,47 @@ describe("what the pages tell", () => {
     await context.close();
   });
 
-  it("approvals: what an approver needs to judge", async () => {
-    const text = await textAt("/approvals", "maria.finance");
+  it("approvals: what an approver needs to judge, and who may where one may not", async () => {
+    verifies("beyond.card.who-may", "beyond.card.second-gesture");
+    const { page, open, context } = await browsing.as("maria.finance");
+    await open("/approvals?sort=risk");
+    const cards: string[] = [];
+    const links: string[] = await page
+      .locator(".request a")
+      .evaluateAll((all: { href?: string }[]) => all.map((one) => one.href ?? ""));
+    for (const href of links) {
+      await page.goto(href);
+      const text = (await page.locator("article.approval").innerText()).replaceAll(/\s+/g, " ");
+      cards.push(text);
+      if (!text.includes("Nothing can take it back.")) continue;
+      const mine = (await page.getByRole("button", { name: "Approve", exact: true }).count()) > 0;
+      if (!mine) continue;
+      await page.getByRole("button", { name: "Approve", exact: true }).click();
+      expect(await page.locator("main .notice").first().innerText()).toContain("Not approved yet");
+    }
     for (const part of [
-      "payments.refund",
       "support-bot asks in ticket-48199",
       "charged twice for order A-17310",
       "refunds over 500 need somebody from finance",
       "rule big-refunds",
-      '"amount": 1840',
-      "As captured: secrets and personal data are redacted",
-      "effect 25, blast radius 25, data class 20, environment 15",
+      "1840",
+      "effect compensable 25 + blast radius external 25 + data class financial 20",
       "payments.reclaim makes amends; that needs an approval of its own",
-      "the customer has seen the refund on their statement",
+      "What cannot be undone: the customer has seen the refund on their statement",
       "Needs 1 approval from finance",
+      "Like requests",
     ])
-      expect(text).toContain(part);
-    expect(text).toContain('"to": "[PII:email]"');
-    expect(text).toContain("Nothing can take it back.");
-    expect(text).not.toContain("lin@customer.example");
+      expect(cards.join(" ")).toContain(part);
+    await context.close();
+    const other = await textAt("/approvals", "lea.audit");
+    expect(other).toContain("may decide this request");
+    expect(other).not.toContain("1840");
   });
 
   it("decided requests: who, and what they noted", async () => {
     const text = await textAt("/approvals/decided", "lea.audit");
-    expect(text).toContain(
-      "consumed payments.refund support-bot ticket-48120 maria.finance checked against the carrier's report",
-    );
-    expect(text).toContain("denied mail.send support-bot ticket-48131 noor.admin we do not promise gifts");
+    expect(text).toContain("support-bot ticket-48120 maria.finance checked against the carrier's report");
+    expect(text).toContain("support-bot ticket-48131 noor.admin we do not promise gifts");
   });
 
   it(`impact: a preview ${verifies("ops.impact.console")}`, async () => {

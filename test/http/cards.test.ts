@@ -167,7 +167,7 @@ describe("what a card says", () => {
       })
     ).card("fin");
     expect(body.sentence).toBe(
-      "Refund 1\\nCause: none \\u{202e}EUR\\u{7} to <b>{$args.amount}</b> (\\u{200b}\u{1f600})",
+      "Refund 1\\nCause: none \\u202eEUR\\u0007 to <b>{$args.amount}</b> (\\u200b\u{1f600})",
     );
     const name = body.fields.find(({ label }: { label: string }) => label === "Name").text;
     expect(name.length).toBeLessThan(21_000);

@@ -46,6 +46,7 @@ const server = (config: string) =>
       { name: "robot", roles: ["agent", "approver"] },
       { name: "quiet", role: "agent" },
       { name: "lender", role: "approver" },
+      { name: "fin", role: "approver", groups: ["finance"] },
       { name: "acme-1", role: "agent", tenant: "acme" },
       { name: "acme-2", role: "agent", tenant: "other" },
     ],
@@ -123,6 +124,7 @@ describe("a containment", () => {
       "beyond.contain.keys",
       "beyond.contain.requests",
       "beyond.contain.delegations",
+      "beyond.contain.grants",
       "beyond.contain.order",
       "beyond.contain.ledger-order",
       "beyond.contain.bundles",
@@ -148,6 +150,17 @@ describe("a containment", () => {
       expires_at: "2026-06-16T00:00:00Z",
       reason: "r",
     });
+    const grant = (actor: string) =>
+      s.call("fin", "POST", "/v1/grants", {
+        match: { tool: "thing.pay", actor },
+        rules: ["pay"],
+        max_uses: 1,
+        expires_at: "2026-06-16T00:00:00Z",
+        reason: "r",
+      });
+    const { id: granted } = (await grant("robot")).body;
+    const { id: wide } = (await grant("robo*")).body;
+    await grant("quiet");
     await s.call("admin", "POST", "/v1/keys", { name: "robot", role: "agent", max_permissions: ["*"] });
 
     const before = await trail(s);
@@ -163,7 +176,8 @@ describe("a containment", () => {
         left: [{ name: "robot", why: expect.stringContaining("approver") }],
       },
       requests: { denied: [expect.stringMatching(/^apr_/)], approved: [] },
-      revoked: { plans: [], grants: [] },
+      revoked: { plans: [], grants: [granted] },
+      wider: [{ kind: "grant", id: wide, covers: "actor robo*" }],
       rollback: "yes",
       runs: [
         {
@@ -205,7 +219,17 @@ describe("a containment", () => {
     const job = await ended(s, { actor: "robot", reason: "it went mad" });
     expect(job).toMatchObject({ id: started.body.job.id, state: "done", by: "admin", error: null });
     const { report } = job;
-    for (const field of ["actors", "keys", "requests", "revoked", "rollback", "undone", "left", "complete"])
+    for (const field of [
+      "actors",
+      "keys",
+      "requests",
+      "revoked",
+      "wider",
+      "rollback",
+      "undone",
+      "left",
+      "complete",
+    ])
       expect([field, report[field]]).toEqual([field, told.body[field]]);
     expect(report.runs.map(({ bundle: _, ...run }: { bundle: string }) => run)).toEqual(
       told.body.runs.map(({ bundle: _, ...run }: { bundle: string }) => run),
@@ -219,6 +243,7 @@ describe("a containment", () => {
       ["denied", "b", null],
       ["delegation_revoked", null, null],
       ["delegation_revoked", null, null],
+      ["grant_revoked", null, null],
       ...[
         ["a", 2],
         ["b", 1],

@@ -27,6 +27,8 @@ function pathOf({ path }: Row, run = "mine"): string {
   return path
     .replace("/runs/{id}", `/runs/${run}`)
     .replace("/approvals/{id}", "/approvals/apr_00000000-0000-4000-8000-000000000000")
+    .replace("/plans/{id}", "/plans/pln_00000000-0000-4000-8000-000000000000")
+    .replace("/grants/{id}", "/grants/grt_00000000-0000-4000-8000-000000000000")
     .replace("/delegations/{id}", "/delegations/dlg_00000000-0000-4000-8000-000000000000")
     .replace("/holds/{id}", "/holds/hold_00000000-0000-4000-8000-000000000000")
     .replace("/contain/{id}", "/contain/ctn_00000000-0000-4000-8000-000000000000")

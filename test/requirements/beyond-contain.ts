@@ -12,6 +12,7 @@ export const beyondContain = section("beyond", "Contain", {
   "beyond.contain.keys": [17, "keys whose only role is agent are disabled; others are listed and stay"],
   "beyond.contain.requests": [17, "its open requests are denied, past groups and quorum"],
   "beyond.contain.delegations": [17, "delegations that name it are revoked"],
+  "beyond.contain.grants": [17, "grants that name it are revoked; wider ones are listed"],
   "beyond.contain.order": [17, "the steps are: halt, keys, requests, plans, delegations and grants, rollback, bundles, and `contained` once at the end"],
   "beyond.contain.ledger-order": [17, "standing steps are rolled back across its runs newest first by ledger order"],
   "beyond.contain.since": [17, "with `since` only what was called since then is rolled back"],

@@ -45,3 +45,9 @@ export const beyondDiff = section("beyond", "Diff", {
   "beyond.diff.second-admin": [20, "`registry.loosening: second_admin` makes a looser policy answer 202 and wait for another admin"],
   "beyond.diff.examples-run": [20, "each class has an example that the decision function was run on under both policies"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondErrors = section("beyond", "Errors where people stumble", {
+  "beyond.errors.validate-warns": [20, "`svc validate` warns of undeclared tools in `requires`, compensation and verification, and of a path without its `$`"],
+  "beyond.errors.test-names-rules": [20, "a failing policy test names the rules that decided"],
+});

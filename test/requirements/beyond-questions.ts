@@ -26,3 +26,20 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
   "beyond.grant.console": [18, "the console lists, gives, previews and revokes grants, and a card offers `Approve, and the next ones like this`, filled in from the call"],
   "beyond.grant.sandbox": [18, "impact and speculation answer as the grants in force would, and a simulation believes the grants that history used"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondPlans = section("beyond", "2. Fewer and better questions: plans", {
+  "beyond.plan.propose": [18, "`POST /v1/runs/{id}/plans` answers 201 `{id: pln_<uuid>, status, calls: [{decision, reasons, risk_score}], fully_reversible, irreversible, residue}`, judged as speculation judges"],
+  "beyond.plan.decide": [18, "one decision makes a single-use approval for each call that needs one, for exactly its arguments; a second is a 409"],
+  "beyond.plan.order": [18, "the approvals are usable in the plan's order only; a call out of order is not covered and changes nothing"],
+  "beyond.plan.ends": [18, "a planned call that is refused or fails ends the plan, and what is left is not covered; so do a denial and the plan's expiry"],
+  "beyond.plan.vote": [18, "the decision is the decider's one vote under each call's own groups, quorum and four eyes"],
+  "beyond.plan.cards": [18, "deciders see each call's card; a `card_hash` over all of them that is no longer current is a 409"],
+  "beyond.plan.events": [18, "`plan_proposed`, `plan_approved` and `plan_denied` stand on the ledger, without argument values"],
+  "beyond.plan.withdraw": [18, "the run's principal withdraws its plan: `status: expired`, `note: withdrawn`, ledger `approval_expired`; 409 when it has ended"],
+  "beyond.plan.tools": [18, "an agent proposes with `svc.propose_plan`; operator tools show, approve and deny"],
+  "beyond.plan.command": [18, "`svc plans list|show|approve|deny`"],
+  "beyond.plan.library": [18, "`run.propose(calls)`"],
+  "beyond.plan.console": [18, "the console lists plans, shows each call's card to whoever decides, and decides with the hash that was shown"],
+  "beyond.plan.400": [18, "a cycle and more than 100 calls are a 400"],
+});

@@ -5,7 +5,15 @@
 
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
-import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import { beyondDrills } from "./beyond-drills.ts";
+import {
+  beyondCheckpoints,
+  beyondOversight,
+  beyondPaper,
+  beyondProbe,
+  beyondStream,
+  beyondTraces,
+} from "./beyond-evidence.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
@@ -13,8 +21,9 @@ import {
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondClaims, beyondDiff, beyondFlows, beyondHints } from "./beyond-policy.ts";
-import { beyondGrants } from "./beyond-questions.ts";
+import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
+
+import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
@@ -118,6 +127,7 @@ const SECTIONS = [
   beyondReach,
   beyondClaims,
   beyondDiff,
+  beyondErrors,
   beyondTenants,
   beyondCards,
   beyondFlows,
@@ -210,9 +220,13 @@ const SECTIONS = [
   beyondOversight,
   beyondStream,
   beyondTraces,
+  beyondProbe,
+  beyondPaper,
   beyondGrants,
+  beyondPlans,
   beyondLibrary,
   beyondContain,
+  beyondDrills,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -48,6 +48,7 @@ describe("a preview", () => {
         residue: ["a welcome mail was sent"],
         verified: true,
         needs_approval: false,
+        proof: "never proven",
       },
       warnings: [],
     });

@@ -180,7 +180,10 @@ describe("logical calls", () => {
     for (const key of ["a", "b", "c"]) await s.call("r", "t", { key, n: 1 });
     const same = await replayed(s, "r", [{ step: 1, path: "$args.key", value: "a" }]);
     expect(same.differences.map(({ step, variant }) => [step, variant.reasons])).toEqual([
-      [1, ["idempotency: the same logical call already stands as step 0 of this run"]],
+      [
+        1,
+        [expect.stringContaining("idempotency: the same logical call already stands as step 0 of this run")],
+      ],
     ]);
     const ahead = await replayed(s, "r", [{ step: 0, path: "$args.key", value: "c" }]);
     expect(ahead.differences.map(({ step }) => step)).toEqual([2]);

@@ -148,8 +148,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "a halt only warns outside enforce mode",
     file: "src/engine/decide/stages.ts",
-    find: 'if (haltCovers(halt, facts)) found.push({ force: "always",',
-    replace: 'if (haltCovers(halt, facts)) found.push({ force: "mode",',
+    find: 'found.push({ force: "always", reason: `kill switch: $' + "{reason}` });",
+    replace: 'found.push({ force: "mode", reason: `kill switch: $' + "{reason}` });",
     tests: [ENGINE, "test/http/status-halts.test.ts"],
   },
   {

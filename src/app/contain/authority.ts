@@ -3,7 +3,10 @@
  * contained is revoked; what covers more people than them is left to a person, and listed.
  */
 import { revokeUnit } from "../../engine/approvals/delegations.ts";
+import { revokeGrantUnit } from "../../engine/grants/give.ts";
+import { globMatches } from "../../kernel/glob.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
+import { isLive } from "../../model/grant.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { Unit } from "../../store/port.ts";
 import type { App } from "../app.ts";
@@ -24,7 +27,7 @@ interface Revocable {
 }
 
 /** In the order in which they are taken back. */
-export const REVOCABLE: { [kind in "delegations"]: Revocable } = {
+export const REVOCABLE: { [kind in "delegations" | "grants"]: Revocable } = {
   delegations: {
     /** Lent to it or by it: both ends are named, so none is wider. */
     async find({ core }, _scope, actors) {
@@ -37,6 +40,27 @@ export const REVOCABLE: { [kind in "delegations"]: Revocable } = {
     },
     revoke: ({ core }, by, id) => revokeUnit(core, by, id),
   },
+  grants: {
+    /** One whose glob covers others, too, is theirs as much: it is left to a person. */
+    async find({ core }, scope, actors) {
+      const now = core.env.now();
+      const found: FoundAuthority = { names: [], wider: [] };
+      for await (const { doc } of all(core.store, "grants")) {
+        if (!isLive(doc, now) || !mayMeet(scope, doc.match.tenant)) continue;
+        const { actor } = doc.match;
+        if (actor === scope.actor || actors.includes(actor)) found.names.push(doc.id);
+        else if (actors.some((name) => globMatches(actor, name)))
+          found.wider.push({ kind: "grant", id: doc.id, covers: `actor ${actor}` });
+      }
+      return found;
+    },
+    revoke: ({ core }, by, id) => revokeGrantUnit(core, by, id),
+  },
 };
+
+/** Whether a grant for these tenants can be about those that are contained. */
+function mayMeet({ tenant }: Scope, granted: string | null): boolean {
+  return tenant === null || granted === null || granted === tenant || globMatches(tenant, granted);
+}
 
 export type RevocableKind = keyof typeof REVOCABLE;

@@ -26,6 +26,7 @@ import { delegationsTo, loadCard } from "../cards.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
 import { type OfferView, offerOn } from "../offers.ts";
 import { type Caller, operation } from "../operation.ts";
+import { runWaitsOf } from "../run-waits.ts";
 import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "../schemas.ts";
 
 const approval_id = givenId("apr_<uuid>");
@@ -106,23 +107,29 @@ export async function awaitDecision(
 ) {
   const { store, env } = app.core;
   const until = env.elapsed() + wait_s * 1_000;
-  for (;;) {
-    // Watch first, then look: a decision between the two must not be missed.
+  const over = (approval: ApprovalDoc | undefined) =>
+    approval === undefined || !OPEN_APPROVAL.has(approval.status) || signal.aborted || env.elapsed() >= until;
+  let approval = await store.get("approvals", id);
+  while (!over(approval)) {
     const stop = new AbortController();
-    const change = store.changed(AbortSignal.any([signal, stop.signal]));
-    const approval = await store.get("approvals", id);
-    const left = until - env.elapsed();
-    const done = approval === undefined || !OPEN_APPROVAL.has(approval.status) || left <= 0 || signal.aborted;
-    if (done) {
+    const change = runWaitsOf(store).wait(approval!.run_id, AbortSignal.any([signal, stop.signal]));
+    try {
+      await change.ready;
+      approval = await store.get("approvals", id);
+      if (over(approval)) break;
+      const left = Math.min(until - env.elapsed(), LOOK_AGAIN_MS);
+      await Promise.race([change.woken, env.sleep(left, stop.signal).catch(() => {})]);
+    } finally {
       stop.abort();
-      if (approval === undefined || !(await visible(approval)))
-        throw notFound(`unknown approval request ${id}`);
-      return approval;
     }
-    await Promise.race([change, env.sleep(Math.min(left, 60_000), stop.signal).catch(() => {})]);
-    stop.abort();
+    approval = await store.get("approvals", id);
   }
+  if (approval === undefined || !(await visible(approval))) throw notFound(`unknown approval request ${id}`);
+  return approval;
 }
+
+/** Requests end by time alone, too; whoever waits looks at least this often. */
+const LOOK_AGAIN_MS = 60_000;
 
 export interface DecisionGiven {
   decision: "approve" | "deny";
@@ -235,10 +242,11 @@ export const withdraw = operation({
   errors: { not_found: "unknown request, or one of another agent's run", conflict: "it has ended" },
   async run({ app, principal }, { approval_id }) {
     const found = await app.core.store.get("approvals", approval_id);
-    if (found === undefined || (found.internal.principal !== principal.id && !hasRole(principal, "auditor")))
+    const own = found?.internal.principal === principal.id;
+    const hidden = !own && !hasRole(principal, "auditor");
+    if (found === undefined || hidden || !seesTenant(principal, found.tenant))
       throw notFound(`unknown approval request ${approval_id}`);
-    if (found.internal.principal !== principal.id)
-      throw forbidden("only the principal that asked may withdraw the request");
+    if (!own) throw forbidden("only the principal that asked may withdraw the request");
     return told(app, await app.core.store.transact(withdrawUnit(app.core, principal, approval_id)));
   },
 });

@@ -7,6 +7,7 @@ import type { Policy } from "../../model/policy/compile.ts";
 import { boundTo } from "../../model/roles.ts";
 import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.ts";
 import type { App } from "../app.ts";
+import { proofWordsOf } from "../drill/proofs.ts";
 import { operation } from "../operation.ts";
 import { heldGrants } from "../sandbox/jobs.ts";
 import { openSandbox } from "../sandbox/work.ts";
@@ -22,16 +23,29 @@ export interface PreviewInput {
   policy?: Policy | undefined;
 }
 
+/** With what is known of the undo by having tried it; null where there is nothing to undo. */
+export type ProvenImpact = Omit<ImpactReport, "rollback"> & {
+  rollback: ImpactReport["rollback"] & { proof: string | null };
+};
+
 /** For every surface: the route, the command, the console's page and the gateway's tool. */
-export async function previewImpact({ core }: Pick<App, "core">, input: PreviewInput): Promise<ImpactReport> {
+export async function previewImpact({ core }: Pick<App, "core">, input: PreviewInput): Promise<ProvenImpact> {
   const { environment, storeKey } = core;
   const { manifests, policy } = core.rules();
   const now_ms = core.env.now();
   const rules = { manifests, policy: input.policy ?? policy };
   const { tool, args, actor } = input;
+  const drill = await core.store.get("drills", tool);
+  const drills = drill === undefined ? [] : [drill];
   const held = await heldGrants({ core }, [tool], actor);
-  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey, held });
-  return previewCall(sandbox, { tool, args, actor, tenant: input.tenant ?? null, environment }, now_ms);
+  const sandbox = await openSandbox(rules, { now_ms, environment, storeKey, held, drills });
+  const report = previewCall(
+    sandbox,
+    { tool, args, actor, tenant: input.tenant ?? null, environment },
+    now_ms,
+  );
+  const proof = await proofWordsOf(core, tool);
+  return { ...report, rollback: { ...report.rollback, proof } };
 }
 
 const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
@@ -65,6 +79,7 @@ export const impact = operation({
       residue: z.array(z.string()),
       verified: z.boolean(),
       needs_approval: z.boolean(),
+      proof: nullable(z.string()).meta({ description: "`proven <when>`, `never proven` or `failing`" }),
     }),
     warnings: z.array(z.string()),
   }),

@@ -45,6 +45,7 @@ export const intent = operation({
       reason: body.reason,
       depends_on: body.depends_on ?? [],
       objections: call.objections,
+      drill: call.drill,
     };
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);

@@ -3,6 +3,7 @@ import type { HeldGrants } from "../../engine/grants/hand.ts";
 import type { ErrorCode } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
+import type { DrillDoc } from "../../model/proof.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import type { Plan } from "../../sandbox/speculate.ts";
@@ -25,6 +26,8 @@ export interface Job {
   now_ms: number;
   environment: string | null;
   storeKey: string;
+  /** The last drill of each tool, where a policy asks for proofs. */
+  drills?: readonly DrillDoc[];
   /** Grants that what is speculated on could use; history says itself what was granted. */
   held?: HeldGrants | undefined;
 }

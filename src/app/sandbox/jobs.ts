@@ -14,6 +14,7 @@ import type { ReplayReport } from "../../sandbox/replay.ts";
 import type { SimulationReport } from "../../sandbox/simulate.ts";
 import { checkPlans, type Plan, type SpeculationReport } from "../../sandbox/speculate.ts";
 import type { App } from "../app.ts";
+import { allDrills } from "../drill/proofs.ts";
 import { JsonText } from "../operation.ts";
 import { SandboxHost } from "./host.ts";
 import type { Job, PolicyText, Task } from "./job.ts";
@@ -173,6 +174,7 @@ async function runJob<T>(
     now_ms: core.env.now(),
     environment: core.environment,
     storeKey: core.storeKey,
+    drills: await allDrills(core),
     held,
   };
   const stop = signal === undefined ? background.signal : AbortSignal.any([signal, background.signal]);

@@ -40,13 +40,21 @@ export async function doJob(job: Job, history: History): Promise<Report> {
   }
 }
 
+type SandboxFacts = Pick<Job, "now_ms" | "environment" | "storeKey" | "held" | "drills">;
+
 /** A sandbox whose clock starts at `now_ms`, on a memory store of its own. */
 export async function openSandbox(
   rules: Rules,
-  { now_ms, environment, storeKey, held }: Pick<Job, "now_ms" | "environment" | "storeKey" | "held">,
+  { now_ms, environment, storeKey, held, drills = [] }: SandboxFacts,
 ): Promise<Sandbox> {
   const env: Env = { ...systemEnv, now: () => now_ms };
-  return new Sandbox({ store: await memoryStore(), rules, env, storeKey, environment, held });
+  const store = await memoryStore();
+  store.transactSync({
+    run(tx) {
+      for (const drill of drills) tx.put("drills", drill.tool, drill);
+    },
+  });
+  return new Sandbox({ store, rules, env, storeKey, environment, held });
 }
 
 async function memoryStore(): Promise<SandboxStore> {

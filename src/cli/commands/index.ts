@@ -91,6 +91,7 @@ export const COMMANDS: readonly CommandRow[] = [
     "list and decide approval requests",
     async () => (await import("./approvals.ts")).registerApprovals,
   ),
+  row("plans", "list and decide what agents propose", async () => (await import("./plans.ts")).registerPlans),
   row(
     "grants",
     "approve calls like these ahead, for a while",
@@ -102,6 +103,7 @@ export const COMMANDS: readonly CommandRow[] = [
     "halt an agent and undo what it did",
     async () => (await import("./contain.ts")).registerContain,
   ),
+  row("drill", "prove that undos work", async () => (await import("./drill.ts")).registerDrill),
   row(
     "capture",
     "list and delete captured calls",
@@ -130,6 +132,7 @@ export const COMMANDS: readonly CommandRow[] = [
     "make or remove the kill-switch file",
     async () => (await import("./kill-switch.ts")).registerKillSwitch,
   ),
+  row("probe", "try whether the guarantees hold", async () => (await import("./probe.ts")).registerProbe),
   row(
     "doctor",
     "check what the service depends on",

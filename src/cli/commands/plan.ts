@@ -73,6 +73,7 @@ function explain(action: PlanAction): string {
       const notes = [
         action.verified ? "read back" : "not read back",
         ...(action.needs_approval ? ["needs approval"] : []),
+        ...(action.proof === undefined ? [] : [action.proof]),
         ...(action.closes_ms === undefined ? [] : [`until ${timeText(action.closes_ms)}`]),
       ];
       const failed = hasFailed(action) ? `; failed before: ${inert(action.last_error)}` : "";

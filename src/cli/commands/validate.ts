@@ -1,6 +1,7 @@
 /** `svc validate <path>`: checks manifests and lists one error per entry. */
-import { validateManifests } from "../../config/manifest-source.ts";
+import { loadManifests, validateManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
+import { looseEnds } from "../../model/manifest/cross-check.ts";
 import { warnUnseen } from "../card-warnings.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
@@ -15,6 +16,8 @@ export const registerValidate: Register = (program, context) => {
       const { ok, count, errors } = await validateManifests(path, egress);
       if (ok) {
         await warnUnseen(context.io, settings, { manifests: path });
+        for (const warning of looseEnds(await loadManifests({ path, egress })))
+          context.io.err(`warning: ${inert(warning)}`);
         return context.io.out(`ok: ${count} tool manifests valid`);
       }
       for (const error of errors) context.io.err(inert(error));

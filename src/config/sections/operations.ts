@@ -113,6 +113,14 @@ export const OPERATIONS_ROWS = {
       about: "How long one of these commands may take.",
     }),
   }),
+  drills: section("Where calls may be made, and undone, only to prove that they can be.", {
+    environments: row<string[]>({
+      type: "list of environments",
+      schema: z.array(z.string().min(1).max(256)).max(100),
+      default: [],
+      about: "Drills run only where `environment` is one of these; nowhere by default.",
+    }),
+  }),
   capture: section("Keeps redacted arguments and results for simulation and replay.", {
     enabled: switchRow({ env: "SVC_CAPTURE", about: "Captures calls." }),
     ttl: durationRow(LIMITS.capture_ttl_ms, 1_000, {
@@ -190,6 +198,12 @@ export const OPERATIONS_ROWS = {
     }),
     undo_closing: durationRow(LIMITS.undo_closing_ms, 1_000, {
       about: "How long before an undo stops working it is told.",
+    }),
+  }),
+  probe: section("Tries by itself whether the guarantees hold (svc probe).", {
+    interval: durationRow(0, 60_000, {
+      shown_default: "off",
+      about: "How often the server probes itself, such as 1h; off unless it is set.",
     }),
   }),
   log: section("The engine's log on stderr, and the request log on stdout.", {

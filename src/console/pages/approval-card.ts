@@ -1,97 +1,88 @@
-/** One request as a card that can be judged on a phone: what, why, how bad, how it would be undone. */
+/** One request as a card that can be judged on a phone: what, with which values, why, how bad, how it is undone. */
+import type { LoadedCard } from "../../app/cards.ts";
 import { breakGlass } from "../../app/operations/approvals.ts";
-import type { ApprovalView } from "../../model/approval.ts";
-import type { Manifest } from "../../model/manifest/types.ts";
+import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
+import type { CardField } from "../../model/card/types.ts";
+import { NO_WAY_BACK } from "../../model/card/way-back.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined, nothing } from "../html.ts";
-import { bullets } from "../parts/blocks.ts";
+import { bullets, facts } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
-import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
+import { diffLine } from "../parts/diff.ts";
+import { button, checkbox, disclosed, form, input, textarea } from "../parts/forms.ts";
 import { copyButton, runLink } from "../parts/ids.ts";
-import { approvalMark, effectMark, mark, plural, type Tone } from "../parts/marks.ts";
+import { approvalMark, mark, plural, riskTone } from "../parts/marks.ts";
 import { ago } from "../parts/time.ts";
-import { heaviest, type Judgeable } from "./approval-data.ts";
+import type { ShownRequest } from "./approval-data.ts";
+import { sentenceHtml } from "./approval-list.ts";
 
-export function approvalCard(
-  ctx: Ctx,
-  judged: Judgeable,
-  options: { may_decide: boolean; bulk: boolean; alike: Html },
-): Html {
-  const { approval } = judged;
+export function approvalCard(ctx: Ctx, { approval, card, votes }: ShownRequest, alike: Html): Html {
   const now = ctx.app.core.env.now();
-  return html`<article class="approval" id="${approval.id}" tabindex="-1" aria-labelledby="${approval.id}-tool">
+  const open = OPEN_APPROVAL.has(approval.status);
+  // Another id once it is decided: whoever still types into the open one is told.
+  const id = open ? approval.id : `${approval.id}-ended`;
+  return html`<article class="approval" id="${id}" tabindex="-1" aria-labelledby="${id}-what">
 <header class="approval-head">
-${options.bulk ? html`<label class="pick"><input type="checkbox" name="id" value="${approval.id}" form="bulk"><span class="unseen">Choose this request</span></label>` : null}
-<div class="approval-what"><h2 id="${approval.id}-tool">${approval.kind === "compensation" ? html`Undo of step ${approval.step ?? "?"} with ` : null}<code>${approval.tool}</code></h2>
-<p class="approval-who"><b>${approval.actor}</b> asks in ${runLink(approval.run_id)}, ${ago(approval.requested_ms, now)}</p></div>
-<div class="approval-state">${approvalMark(approval.status)}<span class="soft">expires ${ago(approval.expires_ms, now)}</span></div>
+<div class="approval-what"><h2 id="${id}-what">${card === null ? html`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
+<p class="approval-who"><b>${approval.actor}</b> asks in ${runLink(approval.run_id)}, ${ago(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
+<div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${ago(approval.expires_ms, now)}` : null}</span></div>
 </header>
-<blockquote class="reason"><p>${approval.reason}</p><footer>the agent's reason</footer></blockquote>
-<div class="approval-grid">${whyItAsks(judged)}${argumentNames(judged)}${riskBlock(judged)}${undoBlock(approval, judged.manifest)}</div>
-${whoDecides(ctx, approval)}
-${options.may_decide ? html`${decisionForm(ctx, approval)}${options.alike}` : html`<p class="soft">Deciding needs the approver role.</p>`}
+${card?.irreversible ? html`<p class="irreversible">${NO_WAY_BACK}</p>` : null}
+${card === null ? namesOnly(approval) : judgedParts(card)}
+${whoDecides(approval)}
+${open ? decisions(ctx, approval, card, votes, alike) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
 </article>`;
 }
 
-function whyItAsks({ approval, rule_reason }: Judgeable): Html {
-  const why =
-    approval.kind === "compensation"
-      ? html`<p>The manifest says that this undo needs a person.</p>`
-      : html`<p>${rule_reason ?? (approval.rule === null ? "The policy's risk threshold or content check asks." : "The policy asks.")}</p>`;
-  return html`<section><h3>Why a person is asked</h3>${why}${
-    approval.rule === null ? null : html`<p class="soft">rule <code>${approval.rule}</code></p>`
-  }</section>`;
+function namesOnly(approval: ApprovalDoc): Html {
+  return html`<blockquote class="reason"><p>${approval.reason}</p><footer>the agent's reason</footer></blockquote>
+<section class="fields"><h3>Arguments</h3><p class="chips">${approval.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Their values are for those who may decide.</p></section>`;
 }
 
-function argumentNames({ approval, preview }: Judgeable): Html {
-  const names =
-    approval.arg_names.length === 0
-      ? html`<p class="soft">none</p>`
-      : html`<p class="chips">${approval.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p>`;
-  return html`<section><h3>Arguments</h3>${
-    preview === undefined
-      ? html`${names}<p class="soft">Names only: values are not kept.</p>`
-      : html`<pre class="preview" tabindex="0" aria-label="The captured arguments">${JSON.stringify(preview, null, 2)}</pre><p class="soft">As captured: secrets and personal data are redacted.</p>`
-  }</section>`;
+function judgedParts(card: LoadedCard): Html {
+  const fields = [...card.fields, ...card.more];
+  return html`${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
+${card.changes.map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3><pre class="diff" tabindex="0" aria-label="What changes in ${label}">${lines.map(diffLine)}</pre></section>`)}
+${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
+<blockquote class="reason"><p>${card.reason}</p><footer>the agent's reason</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
+<div class="approval-grid"><section><h3>Why a person is asked</h3>${bullets(card.causes)}${card.rule === null ? null : html`<p class="soft">rule <code>${card.rule.id}</code></p>`}</section>
+${riskBlock(card)}${wayBack(card)}${before(card)}</div>`;
 }
 
-export function riskTone(score: number): Tone {
-  return score >= 75 ? "bad" : score >= 45 ? "warn" : "good";
+function fieldBlock({ label, as, text, lines }: CardField): Html {
+  if (lines !== undefined)
+    return html`<div class="card-field wide"><h4>${label}</h4><pre class="diff" tabindex="0" aria-label="${label}">${lines.map(diffLine)}</pre></div>`;
+  if (as === "code" || text.includes("\n") || text.length > 120)
+    return html`<div class="card-field wide"><h4>${label}</h4><pre class="preview" tabindex="0" aria-label="${label}">${text}</pre></div>`;
+  return html`<div class="card-field"><h4>${label}</h4><p>${text}</p></div>`;
 }
 
-function riskBlock({ risk, manifest }: Judgeable): Html {
-  if (risk === null)
-    return html`<section><h3>Effect</h3><p>${effectMark(manifest?.effect ?? null)}</p></section>`;
-  const parts = heaviest(risk.factors).map(({ label, points }) => `${label} ${points}`);
-  return html`<section><h3>Risk</h3><p class="risk"><b>${risk.score}</b>${meter(risk.score, 100, riskTone(risk.score))}</p>
-<p class="soft">${parts.length === 0 ? "no label adds to it" : parts.join(", ")}</p><p>${effectMark(manifest?.effect ?? null)}</p></section>`;
+function riskBlock({ risk }: LoadedCard): Html {
+  if (risk === null) return nothing;
+  return html`<section><h3>Risk</h3><p class="risk"><b>${risk.score}</b>${meter(risk.score, 100, riskTone(risk.score))}</p><p class="soft">${risk.text}</p></section>`;
 }
 
-function undoBlock(approval: Pick<ApprovalView, "kind">, manifest: Manifest | null): Html {
-  const title = html`<h3>If it goes wrong</h3>`;
-  if (approval.kind === "compensation")
-    return html`<section>${title}<p>This call is itself an undo.</p></section>`;
-  if (manifest === null)
-    return html`<section>${title}<p>Unknown: no manifest describes this tool.</p></section>`;
-  const { compensation, verification, effect } = manifest;
-  if (compensation === null)
-    return html`<section>${title}<p>${
-      effect === "irreversible"
-        ? html`<strong>Nothing can take it back.</strong>`
-        : "There is nothing to undo."
-    }</p></section>`;
-  const how = compensation.kind === "inverse" ? "restores the exact state" : "makes amends";
-  return html`<section>${title}<p><code>${compensation.tool}</code> ${how}${verification === null ? "" : ", and is read back"}${
-    compensation.requires_approval ? "; that needs an approval of its own" : ""
-  }.</p>${
-    compensation.residue.length === 0
+function wayBack({ way_back, proof, closes }: LoadedCard): Html {
+  return html`<section><h3>If it goes wrong</h3><p>${way_back.text}</p>${
+    way_back.residue.length === 0
       ? null
-      : html`<p class="soft">What stays all the same:</p>${bullets(compensation.residue, "residue")}`
-  }</section>`;
+      : html`<p class="soft">What cannot be undone:</p>${bullets(way_back.residue, "residue")}`
+  }${way_back.tool === null || proof === null ? null : html`<p class="soft">${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
 }
 
-function whoDecides(ctx: Ctx, { approvers, votes }: ApprovalView): Html {
+function before({ so_far, like }: LoadedCard): Html {
+  const last = so_far.last.map(({ step, tool, status }) => html`${step} <code>${tool}</code> ${status}`);
+  return html`<section><h3>Before this</h3>${facts([
+    [
+      "In this run",
+      so_far.calls === 0 ? "no call yet" : html`${plural(so_far.calls, "call")}: ${joined(last, "; ")}`,
+    ],
+    ["Like requests", `${like.approved} approved, ${like.denied} denied`],
+  ])}</section>`;
+}
+
+function whoDecides({ approvers, votes }: ApprovalDoc): Html {
   const { groups, quorum } = approvers;
   const wanted = quorum > 1 || groups.length > 0;
   if (!wanted && votes.length === 0) return nothing;
@@ -103,19 +94,39 @@ function whoDecides(ctx: Ctx, { approvers, votes }: ApprovalView): Html {
     (vote) =>
       html`${mark(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
   );
-  const outside = groups.length > 0 && !groups.some((group) => ctx.principal.groups.includes(group));
-  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`So far: ${joined(cast, "; ")}.`}${
-    outside
-      ? html` <span class="soft">You are in none of these groups; it counts only if somebody lent you theirs.</span>`
-      : null
-  }</p>`;
+  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`So far: ${joined(cast, "; ")}.`}</p>`;
 }
 
-function decisionForm(ctx: Ctx, approval: ApprovalView): Html {
-  const path = `/console/approvals/${approval.id}`;
-  const decide = form(
+/** Whoever may not decide is told who may, and gets no button that would only be refused. */
+function decisions(
+  ctx: Ctx,
+  approval: ApprovalDoc,
+  card: LoadedCard | null,
+  votes: boolean,
+  alike: Html,
+): Html {
+  const own = approval.actor === ctx.principal.name && ctx.app.core.rules().policy.approvals.four_eyes;
+  const { groups } = approval.approvers;
+  const who = groups.length === 0 ? "Whoever has the role approver" : `Approvers in ${groups.join(" or ")}`;
+  const shut = html`<p class="who-may">${own ? "It is your own request: somebody else decides it. " : null}${who} and those they lent their authority to may decide this request.</p>`;
+  const forms =
+    votes && card !== null
+      ? html`${decisionForm(ctx, approval, card)}${alike}${offerForm(ctx, approval, card)}`
+      : shut;
+  return html`${forms}${ctx.may(breakGlass) && !own ? glassForm(ctx, approval) : null}`;
+}
+
+const hashField = (card: LoadedCard): Html =>
+  html`<input type="hidden" name="card_hash" value="${card.card_hash ?? ""}">`;
+
+function decisionForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
+  return form(
     ctx,
-    { action: path, class: "decide" },
+    { action: `/console/approvals/${approval.id}`, class: "decide" },
+    hashField(card),
+    card.irreversible
+      ? html`<div class="second">${checkbox("irreversible", "I have read the values. Nothing can take this call back.")}</div>`
+      : null,
     input({
       label: "Note",
       name: "note",
@@ -126,13 +137,38 @@ function decisionForm(ctx: Ctx, approval: ApprovalView): Html {
     button("Approve", "good", html` name="decision" value="approve"`),
     button("Deny", "danger", html` name="decision" value="deny"`),
   );
-  if (!ctx.may(breakGlass)) return decide;
-  const alone = disclosed(
+}
+
+function offerForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
+  if (approval.kind !== "call" || card.arguments === null) return nothing;
+  return disclosed(
+    "Deny, and offer other arguments",
+    form(
+      ctx,
+      { action: `/console/approvals/${approval.id}/offer` },
+      hashField(card),
+      textarea({
+        label: "Arguments that you would approve",
+        name: "args",
+        value: JSON.stringify(card.arguments, null, 2),
+        rows: 6,
+        mono: true,
+        required: true,
+        hint: "JSON. The agent gets them as they are; what is masked above must be written out.",
+      }),
+      input({ label: "Why", name: "note", maxlength: 4_000 }),
+      button("Deny and offer", "danger"),
+    ),
+  );
+}
+
+function glassForm(ctx: Ctx, approval: ApprovalDoc): Html {
+  return disclosed(
     "Break glass",
     form(
       ctx,
       {
-        action: `${path}/break-glass`,
+        action: `/console/approvals/${approval.id}/break-glass`,
         confirm: "Approve alone, past groups and quorum. It raises an alert and stands on the ledger.",
         verb: "Break glass",
       },
@@ -140,23 +176,4 @@ function decisionForm(ctx: Ctx, approval: ApprovalView): Html {
       button("Approve alone", "danger"),
     ),
   );
-  return html`${decide}${alone}`;
-}
-
-/** Decides several at once; the boxes on the cards belong to it. */
-export function bulkBar(ctx: Ctx, count: number): Html {
-  return html`<div class="bulk">${form(
-    ctx,
-    { action: "/console/approvals", class: "decide", id: "bulk" },
-    html`<span class="bulk-label">${checkbox("all", `All ${count} on this page`)}</span>`,
-    input({
-      label: "Note for all",
-      name: "note",
-      quiet: true,
-      placeholder: "One note for all chosen",
-      maxlength: 4_000,
-    }),
-    button("Approve chosen", "good", html` name="decision" value="approve"`),
-    button("Deny chosen", "danger", html` name="decision" value="deny"`),
-  )}</div>`;
 }

@@ -1,27 +1,35 @@
 /**
- * What an approver needs to know about a request beyond the request itself: the rule in its own words, what
- * makes it risky, whether it can be undone, and, where calls are captured, its redacted arguments.
+ * What the Approvals pages show: what waits, each in one sentence, and the card of one request. Values come only
+ * through the card, and so only to those whose vote counts.
  */
+import { cardFor, delegationsTo, type LoadedCard, seesCard, votesIn } from "../../app/cards.ts";
 import { listApprovals } from "../../app/operations/approvals.ts";
-import type { Json } from "../../kernel/json.ts";
+import { cardFacts } from "../../engine/approvals/card-facts.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ApprovalView } from "../../model/approval.ts";
-import type { Manifest } from "../../model/manifest/types.ts";
-import { checkRisk } from "../../model/policy/risk.ts";
-import { RISK_FACTORS, type RiskFactor } from "../../model/policy/risk-weights.ts";
+import { type ApprovalDoc, type ApprovalView, OPEN_APPROVAL } from "../../model/approval.ts";
+import { cardHash, judgedCard } from "../../model/card/card.ts";
+import type { SentencePart } from "../../model/card/types.ts";
+import { seesTenant } from "../../model/roles.ts";
 import type { Ctx } from "../ctx.ts";
 
-export interface Judgeable {
-  approval: ApprovalView;
-  /** What the policy says where it asked; null for a score or an undo that asked. */
-  rule_reason: string | null;
-  risk: { score: number; factors: Record<RiskFactor, number> } | null;
-  manifest: Manifest | null;
-  /** The arguments as capture kept them; undefined where it kept none. */
-  preview: Json | undefined;
-}
+export const SORTS = {
+  age: ["Oldest", (a: Waiting, b: Waiting) => a.requested_ms - b.requested_ms],
+  risk: ["Risk", (a: Waiting, b: Waiting) => b.internal.risk_score - a.internal.risk_score],
+  expiry: ["Time left", (a: Waiting, b: Waiting) => a.expires_ms - b.expires_ms],
+} as const;
+export type Sort = keyof typeof SORTS;
 
-const RULE_SECTIONS = ["rules", "limits", "budgets", "windows", "freezes"] as const;
+type Waiting = Pick<ApprovalDoc, "requested_ms" | "expires_ms" | "internal">;
+
+/** One line of the list. */
+export interface RequestLine {
+  approval: ApprovalDoc;
+  parts: SentencePart[];
+  irreversible: boolean;
+  score: number | null;
+  /** Of those who may decide it together with others; null where it is decided by itself or not by this person. */
+  card_hash: string | null;
+}
 
 /** The requests that somebody can still decide, the oldest first. */
 export async function openApprovals(ctx: Ctx): Promise<ApprovalView[]> {
@@ -32,65 +40,52 @@ export async function openApprovals(ctx: Ctx): Promise<ApprovalView[]> {
   return lists.flatMap(({ approvals }) => approvals).sort((a, b) => a.requested_ms - b.requested_ms);
 }
 
-export async function judgeable(ctx: Ctx, approval: ApprovalView): Promise<Judgeable> {
-  const { policy, manifests } = ctx.app.core.rules();
-  const manifest = manifests.active(approval.tool) ?? null;
-  const entries: { id: string; reason?: string | undefined }[] = RULE_SECTIONS.flatMap((name) => [
-    ...(policy.doc[name] ?? []),
-  ]);
-  const entry = entries.find(({ id }) => id === approval.rule);
+export async function requestLines(ctx: Ctx, sort: Sort, most: number) {
+  const { store } = ctx.app.core;
+  const open = await openApprovals(ctx);
+  const docs = (await Promise.all(open.map(({ id }) => store.get("approvals", id)))).filter(
+    (doc) => doc !== undefined && OPEN_APPROVAL.has(doc.status),
+  ) as ApprovalDoc[];
+  const delegations = await delegationsTo(ctx.app, ctx.principal.name);
+  const shown = docs.sort(SORTS[sort][1]).slice(0, most);
+  const lines = await Promise.all(
+    shown.map(async (approval): Promise<RequestLine> => {
+      const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
+      const [run, values] = await Promise.all([
+        store.get("runs", approval.run_id),
+        sees ? store.get("approval_values", approval.id) : undefined,
+      ]);
+      const known = run ?? { reason: null, salt: "", environment: null };
+      const facts = cardFacts(ctx.app.core.rules(), known, approval, values);
+      const judged = judgedCard(facts);
+      const together = votesIn(ctx.app, ctx.principal, approval, delegations) && !judged.irreversible;
+      return {
+        approval,
+        parts: judged.parts,
+        irreversible: judged.irreversible,
+        score: judged.risk?.score ?? null,
+        card_hash: together ? cardHash(facts, judged) : null,
+      };
+    }),
+  );
+  return { lines, total: docs.length };
+}
+
+/** The card for whoever is logged in, or, where it is not for them, the request by its names alone. */
+export interface ShownRequest {
+  approval: ApprovalDoc;
+  card: LoadedCard | null;
+  votes: boolean;
+}
+
+export async function shownRequest(ctx: Ctx, id: string): Promise<ShownRequest | null> {
+  const approval = await ctx.app.core.store.get("approvals", id);
+  if (approval === undefined || !seesTenant(ctx.principal, approval.tenant)) return null;
+  const delegations = await delegationsTo(ctx.app, ctx.principal.name);
+  const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
   return {
     approval,
-    rule_reason: entry?.reason ?? null,
-    risk: policy.risk === null ? null : riskNow(ctx, manifest),
-    manifest,
-    preview: await previewOf(ctx, approval),
+    card: sees ? await cardFor(ctx.app, approval) : null,
+    votes: votesIn(ctx.app, ctx.principal, approval, delegations),
   };
-}
-
-/** Risk comes from labels alone, so it needs no arguments. */
-function riskNow(ctx: Ctx, manifest: Manifest | null) {
-  const { score, factors } = checkRisk(ctx.app.core.rules().policy, {
-    environment: ctx.app.core.environment,
-    effect: manifest?.effect ?? null,
-    data_class: manifest?.risk.data_class ?? null,
-    blast_radius: manifest?.risk.blast_radius ?? null,
-  });
-  return { score, factors };
-}
-
-const FACTOR_LABELS: Record<RiskFactor, string> = {
-  effect: "effect",
-  blast_radius: "blast radius",
-  data_class: "data class",
-  environment: "environment",
-};
-
-/** The labels that added points, the heaviest first. */
-export function heaviest(factors: Record<RiskFactor, number>): { label: string; points: number }[] {
-  return RISK_FACTORS.filter((factor) => factors[factor] > 0)
-    .map((factor) => ({ label: FACTOR_LABELS[factor], points: factors[factor] }))
-    .sort((a, b) => b.points - a.points);
-}
-
-const MOST_CAPTURES = 200;
-
-/**
- * The captured call that asked for this very request: its reasons name the request, so that nobody is ever
- * shown the arguments of another call.
- */
-async function previewOf(ctx: Ctx, approval: ApprovalView): Promise<Json | undefined> {
-  const { settings, core } = ctx.app;
-  if (!settings.capture.enabled || approval.kind !== "call") return undefined;
-  const rows = await core.store.list("captures", {
-    owner: approval.run_id,
-    tag: approval.tool,
-    from: approval.requested_ms,
-    limit: MOST_CAPTURES,
-  });
-  const names = ` ${approval.id} `;
-  const found = rows.find(
-    ({ doc }) => doc.expires_ms > core.env.now() && doc.reasons.some((reason) => reason.includes(names)),
-  );
-  return found?.doc.args;
 }

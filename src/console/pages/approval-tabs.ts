@@ -4,6 +4,7 @@ import { type Html, html } from "../html.ts";
 const TABS = [
   ["waiting", "/console/approvals", "Waiting"],
   ["decided", "/console/approvals/decided", "Decided"],
+  ["plans", "/console/plans", "Plans"],
   ["grants", "/console/grants", "Grants"],
 ] as const;
 

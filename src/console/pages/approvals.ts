@@ -5,49 +5,91 @@ import {
   deny as denyOp,
   listApprovals,
 } from "../../app/operations/approvals.ts";
-import { invalid, messageOf, SvcError } from "../../kernel/errors.ts";
+import { invalid, messageOf, notFound, SvcError } from "../../kernel/errors.ts";
+import { type Json, parseJson } from "../../kernel/json.ts";
 import { APPROVAL_STATUSES, OPEN_APPROVAL } from "../../model/approval.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { sentence } from "../errors.ts";
-import { type Html, html } from "../html.ts";
+import { type Html, html, nothing } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
 import { nameText, runLink } from "../parts/ids.ts";
 import { approvalMark, plural } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
-import { approvalCard, bulkBar } from "./approval-card.ts";
-import { judgeable, openApprovals } from "./approval-data.ts";
+import { approvalCard } from "./approval-card.ts";
+import { requestLines, type ShownRequest, SORTS, type Sort, shownRequest } from "./approval-data.ts";
+import { bulkBar, requestList, sortLinks } from "./approval-list.ts";
 import { approvalTabs } from "./approval-tabs.ts";
-import { delegationsCard, mayDecide } from "./delegations.ts";
+import { delegationsCard } from "./delegations.ts";
 import { alikeForm } from "./grant-alike.ts";
 
-const MOST_CARDS = 50;
+const MOST_LINES = 100;
 const PATH = "/console/approvals";
 
 export const approvalRoutes = [
   get("/approvals", waiting),
   get("/approvals/decided", decided),
+  get("/approvals/:id", oneRequest),
   post("/approvals", decideMany),
   post("/approvals/:id", decideOne),
+  post("/approvals/:id/offer", offer),
   post("/approvals/:id/break-glass", breakGlass),
 ];
 
+const sortOf = (ctx: Ctx): Sort =>
+  (Object.keys(SORTS) as Sort[]).find((sort) => sort === ctx.query["sort"]) ?? "age";
+
+/** The list, and beside it the first request's card; on a phone the list alone. */
 async function waiting(ctx: Ctx): Promise<Answer> {
-  const open = await openApprovals(ctx);
-  const shown = open.slice(0, MOST_CARDS);
-  const may_decide = await mayDecide(ctx);
-  const judged = await Promise.all(shown.map((approval) => judgeable(ctx, approval)));
-  const alike = await Promise.all(shown.map((approval) => alikeForm(ctx, approval)));
-  const bulk = may_decide && shown.length > 1;
+  const sort = sortOf(ctx);
+  const found = await requestLines(ctx, sort, MOST_LINES);
+  const first = found.lines[0]?.approval.id;
+  const shown = first === undefined ? null : await shownRequest(ctx, first);
+  return desk(ctx, found, shown, {
+    sort,
+    live: sort === "age" ? PATH : `${PATH}?sort=${sort}`,
+    kind: "at-list",
+  });
+}
+
+/** One request beside the others; on a phone by itself. */
+async function oneRequest(ctx: Ctx): Promise<Answer> {
+  const id = ctx.params["id"]!;
+  const sort = sortOf(ctx);
+  const [found, shown] = await Promise.all([requestLines(ctx, sort, MOST_LINES), shownRequest(ctx, id)]);
+  if (shown === null) throw notFound(`unknown approval request ${id}`);
+  return desk(ctx, found, shown, { sort, live: `${PATH}/${encodeURIComponent(id)}`, kind: "at-card" });
+}
+
+interface DeskOptions {
+  sort: Sort;
+  live: string;
+  /** Which half a phone shows. */
+  kind: "at-list" | "at-card";
+}
+
+async function desk(
+  ctx: Ctx,
+  { lines, total }: Awaited<ReturnType<typeof requestLines>>,
+  shown: ShownRequest | null,
+  { sort, live, kind }: DeskOptions,
+): Promise<Answer> {
+  const at = shown?.approval.id ?? null;
+  const alike =
+    shown?.card?.card_hash == null ? nothing : await alikeForm(ctx, shown.approval, shown.card.card_hash);
+  const list =
+    lines.length === 0
+      ? nobodyWaits()
+      : html`${sortLinks(sort)}${bulkBar(ctx, lines)}${requestList(ctx, lines, at, sort)}${
+          total > lines.length
+            ? html`<p class="soft">${lines.length} of ${total} are shown; the others come up as these are decided.</p>`
+            : null
+        }`;
   const body = html`${pageHead("Approvals", "Calls that wait for a person. The agent is told to try again once you decide.")}
 ${approvalTabs("waiting")}
-<div id="waiting" data-live>${
-    shown.length === 0
-      ? nobodyWaits()
-      : html`${bulk ? bulkBar(ctx, shown.length) : null}${judged.map((one, i) => approvalCard(ctx, one, { may_decide, bulk, alike: alike[i]! }))}`
-  }${open.length > MOST_CARDS ? html`<p class="soft">${MOST_CARDS} of ${open.length} are shown; the others come up as these are decided.</p>` : null}</div>
-${await delegationsCard(ctx)}
-<p class="soft"><a href="/console/oversight">Oversight</a>: how these decisions are made.</p>`;
-  return { page: { title: "Approvals", nav: "approvals", body, live: PATH } };
+<div class="desk ${shown === null ? "at-list alone" : kind}"><div id="waiting" data-live>${list}</div>
+<div id="card" data-live>${shown === null ? null : html`<p class="back"><a href="${PATH}">All requests</a></p>${approvalCard(ctx, shown, alike)}`}</div></div>
+${await delegationsCard(ctx)}`;
+  return { page: { title: "Approvals", nav: "approvals", body, live } };
 }
 
 function nobodyWaits(): Html {
@@ -66,7 +108,7 @@ async function decided(ctx: Ctx): Promise<Answer> {
     .filter(({ status }) => wanted !== undefined || !OPEN_APPROVAL.has(status))
     .map((one) => [
       approvalMark(one.status),
-      html`<code>${one.tool}</code>`,
+      html`<a href="${PATH}/${one.id}"><code>${one.tool}</code></a>${one.arg_names.length === 0 ? null : html` <span class="soft">(${one.arg_names.join(", ")})</span>`}`,
       nameText(one.actor),
       runLink(one.run_id),
       one.decided_by === null ? "" : html`${one.decided_by}${one.break_glass ? " (break glass)" : ""}`,
@@ -93,14 +135,28 @@ function readVerb(ctx: Ctx): Verb {
   return verb;
 }
 
-const decide = (ctx: Ctx, id: string, verb: Verb) =>
+const decide = (ctx: Ctx, id: string, verb: Verb, card_hash: string | undefined) =>
   ctx.call(verb === "approve" ? approveOp : denyOp, {
     approval_id: id,
     note: ctx.form.optional("note"),
+    card_hash,
   });
 
+async function isIrreversible({ app }: Ctx, id: string): Promise<boolean> {
+  const approval = await app.core.store.get("approvals", id);
+  if (approval?.kind !== "call") return false;
+  return app.core.rules().manifests.active(approval.tool)?.effect === "irreversible";
+}
+
 async function decideOne(ctx: Ctx): Promise<Answer> {
-  const approval = await decide(ctx, ctx.params["id"]!, readVerb(ctx));
+  const id = ctx.params["id"]!;
+  const verb = readVerb(ctx);
+  // A press alone is not enough where nothing takes the call back: the box is a gesture of another kind.
+  if (verb === "approve" && !ctx.form.checked("irreversible") && (await isIrreversible(ctx, id))) {
+    const text = "Not approved yet: tick that nothing can take this call back, then approve.";
+    return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
+  }
+  const approval = await decide(ctx, id, verb, ctx.form.optional("card_hash"));
   const { tool, actor, status } = approval;
   const text = OPEN_APPROVAL.has(status)
     ? `Your approval of ${tool} counts; ${plural(approval.approvers.quorum - approval.votes.length, "more is", "more are")} needed.`
@@ -108,24 +164,44 @@ async function decideOne(ctx: Ctx): Promise<Answer> {
   return { to: PATH, notice: { kind: "ok", text } };
 }
 
+/** The denial first, then what would be approved instead, in one decision. */
+async function offer(ctx: Ctx): Promise<Answer> {
+  const id = ctx.params["id"]!;
+  let args: Json;
+  try {
+    args = parseJson(ctx.form.document("args"));
+  } catch (error) {
+    throw invalid(`the arguments are not JSON: ${messageOf(error)}`);
+  }
+  const { tool, actor } = await ctx.call(denyOp, {
+    approval_id: id,
+    note: ctx.form.optional("note"),
+    card_hash: ctx.form.optional("card_hash"),
+    offer: { args },
+  });
+  return {
+    to: PATH,
+    notice: { kind: "ok", text: `Denied: ${tool} for ${actor}. The offer stands in its place.` },
+  };
+}
+
 async function decideMany(ctx: Ctx): Promise<Answer> {
   const verb = readVerb(ctx);
-  const chosen = ctx.form.all("id");
-  const ids = ctx.form.checked("all")
-    ? (await openApprovals(ctx)).slice(0, MOST_CARDS).map(({ id }) => id)
-    : chosen;
-  if (ids.length === 0) throw invalid("choose at least one request");
-  if (ids.length > MOST_CARDS) throw invalid(`at most ${MOST_CARDS} requests at once`);
+  const chosen = new Map(ctx.form.all("id").map((value) => value.split(" ") as [string, string | undefined]));
+  if (chosen.size === 0) throw invalid("choose at least one request");
+  if (chosen.size > MOST_LINES) throw invalid(`at most ${MOST_LINES} requests at once`);
   const problems: SvcError[] = [];
-  for (const id of new Set(ids)) {
+  for (const [id, card_hash] of chosen) {
     try {
-      await decide(ctx, id, verb);
+      if (verb === "approve" && (await isIrreversible(ctx, id)))
+        throw invalid("an irreversible call is approved by itself");
+      await decide(ctx, id, verb, card_hash);
     } catch (error) {
       if (!(error instanceof SvcError)) throw error;
       problems.push(error);
     }
   }
-  const done = new Set(ids).size - problems.length;
+  const done = chosen.size - problems.length;
   if (done === 0 && problems.every(({ code }) => code === "forbidden")) throw problems[0]!;
   const said = `${plural(done, "request")} ${verb === "approve" ? "approved" : "denied"}.`;
   if (problems.length === 0) return { to: PATH, notice: { kind: "ok", text: said } };

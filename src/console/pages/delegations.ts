@@ -2,7 +2,6 @@
 import { createDelegation, listDelegations, revokeDelegation } from "../../app/operations/delegations.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { principalName } from "../../model/roles.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
@@ -13,17 +12,6 @@ import { ago } from "../parts/time.ts";
 const PATH = "/console/approvals";
 
 export const delegationRoutes = [post("/delegations", lend), post("/delegations/:id/revoke", revoke)];
-
-/** An approver may decide, and whoever was lent the authority of one. */
-export async function mayDecide(ctx: Ctx): Promise<boolean> {
-  if (ctx.is("approver")) return true;
-  const { delegations } = await ctx.call(listDelegations, {});
-  const { kind, issuer, name } = principalName(ctx.principal.id);
-  return delegations.some(
-    ({ to_principal: to, in_force }) =>
-      in_force && to.kind === kind && to.issuer === issuer && to.name === name,
-  );
-}
 
 export async function delegationsCard(ctx: Ctx): Promise<Html> {
   const { delegations } = await ctx.call(listDelegations, {});

@@ -7,7 +7,7 @@ import type { ApprovalView } from "../../model/approval.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { sentence } from "../errors.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { button, disclosed, form, input } from "../parts/forms.ts";
+import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 
 export const alikeRoutes = [post("/approvals/:id/alike", approveAlike)];
 
@@ -34,6 +34,7 @@ ${card_hash === undefined ? null : html`<input type="hidden" name="card_hash" va
       }),
       input({ label: "Argument that adds up", name: "budget_path", placeholder: "$args.amount" }),
       input({ label: "Reason", name: "reason", required: true, maxlength: LIMITS.reason_chars }),
+      call.irreversible ? checkbox("irreversible", "Nothing can take these calls back.") : null,
       button("Approve and grant", "good"),
     ),
   );
@@ -72,9 +73,18 @@ async function approveAlike(ctx: Ctx): Promise<Answer> {
   if (call === null) throw notFound(`unknown approval request ${id}`);
   const hours = Number(ctx.form.text("hours"));
   if (!(hours > 0)) throw invalid("hours: for how long?");
+  if (call.irreversible && !ctx.form.checked("irreversible"))
+    throw invalid("irreversible: tick that nothing can take these calls back");
   const path = ctx.form.optional("budget_path");
   // The decision comes first: whatever is wrong with the card, no grant may come of it.
-  const { tool, actor, run_id: _run } = await ctx.call(approve, { approval_id: id });
+  const {
+    tool,
+    actor,
+    run_id: _run,
+  } = await ctx.call(approve, {
+    approval_id: id,
+    card_hash: ctx.form.optional("card_hash"),
+  });
   try {
     const { max_uses } = await ctx.call(createGrant, {
       match: { tool, actor, tenant: call.tenant, environment: call.environment },

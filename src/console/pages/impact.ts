@@ -1,6 +1,7 @@
 /** The Impact page: what one call would be answered now, what it would touch, and how it could be taken back. */
 import { impact as impactOp } from "../../app/operations/impact.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { RISK_FACTORS, type RiskFactor } from "../../model/policy/risk-weights.ts";
 import type { ImpactReport } from "../../sandbox/impact.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { sentence } from "../errors.ts";
@@ -8,9 +9,7 @@ import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, notice, pageHead } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { input, textarea } from "../parts/forms.ts";
-import { effectMark, mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
-import { riskTone } from "./approval-card.ts";
-import { heaviest } from "./approval-data.ts";
+import { effectMark, mark, plural, riskTone, rulingMark, type Tone } from "../parts/marks.ts";
 
 export const impactRoutes = [get("/impact", impact)];
 
@@ -64,6 +63,20 @@ const OUTLOOK: Record<string, Tone> = {
   "cannot be undone": "bad",
   unknown: "warn",
 };
+
+const FACTOR_LABELS: Record<RiskFactor, string> = {
+  effect: "effect",
+  blast_radius: "blast radius",
+  data_class: "data class",
+  environment: "environment",
+};
+
+/** The labels that added points, the heaviest first. */
+function heaviest(factors: Record<RiskFactor, number>): { label: string; points: number }[] {
+  return RISK_FACTORS.filter((factor) => factors[factor] > 0)
+    .map((factor) => ({ label: FACTOR_LABELS[factor], points: factors[factor] }))
+    .sort((a, b) => b.points - a.points);
+}
 
 function resultCard(report: ImpactReport): Html {
   const { rollback, risk, approval, labels } = report;

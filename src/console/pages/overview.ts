@@ -152,7 +152,7 @@ function waitingCard(open: readonly ApprovalView[], now: number): Html {
     .slice(0, FEW)
     .map(
       (one) =>
-        html`<li><a class="item" href="/console/approvals#${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
+        html`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
     );
   return card(
     { title: "Waiting for a person", aside: html`<a href="/console/approvals">Decide</a>` },

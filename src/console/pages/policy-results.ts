@@ -1,9 +1,9 @@
 /** What came of trying a policy: its problems, its own tests, what it changes, and what history would have been under it. */
 import type { CheckedPolicy } from "../../app/sandbox/readings.ts";
-import type { DiffLine } from "../../kernel/diff.ts";
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, empty, notice, table } from "../parts/blocks.ts";
+import { diffLine } from "../parts/diff.ts";
 import { disclosed } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark } from "../parts/marks.ts";
@@ -53,13 +53,6 @@ function diffCard({ diff, diff_left }: Passable): Html {
       ? html`<p class="calm">They say the same.</p>`
       : html`<pre class="diff" tabindex="0" aria-label="Difference to the policy in force">${diff.map(diffLine)}</pre>${diff_left > 0 ? html`<p class="soft">And ${plural(diff_left, "line")} more.</p>` : nothing}`,
   );
-}
-
-const SIGNS: Record<DiffLine["kind"], string> = { same: "  ", added: "+ ", removed: "- ", gap: "" };
-
-function diffLine({ kind, text }: DiffLine): Html {
-  return html`<span class="line ${kind}">${kind === "gap" ? "⋯" : `${SIGNS[kind]}${text}`}</span>
-`;
 }
 
 const GROUPS = [

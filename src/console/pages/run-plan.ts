@@ -16,7 +16,7 @@ import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, command, facts, notice } from "../parts/blocks.ts";
 import { button, checkbox, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
-import { mark, planMark, plural, type Tone } from "../parts/marks.ts";
+import { mark, planMark, plural, proofMark, type Tone } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
 import type { JobView, RunFacts } from "./run-data.ts";
 
@@ -83,6 +83,7 @@ function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
     more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
     more.push(action.verified ? mark("good", "read back") : mark("quiet", "not read back"));
     if (action.needs_approval) more.push(mark("warn", "needs approval"));
+    if (action.proof !== undefined) more.push(proofMark(action.proof));
     if (action.closes_ms !== undefined) more.push(html`can be undone until ${when(action.closes_ms)}`);
     if (hasConflict(action)) more.push(mark("bad", "conflict"));
     if (hasFailed(action)) more.push(mark("bad", "failed before"), action.last_error);

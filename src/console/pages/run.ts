@@ -95,7 +95,7 @@ function approvalsCard({ approvals }: RunFacts): Html {
       approvals.map((one) => [
         approvalMark(one.status),
         html`<code>${one.tool}</code>${one.kind === "compensation" ? html` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
-        one.decided_by ?? html`<a href="/console/approvals#${one.id}">decide</a>`,
+        one.decided_by ?? html`<a href="/console/approvals/${one.id}">decide</a>`,
         one.note ?? "",
       ]),
     ),

@@ -1,5 +1,6 @@
 /** One tool: its manifest in words, its versions, and the runs that called it lately. */
 
+import { proofWordsOf } from "../../app/drill/proofs.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
@@ -7,7 +8,7 @@ import { compareVersions } from "../../model/manifest/version.ts";
 import type { Answer, Ctx } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, pageHead, table } from "../parts/blocks.ts";
-import { effectMark, lifecycleMark, mark } from "../parts/marks.ts";
+import { effectMark, lifecycleMark, mark, proofMark } from "../parts/marks.ts";
 import { moveForms } from "./registry.ts";
 import { moreOf, runsTable } from "./runs.ts";
 
@@ -22,7 +23,7 @@ export async function toolPage(ctx: Ctx): Promise<Answer> {
     .filter((one) => one.tool === tool)
     .sort((a, b) => compareVersions(b.version, a.version));
   const body = html`${pageHead(html`<code>${tool}</code>`, active === undefined ? "No manifest describes this tool." : describeEffect(active), html`<a class="button" href="/console/impact?tool=${encodeURIComponent(tool)}">Preview a call</a>`)}
-<div class="columns">${active === undefined ? unclassified() : manifestCard(active)}<div>${active === undefined ? nothing : undoCard(active)}${versions.length === 0 ? nothing : versionsCard(ctx, versions, active)}</div></div>
+<div class="columns">${active === undefined ? unclassified() : manifestCard(active)}<div>${active === undefined ? nothing : undoCard(active, await proofWordsOf(ctx.app.core, tool))}${versions.length === 0 ? nothing : versionsCard(ctx, versions, active)}</div></div>
 ${card({ title: "Runs that called it", id: "runs", live: true }, found.runs.length === 0 ? empty("No run called it yet") : runsTable(found.runs, ctx.app.core.env.now(), await moreOf(ctx, found.runs)))}`;
   return { page: { title: tool, nav: "tools", body, live: `/console/tools/${encodeURIComponent(tool)}` } };
 }
@@ -77,7 +78,7 @@ function manifestCard(manifest: Manifest): Html {
   );
 }
 
-function undoCard({ compensation, verification, effect }: Manifest): Html {
+function undoCard({ compensation, verification, effect }: Manifest, proof: string | null): Html {
   if (compensation === null)
     return card(
       { title: "Undo" },
@@ -87,6 +88,7 @@ function undoCard({ compensation, verification, effect }: Manifest): Html {
     { title: "Undo" },
     facts([
       ["Tool", html`<code>${compensation.tool}</code>`],
+      proof === null ? null : ["Proof", proofMark(proof)],
       [
         "Kind",
         compensation.kind === "inverse" ? "inverse: restores the exact state" : "compensation: makes amends",

@@ -13,6 +13,10 @@ export function mark(tone: Tone, text: string, title?: string): Html {
   return html`<span class="mark ${tone}"${title === undefined ? null : html` title="${title}"`}>${text}</span>`;
 }
 
+export function riskTone(score: number): Tone {
+  return score >= 75 ? "bad" : score >= 45 ? "warn" : "good";
+}
+
 const STEP: Record<StepStatus, [Tone, string]> = {
   intended: ["info", "intended"],
   succeeded: ["good", "succeeded"],
@@ -75,4 +79,10 @@ const RULING: Record<string, [Tone, string]> = {
 export function rulingMark(ruling: string): Html {
   const known = Object.hasOwn(RULING, ruling) ? RULING[ruling] : undefined;
   return mark(known?.[0] ?? "info", known?.[1] ?? ruling);
+}
+
+/** What drills say of an undo, in the words that every surface has. */
+export function proofMark(words: string): Html {
+  const tone: Tone = words.startsWith("proven") ? "good" : words === "failing" ? "bad" : "quiet";
+  return mark(tone, words, "svc drill tries undos");
 }

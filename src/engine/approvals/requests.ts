@@ -28,10 +28,10 @@ export interface NewApproval {
   shown: Omit<ApprovalValues, "run_id"> | null;
 }
 
-/** Opens a request. The run's count of open requests moves with it; the caller stores the run. */
-export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDoc {
+/** A request as it begins, without anything of it being stored. */
+export function madeApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
   const { spec } = input;
-  const approval: ApprovalDoc = {
+  return {
     id: input.id,
     run_id: run.run_id,
     tool: input.tool,
@@ -63,6 +63,11 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
       ...(input.because === undefined ? {} : { because: input.because }),
     },
   };
+}
+
+/** Opens a request. The run's count of open requests moves with it; the caller stores the run. */
+export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDoc {
+  const approval = madeApproval(run, input);
   run.open_approvals++;
   const standing = input.kind === "call" ? tx.get("approval_slots", offerSlot(slotOf(approval))) : undefined;
   if (standing !== undefined) approval.internal.offer = standing.id;

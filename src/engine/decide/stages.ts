@@ -2,11 +2,10 @@
  * The stages of a decision before the policy's own, in pipeline order. Each looks at the facts and says
  * what it finds; none stops the others, because a block lists every reason.
  */
-import { globMatches } from "../../kernel/glob.ts";
-import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { mayRequest } from "../../model/roles.ts";
 import { isSealed } from "../../model/run.ts";
 import type { Facts } from "./facts.ts";
+import { haltsCovering } from "./halt-index.ts";
 
 /** `always` refuses in every mode; `mode` refuses in enforce and only warns in observe and advise. */
 export type Force = "always" | "mode";
@@ -65,9 +64,10 @@ const halts: Stage = (facts) => {
   const found: Refusal[] = [];
   if (facts.kill_switch !== null)
     found.push({ force: "always", reason: `kill switch: ${facts.kill_switch}` });
-  for (const halt of facts.halts) {
-    if (haltCovers(halt, facts)) found.push({ force: "always", reason: `kill switch: ${halt.reason}` });
-  }
+  const { tool, run } = facts;
+  const values = { tool, actor: run.actor, tenant: run.tenant, environment: run.environment };
+  for (const { reason } of haltsCovering(facts.halts, values))
+    found.push({ force: "always", reason: `kill switch: ${reason}` });
   return found;
 };
 
@@ -91,7 +91,8 @@ const idempotency: Stage = ({ repeat_of, run }) => {
   // Another run's id is nobody else's business.
   const where =
     repeat_of.run_id === run.run_id ? `step ${repeat_of.step} of this run` : "a step of another run";
-  return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}` }];
+  const out = "it can be made again once that step failed or was undone, or with other values";
+  return [{ force: "mode", reason: `idempotency: the same logical call already stands as ${where}; ${out}` }];
 };
 
 const before: Stage = ({ before }) => (before?.problem ? [{ force: "mode", reason: before.problem }] : []);
@@ -107,12 +108,3 @@ export const STAGES: readonly Stage[] = [
   idempotency,
   before,
 ];
-
-function haltCovers(halt: Halt, { tool, run }: Facts): boolean {
-  const values = { tool, actor: run.actor, tenant: run.tenant, environment: run.environment };
-  return HALT_FIELDS.every((field) => {
-    const pattern = halt.scope[field];
-    const value = values[field];
-    return pattern === null || pattern === "*" || (value !== null && globMatches(pattern, value));
-  });
-}

@@ -11,6 +11,7 @@ import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
 import { watchJobs } from "../../rollback/job.ts";
 import { createRequestLog } from "../../telemetry/request-log.ts";
 import { AgentPeer } from "../agent.ts";
+import { drillsThrough } from "../drills.ts";
 import { Gateway, type GatewayOptions } from "../gateway.ts";
 import { createOperatorPeer } from "../operator.ts";
 import { atMost } from "../patience.ts";
@@ -44,6 +45,7 @@ export async function startHttpGateway(
 /** A rollback that is started over the API or the console goes through the upstreams too. */
 function undoByJobs(service: Service, gateway: Gateway): void {
   service.connectors = () => gateway.connectors();
+  service.drills = drillsThrough(gateway);
   service.lookout = gateway.services.undo;
   if (service.jobTools !== null) return;
   service.jobTools = {

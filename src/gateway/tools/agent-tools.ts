@@ -4,9 +4,11 @@ import { hideForeignRun, readRun } from "../../app/access.ts";
 import { planFor } from "../../app/lookout.ts";
 import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
-import { givenId, runId, tool as toolName } from "../../app/schemas.ts";
+import { proposePlan } from "../../app/operations/plans.ts";
+import { givenId, runId, text, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import { type OwnTool, operate, ownTool } from "./own-tool.ts";
 import { tellingProgress } from "./progress.ts";
@@ -98,4 +100,39 @@ const withdrawTool = ownTool({
   run: (call, input) => operate(call, withdraw, input),
 });
 
-export const AGENT_TOOLS: readonly OwnTool[] = [planRollback, previewImpact, awaitApproval, withdrawTool];
+const proposePlanTool = ownTool({
+  name: "svc.propose_plan",
+  description:
+    "Propose calls before making them, so that a person can decide them together. Then make them in this order, with exactly these arguments.",
+  role: "agent",
+  read_only: false,
+  input: z.strictObject({
+    reason: text(LIMITS.reason_chars),
+    calls: z
+      .array(
+        z.strictObject({
+          tool: toolName,
+          arguments: z.record(z.string(), z.unknown()).optional(),
+          reason: text(LIMITS.reason_chars).optional(),
+          depends_on: z.array(z.int().min(0)).max(LIMITS.plan_calls).optional(),
+        }),
+      )
+      .min(1)
+      .max(LIMITS.plan_calls),
+  }),
+  async run(call, { reason, calls }) {
+    if (call.run === null)
+      throw invalid("run: this connection has no run of its own; name one with Svc-Run-Id");
+    await call.run.open();
+    const proposed = calls.map(({ arguments: args, ...rest }) => ({ ...rest, args: args ?? {} }));
+    return operate(call, proposePlan, { run_id: call.run.run_id, reason, calls: proposed });
+  },
+});
+
+export const AGENT_TOOLS: readonly OwnTool[] = [
+  planRollback,
+  previewImpact,
+  awaitApproval,
+  withdrawTool,
+  proposePlanTool,
+];

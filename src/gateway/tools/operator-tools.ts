@@ -4,6 +4,7 @@ import { readRun } from "../../app/access.ts";
 import { checkOverwrite, planFor } from "../../app/lookout.ts";
 import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
+import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";
 import { overwriteFields, overwriteOf, plan } from "../../app/operations/rollback.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { givenId, note, runId, text } from "../../app/schemas.ts";
@@ -162,12 +163,37 @@ const resumeTool = ownTool({
 /** The same preview, for those who may read anything. */
 const operatorPreview: OwnTool = { ...previewImpact, role: "auditor" };
 
+const planId = z.strictObject({ plan_id: givenId("pln_<uuid>") });
+
+const showPlan = ownTool({
+  name: "svc.show_plan",
+  description: "Show a plan call by call, with the cards of those that you may decide.",
+  role: "auditor",
+  read_only: true,
+  input: planId,
+  run: (call, input) => operate(call, getPlan, input),
+});
+
+const planDecision = (name: string, description: string, op: typeof approvePlan) =>
+  ownTool({
+    name,
+    description,
+    // A delegate without the role may decide too; the operation checks.
+    role: "auditor",
+    read_only: false,
+    input: planId.extend({ note: note.optional(), card_hash: cardHash.optional() }),
+    run: (call, input) => operate(call, op, input),
+  });
+
 export const OPERATOR_TOOLS: readonly OwnTool[] = [
   listRuns,
   listApprovalsTool,
   showApproval,
   approveAction,
   denyAction,
+  showPlan,
+  planDecision("svc.approve_plan", "Approve a plan.", approvePlan),
+  planDecision("svc.deny_plan", "Deny a plan.", denyPlan),
   planRollback,
   executeRollbackTool,
   exportEvidence,

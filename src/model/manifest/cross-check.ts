@@ -1,4 +1,5 @@
 /** What manifests say about one another: a read-back that writes or a ring is an error, a loose end a warning. */
+import { suggest } from "../problems.ts";
 import type { CheckedEntry } from "./entry.ts";
 import { manifestSet } from "./set.ts";
 import type { Effect, Manifest, ManifestSet } from "./types.ts";
@@ -90,4 +91,36 @@ function toolsInRings(set: ManifestSet): Set<string> {
     }
   }
   return new Set(waiting.keys());
+}
+
+/** A path whose `$` was forgotten: it would be passed on as that very text. */
+const UNMARKED_PATH = /^(?:args|result)(?:\.[A-Za-z_]|\[)/;
+
+/** What the author most likely did not mean; said when manifests are checked, since it may be right. */
+export function looseEnds(set: ManifestSet): string[] {
+  const found: string[] = [];
+  const names = [...new Set(set.all.map(({ tool }) => tool))];
+  for (const { tool, requires, compensation, verification } of set.all) {
+    for (const name of requires) {
+      if (set.active(name) === undefined)
+        found.push(
+          `${tool}: requires: ${name} has no manifest here, so it can never have run${suggest(name, names)}`,
+        );
+    }
+    for (const [field, part] of [
+      ["compensation", compensation] as const,
+      ["verification", verification] as const,
+    ]) {
+      if (part === null) continue;
+      if (set.active(part.tool) === undefined)
+        found.push(`${tool}: ${field}.tool: ${part.tool} has no manifest here${suggest(part.tool, names)}`);
+      for (const [name, value] of Object.entries(part.args)) {
+        if (typeof value === "string" && UNMARKED_PATH.test(value))
+          found.push(
+            `${tool}: ${field}.args.${name}: ${value} is taken as plain text; write $${value} for the value there`,
+          );
+      }
+    }
+  }
+  return found;
 }

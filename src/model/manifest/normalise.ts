@@ -2,7 +2,7 @@
 import type { Json } from "../../kernel/json.ts";
 import type { CardTemplate } from "../card/template.ts";
 import { BEFORE, type ManifestEntry, READ_BACK } from "./schema.ts";
-import type { Before, Compensation, Effect, Manifest, Verification } from "./types.ts";
+import type { Before, Compensation, Drill, Effect, Manifest, Verification } from "./types.ts";
 
 type Template = { [name: string]: Json };
 
@@ -33,6 +33,7 @@ export function normalise(entry: ManifestEntry): Manifest {
       evidence_export: entry.audit?.evidence_export ?? null,
     },
     ...(entry.card == null ? {} : { card: cardOf(entry.card) }),
+    ...(entry.drill == null ? {} : { drill: drillOf(entry.drill) }),
   };
 }
 
@@ -73,6 +74,10 @@ function cardOf(entry: NonNullable<ManifestEntry["card"]>): CardTemplate {
     reveal: [...(entry.reveal ?? [])],
     note: entry.note ?? null,
   };
+}
+
+function drillOf({ args, expect }: NonNullable<ManifestEntry["drill"]>): Drill {
+  return { args: (args ?? {}) as Template, ...(expect === undefined ? {} : { expect: expect as Json }) };
 }
 
 function verificationOf(entry: NonNullable<ManifestEntry["verification"]>): Verification {

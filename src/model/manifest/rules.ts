@@ -21,6 +21,7 @@ const ALL: readonly Root[] = [...CALL, "before"];
 
 export function entryRules(entry: JsonObject, report: Report): void {
   undoRules(entry, report);
+  drillRules(entry, report);
   requiresRules(entry, report);
   riskRules(entry, report);
   const before = isJsonObject(entry["before"]) ? entry["before"] : undefined;
@@ -90,6 +91,18 @@ function undoRules(entry: JsonObject, report: Report): void {
       "is missing; write what the read-back must show, such as {deleted: true}",
     );
   }
+}
+
+/** A drill proves an undo by reading it back: without either there is nothing to prove, or nothing to prove it by. */
+function drillRules(entry: JsonObject, report: Report): void {
+  if ((entry["drill"] ?? null) === null) return;
+  const effect = entry["effect"];
+  const why = typeof effect === "string" && Object.hasOwn(NO_UNDO, effect) ? NO_UNDO[effect] : undefined;
+  if (why !== undefined) report(["drill"], `${why}, so no drill can prove its undo; remove it`);
+  else if ((entry["compensation"] ?? null) === null)
+    report(["drill"], "proves an undo, and no compensation is declared; add one or remove this");
+  else if ((entry["verification"] ?? null) === null)
+    report(["drill"], "needs a verification: without a read-back nothing shows that the undo took effect");
 }
 
 function requiresRules(entry: JsonObject, report: Report): void {

@@ -208,6 +208,11 @@ const audit = z.strictObject({
     .describe("A signed bundle must be archived before a run is deleted."),
 });
 
+const drill = z.strictObject({
+  args: template.nullish().describe("The arguments, as they are: an example that does no harm."),
+  expect: z.unknown().optional().describe("What the result must hold: objects match in part, lists whole."),
+});
+
 const TITLE_CHARS = 300;
 const PLACE_HINT = "write a place as {$args.name}";
 
@@ -281,6 +286,7 @@ export const manifestEntrySchema = z.strictObject({
   verification: verification.nullish(),
   before: before.nullish().describe("Reads what is there before the call, so that the undo can restore it."),
   audit: audit.nullish(),
+  drill: drill.nullish().describe("A harmless example of the call, by which svc drill proves its undo."),
   card: card.nullish().describe("How a person who decides about the call is shown it."),
 });
 

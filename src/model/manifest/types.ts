@@ -46,6 +46,13 @@ export interface Verification {
   backoff_ms: number;
 }
 
+/** A harmless example of the call, by which its undo is proven. */
+export interface Drill {
+  args: { [name: string]: Json };
+  /** What its result must hold, in part; absent where any result will do. */
+  expect?: Json;
+}
+
 export interface Manifest {
   tool: string;
   version: string;
@@ -64,6 +71,8 @@ export interface Manifest {
   audit: { redaction: string[]; retention_days: number | null; evidence_export: "required" | null };
   /** How a person is shown the call; absent where none is declared, so that older manifests keep their hash. */
   card?: CardTemplate;
+  /** Absent where none is declared, for the same reason. */
+  drill?: Drill;
 }
 
 /** The manifests in force: for each tool the newest approved version, or what stands in for it. */

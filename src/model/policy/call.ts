@@ -1,5 +1,6 @@
 /** The call that a policy judges: everything it may look at, and nothing it would have to fetch. */
 import type { Json } from "../../kernel/json.ts";
+import type { Proof } from "../proof.ts";
 
 export interface PolicyCall {
   tool: string;
@@ -14,6 +15,8 @@ export interface PolicyCall {
   /** Where its data comes from and where it goes, as the manifest labels it. */
   source: readonly string[];
   sink: readonly string[];
+  /** Whether its undo was proven; absent where nobody asks, or there is none. */
+  proof?: Proof | undefined;
   run_id: string;
   /** The number that the step will have if the call is accepted. */
   step: number;

@@ -13,7 +13,16 @@ import { MatchIndex } from "./match.ts";
 import type { Compare } from "./ops/op.ts";
 import { OPS } from "./ops/table.ts";
 import { compileRisk, type Risk } from "./risk-weights.ts";
-import type { ApprovalTermsDoc, FlowDoc, MatchDoc, Per, PolicyDoc, RetentionDoc, RuleDoc } from "./schema.ts";
+import type {
+  ApprovalTermsDoc,
+  FlowDoc,
+  MatchDoc,
+  Per,
+  PolicyDoc,
+  RetentionDoc,
+  RuleDoc,
+  UNPROVEN,
+} from "./schema.ts";
 
 export type { PolicyCall } from "./call.ts";
 
@@ -69,6 +78,8 @@ export interface Policy {
   content: NonNullable<PolicyDoc["content"]>;
   risk: Risk | null;
   retention: RetentionDoc | null;
+  /** What an undo without a fresh proof counts for; null where the policy does not ask. */
+  undo: { max_age_ms: number; unproven: (typeof UNPROVEN)[number] } | null;
   rules: MatchIndex<Rule>;
   limits: MatchIndex<Limit>;
   budgets: MatchIndex<Budget>;
@@ -86,6 +97,8 @@ interface RestrictionDoc {
   approval?: ApprovalTermsDoc | undefined;
 }
 
+/** How old a proof may be where the policy does not say. */
+const PROOF_AGE = "30d";
 const WHOLE_DAY: HourRange[] = [{ from: 0, to: 24 * 60 }];
 
 /** The document must come from `loadPolicy`, which refuses what could not be compiled. */
@@ -117,6 +130,13 @@ export function* compiling(doc: PolicyDoc, hash: string): Generator<void, Policy
     content: doc.content ?? {},
     risk: doc.risk === undefined ? null : compileRisk(doc.risk),
     retention: doc.retention ?? null,
+    undo:
+      doc.undo === undefined
+        ? null
+        : {
+            max_age_ms: parseDuration(doc.undo.max_age ?? PROOF_AGE),
+            unproven: doc.undo.unproven ?? "warn",
+          },
     rules: yield* index(doc.rules, (rule) => compileRule(rule, approvals)),
     limits: yield* index(doc.limits, (limit) => ({
       ...common(limit),

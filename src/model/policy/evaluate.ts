@@ -10,6 +10,7 @@ import { type Charge, type CounterNeed, checkLimits, limitKeys } from "./limits.
 import { checkRisk, type RiskResult } from "./risk.ts";
 import { checkRules } from "./rules.ts";
 import { checkTimes } from "./times.ts";
+import { checkUndo } from "./undo.ts";
 
 export interface Evaluation extends Combined {
   findings: Finding[];
@@ -38,6 +39,7 @@ export function evaluatePolicy(
   for (const more of [checkContent(policy, call), rules, flows.findings, limits.findings]) {
     for (const finding of more) findings.push(finding);
   }
+  for (const finding of checkUndo(policy, call, now_ms ?? 0)) findings.push(finding);
   if (risk.finding !== null) findings.push(risk.finding);
   const charges = [...limits.charges, ...flows.charges];
   return { ...combine(policy, findings), findings, risk, charges };

@@ -6,7 +6,16 @@ export type RuleAction = (typeof RULE_ACTIONS)[number];
 export const RESTRICTING_ACTIONS = ["require_approval", "deny"] as const;
 export type RestrictingAction = (typeof RESTRICTING_ACTIONS)[number];
 
-export type StageName = "freeze" | "window" | "content" | "rule" | "flow" | "limit" | "budget" | "risk";
+export type StageName =
+  | "freeze"
+  | "window"
+  | "content"
+  | "rule"
+  | "flow"
+  | "limit"
+  | "budget"
+  | "risk"
+  | "undo";
 
 /** Who must approve. `groups` empty means anyone who may approve at all. */
 export interface ApprovalTerms {

@@ -22,6 +22,7 @@ export const MATCH_FIELDS = [
   "sink",
 ] as const;
 export type MatchField = (typeof MATCH_FIELDS)[number];
+export const UNPROVEN = ["warn", "require_approval", "deny"] as const;
 export const CONTENT_ACTIONS = ["off", "warn", "require_approval", "deny"] as const;
 
 const match = z.strictObject({
@@ -121,6 +122,9 @@ const approvals = z.strictObject({
   show: z.enum(APPROVAL_SHOWS).optional(),
 });
 
+/** What an undo that was never tried, or not lately, counts for. */
+const undo = z.strictObject({ max_age: duration.optional(), unproven: z.enum(UNPROVEN).optional() });
+
 const days = z.int().min(1).max(36_500);
 
 const retention = z.strictObject({
@@ -185,6 +189,7 @@ export const policySchema = z.strictObject({
   windows: z.array(timeWindow).optional(),
   freezes: z.array(freeze).optional(),
   approvals: approvals.optional(),
+  undo: undo.optional(),
   retention: retention.optional(),
   claims: z.array(claim).max(500).optional(),
   tests: z.array(policyTest).optional(),

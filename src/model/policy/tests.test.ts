@@ -41,7 +41,7 @@ describe("runPolicyTests", () => {
     expect(results.map(({ name, ok, expected, got }) => [name, ok, expected, got])).toEqual([
       ["small", true, "allow", "allow"],
       ["big", true, "require_approval by big", "require_approval by big"],
-      ["wrong action", false, "deny", "require_approval"],
+      ["wrong action", false, "deny", "require_approval by big"],
       ["wrong rule", false, "require_approval by forever", "require_approval by big"],
       ["no rule", false, "allow by big", "allow"],
       ["labels of the manifest", true, "deny by forever", "deny by forever"],

@@ -34,7 +34,12 @@ function runTest(
 ): PolicyTestResult {
   const { action, rules } = evaluateTest(policy, test, manifestFor);
   const { name, expect, rule } = test;
-  if (rule === undefined) return { name, ok: action === expect, expected: expect, got: action };
+  if (rule === undefined) {
+    const ok = action === expect;
+    // Whoever has to mend it looks for the rules first.
+    const by = ok || rules.length === 0 ? "" : ` by ${rules.join(", ")}`;
+    return { name, ok, expected: expect, got: `${action}${by}` };
+  }
   return {
     name,
     ok: action === expect && rules.includes(rule),

@@ -108,7 +108,7 @@ describe.each(CHANNEL_TYPES)("channel %s", (type) => {
       expect(sent).toContain(part);
     }
     expect(sent).toContain(
-      "https://svc.example.com/console/approvals#apr_0b7e2f9c-1111-4222-8333-444455556666",
+      "https://svc.example.com/console/approvals/apr_0b7e2f9c-1111-4222-8333-444455556666",
     );
     expect(sent).not.toContain("CANARY");
   });
@@ -161,7 +161,12 @@ describe("what sets one channel apart", () => {
       blocks: { type: string; elements?: object[] }[];
     };
     const actions = body.blocks.find((block) => block.type === "actions");
+    verifies("beyond.chat.card-first");
     expect(actions?.elements).toMatchObject([
+      {
+        action_id: "svc_open",
+        url: `https://svc.example.com/console/approvals/${EVENTS.approval_requested.id}`,
+      },
       { action_id: "svc_approve", value: EVENTS.approval_requested.id },
       { action_id: "svc_deny", value: EVENTS.approval_requested.id },
     ]);

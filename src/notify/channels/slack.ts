@@ -29,6 +29,18 @@ const button = (label: string, style: "primary" | "danger", action_id: string, v
   value,
 });
 
+/** First to the card, where the values are; deciding from the message is for those who need not see them. */
+function buttons(id: string, { link }: Message, { chat_actions }: RenderContext): object[] {
+  const open = {
+    type: "button",
+    text: { type: "plain_text", text: "Open the card", emoji: false },
+    action_id: "svc_open",
+    ...(link === null ? {} : { url: link.url }),
+  };
+  const decide = [button("Approve", "primary", "svc_approve", id), button("Deny", "danger", "svc_deny", id)];
+  return [...(link === null ? [] : [open]), ...(chat_actions ? decide : [])];
+}
+
 function blocks(event: NotificationEvent, message: Message, context: RenderContext): object[] {
   const out: object[] = [
     { type: "header", text: text(message.heading) },
@@ -46,16 +58,8 @@ function blocks(event: NotificationEvent, message: Message, context: RenderConte
     const { label, value } = message.words;
     out.push({ type: "section", text: text(`${label}: ${value}`, 500) });
   }
-  if (event.event === "approval_requested" && context.chat_actions) {
-    out.push({
-      type: "actions",
-      block_id: "svc_approval",
-      elements: [
-        button("Approve", "primary", "svc_approve", event.id),
-        button("Deny", "danger", "svc_deny", event.id),
-      ],
-    });
-  }
+  const elements = event.event === "approval_requested" ? buttons(event.id, message, context) : [];
+  if (elements.length > 0) out.push({ type: "actions", block_id: "svc_approval", elements });
   if (message.link !== null) {
     const link = { type: "mrkdwn", text: `<${message.link.url}|${message.link.text}>`, verbatim: true };
     out.push({ type: "context", elements: [link] });

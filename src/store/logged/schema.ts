@@ -24,6 +24,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   approval_slots: [],
   halts: [],
   delegations: ["owner", "tag", "sort"],
+  plans: ["owner", "tag", "sort"],
   grants: ["owner", "tag", "sort"],
   grant_buckets: [],
   grant_shapes: [],
@@ -35,6 +36,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   leases: [],
   jobs: ["owner", "tag", "sort"],
   containments: ["tag", "sort"],
+  drills: [],
   captures: ["owner", "tag", "sort"],
   pins: [],
 };

@@ -1,5 +1,31 @@
 /** What belongs to one page: approvals, a run's timeline and plan, trails, alerts, policies. */
 export const PAGES = `
+.desk { display: grid; grid-template-columns: minmax(260px, 2fr) minmax(0, 5fr); gap: 18px; align-items: start; }
+.desk.alone { grid-template-columns: minmax(0, 1fr); }
+.desk > div { display: grid; gap: 12px; min-width: 0; }
+.back { display: none; }
+.sorts { display: flex; flex-wrap: wrap; gap: 4px 12px; font-size: 13px; }
+.sorts a[aria-current] { font-weight: 640; color: var(--ink); text-decoration: none; }
+.requests { display: grid; gap: 6px; }
+.request { display: grid; grid-template-columns: 20px minmax(0, 1fr); gap: 6px; align-items: start; padding: 9px 10px; border: 1px solid var(--line); border-radius: var(--radius); background: var(--card); }
+.request.at { border-color: var(--accent); box-shadow: inset 3px 0 0 var(--accent); }
+.request a { display: grid; gap: 3px; color: inherit; text-decoration: none; min-width: 0; }
+.request-what { font-weight: 560; overflow-wrap: anywhere; display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden; }
+.request-facts { display: flex; flex-wrap: wrap; gap: 1px 10px; color: var(--soft); font-size: 12.5px; overflow-wrap: anywhere; }
+.request-facts .tone.bad { color: var(--bad); font-weight: 620; }
+.request-facts .tone.warn { color: var(--warn); font-weight: 620; }
+.request-facts .tone.good { color: var(--good); }
+.value { font-weight: 700; }
+.approval h2 .value { background: var(--accent-wash); border-radius: 4px; padding: 0 3px; }
+.irreversible { padding: 9px 14px; border-radius: 8px; background: var(--bad-wash); color: var(--bad); font-weight: 640; }
+.fields { display: grid; gap: 9px; min-width: 0; }
+.card-field { display: grid; grid-template-columns: minmax(90px, 1fr) minmax(0, 4fr); gap: 4px 12px; overflow-wrap: anywhere; }
+.card-field.wide { grid-template-columns: minmax(0, 1fr); }
+.card-field h4 { margin: 0; font-size: 13px; font-weight: 560; color: var(--soft); }
+.card-field p { font-size: 15px; }
+.card-note { padding: 9px 14px; border-radius: 8px; background: var(--warn-wash); color: var(--warn); }
+.second { grid-column: 1 / -1; padding: 8px 12px; border: 1px solid var(--bad); border-radius: 8px; }
+.who-may { padding: 9px 14px; border-radius: 8px; background: var(--info-wash); color: var(--info); }
 .approval { display: grid; gap: 14px; }
 .approval-head { display: flex; align-items: flex-start; gap: 10px 14px; flex-wrap: wrap; }
 .approval-what { flex: 1 1 260px; min-width: 0; }
@@ -17,8 +43,9 @@ export const PAGES = `
 .decide { display: grid; grid-template-columns: minmax(120px, 1fr) auto auto; gap: 8px; align-items: center; }
 .decide button { min-width: 96px; }
 .approval-id { display: flex; align-items: center; gap: 4px; color: var(--soft); font-size: 12px; }
-.bulk { position: sticky; top: 8px; z-index: 5; padding: 10px 14px; background: var(--card); border: 1px solid var(--edge); border-radius: var(--radius); box-shadow: 0 4px 16px rgb(26 36 32 / 10%); }
-.bulk .decide { grid-template-columns: auto minmax(120px, 1fr) auto auto; gap: 8px 14px; }
+.bulk { padding: 6px 10px; }
+.bulk .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
+.bulk .decide .field { grid-column: 1 / -1; }
 .gone { opacity: 0.55; }
 .gone-note { font-weight: 620; }
 

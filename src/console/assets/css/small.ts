@@ -33,9 +33,12 @@ export const SMALL = `
   .decide { grid-template-columns: 1fr 1fr; }
   .decide .field { grid-column: 1 / -1; }
   .decide button { min-height: 48px; font-size: 16px; }
-  .bulk { position: static; order: 1; }
-  .bulk .decide { grid-template-columns: 1fr 1fr; }
-  .bulk-label { grid-column: 1 / -1; }
+  .desk { grid-template-columns: minmax(0, 1fr); }
+  .desk.at-list > #card, .desk.at-card > #waiting { display: none; }
+  .desk.at-card .back { display: block; }
+  .request { padding: 12px; }
+  .line { white-space: pre-wrap; overflow-wrap: anywhere; }
+  .card-field { grid-template-columns: minmax(0, 1fr); gap: 0; }
   .facts.bar { gap: 10px 22px; padding: 12px 14px; }
   .facts.wide { grid-template-columns: minmax(0, 1fr); }
   .step-time, .record-head time { margin-left: 0; }

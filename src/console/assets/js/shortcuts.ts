@@ -13,14 +13,15 @@ export const SHORTCUTS = `
     ["g then s", "Settings"],
     ["/", "Search on this page"],
     ["j and k", "Next and previous request, step or run"],
+    ["Enter", "Opens it"],
     ["a and d", "To the approve or deny button of the request"],
     ["?", "This list"],
   ];
   let going = 0;
 
   const isTyping = (target) => target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
-  const listed = () => [...document.querySelectorAll("article.approval:not(.gone), li.step, main tbody tr")];
-  const focusable = (item) => (item.matches("tr") ? item.querySelector("a") : item);
+  const listed = () => [...document.querySelectorAll("li.request, li.step, main tbody tr")];
+  const focusable = (item) => (item.matches("tr, li.request") ? item.querySelector("a") : item);
 
   const move = (by) => {
     const items = listed();
@@ -33,7 +34,7 @@ export const SHORTCUTS = `
     next.scrollIntoView({ block: "nearest" });
   };
   const toDecision = (value) => {
-    const card = document.activeElement && document.activeElement.closest("article.approval");
+    const card = document.querySelector("article.approval:not(.gone)");
     const button = card && card.querySelector('button[name="decision"][value="' + value + '"]');
     if (button) button.focus();
   };

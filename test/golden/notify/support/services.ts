@@ -25,9 +25,10 @@ const slackBlock = z.discriminatedUnion("type", [
         z.strictObject({
           type: z.literal("button"),
           text: plainText(75),
-          style: z.enum(["primary", "danger"]),
+          style: z.enum(["primary", "danger"]).optional(),
           action_id: z.string().max(255),
-          value: z.string().max(2_000),
+          value: z.string().max(2_000).optional(),
+          url: z.url().max(3_000).optional(),
         }),
       )
       .min(1)

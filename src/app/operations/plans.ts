@@ -1,0 +1,274 @@
+/** Plans: an agent proposes calls before it makes them, and people decide them together. */
+import { z } from "zod";
+import { authoritiesOver } from "../../engine/approvals/authority.ts";
+import {
+  decidePlanUnit,
+  type PlanDecided,
+  planCards,
+  withdrawPlanUnit,
+} from "../../engine/plans/decide-plan.ts";
+import { type ProposedCall, proposeUnit } from "../../engine/plans/propose.ts";
+import { invalid, notFound, SvcError } from "../../kernel/errors.ts";
+import type { Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { JudgedCard } from "../../model/card/types.ts";
+import { PLAN_STATUSES, type PlanDoc, type PlanView, planView } from "../../model/plan.ts";
+import { hasRole, type Principal } from "../../model/roles.ts";
+import { judgePlan } from "../../sandbox/judge-plan.ts";
+import { ownRun, requireRole } from "../access.ts";
+import { type App, announce } from "../app.ts";
+import { delegationsTo } from "../cards.ts";
+import { cutPage, decodeCursor } from "../cursor.ts";
+import { type Caller, operation } from "../operation.ts";
+import { heldGrants } from "../sandbox/jobs.ts";
+import { openSandbox } from "../sandbox/work.ts";
+import { anyJson, givenId, note, pageLimit, runId, text, tool } from "../schemas.ts";
+import { cardHash } from "./approvals.ts";
+import { ruling } from "./simulate.ts";
+
+const plan_id = givenId("pln_<uuid>");
+const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+
+const plannedCall = z.strictObject({
+  tool,
+  args: anyJson,
+  reason: text(LIMITS.reason_chars).optional(),
+  depends_on: z.array(z.int().min(0)).max(LIMITS.plan_calls).optional(),
+});
+
+const planShape = z.strictObject({
+  id: z.string(),
+  run_id: z.string(),
+  actor: z.string(),
+  tenant: nullable(z.string()),
+  reason: z.string(),
+  status: z.enum(PLAN_STATUSES),
+  calls: z.array(
+    z.strictObject({
+      tool: z.string(),
+      args_hash: z.string(),
+      arg_names: z.array(z.string()),
+      reason: z.string(),
+      depends_on: z.array(z.int()),
+      decision: ruling,
+      reasons: z.array(z.string()),
+      risk_score: z.int(),
+      approval_id: nullable(z.string()),
+    }),
+  ),
+  fully_reversible: z.boolean(),
+  irreversible: z.array(z.string()),
+  residue: z.array(z.string()),
+  requested_ms: z.int(),
+  expires_ms: z.int(),
+  votes: z.array(
+    z.strictObject({
+      by: z.string(),
+      decision: z.enum(["approve", "deny"]),
+      note: nullable(z.string()),
+      at_ms: z.int(),
+      for: nullable(z.string()),
+    }),
+  ),
+  decided_by: nullable(z.string()),
+  decided_ms: nullable(z.int()),
+  note: nullable(z.string()),
+  next: z.int(),
+});
+
+export const proposePlan = operation({
+  id: "propose_plan",
+  summary: "Propose calls before making them; one decision approves those that need it, in this order",
+  role: "agent",
+  input: z.strictObject({
+    run_id: runId,
+    reason: text(LIMITS.reason_chars),
+    calls: z
+      .array(plannedCall)
+      .min(1, "a plan has at least one call")
+      .max(LIMITS.plan_calls, `at most ${LIMITS.plan_calls} calls`),
+  }),
+  output: planShape,
+  errors: { not_found: "unknown run, or another agent's", conflict: "too many plans are under way" },
+  run_of: ({ run_id }) => run_id,
+  async run({ app, principal }, { run_id, reason, calls }) {
+    const run = await ownRun(app, principal, run_id);
+    assertOrdered(calls.map(({ depends_on }) => depends_on ?? []));
+    const planned = calls.map((call) => ({ tool: call.tool, args: call.args as Json }));
+    const judged = await judge(app, run, planned);
+    const proposed = calls.map((call, i): ProposedCall => {
+      const { decision, reasons, risk_score, evaluation } = judged.calls[i]!;
+      const { factors = {} as never, score = risk_score } = evaluation?.risk ?? {};
+      return {
+        ...planned[i]!,
+        reason: call.reason ?? reason,
+        depends_on: call.depends_on ?? [],
+        decision,
+        reasons,
+        risk_score,
+        spec: decision === "needs_approval" ? (evaluation?.approval ?? null) : null,
+        because: {
+          causes: evaluation?.causes ?? [],
+          risk: app.core.rules().policy.risk === null || evaluation === null ? null : { score, factors },
+        },
+        rule: evaluation?.rules[0] ?? null,
+      };
+    });
+    const { core } = app;
+    const unit = proposeUnit(core, principal, run_id, { ...judged, reason, calls: proposed });
+    const { plan, records } = await core.store.transact(unit);
+    announce(core.listeners, records);
+    return planView(plan);
+  },
+});
+
+function assertOrdered(depends: readonly (readonly number[])[]): void {
+  for (const [i, steps] of depends.entries()) {
+    const wrong = steps.find((step) => step >= i);
+    if (wrong !== undefined)
+      throw invalid(
+        `calls[${i}].depends_on: ${wrong} is not an earlier call of the plan (0 to ${i - 1}); a plan has no cycles`,
+      );
+  }
+}
+
+async function judge(
+  { core }: App,
+  { actor, tenant, environment }: { actor: string; tenant: string | null; environment: string | null },
+  calls: { tool: string; args: Json }[],
+) {
+  const now_ms = core.env.now();
+  const held = await heldGrants(
+    { core },
+    calls.map(({ tool }) => tool),
+    actor,
+  );
+  const sandbox = await openSandbox(core.rules(), { now_ms, environment, storeKey: core.storeKey, held });
+  return judgePlan(sandbox, { actor, tenant, environment }, calls, now_ms);
+}
+
+const isOwner = (principal: Principal, plan: PlanDoc) => plan.internal.principal === principal.id;
+
+export const listPlans = operation({
+  id: "list_plans",
+  summary: "List plans, newest first; an agent sees its own",
+  role: "auditor",
+  any_role: true,
+  within_tenant: true,
+  input: z.strictObject({
+    status: z.enum(PLAN_STATUSES).optional(),
+    run_id: z.string().optional(),
+    limit: pageLimit.optional(),
+    cursor: z.string().max(500).optional(),
+  }),
+  output: z.strictObject({ plans: z.array(planShape), next_cursor: z.string().optional() }),
+  async run({ app, principal }, { status, run_id, limit = LIMITS.page_default, cursor }) {
+    const sees = (plan: PlanDoc) => hasRole(principal, "auditor") || isOwner(principal, plan);
+    const found: { sort: number; key: string; doc: PlanDoc }[] = [];
+    let after = cursor === undefined ? undefined : decodeCursor(cursor);
+    while (found.length <= limit) {
+      const query = { owner: run_id, tag: status, order: "desc" as const, limit: LIMITS.page_max, after };
+      const rows = await app.core.store.list("plans", query);
+      for (const row of rows) if (sees(row.doc)) found.push(row);
+      const last = rows.at(-1);
+      if (rows.length < LIMITS.page_max || last === undefined) break;
+      after = { sort: last.sort, key: last.key };
+    }
+    const { page, next } = cutPage(found, limit);
+    const plans = page.map(({ doc }) => planView(doc));
+    return next === null ? { plans } : { plans, next_cursor: next };
+  },
+});
+
+export const getPlan = operation({
+  id: "get_plan",
+  summary: "Read a plan; whoever may decide it sees each call's card, and the hash over all of them",
+  role: "auditor",
+  any_role: true,
+  within_tenant: true,
+  input: z.strictObject({ plan_id }),
+  output: planShape.extend({
+    cards: z.array(z.looseObject({ arguments: z.unknown() })).optional(),
+    card_hash: z.string().optional(),
+  }),
+  errors: { not_found: "unknown plan, or one of another agent's run" },
+  async run({ app, principal }, { plan_id }): Promise<PlanShown> {
+    const plan = await app.core.store.get("plans", plan_id);
+    if (plan === undefined || !(hasRole(principal, "auditor") || isOwner(principal, plan)))
+      throw notFound(`unknown plan ${plan_id}`);
+    const alive = plan.status === "pending" || plan.status === "approved";
+    if (!alive || !(await mayDecide(app, principal, plan))) return planView(plan);
+    const run = await app.core.store.get("runs", plan.run_id);
+    if (run === undefined) return planView(plan);
+    const values = await Promise.all(
+      plan.internal.requests.map(({ id }) => app.core.store.get("approval_values", id)),
+    );
+    const { cards, card_hash } = planCards(app.core.rules(), run, plan, values);
+    const shown = cards.map(({ judged, arguments: args }, i) => ({
+      tool: plan.calls[i]!.tool,
+      ...judged,
+      arguments: args,
+    }));
+    return { ...planView(plan), cards: shown, card_hash };
+  },
+});
+
+/** A plan, with the cards for whoever may decide it. */
+export interface PlanShown extends PlanView {
+  cards?: ({ tool: string; arguments: Json } & JudgedCard)[];
+  card_hash?: string;
+}
+
+async function mayDecide(app: App, principal: Principal, plan: PlanDoc): Promise<boolean> {
+  if (hasRole(principal, "admin")) return true;
+  const { four_eyes } = app.core.rules().policy.approvals;
+  if (four_eyes && plan.actor === principal.name) return false;
+  const delegations = await delegationsTo(app, principal.name);
+  const facts = { four_eyes, now: app.core.env.now(), delegations, today: app.today };
+  return plan.internal.requests.some(
+    (request, i) =>
+      plan.calls[i]!.approval_id !== null &&
+      !(authoritiesOver(request, principal, facts) instanceof SvcError),
+  );
+}
+
+function told(app: App, { plan, records, refused }: PlanDecided) {
+  announce(app.core.listeners, records);
+  if (refused !== null) throw refused;
+  return planView(plan);
+}
+
+const decision = (verb: "approve" | "deny") =>
+  operation({
+    id: `${verb}_plan`,
+    summary: verb === "approve" ? "Approve a plan: your one vote on each of its calls" : "Deny a plan",
+    role: "approver",
+    role_or_delegate: true,
+    within_tenant: true,
+    input: z.strictObject({ plan_id, note: note.optional(), card_hash: cardHash.optional() }),
+    output: planShape,
+    errors: { not_found: "unknown plan", conflict: "already decided, or the cards have changed" },
+    async run({ app, principal }: Caller, { plan_id, note, card_hash }) {
+      const delegations = await delegationsTo(app, principal.name);
+      if (delegations.length === 0) requireRole(principal, "approver");
+      const input = { decision: verb, note: note ?? null, card_hash };
+      const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations, app.today);
+      return told(app, await app.core.store.transact(unit));
+    },
+  });
+
+export const approvePlan = decision("approve");
+export const denyPlan = decision("deny");
+
+export const withdrawPlan = operation({
+  id: "withdraw_plan",
+  summary: "Take back a plan of your own run",
+  role: "agent",
+  within_tenant: true,
+  input: z.strictObject({ plan_id }),
+  output: planShape,
+  errors: { not_found: "unknown plan, or one of another agent's run", conflict: "it has ended" },
+  async run({ app, principal }, { plan_id }) {
+    return told(app, await app.core.store.transact(withdrawPlanUnit(app.core, principal, plan_id)));
+  },
+});

@@ -1,0 +1,79 @@
+/** `svc plans list|show|approve|deny`: deciding what agents propose, from the command line. */
+import { approvePlan, denyPlan, getPlan, listPlans } from "../../app/operations/plans.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { PlanStatus } from "../../model/plan.ts";
+import { globalOptions, type Register } from "../context.ts";
+import { inert, table } from "../io.ts";
+
+export const registerPlans: Register = (program, context) => {
+  const { io } = context;
+  const group = program.command("plans").description("plans that agents propose");
+
+  globalOptions(group.command("list").description("list plans, newest first"))
+    .option("--status <status>", "pending, approved, denied, expired, ended or done")
+    .option("--run <id>", "only those of this run")
+    .option("--json", "print JSON")
+    .action(async (flags: Record<string, string>) => {
+      const query = {
+        limit: LIMITS.page_max,
+        status: flags["status"] as PlanStatus | undefined,
+        run_id: flags["run"],
+      };
+      await context.withDoor(flags, async (door) => {
+        const { plans } = await door.perform(listPlans, query);
+        if (flags["json"]) return io.out(JSON.stringify({ plans }));
+        if (plans.length === 0) return io.err("no plans");
+        const rows = plans.map((one) => [
+          one.id,
+          one.status,
+          `${one.calls.length} calls`,
+          inert(one.run_id),
+          inert(one.actor),
+          inert(one.reason),
+        ]);
+        for (const row of table(rows)) io.out(row);
+      });
+    });
+
+  globalOptions(group.command("show <id>").description("show a plan, call by call"))
+    .option("--as <name>", "who looks (default: cli)")
+    .option("--json", "print JSON")
+    .action(async (id: string, flags: Record<string, string>) => {
+      await context.withDoor(flags, async (door) => {
+        const plan = await door.perform(getPlan, { plan_id: id });
+        if (flags["json"]) return io.out(JSON.stringify(plan));
+        io.out(
+          `${plan.id}: ${plan.status}, ${inert(plan.actor)} in ${inert(plan.run_id)}: ${inert(plan.reason)}`,
+        );
+        for (const [i, call] of plan.calls.entries()) {
+          const values = plan.cards?.[i]?.["arguments"];
+          const args =
+            values == null ? `(${call.arg_names.map(inert).join(", ")})` : inert(JSON.stringify(values));
+          io.out(`${i}. ${inert(call.tool)} ${args}: ${call.decision}, risk ${call.risk_score}`);
+          for (const reason of call.reasons) io.out(`   ${inert(reason)}`);
+        }
+        if (plan.irreversible.length > 0)
+          io.out(`nothing takes back: ${plan.irreversible.map(inert).join(", ")}`);
+        for (const left of plan.residue) io.out(`stays after an undo: ${inert(left)}`);
+        if (plan.card_hash !== undefined) io.out(`card ${plan.card_hash}`);
+      });
+    });
+
+  for (const [verb, op] of [
+    ["approve", approvePlan],
+    ["deny", denyPlan],
+  ] as const) {
+    globalOptions(group.command(`${verb} <id>`).description(`${verb} a plan`))
+      .option("--as <name>", "who decides (default: cli)")
+      .option("--note <text>", "why")
+      .option("--card <hash>", "the card hash that `svc plans show` printed (default: as it is now)")
+      .action(async (id: string, flags: Record<string, string>) => {
+        await context.withDoor(flags, async (door) => {
+          const card_hash = flags["card"] ?? (await door.perform(getPlan, { plan_id: id })).card_hash;
+          const given = { note: flags["note"], card_hash };
+          const done = await door.perform(op, { plan_id: id, ...given });
+          io.out(`${done.id}: ${done.status}`);
+        });
+      });
+  }
+};

@@ -1,0 +1,55 @@
+/** What waits, one line a request: who wants what, how bad it could be, how long there is. */
+import type { Ctx } from "../ctx.ts";
+import { type Html, html, joined } from "../html.ts";
+import { button, form, input } from "../parts/forms.ts";
+import { plural, riskTone } from "../parts/marks.ts";
+import { span } from "../parts/time.ts";
+import { type RequestLine, SORTS, type Sort } from "./approval-data.ts";
+
+export const APPROVALS = "/console/approvals";
+
+export function sortLinks(at: Sort): Html {
+  const links = (Object.keys(SORTS) as Sort[]).map(
+    (sort) =>
+      html`<a href="${APPROVALS}?sort=${sort}"${sort === at ? html` aria-current="true"` : null}>${SORTS[sort][0]}</a>`,
+  );
+  return html`<p class="sorts"><span class="soft">First:</span> ${joined(links, " ")}</p>`;
+}
+
+export function requestList(ctx: Ctx, lines: readonly RequestLine[], at: string | null, sort: Sort): Html {
+  const now = ctx.app.core.env.now();
+  const query = sort === "age" ? "" : `?sort=${sort}`;
+  const items = lines.map(({ approval, parts, irreversible, score, card_hash }) => {
+    const left = span(Math.max(0, approval.expires_ms - now));
+    return html`<li class="request${approval.id === at ? " at" : ""}">${
+      card_hash === null
+        ? html`<span class="pick"></span>`
+        : html`<label class="pick"><input type="checkbox" name="id" value="${approval.id} ${card_hash}" form="bulk"><span class="unseen">Choose this request</span></label>`
+    }<a href="${APPROVALS}/${approval.id}${query}"${approval.id === at ? html` aria-current="true"` : null}><span class="request-what">${sentenceHtml(parts)}</span>
+<span class="request-facts"><span>${approval.actor}</span>${score === null ? null : html`<span class="tone ${riskTone(score)}">risk ${score}</span>`}${irreversible ? html`<span class="tone bad">irreversible</span>` : null}<span>${left} left</span></span></a></li>`;
+  });
+  return html`<ol class="requests">${items}</ol>`;
+}
+
+export function sentenceHtml(parts: RequestLine["parts"]): Html {
+  return html`${parts.map(({ text, value }) => (value ? html`<b class="value">${text}</b>` : text))}`;
+}
+
+/** Decides several at once, each by its own card; the boxes in the list belong to it. */
+export function bulkBar(ctx: Ctx, lines: readonly RequestLine[]): Html {
+  const count = lines.filter(({ card_hash }) => card_hash !== null).length;
+  if (count < 2) return html``;
+  return html`<details class="bulk disclosed"><summary>Decide several of ${plural(count, "request")}</summary>${form(
+    ctx,
+    { action: APPROVALS, class: "decide", id: "bulk" },
+    input({
+      label: "Note for all",
+      name: "note",
+      quiet: true,
+      placeholder: "One note for all chosen",
+      maxlength: 4_000,
+    }),
+    button("Approve chosen", "good", html` name="decision" value="approve"`),
+    button("Deny chosen", "danger", html` name="decision" value="deny"`),
+  )}<p class="soft">Irreversible calls are decided one by one.</p></details>`;
+}

@@ -1,0 +1,118 @@
+/** Plans in the console: what agents propose, each call with its card, decided by one form. */
+import { approvePlan, denyPlan, getPlan, listPlans, type PlanShown } from "../../app/operations/plans.ts";
+import { invalid } from "../../kernel/errors.ts";
+import type { PlanStatus } from "../../model/plan.ts";
+import { type Answer, type Ctx, get, post } from "../ctx.ts";
+import { type Html, html, nothing } from "../html.ts";
+import { bullets, card, empty, facts, pageHead, pager, table } from "../parts/blocks.ts";
+import { button, form, input } from "../parts/forms.ts";
+import { nameText, runLink } from "../parts/ids.ts";
+import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
+import { ago, when } from "../parts/time.ts";
+import { approvalTabs } from "./approval-tabs.ts";
+
+const PATH = "/console/plans";
+
+export const planRoutes = [get("/plans", plans), get("/plans/:id", plan), post("/plans/:id", decide)];
+
+const TONES: Record<PlanStatus, Tone> = {
+  pending: "warn",
+  approved: "good",
+  denied: "bad",
+  expired: "quiet",
+  ended: "quiet",
+  done: "good",
+};
+
+async function plans(ctx: Ctx): Promise<Answer> {
+  const query = ctx.query["cursor"] === undefined ? {} : { cursor: ctx.query["cursor"] };
+  const { plans, next_cursor } = await ctx.call(listPlans, query);
+  const rows = plans.map((one) => [
+    mark(TONES[one.status], one.status),
+    html`<a href="${PATH}/${one.id}">${one.reason}</a>`,
+    plural(one.calls.length, "call"),
+    nameText(one.actor),
+    runLink(one.run_id),
+    when(one.requested_ms),
+  ]);
+  const list =
+    rows.length === 0
+      ? empty(
+          "No plans",
+          html`<p>An agent may propose its calls before it makes them. One decision then covers those that need one, in their order, for exactly their arguments.</p>`,
+        )
+      : table("Plans", ["Status", "Plan", "Calls", "Actor", "Run", "When"], rows);
+  const body = html`${pageHead("Plans", "What agents propose to do, decided as a whole.")}${approvalTabs("plans")}
+${card({ title: "Plans", id: "plans", live: true }, list, pager(PATH, ctx.query, next_cursor ?? null))}`;
+  return { page: { title: "Plans", nav: "approvals", body, live: PATH } };
+}
+
+async function plan(ctx: Ctx): Promise<Answer> {
+  const shown = await ctx.call(getPlan, { plan_id: ctx.params["id"]! });
+  const now = ctx.app.core.env.now();
+  const body = html`${pageHead("Plan", shown.reason, mark(TONES[shown.status], shown.status))}${approvalTabs("plans")}
+${card(
+  { title: "The plan", id: "plan" },
+  facts([
+    ["Who", html`${shown.actor} in ${runLink(shown.run_id)}`],
+    ["Proposed", ago(shown.requested_ms, now)],
+    ["Expires", ago(shown.expires_ms, now)],
+    ["Can be undone as a whole", shown.fully_reversible ? "yes" : "no"],
+    shown.irreversible.length === 0
+      ? null
+      : ["Nothing takes back", html`<strong>${shown.irreversible.join(", ")}</strong>`],
+    shown.decided_by === null ? null : ["Decided by", shown.decided_by],
+    shown.note === null ? null : ["Note", shown.note],
+  ]),
+  shown.residue.length === 0
+    ? nothing
+    : html`<p class="soft">What cannot be undone:</p>${bullets(shown.residue, "residue")}`,
+  shown.status === "pending" && shown.card_hash !== undefined ? decisionForm(ctx, shown) : nothing,
+)}
+${shown.calls.map((_, i) => callCard(shown, i))}`;
+  return { page: { title: "Plan", nav: "approvals", body } };
+}
+
+function callCard(shown: PlanShown, i: number): Html {
+  const call = shown.calls[i]!;
+  const judged = shown.cards?.[i];
+  return card(
+    { title: `${i + 1}. ${call.tool}`, id: `call-${i}`, aside: rulingMark(call.decision) },
+    judged === undefined
+      ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p>`
+      : html`<pre class="preview" tabindex="0" aria-label="The arguments of call ${i + 1}">${JSON.stringify(judged.arguments, null, 2)}</pre>`,
+    html`<p class="soft">${call.reason}</p>`,
+    bullets(call.reasons, "reasons"),
+    html`<p class="soft">risk ${call.risk_score}${call.depends_on.length === 0 ? "" : `, after ${call.depends_on.map((n) => n + 1).join(", ")}`}</p>`,
+  );
+}
+
+function decisionForm(ctx: Ctx, { id, card_hash }: PlanShown): Html {
+  return form(
+    ctx,
+    { action: `${PATH}/${id}`, class: "decide" },
+    html`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
+    input({
+      label: "Note",
+      name: "note",
+      quiet: true,
+      placeholder: "Note (kept on the ledger)",
+      maxlength: 4_000,
+    }),
+    button("Approve the plan", "good", html` name="decision" value="approve"`),
+    button("Deny the plan", "danger", html` name="decision" value="deny"`),
+  );
+}
+
+async function decide(ctx: Ctx): Promise<Answer> {
+  const verb = ctx.form.text("decision");
+  if (verb !== "approve" && verb !== "deny") throw invalid("choose approve or deny");
+  const { status, reason, id } = await ctx.call(verb === "approve" ? approvePlan : denyPlan, {
+    plan_id: ctx.params["id"]!,
+    note: ctx.form.optional("note"),
+    card_hash: ctx.form.optional("card_hash"),
+  });
+  const text =
+    status === "pending" ? "Your approval counts; others must approve too." : `Plan ${status}: ${reason}`;
+  return { to: `${PATH}/${id}`, notice: { kind: "ok", text } };
+}

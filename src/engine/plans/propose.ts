@@ -1,0 +1,154 @@
+/** Proposing a plan: what was judged is kept with the call as it would be asked for, and nothing is decided yet. */
+import { conflict } from "../../kernel/errors.ts";
+import { keyedHash } from "../../kernel/hash.ts";
+import type { Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import type { ApprovalDoc } from "../../model/approval.ts";
+import { keptArgs } from "../../model/card/kept.ts";
+import type { Because } from "../../model/card/types.ts";
+import type { PlanCall, PlanDoc } from "../../model/plan.ts";
+import { type MergedApproval, mergeTerms } from "../../model/policy/approvals.ts";
+import type { RunDoc } from "../../model/run.ts";
+import type { Tx, Unit } from "../../store/port.ts";
+import { madeApproval } from "../approvals/requests.ts";
+import type { Asking, Core } from "../core.ts";
+import { loadSealedRun, unknownRun } from "../load-run.ts";
+import { appendRunRecord } from "../records.ts";
+
+export interface ProposedCall {
+  tool: string;
+  args: Json;
+  reason: string;
+  depends_on: number[];
+  decision: PlanCall["decision"];
+  reasons: string[];
+  risk_score: number;
+  /** What an approval must satisfy, where one is needed. */
+  spec: MergedApproval | null;
+  because: Because;
+  rule: string | null;
+}
+
+export interface Proposal {
+  reason: string;
+  calls: readonly ProposedCall[];
+  fully_reversible: boolean;
+  irreversible: string[];
+  residue: string[];
+}
+
+export type PlanResult = { plan: PlanDoc; records: LedgerRecord[] };
+
+export function proposeUnit(core: Core, asking: Asking, run_id: string, input: Proposal): Unit<PlanResult> {
+  const id = `pln_${core.env.uuid()}`;
+  const ids = input.calls.map(() => `apr_${core.env.uuid()}`);
+  return {
+    needs: [["runs", run_id]],
+    run(tx) {
+      const run = loadSealedRun(tx, run_id);
+      if (run.principal !== asking.id) throw unknownRun(run_id);
+      const now = core.env.now();
+      const expires_ms = now + timeToLive(core, input.calls);
+      const requests = input.calls.map((call, i) => requestOf(core, run, call, ids[i]!, now));
+      keepValues(core, tx, run, input.calls, requests);
+      const plan: PlanDoc = {
+        id,
+        run_id,
+        actor: run.actor,
+        tenant: run.tenant,
+        reason: core.redact(input.reason),
+        status: "pending",
+        calls: input.calls.map((call, i) => callOf(core, call, requests[i]!)),
+        fully_reversible: input.fully_reversible,
+        irreversible: input.irreversible,
+        residue: input.residue,
+        requested_ms: now,
+        expires_ms,
+        votes: [],
+        decided_by: null,
+        decided_ms: null,
+        note: null,
+        next: 0,
+        internal: {
+          principal: run.principal,
+          requests: requests.map((request) => ({
+            ...request,
+            expires_ms,
+            internal: { ...request.internal, plan: id },
+          })),
+        },
+      };
+      const asking_for = plan.calls.filter(({ approval_id }) => approval_id !== null).length;
+      const record = appendRunRecord(tx, run, {
+        event: "plan_proposed",
+        actor: run.actor,
+        ts_ms: now,
+        reason: plan.reason,
+        detail: `plan ${id}: ${plan.calls.length} calls, ${asking_for} need approval`,
+      });
+      // What nobody has to decide may be made at once, in its order.
+      const made: PlanDoc = asking_for > 0 ? plan : { ...plan, status: "approved" };
+      if (made.status === "approved") enterRun(run, id);
+      tx.put("plans", id, made);
+      tx.put("runs", run_id, run);
+      return { plan: made, records: [record] };
+    },
+  };
+}
+
+/** A call looks at each plan of its run that is under way. */
+export function enterRun(run: RunDoc, id: string): void {
+  const plans = run.plans ?? [];
+  if (plans.length >= LIMITS.plans_under_way)
+    throw conflict(`this run has ${LIMITS.plans_under_way} plans under way; withdraw one first`);
+  run.plans = [...plans, id];
+}
+
+function timeToLive(core: Core, calls: readonly ProposedCall[]): number {
+  const { ttl_ms } = core.rules().policy.approvals;
+  return Math.min(ttl_ms, ...calls.flatMap(({ spec }) => (spec === null ? [] : [spec.ttl_ms])));
+}
+
+function requestOf(core: Core, run: RunDoc, call: ProposedCall, id: string, now: number): ApprovalDoc {
+  const { tool, args, rule, because, risk_score } = call;
+  return madeApproval(run, {
+    id,
+    spec: call.spec ?? mergeTerms([core.rules().policy.approvals]),
+    rule,
+    tool,
+    args,
+    args_hash: keyedHash(run.salt, args),
+    reason: core.redact(call.reason),
+    now,
+    kind: "call",
+    step: null,
+    risk_score,
+    because,
+    shown: null,
+  });
+}
+
+/** For the eyes of those who decide; gone with the plan. */
+function keepValues(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  calls: readonly ProposedCall[],
+  requests: readonly ApprovalDoc[],
+): void {
+  const { manifests, policy } = core.rules();
+  if (policy.approvals.show === "names") return;
+  for (const [i, { tool, args }] of calls.entries()) {
+    const shown = keptArgs(args, manifests.active(tool) ?? null);
+    tx.put("approval_values", requests[i]!.id, { run_id: run.run_id, args: shown });
+  }
+}
+
+function callOf(core: Core, call: ProposedCall, request: ApprovalDoc): PlanCall {
+  const { tool, depends_on, decision, reasons, risk_score } = call;
+  const { args_hash, arg_names, id } = request;
+  const approval_id = decision === "needs_approval" ? id : null;
+  const reason = core.redact(call.reason);
+  return { tool, args_hash, arg_names, reason, depends_on, decision, reasons, risk_score, approval_id };
+}

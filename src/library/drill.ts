@@ -1,0 +1,67 @@
+/** Drills inside an application: its own functions make the example calls, undo them and read back. */
+import type { App } from "../app/app.ts";
+import type { Made } from "../app/drill/ports.ts";
+import { runDrill } from "../app/drill/run-drill.ts";
+import { assertEnvironment, chosen } from "../app/operations/drills.ts";
+import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
+import { perform } from "../app/perform.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
+import type { DrillDoc } from "../model/proof.ts";
+import type { Principal } from "../model/roles.ts";
+import type { RunDoc } from "../model/run.ts";
+import type { Compensator, Reader } from "../rollback/ports.ts";
+
+export interface DrillCall {
+  run_id: string;
+  step: number;
+  tool: string;
+  args: Json;
+}
+
+export interface DrillOptions {
+  /** Without them every tool whose manifest declares a drill. */
+  tools?: readonly string[];
+  /** Only those without a fresh proof. */
+  due?: boolean;
+  /** Who drills, on the ledger. */
+  by?: string;
+  /** Makes the example call, and answers its result. */
+  call(call: DrillCall): Promise<Json | undefined> | Json | undefined;
+  compensator: Compensator;
+  verifier: Reader;
+}
+
+export async function drillWith(app: App, options: DrillOptions): Promise<DrillDoc[]> {
+  assertEnvironment(app);
+  const { compensator, verifier: reader, by = "library" } = options;
+  const make = (run: RunDoc, principal: Principal, tool: string, args: Json) =>
+    makeHere(app, options, run, principal, tool, args);
+  const results: DrillDoc[] = [];
+  for (const manifest of await chosen(app, options, () => true))
+    results.push(await runDrill(app, manifest, by, { compensator, reader, make }));
+  return results;
+}
+
+async function makeHere(
+  app: App,
+  { call }: DrillOptions,
+  { run_id }: RunDoc,
+  principal: Principal,
+  tool: string,
+  args: Json,
+): Promise<Made> {
+  const caller = { app, principal, signal: new AbortController().signal, drill: true };
+  const decision = await perform(intentOp, caller, { run_id, tool, args, reason: `drill of ${tool}` });
+  if (decision.decision === "block")
+    return { problem: `the call was not allowed: ${decision.reasons.join("; ")}` };
+  const { step } = decision;
+  try {
+    const result = await call({ run_id, step, tool, args });
+    await perform(outcomeOp, caller, { run_id, step, status: "succeeded", result });
+    return { step, result };
+  } catch (error) {
+    await perform(outcomeOp, caller, { run_id, step, status: "failed", error: messageOf(error) });
+    return { problem: `the call failed: ${messageOf(error)}` };
+  }
+}

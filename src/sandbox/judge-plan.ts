@@ -1,0 +1,53 @@
+/** A plan judged call by call, as speculation judges: each on what the calls before it would have left. */
+import type { Evaluation } from "../model/policy/evaluate.ts";
+import { madeUpResult } from "./made-up.ts";
+import { few, type Ruling } from "./past-call.ts";
+import { assumeNothing, type Sandbox, type SandboxRun } from "./sandbox.ts";
+import { ask, type PlannedCall } from "./speculate.ts";
+
+export interface JudgedCall {
+  decision: Ruling;
+  reasons: string[];
+  risk_score: number;
+  evaluation: Evaluation | null;
+}
+
+export interface JudgedPlan {
+  calls: JudgedCall[];
+  fully_reversible: boolean;
+  irreversible: string[];
+  residue: string[];
+}
+
+/** A refused call is taken not to have been made; the others go on without it. */
+export function judgePlan(
+  sandbox: Sandbox,
+  run: Omit<SandboxRun, "run_id" | "mode">,
+  calls: readonly PlannedCall[],
+  now_ms: number,
+): JudgedPlan {
+  const run_id = "plan";
+  sandbox.open({ ...run, run_id, mode: "enforce" });
+  const irreversible = new Set<string>();
+  const judged = calls.map((call, i): JudgedCall => {
+    const { ruling, accepted, reasons, risk_score, evaluation, result } = ask(
+      sandbox,
+      run_id,
+      i,
+      call,
+      now_ms,
+      false,
+    );
+    if (ruling !== "block") {
+      if (!accepted) ask(sandbox, run_id, i, call, now_ms, true);
+      if (result.manifest?.effect === "irreversible") irreversible.add(call.tool);
+      const answer = madeUpResult(result.manifest);
+      const outcome = { status: "succeeded" as const, ...(answer === undefined ? {} : { result: answer }) };
+      sandbox.finish(assumeNothing(run_id, i), outcome, now_ms, false);
+    }
+    return { decision: ruling, reasons: few(reasons), risk_score, evaluation };
+  });
+  const { fully_reversible, actions } = sandbox.plan(run_id);
+  const residue = actions.flatMap((action) => (action.kind === "compensate" ? action.residue : []));
+  return { calls: judged, fully_reversible, irreversible: [...irreversible], residue: [...new Set(residue)] };
+}

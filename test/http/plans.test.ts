@@ -1,0 +1,201 @@
+/** Plans over HTTP: proposed, judged, decided by one vote, and made in their order. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
+
+const MANIFESTS = `
+- {tool: crm.get, effect: read, permission: p}
+- {tool: crm.create, effect: compensable, permission: p, compensation: {tool: crm.delete, args: {id: $result.id}, residue: [a mail was sent]}}
+- {tool: mail.send, effect: irreversible, permission: p}
+- {tool: pay.two, effect: idempotent, permission: p}
+- {tool: pay.ops, effect: idempotent, permission: p}
+`;
+const POLICY = `version: 1
+rules:
+  - {id: creates, match: {tool: crm.create}, action: require_approval, reason: look at it}
+  - {id: mails, match: {tool: mail.send}, action: require_approval}
+  - {id: pairs, match: {tool: pay.two}, action: require_approval, approval: {quorum: 2}}
+  - {id: ops, match: {tool: pay.ops}, action: require_approval, approval: {groups: [ops]}}
+  - {id: never, match: {tool: crm.get}, when: [{path: $args.secret, op: exists}], action: deny, reason: not that}
+`;
+let s: TestServer;
+let n = 0;
+beforeAll(async () => {
+  s = await testServer({
+    manifests: MANIFESTS,
+    policy: POLICY,
+    keys: [
+      { name: "ann", role: "approver", groups: ["ops"] },
+      { name: "bob", role: "approver" },
+    ],
+  });
+});
+
+const create = (id: number) => ({
+  tool: "crm.create",
+  args: { id, name: `canary-${id}` },
+  reason: "make it",
+});
+const get = (id: number) => ({ tool: "crm.get", args: { id }, reason: "look" });
+async function proposed(calls: object[]) {
+  const run_id = `p${n++}`;
+  await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["p"] });
+  const { status, body, text } = await s.call("agent", "POST", `/v1/runs/${run_id}/plans`, {
+    reason: "a tidy week",
+    calls,
+  });
+  expect(status, text).toBe(201);
+  const ask = async (call: object) =>
+    (await s.call("agent", "POST", `/v1/runs/${run_id}/intents`, call)).body;
+  const vote = (key: string, verb = "approve", more: object = {}) =>
+    s.call(key, "POST", `/v1/plans/${body.id}/${verb}`, more);
+  const now = async () => (await s.call("auditor", "GET", `/v1/plans/${body.id}`)).body;
+  const events = async () =>
+    (await s.app.core.store.records({ run_id, limit: 500 })).map((line) => JSON.parse(line));
+  return { run_id, plan: body, ask, vote, now, events };
+}
+
+describe("a plan", () => {
+  it("is judged call by call, decided once, and made in its order", async () => {
+    verifies("beyond.plan.propose", "beyond.plan.decide", "beyond.plan.order", "beyond.plan.events");
+    const { plan, ask, vote, now, events } = await proposed([get(1), create(1), create(2)]);
+    expect(plan).toMatchObject({
+      id: expect.stringMatching(/^pln_[0-9a-f-]{36}$/),
+      status: "pending",
+      calls: [
+        { decision: "allow", reasons: [], risk_score: 0 },
+        { decision: "needs_approval", reasons: ["look at it", expect.stringContaining("approval required")] },
+        { decision: "needs_approval" },
+      ],
+      fully_reversible: true,
+      irreversible: [],
+      residue: ["a mail was sent"],
+    });
+    expect(await vote("bob", "approve", { note: "fine" })).toMatchObject({
+      status: 200,
+      body: { status: "approved", decided_by: "bob", note: "fine" },
+    });
+    expect((await vote("bob")).status).toBe(409);
+    // Out of order: an ordinary call that waits for a person, and nothing of the plan changes.
+    expect(await ask(create(2))).toMatchObject({ decision: "block" });
+    expect(await now()).toMatchObject({ status: "approved", next: 0 });
+    expect(await ask(get(1))).toMatchObject({ decision: "allow" });
+    expect(await ask({ ...create(1), args: { id: 1, name: "other" } })).toMatchObject({ decision: "block" });
+    expect(await ask(create(1))).toMatchObject({ decision: "allow" });
+    expect(await ask(create(2))).toMatchObject({ decision: "allow" });
+    expect(await now()).toMatchObject({ status: "done", next: 3 });
+    expect(await ask(create(1))).toMatchObject({ decision: "block" });
+    const trail = await events();
+    expect(
+      trail
+        .filter(({ event }) => event.startsWith("plan"))
+        .map(({ event, actor, detail }) => [event, actor, detail]),
+    ).toEqual([
+      ["plan_proposed", "agent", `plan ${plan.id}: 3 calls, 2 need approval`],
+      ["plan_approved", "bob", `plan ${plan.id}: fine`],
+    ]);
+    expect(JSON.stringify(trail)).not.toContain("canary");
+  });
+
+  it("shows cards to those who decide, and holds them to what they saw", async () => {
+    verifies("beyond.plan.cards");
+    const { plan, vote } = await proposed([create(1), create(2)]);
+    const seen = (await s.call("bob", "GET", `/v1/plans/${plan.id}`)).body;
+    expect(seen.cards.map((card: { arguments: object }) => card.arguments)).toEqual([
+      create(1).args,
+      create(2).args,
+    ]);
+    for (const key of ["auditor", "agent"])
+      expect((await s.call(key, "GET", `/v1/plans/${plan.id}`)).text).not.toContain("canary");
+    expect((await s.call("bob", "GET", "/v1/plans")).text).not.toContain("canary");
+    expect((await vote("bob", "approve", { card_hash: `sha256:${"0".repeat(64)}` })).status).toBe(409);
+    const { card_hash } = seen;
+    expect((await vote("bob", "approve", { card_hash })).body).toMatchObject({ status: "approved" });
+  });
+
+  it("counts one vote under each call's own groups, quorum and four eyes", async () => {
+    verifies("beyond.plan.vote");
+    const { vote, ask } = await proposed([
+      { tool: "pay.two", args: { n: 1 } },
+      { tool: "pay.ops", args: { n: 1 } },
+    ]);
+    expect((await vote("bob")).body).toMatchObject({ status: "pending" });
+    expect((await vote("bob")).status).toBe(409);
+    expect(await ask({ tool: "pay.two", args: { n: 1 }, reason: "r" })).toMatchObject({ decision: "block" });
+    expect((await vote("ann")).body).toMatchObject({ status: "approved" });
+    expect(await ask({ tool: "pay.two", args: { n: 1 }, reason: "r" })).toMatchObject({ decision: "allow" });
+    expect(await ask({ tool: "pay.ops", args: { n: 1 }, reason: "r" })).toMatchObject({ decision: "allow" });
+    const foreign = await proposed([{ tool: "pay.ops", args: {} }]);
+    expect((await foreign.vote("bob")).status).toBe(403);
+    expect((await foreign.vote("auditor")).status).toBe(403);
+  });
+
+  it("ends when a planned call is refused or fails, and when it is denied, withdrawn or late", async () => {
+    verifies("beyond.plan.ends", "beyond.plan.withdraw");
+    const refused = await proposed([{ ...get(1), args: { secret: 1 } }, create(1)]);
+    expect(refused.plan.calls[0]).toMatchObject({ decision: "block" });
+    await refused.vote("bob");
+    expect(await refused.ask({ ...get(1), args: { secret: 1 } })).toMatchObject({ decision: "block" });
+    expect(await refused.now()).toMatchObject({ status: "ended" });
+    expect(await refused.ask(create(1))).toMatchObject({ decision: "block" });
+
+    const failed = await proposed([create(1), create(2)]);
+    await failed.vote("bob");
+    expect(await failed.ask(create(1))).toMatchObject({ step: 0 });
+    await s.call("agent", "POST", `/v1/runs/${failed.run_id}/steps/0/outcome`, {
+      status: "failed",
+      error: "no",
+    });
+    expect(await failed.now()).toMatchObject({ status: "ended" });
+    expect(await failed.ask(create(2))).toMatchObject({ decision: "block" });
+
+    const denied = await proposed([create(1)]);
+    expect((await denied.vote("bob", "deny", { note: "no" })).body).toMatchObject({ status: "denied" });
+    expect(await denied.ask(create(1))).toMatchObject({ decision: "block" });
+
+    const back = await proposed([create(1)]);
+    expect((await s.call("agent2", "POST", `/v1/plans/${back.plan.id}/withdraw`, {})).status).toBe(404);
+    expect((await s.call("agent", "POST", `/v1/plans/${back.plan.id}/withdraw`, {})).body).toMatchObject({
+      status: "expired",
+      note: "withdrawn",
+    });
+    expect((await s.call("agent", "POST", `/v1/plans/${back.plan.id}/withdraw`, {})).status).toBe(409);
+    expect((await back.vote("bob")).status).toBe(409);
+    expect((await back.events()).at(-1)).toMatchObject({
+      event: "approval_expired",
+      detail: `plan ${back.plan.id}: withdrawn`,
+    });
+
+    const late = await proposed([create(1)]);
+    s.env.setNow(s.env.now() + 25 * 3_600_000);
+    expect((await late.vote("bob")).status).toBe(409);
+    expect(await late.now()).toMatchObject({ status: "expired" });
+    expect(await s.app.core.store.list("approval_values", { owner: late.run_id, limit: 100 })).toEqual([]);
+  });
+
+  it("is refused with a cycle, with too many calls, and for another's run", async () => {
+    verifies("beyond.plan.400");
+    const run_id = `p${n++}`;
+    await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["p"] });
+    const send = (calls: unknown, key = "agent") =>
+      s.call(key, "POST", `/v1/runs/${run_id}/plans`, { reason: "r", calls });
+    for (const [calls, message] of [
+      [[{ ...get(1), depends_on: [0] }], /calls\[0\]\.depends_on: 0 is not an earlier call/],
+      [[get(1), { ...get(2), depends_on: [5] }], /no cycles/],
+      [Array.from({ length: 101 }, (_, i) => get(i)), /at most 100 calls/],
+      [[], /at least one call/],
+    ] as const)
+      expect(await send(calls)).toMatchObject({
+        status: 400,
+        body: { error: expect.stringMatching(message) },
+      });
+    expect((await send([get(1)], "agent2")).status).toBe(404);
+    expect((await send([{ ...get(1) }, { ...get(2), depends_on: [0] }])).body).toMatchObject({
+      status: "approved",
+    });
+    const own = (await s.call("agent", "GET", `/v1/plans?run_id=${run_id}`)).body;
+    expect(own.plans).toHaveLength(1);
+    expect((await s.call("agent2", "GET", "/v1/plans")).body.plans).toEqual([]);
+    expect((await s.call("agent2", "GET", `/v1/plans/${own.plans[0].id}`)).status).toBe(404);
+  });
+});

@@ -1,0 +1,97 @@
+/** Drills in an application, with its own functions; and the two refusals of a server that has no upstreams. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { readManifests } from "../../src/model/manifest/load.ts";
+import { testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+const folder = tempDir("drills");
+const MANIFESTS = `
+- tool: thing.make
+  effect: compensable
+  permission: p
+  compensation: {tool: thing.unmake, args: {id: $result.id}}
+  verification: {tool: thing.get, args: {id: $result.id}, expect: {exists: false}, retries: 0}
+  drill: {args: {name: drill}, expect: {id: 1}}
+`;
+writeFileSync(join(folder, "manifests.yaml"), MANIFESTS);
+writeFileSync(
+  join(folder, "svc.config.yaml"),
+  `manifests: manifests.yaml\ndata: data\nenvironment: test\ndrills: {environments: [test]}\n`,
+);
+writeFileSync(join(folder, "live.config.yaml"), "manifests: manifests.yaml\ndata: data\nenvironment: live\n");
+
+it("drills with the application's own functions, and believes only what it reads", async () => {
+  verifies("beyond.drill.library", "beyond.drill.liars", "beyond.drill.environments");
+  const svc = await open({ config: join(folder, "svc.config.yaml") });
+  let there = new Set<number>();
+  const world = {
+    call: () => {
+      there = new Set([1]);
+      return { id: 1 };
+    },
+    verifier: async () => ({ exists: there.has(1) }),
+  };
+  const honest = async () => void there.delete(1);
+  const [good] = await svc.drill({ ...world, compensator: honest });
+  expect(good).toMatchObject({ tool: "thing.make", passed: true, problem: null, by: "library" });
+  expect(await svc.drill({ ...world, compensator: honest, due: true })).toEqual([]);
+  const [lie] = await svc.drill({ ...world, compensator: async () => ({ ok: true }) });
+  expect(lie).toMatchObject({ passed: false, problem: expect.stringContaining("the undo failed") });
+  const [idle] = await svc.drill({
+    ...world,
+    call: () => {
+      there = new Set();
+      return { id: 1 };
+    },
+    compensator: honest,
+    tools: ["thing.make"],
+  });
+  expect(idle).toMatchObject({ passed: false });
+  const [broken] = await svc.drill({
+    ...world,
+    call: () => {
+      throw new Error("it is down");
+    },
+    compensator: honest,
+  });
+  expect(broken?.problem).toBe("the call failed: it is down");
+  await expect(svc.drill({ ...world, compensator: honest, tools: ["none"] })).rejects.toThrow("no manifest");
+  await svc.close();
+  const live = await open({ config: join(folder, "live.config.yaml") });
+  await expect(live.drill({ ...world, compensator: honest })).rejects.toMatchObject({ code: "forbidden" });
+  await live.close();
+});
+
+it("is a 404 on a server without upstreams, whatever its environment", async () => {
+  verifies("beyond.drill.no-upstreams");
+  const s = await testServer({ config: "environment: live\n" });
+  const answer = await s.call("operator", "POST", "/v1/drills", {});
+  expect([answer.status, answer.body.error]).toEqual([
+    404,
+    expect.stringContaining("no upstreams are configured"),
+  ]);
+  expect((await s.call("auditor", "GET", "/v1/drills")).body).toEqual({ drills: [] });
+});
+
+it("is refused at validation where it could prove nothing", () => {
+  verifies("beyond.drill.manifest");
+  const problems = (text: string) => {
+    try {
+      readManifests([{ file: "m.yaml", text }]);
+      return "";
+    } catch (error) {
+      return (error as { problems: string[] }).problems.join("\n");
+    }
+  };
+  expect(problems(MANIFESTS)).toBe("");
+  expect(problems("- {tool: a, effect: irreversible, permission: p, drill: {args: {}}}")).toContain(
+    "an irreversible tool cannot be undone, so no drill can prove its undo",
+  );
+  expect(problems("- {tool: a, effect: read, permission: p, drill: {args: {}}}")).toContain("drill");
+  expect(problems("- {tool: a, effect: idempotent, permission: p, drill: {}}")).toContain("no compensation");
+  expect(problems(MANIFESTS.replace(/ {2}verification.*\n/, ""))).toContain("drill: needs a verification");
+});
