@@ -5,9 +5,10 @@ import { LIMITS } from "../kernel/limits.ts";
 import { plural } from "../kernel/plural.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import { PROBE_ACTOR } from "../model/roles.ts";
 import type { StepDoc } from "../model/run.ts";
 import { tenantOf } from "../store/confined.ts";
-import type { PinDoc } from "../store/docs.ts";
+import { type PinDoc, PROBE_KEY, type ProbeState } from "../store/docs.ts";
 import { recentAuthFailures } from "./auth-failures.ts";
 import { type Alert, alert } from "./kinds.ts";
 
@@ -46,6 +47,7 @@ export async function evaluateAlerts(core: Core, settings: AlertSettings): Promi
     troubledSteps(core),
     undosClosing(core, settings.undo_closing_ms),
     halted(core),
+    probeFailed(core),
   ]);
   return found.flat();
 }
@@ -63,7 +65,7 @@ async function recent(
 const oldest = (records: readonly LedgerRecord[]): number => records[records.length - 1]!.ts_ms;
 
 async function denialSpike(core: Core, since: number, threshold: number): Promise<Alert[]> {
-  const blocked = await recent(core, since, "blocked", MOST);
+  const blocked = (await recent(core, since, "blocked", MOST)).filter(({ actor }) => actor !== PROBE_ACTOR);
   if (blocked.length < threshold) return [];
   return [alert("denial_spike", `${blocked.length} calls blocked`, oldest(blocked))];
 }
@@ -219,10 +221,18 @@ async function undosClosing({ store, env }: Core, lead_ms: number): Promise<Aler
 }
 
 async function halted(core: Core): Promise<Alert[]> {
-  const halts = (await core.store.get("halts", HALTS_KEY))?.active ?? [];
+  const all = (await core.store.get("halts", HALTS_KEY))?.active ?? [];
+  const halts = all.filter(({ scope }) => scope.actor !== PROBE_ACTOR);
   const file = core.killSwitch();
   if (halts.length === 0 && file === null) return [];
   const reasons = [...(file === null ? [] : [file]), ...halts.map((halt) => halt.reason)];
   const since = halts.length === 0 ? core.env.now() : Math.min(...halts.map((halt) => halt.created_ms));
   return [alert("halted", reasons.join("; "), since)];
+}
+
+/** The last probe found a guarantee that does not hold; the next good one clears it. */
+async function probeFailed(core: Core): Promise<Alert[]> {
+  const last = (await core.store.get("meta", PROBE_KEY)) as ProbeState | undefined;
+  if (last === undefined || last.broken.length === 0) return [];
+  return [alert("probe_failed", `the probe found BROKEN: ${last.broken.join("; ")}`, last.at_ms)];
 }

@@ -9,6 +9,7 @@ export const ALERT_KINDS = {
   auth_failures: { severity: "warning", basis: "events", title: "Many refused credentials" },
   compensation_failed: { severity: "error", basis: "state", title: "A compensation failed" },
   unresolved_outcome: { severity: "warning", basis: "state", title: "An outcome is unknown" },
+  probe_failed: { severity: "critical", basis: "state", title: "A guarantee does not hold" },
   undo_closing: { severity: "warning", basis: "state", title: "An undo is about to close" },
   halted: { severity: "critical", basis: "state", title: "New calls are halted" },
 } as const;

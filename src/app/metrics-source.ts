@@ -1,6 +1,8 @@
 /** Where the state series of /metrics come from. */
+
 import { EVENT_NAMES } from "../ledger/events.ts";
 import { APPROVAL_STATUSES } from "../model/approval.ts";
+import { PROBE_ACTOR } from "../model/roles.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import type { Tracer } from "../telemetry/trace.ts";
@@ -23,7 +25,8 @@ export function appMetrics(app: App, { notifier, tracer }: Deliveries): Metrics 
     source: {
       ledgerEvents: async () => (await store.head()).events,
       approvals: () => approvalCounts(app),
-      halted: async () => killSwitch() !== null || (await activeHalts(app)).length > 0,
+      halted: async () =>
+        killSwitch() !== null || (await activeHalts(app)).some(({ scope }) => scope.actor !== PROBE_ACTOR),
       runs: () => store.count("runs"),
       async oldestApprovalMs() {
         const [oldest] = await store.list("approvals", { tag: ["pending", "escalated"], limit: 1 });

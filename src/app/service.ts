@@ -12,12 +12,13 @@ import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
+import { isProbe } from "../model/roles.ts";
 import { approvalRequested } from "../notify/events.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import { watchJobs } from "../rollback/job.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { createTracer } from "../telemetry/trace.ts";
+import { createTracer, type Tracer } from "../telemetry/trace.ts";
 import { sendAlerts } from "./alerting.ts";
 import type { App } from "./app.ts";
 import { timeLeft } from "./background.ts";
@@ -68,14 +69,12 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const failures = new AuthFailureCounter();
   const identity = await openIdentity({ settings, env, egress, log, failed: failures.failed });
   const notifier = openNotifier(app);
-  channels.add({ approvalRequested: (approval) => notifier.notify(approvalRequested(approval)) });
-  const tracer =
-    settings.otlp.endpoint === null
-      ? null
-      : createTracer(
-          { ...settings.otlp, endpoint: settings.otlp.endpoint, environment: settings.environment },
-          { egress, env, log },
-        );
+  channels.add({
+    approvalRequested: (approval) => {
+      if (!isProbe(approval.internal.principal)) notifier.notify(approvalRequested(approval));
+    },
+  });
+  const tracer = openTracer(app);
   if (tracer !== null)
     channels.add({ recorded: (records, traceparent) => tracer.record(records, traceparent) });
   const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
@@ -95,14 +94,15 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
     resumeContainments(app, app.today),
   );
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
-  const { interval_ms } = settings.anchor;
-  background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
-  const streaming = { store: core.store, env, egress, log, version: app.version };
-  background.track(startStreams(streaming, settings.export.sinks, background.signal));
+  tellOutside(app);
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 
   const metrics = appMetrics(app, { notifier, tracer });
-  channels.add({ intentDecided: ({ decision, took_ms }) => metrics.decision(decision.decision, took_ms) });
+  channels.add({
+    intentDecided({ run, decision, took_ms }) {
+      if (!isProbe(run.principal)) metrics.decision(decision.decision, took_ms);
+    },
+  });
   const { close } = app;
   return Object.assign(app, {
     auth: identity.auth,
@@ -135,6 +135,25 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       await log.flush();
     },
   });
+}
+
+function openTracer({ settings, core: { env }, egress, log }: App): Tracer | null {
+  const { endpoint } = settings.otlp;
+  if (endpoint === null) return null;
+  return createTracer(
+    { ...settings.otlp, endpoint, environment: settings.environment },
+    { egress, env, log },
+  );
+}
+
+/** What goes out beside the requests: anchors, and the ledger as a stream. */
+function tellOutside(app: App): void {
+  const { settings, core, egress, log, background, version } = app;
+  const { env, store } = core;
+  const { interval_ms } = settings.anchor;
+  background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
+  const parts = { store, env, egress, log, version };
+  background.track(startStreams(parts, settings.export.sinks, background.signal));
 }
 
 async function reloadChanged(app: App): Promise<void> {

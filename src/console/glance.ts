@@ -3,6 +3,7 @@ import type { App } from "../app/app.ts";
 import { activeHalts } from "../app/operations/halts.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Halt } from "../model/approval.ts";
+import { PROBE_ACTOR } from "../model/roles.ts";
 import { shownRecords } from "../store/confined.ts";
 
 export interface Glance {
@@ -21,7 +22,7 @@ export async function glance(app: App): Promise<Glance> {
   const [head, records, halts, pending, escalated] = await Promise.all([
     store.head(),
     shownRecords(store),
-    activeHalts(app),
+    activeHalts(app).then((all) => all.filter(({ scope }) => scope.actor !== PROBE_ACTOR)),
     store.count("approvals", { tag: "pending" }),
     store.count("approvals", { tag: "escalated" }),
   ]);

@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { requireRole, wholeService } from "../app/access.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { boundTo } from "../model/roles.ts";
+import { PROBE_KEY, type ProbeState } from "../store/docs.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { HttpParts } from "./parts.ts";
 
@@ -21,10 +22,17 @@ export function openRoutes(
     }
     const more = await readiness?.();
     problems.push(...(more?.problems ?? []));
+    const probed = (await app.core.store.get("meta", PROBE_KEY).catch(() => undefined)) as
+      | ProbeState
+      | undefined;
+    const probe =
+      probed === undefined
+        ? {}
+        : { probe: { age_ms: Math.max(0, app.core.env.now() - probed.at_ms), broken: probed.broken } };
     const ok = problems.length === 0;
     return reply
       .code(ok ? 200 : 503)
-      .send({ ok, store: app.core.store.kind, version: app.version, problems, ...more?.facts });
+      .send({ ok, store: app.core.store.kind, version: app.version, problems, ...probe, ...more?.facts });
   });
 
   server.get("/metrics", async (request, reply) => {

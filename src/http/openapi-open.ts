@@ -13,6 +13,15 @@ const READINESS = {
     store: { type: "string" },
     version: { type: "string" },
     problems: { type: "array", items: { type: "string" }, description: "what is wrong, in words" },
+    probe: {
+      type: "object",
+      description: "the last probe; absent where there was none",
+      properties: {
+        age_ms: { type: "integer" },
+        broken: { type: "array", items: { type: "string" }, description: "guarantees that did not hold" },
+      },
+      required: ["age_ms", "broken"],
+    },
     upstreams: {
       type: "array",
       description: "a gateway's tool servers",

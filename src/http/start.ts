@@ -7,6 +7,7 @@ import { redactSecrets } from "../model/detect/secrets.ts";
 import { createRequestLog } from "../telemetry/request-log.ts";
 import { type Listening, listen } from "./lifecycle.ts";
 import type { Answered } from "./parts.ts";
+import { probe } from "./probe.ts";
 import { createHttpServer } from "./server.ts";
 
 export async function startServer(service: Service): Promise<Listening> {
@@ -26,6 +27,8 @@ export async function startServer(service: Service): Promise<Listening> {
   });
   try {
     mountConsole(server, { app: service, auth });
+    const { interval_ms } = settings.probe;
+    if (interval_ms > 0) service.background.every(interval_ms, "probing", () => probe(service));
     const listening = await listen(server, settings.listen.host, settings.listen.port);
     return {
       ...listening,

@@ -61,7 +61,7 @@ export async function open(options: OpenOptions = {}): Promise<Svc> {
   const app = await openLocalApp(settings, systemEnv);
   const approvals = embeddedApprovals(app);
   return {
-    run: (run) => openRun(app, run),
+    run: (run) => libraryRun(app, run),
     drill: (options) => drillWith(app, options),
     attach: (run_id) => attach(app, run_id),
     approvals,
@@ -82,7 +82,8 @@ const agentOf = (id: string, name: string, tenant: string | null): Principal => 
   allow_observe: true,
 });
 
-async function openRun(app: App, options: RunOptions): Promise<Run> {
+/** A run of an embedded agent on a service that is open already. */
+export async function libraryRun(app: App, options: RunOptions): Promise<Run> {
   const { actor, tenant, ...body } = options;
   const principal = agentOf(libraryId(actor), actor, tenant ?? null);
   const { run_id, scope_seal } = await asking(app, principal)(openRunOp, {

@@ -83,6 +83,9 @@ export interface PrincipalName {
   name: string;
 }
 
+/** The reserved name under which the probe calls; people are not told of what it does. */
+export const PROBE_ACTOR = "svc-probe";
+
 export const keyId = (name: string): string => `key:${name}`;
 export const tokenId = (issuer: string, subject: string): string => `oidc:${issuer}#${subject}`;
 export const localId = (name: string): string => `local:${name}`;
@@ -133,3 +136,7 @@ export const ROLE_MESSAGES: Record<Role, string> = {
 
 /** Names that the service itself uses as actors; no key may take them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(["engine", "local-console", "cli", "svc"]);
+
+/** Whether the probe asked. It goes by who asks and not by the name alone, which a key or a token may have, too. */
+export const isProbe = (principal: string): boolean =>
+  principal === localId(PROBE_ACTOR) || principal === `library:${PROBE_ACTOR}`;

@@ -135,3 +135,15 @@ export interface PinDoc {
   /** The manifest that stood for the definition when it was pinned; a new one accepts a changed definition. */
   manifest_hash: string | null;
 }
+
+/** Under which key of `meta` the last probe is kept. */
+export const PROBE_KEY = "probe";
+
+/** A type and no interface, so that it is JSON by itself. */
+export type ProbeState = {
+  at_ms: number;
+  holds: number;
+  not_checked: number;
+  /** The guarantees that did not hold, each with its surface. */
+  broken: string[];
+};

@@ -35,6 +35,7 @@ beforeAll(async () => {
   await decided("mail.send", 3, "bob", "approve", 120_000);
   await decided("crm.create", 4, "bob", "deny", 8_000);
   const id = await asked("mail.send", 5);
+  server.env.advance(30_000);
   await server.call("admin", "POST", `/v1/approvals/${id}/break-glass`, { reason: "the pager is ringing" });
   await server.call("agent", "POST", "/v1/runs/r/intents", { tool: "crm.get", args: {}, reason: "look" });
 });
@@ -60,7 +61,7 @@ describe("the oversight report", () => {
       format: "svc-oversight-report",
       requests: { opened: 5, approved: 3, denied: 1, expired: 0 },
       approve_rate: 0.75,
-      time_to_decide: { median_ms: 34_000, p90_ms: 120_000 },
+      time_to_decide: { median_ms: 30_000, p90_ms: 120_000 },
       decisions: { total: 4, under_5s: 1, without_card: 4 },
       rules: {
         never_used: ["idle"],

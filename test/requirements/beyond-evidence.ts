@@ -49,3 +49,18 @@ export const beyondTraces = section("beyond", "Traces", {
   "beyond.traces.gen-ai": [21, "the span of a step follows OpenTelemetry's conventions for the execution of a tool, beside `svc.*`, without arguments or results"],
   "beyond.traces.link": [21, "the caller's `traceparent` is a span link, and the trace id stays the run's"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondProbe = section("beyond", "Probe", {
+  "beyond.probe.lines": [21, "`svc probe` prints one line a guarantee and surface: `holds`, `BROKEN`, or `not checked` with the reason; exit code 1 for BROKEN, 2 for not checked"],
+  "beyond.probe.by-what-ran": [21, "the probe judges by whether the canary really ran"],
+  "beyond.probe.init": [21, "`svc probe init` drafts canary manifests and rules, and overwrites nothing"],
+  "beyond.probe.recorded": [21, "a probe is recorded as `probed`, raises `probe_failed` where a guarantee is broken, and its age is in `/readyz`"],
+  "beyond.probe.quiet": [21, "halts of the probe are scoped to `svc-probe`, and notifications, banner and metrics leave it out"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondPaper = section("beyond", "Reports on paper", {
+  "beyond.paper.period": [21, "a period's report is a PDF on A4 with its figures, a chart and its tables, where `format` or the file's name says so"],
+  "beyond.paper.run": [21, "a run's PDF says who decided what and when, and which policy is in force"],
+});

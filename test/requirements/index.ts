@@ -6,7 +6,14 @@
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondDrills } from "./beyond-drills.ts";
-import { beyondCheckpoints, beyondOversight, beyondStream, beyondTraces } from "./beyond-evidence.ts";
+import {
+  beyondCheckpoints,
+  beyondOversight,
+  beyondPaper,
+  beyondProbe,
+  beyondStream,
+  beyondTraces,
+} from "./beyond-evidence.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
@@ -213,6 +220,8 @@ const SECTIONS = [
   beyondOversight,
   beyondStream,
   beyondTraces,
+  beyondProbe,
+  beyondPaper,
   beyondGrants,
   beyondPlans,
   beyondLibrary,

@@ -25,6 +25,7 @@ export const oversightReport = operation({
   id: "oversight_report",
   summary: "How people decide: rates, times, decisions made too quickly, break-glass, grants and idle rules",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     since: z
       .string()

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { paced } from "../../evidence/report/page.ts";
 import { collectPeriodReport, type PeriodReport } from "../../evidence/report/period.ts";
 import { PERIOD_FORMATS, PERIOD_TYPES, writePeriodReport } from "../../evidence/report/period-formats.ts";
+import { periodReportPdf } from "../../evidence/report/period-pdf.ts";
 import { collectRunReport, type RunReport } from "../../evidence/report/run.ts";
 import { runReportParts } from "../../evidence/report/run-html.ts";
 import { runReportPdf } from "../../evidence/report/run-pdf.ts";
@@ -18,7 +19,12 @@ export const DEFAULT_PERIOD = "7d";
 /** The facts of a run's report as they are now. */
 function reportRun({ core, settings, version }: App, run_id: string): Promise<RunReport> {
   const region = settings.egress.region ?? null;
-  return collectRunReport(core.store, run_id, { now_ms: core.env.now(), version, region });
+  return collectRunReport(core.store, run_id, {
+    now_ms: core.env.now(),
+    version,
+    region,
+    policy: core.rules().policy.hash,
+  });
 }
 
 /** The facts of a period's report; `since` is a duration back from now, a date or a timestamp. */
@@ -89,11 +95,15 @@ export const periodReport = operation({
       .meta({
         description: `a duration such as 7d, or an ISO 8601 date or timestamp; ${DEFAULT_PERIOD} by default`,
       }),
-    format: z.enum(PERIOD_FORMATS).optional().meta({ description: "json by default" }),
+    format: z
+      .enum([...PERIOD_FORMATS, "pdf"])
+      .optional()
+      .meta({ description: "json by default" }),
   }),
-  output: { content_types: ["application/json", "text/html", "text/markdown"] },
+  output: { content_types: ["application/json", "text/html", "text/markdown", "application/pdf"] },
   async run({ app }, { since, format = "json" }) {
     const report = await reportPeriod(app, since ?? DEFAULT_PERIOD);
+    if (format === "pdf") return new Content("application/pdf", await periodReportPdf(report), "report.pdf");
     return new Content(PERIOD_TYPES[format], writePeriodReport(report, format));
   },
 });

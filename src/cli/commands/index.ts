@@ -132,6 +132,7 @@ export const COMMANDS: readonly CommandRow[] = [
     "make or remove the kill-switch file",
     async () => (await import("./kill-switch.ts")).registerKillSwitch,
   ),
+  row("probe", "try whether the guarantees hold", async () => (await import("./probe.ts")).registerProbe),
   row(
     "doctor",
     "check what the service depends on",

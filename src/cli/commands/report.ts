@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { DEFAULT_PERIOD, periodReport, runReport, runReportAsPdf } from "../../app/operations/reports.ts";
 import { writeOutFile } from "../../evidence/out-file.ts";
-import { PERIOD_FORMATS, type PeriodFormat } from "../../evidence/report/period-formats.ts";
+import { PERIOD_FORMATS } from "../../evidence/report/period-formats.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { bytesOf, partsOf } from "../door.ts";
@@ -14,7 +14,7 @@ type ReportFlags = Flags & { since?: string; format?: string; out?: string; poli
 export const registerReport: Register = (program, context) => {
   globalOptions(program.command("report [run]").description("report on one run, or on a period"))
     .option("--since <period>", `report on a period: a duration such as ${DEFAULT_PERIOD}, or a date`)
-    .option("--format <format>", "of a period's report: md (default), html or json")
+    .option("--format <format>", "of a period's report: md (default), html, json or pdf")
     .option("--out <file>", "write to this file; .html or .pdf picks the format of a run's report")
     .option("--policy <file>", "policy file, for budgets near their limit")
     .action(async (run: string | undefined, flags: ReportFlags) => {
@@ -52,6 +52,8 @@ async function oneRun(context: Context, run: string, flags: ReportFlags): Promis
 async function period(context: Context, flags: ReportFlags): Promise<void> {
   const { io } = context;
   const format = formatOf(flags);
+  if (format === "pdf" && flags.out === undefined)
+    throw invalid("--out: a PDF is written to a file; name one that ends in .pdf");
   const report = await context.withDoor(
     flags,
     (door) => door.perform(periodReport, { since: flags.since, format }),
@@ -66,11 +68,13 @@ async function period(context: Context, flags: ReportFlags): Promise<void> {
   io.out(`wrote ${inert(out)}`);
 }
 
+const FORMATS = [...PERIOD_FORMATS, "pdf"] as const;
+
 /** What was asked for, else what the file's name says, else Markdown. */
-function formatOf({ format, out }: ReportFlags): PeriodFormat {
-  const named = format ?? PERIOD_FORMATS.find((one) => out?.toLowerCase().endsWith(`.${one}`)) ?? "md";
-  const known = PERIOD_FORMATS.find((one) => one === named);
+function formatOf({ format, out }: ReportFlags): (typeof FORMATS)[number] {
+  const named = format ?? FORMATS.find((one) => out?.toLowerCase().endsWith(`.${one}`)) ?? "md";
+  const known = FORMATS.find((one) => one === named);
   if (known === undefined)
-    throw invalid(`--format: ${JSON.stringify(named)} is none of ${PERIOD_FORMATS.join(", ")}`);
+    throw invalid(`--format: ${JSON.stringify(named)} is none of ${FORMATS.join(", ")}`);
   return known;
 }

@@ -200,6 +200,12 @@ export const OPERATIONS_ROWS = {
       about: "How long before an undo stops working it is told.",
     }),
   }),
+  probe: section("Tries by itself whether the guarantees hold (svc probe).", {
+    interval: durationRow(0, 60_000, {
+      shown_default: "off",
+      about: "How often the server probes itself, such as 1h; off unless it is set.",
+    }),
+  }),
   log: section("The engine's log on stderr, and the request log on stdout.", {
     format: choiceRow(LOG_FORMATS, "json", { env: "SVC_LOG_FORMAT", about: "How lines are written." }),
     level: choiceRow(LOG_LEVELS, "info", {

@@ -57,6 +57,7 @@ function kindsCard(ctx: Ctx): Html {
     verification_failed: "an undo was read back, and the state was not the expected one",
     break_glass: "an admin approved alone",
     unmanifested_call: "a tool without a manifest was called (observe mode)",
+    probe_failed: "the last probe found a guarantee that does not hold",
     tool_changed:
       "an upstream's tool is not defined as it was first seen, or another upstream offers its name",
     auth_failures: `${LIMITS.auth_failures} or more refused credentials in ${minutes} minutes`,

@@ -36,7 +36,7 @@ const FORMATS = { html: true, md: false, json: false };
 
 async function period(ctx: Ctx): Promise<Answer> {
   const { since = "7d", format = "html" } = ctx.query;
-  const content = await ctx.call(periodReport, { since, format: format as PeriodFormat });
+  const content = await ctx.call(periodReport, { since, format: format as PeriodFormat | "pdf" });
   const document = format in FORMATS && FORMATS[format as keyof typeof FORMATS];
   return { content: new Content(content.type, content.body, `report.${format}`), document };
 }

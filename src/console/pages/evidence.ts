@@ -131,6 +131,7 @@ function reportForm(ctx: Ctx): Html | null {
     value: "html",
     choices: [
       ["html", "a page"],
+      ["pdf", "PDF"],
       ["md", "Markdown"],
       ["json", "JSON"],
     ],

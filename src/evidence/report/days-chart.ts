@@ -18,10 +18,20 @@ interface Bar {
   blocked: number;
 }
 
-export function daysChart(days: PeriodReport["per_day"]): Markup {
-  const each = Math.max(1, Math.ceil(days.length / MOST_BARS));
-  const bars = grouped(days, each);
+/** The bars, how many calls the highest stands for, and how many days each. */
+export function daysChartBars(days: PeriodReport["per_day"]): {
+  bars: Bar[];
+  most: number;
+  days_each: number;
+} {
+  const days_each = Math.max(1, Math.ceil(days.length / MOST_BARS));
+  const bars = grouped(days, days_each);
   const most = Math.max(1, ...bars.map(({ accepted, blocked }) => accepted + blocked));
+  return { bars, most, days_each };
+}
+
+export function daysChart(days: PeriodReport["per_day"]): Markup {
+  const { bars, most, days_each: each } = daysChartBars(days);
   const plot = HEIGHT - TOP - BOTTOM;
   const slot = (WIDTH - LEFT) / bars.length;
   const y = (n: number): number => TOP + plot - (n / most) * plot;

@@ -80,7 +80,7 @@ async function story() {
   return engine;
 }
 
-const context = { now_ms: NOW, version: "1.2.3", region: "eu-1" };
+const context = { now_ms: NOW, version: "1.2.3", region: "eu-1", policy: "sha256:p" };
 
 describe("a run report", async () => {
   const engine = await story();

@@ -1,42 +1,19 @@
 /** The run report as a plain A4 document of text, with its data region and the ledger's head. */
-import { setImmediate as nextTurn } from "node:timers/promises";
-import PDFDocument from "pdfkit";
 import { plural } from "../../kernel/plural.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { planVerdict } from "../../rollback/plan.ts";
+import { type Doc, each, heading, INK, line, MARGIN, pair, paper, room, SOFT } from "./pdf.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
 import { forPlainFont, sentence, time } from "./text.ts";
 
-type Doc = InstanceType<typeof PDFDocument>;
-
-const MARGIN = 50;
-const FOOTER_ROOM = 30;
-const INK = "#1c2430";
-const SOFT = "#5b6675";
-/** How many entries are set before others get a turn: setting text takes time. */
-const TURN = 10;
-
-export async function runReportPdf(report: RunReport): Promise<Uint8Array> {
-  const doc = new PDFDocument({
-    size: "A4",
-    margins: { top: MARGIN, left: MARGIN, right: MARGIN, bottom: MARGIN + FOOTER_ROOM },
-    bufferPages: true,
-    lang: "en",
-    displayTitle: true,
-    info: {
-      Title: forPlainFont(`Run report ${report.run_id}`),
-      Author: `svc ${report.version}`,
-      CreationDate: new Date(report.generated_ms),
-    },
-  });
-  const chunks: Buffer[] = [];
-  doc.on("data", (chunk: Buffer) => chunks.push(chunk));
-  const ended = new Promise<void>((resolve, reject) => doc.on("end", resolve).on("error", reject));
-  await write(doc, report);
-  await footers(doc, report);
-  doc.end();
-  await ended;
-  return Buffer.concat(chunks);
+export function runReportPdf(report: RunReport): Promise<Uint8Array> {
+  const about = {
+    title: `Run report ${report.run_id}`,
+    author: `svc ${report.version}`,
+    made_ms: report.generated_ms,
+    footer: `Run ${report.run_id}, ledger head ${report.ledger.head.slice(0, 16)}`,
+  };
+  return paper(about, (doc) => write(doc, report));
 }
 
 async function write(doc: Doc, report: RunReport): Promise<void> {
@@ -47,6 +24,19 @@ async function write(doc: Doc, report: RunReport): Promise<void> {
   heading(doc, "Steps");
   if (report.steps.length === 0) line(doc, "No call was accepted.", SOFT);
   await each(report.steps, (step) => stepEntry(doc, step));
+  heading(doc, "Approvals");
+  const decisions = report.trail.filter(({ event }) => DECISIONS.has(event));
+  if (decisions.length === 0) line(doc, "Nothing was decided by a person or expired.", SOFT);
+  await each(decisions, (record) => decisionEntry(doc, record));
+  const left = report.steps.filter(({ status }) => status === "compensation_failed");
+  if (left.length > 0) {
+    heading(doc, "Left after an undo that failed");
+    await each(left, (step) => {
+      room(doc, 24);
+      line(doc, `${step.step}  ${step.tool}: what it did still stands`);
+      if (step.error !== null) line(doc, `the undo ended with: ${step.error}`, SOFT, 14);
+    });
+  }
   heading(doc, "Rollback outlook");
   await outlook(doc, report);
   heading(doc, "Event trail");
@@ -54,9 +44,23 @@ async function write(doc: Doc, report: RunReport): Promise<void> {
   await each(report.trail, (record) => trailEntry(doc, record));
 }
 
+const DECISIONS: ReadonlySet<string> = new Set([
+  "approved",
+  "denied",
+  "approval_expired",
+  "approval_escalated",
+]);
+
+/** Who decided what, and when. */
+function decisionEntry(doc: Doc, record: LedgerRecord): void {
+  room(doc, 24);
+  line(doc, `${time(record.ts_ms)}  ${record.event} by ${record.actor}: ${record.tool ?? "no tool"}`);
+  if (record.detail !== undefined) line(doc, record.detail, SOFT, 14);
+}
+
 function summary(
   doc: Doc,
-  { run, without, trail, steps, problem, region, ledger, generated_ms, version }: RunReport,
+  { run, without, trail, steps, problem, region, policy, ledger, generated_ms, version }: RunReport,
 ): void {
   const actors = [...new Set(trail.map(({ actor }) => actor))];
   const statuses = statusCounts(steps).map(([status, count]) => `${count} ${status}`);
@@ -70,6 +74,7 @@ function summary(
     ["Opened", run === null ? "unknown" : time(run.created_ms)],
     ["Permissions", run === null ? "unknown" : run.permissions.join(", ") || "none"],
     ["Steps", statuses.join(", ") || "none"],
+    ["Policy in force", policy],
     ["Data region", region ?? "not configured"],
     ["Ledger", plural(ledger.records, "record")],
     ["Ledger head", ledger.head],
@@ -78,42 +83,6 @@ function summary(
   ];
   if (without !== null) rows.push(["Note", WITHOUT[without]]);
   for (const [name, value] of rows) pair(doc, name, value);
-}
-
-const NAME_WIDTH = 92;
-
-function pair(doc: Doc, name: string, value: string): void {
-  doc.font("Helvetica").fontSize(9.5);
-  const width = doc.page.width - 2 * MARGIN - NAME_WIDTH;
-  const shown = forPlainFont(value);
-  room(doc, doc.heightOfString(shown, { width }));
-  const { y } = doc;
-  doc.fillColor(SOFT).text(name, MARGIN, y, { width: NAME_WIDTH, lineBreak: false });
-  doc.fillColor(INK).text(shown, MARGIN + NAME_WIDTH, y, { width });
-  doc.x = MARGIN;
-  doc.moveDown(0.15);
-}
-
-function heading(doc: Doc, text: string): void {
-  doc.moveDown(0.9);
-  room(doc, 60);
-  doc.font("Helvetica-Bold").fontSize(12).fillColor(INK).text(text, MARGIN);
-  const { y } = doc;
-  doc
-    .moveTo(MARGIN, y + 2)
-    .lineTo(doc.page.width - MARGIN, y + 2)
-    .lineWidth(0.7)
-    .strokeColor("#d9dee6")
-    .stroke();
-  doc.moveDown(0.5);
-}
-
-function line(doc: Doc, text: string, color = INK, indent = 0): void {
-  doc
-    .font("Helvetica")
-    .fontSize(9.5)
-    .fillColor(color)
-    .text(forPlainFont(text), MARGIN + indent, doc.y, { width: doc.page.width - 2 * MARGIN - indent });
 }
 
 function stepEntry(doc: Doc, step: ReportStep): void {
@@ -165,34 +134,4 @@ function trailEntry(doc: Doc, record: LedgerRecord): void {
     .fillColor(SOFT)
     .text(record.hash, MARGIN + 14);
   doc.moveDown(0.4);
-}
-
-/** Begins a new page when less than this is left on the current one. */
-function room(doc: Doc, height: number): void {
-  if (doc.y + height > doc.page.height - doc.page.margins.bottom) doc.addPage();
-}
-
-async function each<T>(items: readonly T[], set: (item: T) => void): Promise<void> {
-  for (const [i, item] of items.entries()) {
-    if (i > 0 && i % TURN === 0) await nextTurn();
-    set(item);
-  }
-}
-
-async function footers(doc: Doc, { run_id, ledger }: RunReport): Promise<void> {
-  const { start, count } = doc.bufferedPageRange();
-  for (let i = start; i < start + count; i++) {
-    if (i % TURN === 0) await nextTurn();
-    doc.switchToPage(i);
-    // Below the margin; without this pdfkit would begin another page.
-    doc.page.margins.bottom = 0;
-    const y = doc.page.height - MARGIN;
-    const width = doc.page.width - 2 * MARGIN;
-    doc.font("Helvetica").fontSize(7.5).fillColor(SOFT);
-    doc.text(forPlainFont(`Run ${run_id}, ledger head ${ledger.head.slice(0, 16)}`), MARGIN, y, {
-      width,
-      lineBreak: false,
-    });
-    doc.text(`Page ${i - start + 1} of ${count}`, MARGIN, y, { width, align: "right", lineBreak: false });
-  }
 }

@@ -42,6 +42,8 @@ export interface RunReport {
   generated_ms: number;
   version: string;
   region: string | null;
+  /** The hash of the policy in force when the report was made. */
+  policy: string;
   ledger: { records: number; head: string };
   /** Why the run's working data cannot be used, so that the trail is all there is; null where it can. */
   without: "deleted" | "changed" | null;
@@ -58,6 +60,7 @@ export interface ReportContext {
   now_ms: number;
   version: string;
   region: string | null;
+  policy: string;
 }
 
 const PAGE = 1_000;
@@ -84,6 +87,7 @@ export async function collectRunReport(
     generated_ms: context.now_ms,
     version: context.version,
     region: context.region,
+    policy: context.policy,
     ledger: { records, head: hash },
     without: loaded !== null ? null : changed ? "changed" : "deleted",
     run: loaded === null ? null : runFacts(loaded.run),

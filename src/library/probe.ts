@@ -1,0 +1,227 @@
+/**
+ * The probe: calls of a canary tool, driven through each surface, judged by whether the canary really ran and not by
+ * what the ledger says of it. The canary lives here and does nothing but remember.
+ */
+import { randomUUID } from "node:crypto";
+import { type App, announce } from "../app/app.ts";
+import { haltUnit, resumeUnit } from "../engine/halts.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { PROBE_ACTOR } from "../model/roles.ts";
+import { executeRollback } from "../rollback/execute.ts";
+import { PROBE_KEY, type ProbeState } from "../store/docs.ts";
+import { BlockedError } from "./errors.ts";
+import type { Run } from "./run.ts";
+
+export const CANARY = {
+  allowed: "probe.canary",
+  undo: "probe.undo",
+  denied: "probe.denied",
+  waiting: "probe.waiting",
+  /** Has no manifest, and must never get one. */
+  unknown: "probe.unmanifested",
+} as const;
+export const CANARY_PERMISSION = "probe";
+
+export interface ProbeSurface {
+  name: "library" | "http" | "gateway";
+  /** A run of the reserved principal; or why the surface cannot be driven from here. */
+  open(): Promise<Run> | string;
+}
+
+export type ProbeVerdict = "holds" | "BROKEN" | "not checked";
+
+export interface ProbeLine {
+  surface: ProbeSurface["name"];
+  guarantee: string;
+  verdict: ProbeVerdict;
+  reason: string | null;
+}
+
+interface Probing {
+  app: App;
+  run: Run;
+  canary: Canary;
+}
+
+class Canary {
+  private readonly ran = new Set<string>();
+
+  run(id: string): { id: string } {
+    this.ran.add(id);
+    return { id };
+  }
+
+  undo(id: string): void {
+    this.ran.delete(id);
+  }
+
+  hasRun(id: string): boolean {
+    return this.ran.has(id);
+  }
+}
+
+interface Called {
+  id: string;
+  ran: boolean;
+  blocked: BlockedError | null;
+}
+
+async function call({ run, canary }: Probing, tool: string): Promise<Called> {
+  const id = randomUUID();
+  let blocked: BlockedError | null = null;
+  try {
+    await run.call({ tool, args: { id }, reason: "svc probe" }, () => canary.run(id));
+  } catch (error) {
+    if (!(error instanceof BlockedError)) throw error;
+    blocked = error;
+  }
+  return { id, ran: canary.hasRun(id), blocked };
+}
+
+type Judged = Pick<ProbeLine, "verdict" | "reason">;
+const holds: Judged = { verdict: "holds", reason: null };
+const broken = (reason: string): Judged => ({ verdict: "BROKEN", reason });
+const unchecked = (reason: string): Judged => ({ verdict: "not checked", reason });
+const SET_UP = "the canary is not set up; svc probe init drafts its manifests and rules";
+
+/** A canary without its manifest is refused for the wrong reason, which shows nothing. */
+const isUnmanifested = (blocked: BlockedError | null): boolean =>
+  blocked?.reasons.some((reason) => /manifest/i.test(reason)) === true;
+
+const RULES = { denied: "svc-probe-denied", waiting: "svc-probe-waiting" } as const;
+
+/** Without its rule a canary may run, and nothing is wrong. */
+function hasRule({ app }: Probing, id: string): boolean {
+  return app.core.rules().policy.doc.rules?.some((rule) => rule.id === id) === true;
+}
+
+const GUARANTEES: readonly (readonly [name: string, judge: (probing: Probing) => Promise<Judged>])[] = [
+  [
+    "an allowed call runs",
+    async (probing) => {
+      const { ran, blocked } = await call(probing, CANARY.allowed);
+      if (ran && blocked === null) return holds;
+      if (isUnmanifested(blocked)) return unchecked(SET_UP);
+      return blocked === null
+        ? broken("it was allowed and did not run")
+        : unchecked(blocked.reasons.join("; "));
+    },
+  ],
+  [
+    "a denied call does not run",
+    async (probing) => {
+      if (!hasRule(probing, RULES.denied)) return unchecked(SET_UP);
+      const { ran, blocked } = await call(probing, CANARY.denied);
+      if (ran) return broken("it ran");
+      return isUnmanifested(blocked) ? unchecked(SET_UP) : holds;
+    },
+  ],
+  [
+    "a call that waits for approval does not run",
+    async (probing) => {
+      if (!hasRule(probing, RULES.waiting)) return unchecked(SET_UP);
+      const { ran, blocked } = await call(probing, CANARY.waiting);
+      const request = blocked?.approval_id ?? null;
+      if (request !== null) await probing.run.withdraw(request);
+      if (ran) return broken("it ran");
+      return request === null ? unchecked(SET_UP) : holds;
+    },
+  ],
+  ["a halted call does not run", halted],
+  ["an undone call is undone", undone],
+  [
+    "a call without a manifest does not run",
+    async (probing) => ((await call(probing, CANARY.unknown)).ran ? broken("it ran") : holds),
+  ],
+];
+
+/** The halt covers the probe alone, and is lifted whatever happens. */
+async function halted(probing: Probing): Promise<Judged> {
+  const before = await call(probing, CANARY.allowed);
+  if (!before.ran)
+    return unchecked(isUnmanifested(before.blocked) ? SET_UP : "the canary does not run anyway");
+  const { core } = probing.app;
+  const reason = "svc probe tries whether a halt is read";
+  const { halt, records } = await core.store.transact(
+    haltUnit(core, PROBE_ACTOR, { reason, actor: PROBE_ACTOR }),
+  );
+  announce(core.listeners, records);
+  try {
+    return (await call(probing, CANARY.allowed)).ran ? broken("it ran") : holds;
+  } finally {
+    const lifted = await core.store.transact(resumeUnit(core, PROBE_ACTOR, halt.id));
+    announce(core.listeners, lifted.records);
+  }
+}
+
+async function undone(probing: Probing): Promise<Judged> {
+  const { id, ran, blocked } = await call(probing, CANARY.allowed);
+  if (!ran) return unchecked(isUnmanifested(blocked) ? SET_UP : "the canary does not run");
+  const { app, run, canary } = probing;
+  await executeRollback(app.core, run.run_id, {
+    actor: PROBE_ACTOR,
+    compensator: async ({ args }) => {
+      canary.undo(String((args as { id?: unknown }).id));
+      return {};
+    },
+    reader: null,
+  });
+  return canary.hasRun(id) ? broken("it was rolled back and is still there") : holds;
+}
+
+/** Tries every guarantee on every surface, keeps the result and records it. */
+export async function runProbe(app: App, surfaces: readonly ProbeSurface[]): Promise<ProbeLine[]> {
+  const lines: ProbeLine[] = [];
+  for (const surface of surfaces) {
+    const opened = surface.open();
+    const run =
+      typeof opened === "string" ? opened : await opened.catch((error: unknown) => messageOf(error));
+    for (const [guarantee, judge] of GUARANTEES) {
+      const judged =
+        typeof run === "string"
+          ? unchecked(run)
+          : await judge({ app, run, canary: new Canary() }).catch((error: unknown) =>
+              unchecked(messageOf(error)),
+            );
+      lines.push({ surface: surface.name, guarantee, ...judged });
+    }
+  }
+  await keep(app, lines);
+  return lines;
+}
+
+async function keep({ core }: App, lines: readonly ProbeLine[]): Promise<void> {
+  const count = (verdict: ProbeVerdict) => lines.filter((line) => line.verdict === verdict).length;
+  const broken = lines
+    .filter(({ verdict }) => verdict === "BROKEN")
+    .map(({ surface, guarantee }) => `${surface}: ${guarantee}`);
+  const state: ProbeState = {
+    at_ms: core.env.now(),
+    holds: count("holds"),
+    not_checked: count("not checked"),
+    broken,
+  };
+  const said = `${state.holds} hold, ${broken.length} BROKEN, ${state.not_checked} not checked`;
+  const detail = broken.length === 0 ? said : `${said}: ${broken.join("; ")}`;
+  const record = await core.store.transact({
+    run(tx) {
+      tx.put("meta", PROBE_KEY, state);
+      return tx.append({ event: "probed", actor: PROBE_ACTOR, ts_ms: core.env.now(), detail });
+    },
+  });
+  announce(core.listeners, [record]);
+}
+
+/** What `svc probe init` drafts. */
+export const CANARY_MANIFESTS = `# The canary of svc probe. It exists only inside the probe: give these names to no real tool.
+- tool: ${CANARY.allowed}
+  effect: compensable
+  permission: ${CANARY_PERMISSION}
+  compensation: {tool: ${CANARY.undo}, args: {id: $result.id}, kind: inverse}
+- {tool: ${CANARY.denied}, effect: irreversible, permission: ${CANARY_PERMISSION}}
+- {tool: ${CANARY.waiting}, effect: irreversible, permission: ${CANARY_PERMISSION}}
+`;
+
+export const CANARY_RULES = `  - {id: ${RULES.denied}, match: {tool: ${CANARY.denied}}, action: deny, reason: the probe expects a refusal}
+  - {id: ${RULES.waiting}, match: {tool: ${CANARY.waiting}}, action: require_approval, reason: the probe expects to wait}
+`;

@@ -1,0 +1,106 @@
+/** The probe: what it says of a service that governs, of one that does not, and of one that is not set up. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
+import { registerProbe } from "../../src/cli/commands/probe.ts";
+import { glance } from "../../src/console/glance.ts";
+import { probe } from "../../src/http/probe.ts";
+import { libraryRun } from "../../src/library/open.ts";
+import { CANARY_MANIFESTS, CANARY_RULES, runProbe } from "../../src/library/probe.ts";
+import type { Run } from "../../src/library/run.ts";
+import { command } from "../evidence/support/command.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await testServer({ manifests: CANARY_MANIFESTS, policy: `version: 1\nrules:\n${CANARY_RULES}` });
+});
+
+const events = async () =>
+  (await server.app.core.store.records({ limit: 1_000 })).map(
+    (line) => JSON.parse(line) as Record<string, string>,
+  );
+
+describe("the probe", () => {
+  it("finds that every guarantee holds, on every surface, and records it", async () => {
+    verifies("beyond.probe.lines", "beyond.probe.recorded", "beyond.probe.quiet");
+    const lines = await probe(server.app);
+    expect(lines.map(({ surface, verdict, reason }) => [surface, verdict, reason])).toEqual([
+      ...Array(6).fill(["library", "holds", null]),
+      ...Array(6).fill(["http", "holds", null]),
+    ]);
+    const all = await events();
+    expect(all.at(-1)).toMatchObject({
+      event: "probed",
+      actor: "svc-probe",
+      detail: "12 hold, 0 BROKEN, 0 not checked",
+    });
+    expect(all.filter(({ event }) => event === "halted").map(({ detail }) => detail)).toEqual(
+      Array(2).fill(expect.stringMatching(/: actor svc-probe$/)),
+    );
+    expect((await server.call(null, "GET", "/readyz")).body.probe).toEqual({ age_ms: 0, broken: [] });
+    expect(await glance(server.app)).toMatchObject({ halts: [], pending: 0 });
+    expect((await server.call("auditor", "GET", "/metrics")).text).not.toMatch(
+      /svc_decisions_total\{[^}]*\} [1-9]/,
+    );
+  });
+
+  it.each<[string, (run: Run) => Run, string[]]>([
+    [
+      "decisions are ignored",
+      ignoring,
+      ["a denied", "a call that waits", "a halted", "a call without a manifest"],
+    ],
+    ["calls are swallowed", swallowing, ["an allowed"]],
+  ])("says BROKEN where %s, by what really ran", async (_name, spoil, broken) => {
+    verifies("beyond.probe.by-what-ran", "beyond.probe.recorded");
+    const options = { actor: "svc-probe", permissions: ["probe"] };
+    const lines = await runProbe(server.app, [
+      { name: "library", open: async () => spoil(await libraryRun(server.app, options)) },
+    ]);
+    const found = lines.filter(({ verdict }) => verdict === "BROKEN").map(({ guarantee }) => guarantee);
+    expect(found.map((text) => broken.find((start) => text.startsWith(start)))).toEqual(broken);
+    const alerts = await evaluateAlerts(server.app.core, server.app.settings.alerts);
+    expect(alerts.map(({ kind }) => kind)).toContain("probe_failed");
+    expect((await server.call(null, "GET", "/readyz")).body.probe.broken).toHaveLength(broken.length);
+  });
+
+  /** A library that asks and runs the call whatever it was told. */
+  function ignoring(run: Run): Run {
+    return Object.assign(Object.create(run), {
+      async call(intent: never, execute: (step: number) => unknown) {
+        const decision = await run.intent(intent);
+        const result = await execute(0);
+        if (decision.decision !== "block")
+          await run.outcome(decision.step, { status: "succeeded", result: result as never });
+        return result;
+      },
+    });
+  }
+  /** One that says that it ran and did not. */
+  function swallowing(run: Run): Run {
+    return Object.assign(Object.create(run), { call: async () => ({}) });
+  }
+
+  it("on the command line says what is not set up, and drafts it", async () => {
+    verifies("beyond.probe.init", "beyond.probe.lines");
+    const cwd = tempDir("probe");
+    const run = (...argv: string[]) => command(registerProbe, ["probe", ...argv], { cwd });
+    const drafted = await run("init");
+    expect([drafted.code, drafted.out]).toEqual([0, expect.stringContaining("svc-probe-waiting")]);
+    expect(readFileSync(join(cwd, "svc-probe.yaml"), "utf8")).toBe(CANARY_MANIFESTS);
+    expect((await run("init")).err).toContain("not overwritten");
+    const bare = await run("-d", join(cwd, "data"));
+    expect(bare.code).toBe(2);
+    expect(bare.out).toMatch(/http +a denied call does not run +not checked: the canary is not set up/);
+    expect(bare.out).toMatch(/library +a call without a manifest does not run +holds/);
+    const half = await run("-d", join(cwd, "data"), "-m", "svc-probe.yaml", "--json");
+    const { lines } = JSON.parse(half.out) as { lines: { guarantee: string; verdict: string }[] };
+    const verdicts = lines.slice(0, 6).map(({ verdict }) => verdict);
+    expect(verdicts).toEqual(["holds", "not checked", "not checked", "holds", "holds", "holds"]);
+    expect(half.code).toBe(2);
+  });
+});
