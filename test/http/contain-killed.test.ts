@@ -20,6 +20,8 @@ const POLICY = "version: 1\nrules:\n  - {id: pay, match: {tool: thing.pay}, acti
 class Dying extends MemoryStore {
   private left = Number.POSITIVE_INFINITY;
   private after = false;
+  /** Nothing is answered any more; the last write may still be on its way to the disk. */
+  private silent = false;
   private dead = false;
   die(left: number, after: boolean): void {
     this.left = left;
@@ -28,14 +30,16 @@ class Dying extends MemoryStore {
   revive(): boolean {
     const died = this.dead;
     this.left = Number.POSITIVE_INFINITY;
+    this.silent = false;
     this.dead = false;
     return died;
   }
   override async transact<T>(unit: Unit<T>): Promise<T> {
-    if (this.dead) throw gone();
+    if (this.silent) throw gone();
     if (this.left-- > 0) return super.transact(unit);
-    this.dead = true;
+    this.silent = true;
     if (this.after) await super.transact(unit);
+    this.dead = true;
     throw gone();
   }
 }

@@ -158,6 +158,10 @@ describe("a containment", () => {
         expires_at: "2026-06-16T00:00:00Z",
         reason: "r",
       });
+    const proposed = await s.call("robot", "POST", "/v1/runs/b/plans", {
+      reason: "two more",
+      calls: [{ tool: "thing.pay", args: { n: 2 }, reason: "r" }],
+    });
     const { id: granted } = (await grant("robot")).body;
     const { id: wide } = (await grant("robo*")).body;
     await grant("quiet");
@@ -176,7 +180,7 @@ describe("a containment", () => {
         left: [{ name: "robot", why: expect.stringContaining("approver") }],
       },
       requests: { denied: [expect.stringMatching(/^apr_/)], approved: [] },
-      revoked: { plans: [], grants: [granted] },
+      revoked: { plans: [proposed.body.id], grants: [granted] },
       wider: [{ kind: "grant", id: wide, covers: "actor robo*" }],
       rollback: "yes",
       runs: [
@@ -241,6 +245,7 @@ describe("a containment", () => {
       ["halted", null, null],
       ["key_changed", null, null],
       ["denied", "b", null],
+      ["approval_expired", "b", null],
       ["delegation_revoked", null, null],
       ["delegation_revoked", null, null],
       ["grant_revoked", null, null],

@@ -4,6 +4,7 @@
  */
 import { revokeUnit } from "../../engine/approvals/delegations.ts";
 import { revokeGrantUnit } from "../../engine/grants/give.ts";
+import { revokePlanUnit } from "../../engine/plans/decide-plan.ts";
 import { globMatches } from "../../kernel/glob.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { isLive } from "../../model/grant.ts";
@@ -11,7 +12,7 @@ import type { Principal } from "../../model/roles.ts";
 import type { Unit } from "../../store/port.ts";
 import type { App } from "../app.ts";
 import type { ContainReport } from "./report.ts";
-import { all, type Scope } from "./scope.ts";
+import { all, type Scope, within } from "./scope.ts";
 
 export type WiderLine = ContainReport["wider"][number];
 
@@ -27,7 +28,17 @@ interface Revocable {
 }
 
 /** In the order in which they are taken back. */
-export const REVOCABLE: { [kind in "delegations" | "grants"]: Revocable } = {
+export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocable } = {
+  plans: {
+    /** A plan is one agent's own. */
+    async find({ core }, scope) {
+      const names: string[] = [];
+      for await (const { doc } of all(core.store, "plans", { tag: ["pending", "approved"] }))
+        if (within(scope, doc)) names.push(doc.id);
+      return { names, wider: [] };
+    },
+    revoke: ({ core }, by, id) => revokePlanUnit(core, by, id),
+  },
   delegations: {
     /** Lent to it or by it: both ends are named, so none is wider. */
     async find({ core }, _scope, actors) {

@@ -214,6 +214,20 @@ export function withdrawPlanUnit(core: Core, principal: Principal, id: string): 
   };
 }
 
+/** Takes a plan away from whoever proposed it; what is left of it is not covered. */
+export function revokePlanUnit(core: Core, principal: Principal, id: string): Unit<PlanDecided> {
+  return {
+    needs: [["plans", id]],
+    run(tx) {
+      const plan = tx.get("plans", id);
+      if (plan === undefined) throw notFound(`unknown plan ${id}`);
+      if (plan.status !== "pending" && plan.status !== "approved")
+        throw conflict(`plan ${id} has ended (${plan.status})`);
+      return { ...expirePlan(core, tx, plan, REVOKED, principal.name), refused: null };
+    },
+  };
+}
+
 /** Ends a plan whose time is over; null where there is nothing to do. */
 export function agePlanUnit(core: Core, id: string): Unit<PlanDecided | null> {
   return {
@@ -222,15 +236,18 @@ export function agePlanUnit(core: Core, id: string): Unit<PlanDecided | null> {
       const plan = tx.get("plans", id);
       const alive = plan?.status === "pending" || plan?.status === "approved";
       if (plan === undefined || !alive || core.env.now() < plan.expires_ms) return null;
-      return { ...expirePlan(core, tx, plan, "expired", ENGINE), refused: null };
+      return { ...expirePlan(core, tx, plan, EXPIRED, ENGINE), refused: null };
     },
   };
 }
 
+const EXPIRED = "expired";
+const REVOKED = "revoked";
+
 function expirePlan(core: Core, tx: Tx, plan: PlanDoc, note: string, by: string) {
   const run = loadRun(tx, plan.run_id);
   const now = core.env.now();
-  const detail = note === WITHDRAWN ? `plan ${plan.id}: ${WITHDRAWN}` : `plan ${plan.id}`;
+  const detail = note === EXPIRED ? `plan ${plan.id}` : `plan ${plan.id}: ${note}`;
   const first = appendRunRecord(tx, run, {
     event: "approval_expired",
     actor: by,
@@ -249,7 +266,7 @@ function openPlan(core: Core, tx: Tx, id: string): { plan: PlanDoc; run: RunDoc;
   if (plan.status !== "pending") throw conflict(`plan ${id} was already decided (${plan.status})`);
   const run = loadRun(tx, plan.run_id);
   if (core.env.now() < plan.expires_ms) return { plan, run, ended: null };
-  const ended = expirePlan(core, tx, plan, "expired", ENGINE);
+  const ended = expirePlan(core, tx, plan, EXPIRED, ENGINE);
   return {
     plan,
     run,
