@@ -168,6 +168,8 @@ function moveApprovals(
     risk_score: verdict.risk_score,
     because: approval.because,
     shown: facts.policy.approvals.show === "names" ? null : { args: keptArgs(facts.args, facts.manifest) },
+    flood: facts.policy.approvals.flood,
+    irreversible: facts.manifest?.effect === "irreversible",
   });
 }
 
