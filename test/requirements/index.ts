@@ -23,7 +23,7 @@ import {
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
 
-import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
+import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
@@ -224,6 +224,7 @@ const SECTIONS = [
   beyondPaper,
   beyondGrants,
   beyondPlans,
+  beyondFloods,
   beyondLibrary,
   beyondContain,
   beyondDrills,
