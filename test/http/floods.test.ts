@@ -53,16 +53,18 @@ it("is told in one digest a window, except for what nothing takes back", async (
     ["approval_flood:agent", "agent opened more than 3 approval requests in 10m"],
   ]);
   await until(() => digests().length === 1, "the digest");
+  await until(() => own().includes(other), "the other agent's message");
   expect(own()).toEqual([...first, wire, other]);
+  // Sent as soon as there is one, so the second may have come after it.
   expect(digests()[0]).toMatchObject({
     actor: "agent",
-    waiting: 2,
-    groups: [{ tool: "pay.refund", rule: "ask", waiting: 2, id: past[0] }],
+    groups: [{ tool: "pay.refund", rule: "ask" }],
   });
+  expect(past).toContain(digests()[0].groups[0].id);
   for (const id of past)
     expect((await s.call("approver", "GET", `/v1/approvals/${id}`)).body.status).toBe("pending");
 
-  await ask("agent");
+  past.push(await ask("agent"));
   expect((await s.call("approver", "POST", `/v1/approvals/${past[0]}/approve`, {})).status).toBe(200);
   await s.env.advance(9 * MINUTE);
   const last = await ask("agent2");
@@ -70,7 +72,8 @@ it("is told in one digest a window, except for what nothing takes back", async (
   expect(digests()).toHaveLength(1);
   await s.env.advance(MINUTE);
   await until(() => digests().length === 2, "the next window's digest");
-  expect(digests()[1]).toMatchObject({ waiting: 2, groups: [{ id: past[1] }] });
+  expect(digests()[1]).toMatchObject({ waiting: 2, groups: [{ waiting: 2 }] });
+  expect(past.slice(1)).toContain(digests()[1].groups[0].id);
   expect(await alerts()).toEqual([]);
   const again = await ask("agent");
   await until(() => own().includes(again), "a message of its own, once the window is over");
@@ -81,7 +84,7 @@ it("is what the policy says it is", async () => {
   const s = await testServer();
   const check = async (flood: string) =>
     (
-      await s.call("approver", "POST", "/v1/policy/diff", {
+      await s.call("admin", "POST", "/v1/policy/diff", {
         b: `version: 1\napprovals: {flood: ${flood}}\n`,
       })
     ).status;
