@@ -90,7 +90,7 @@ async function eachEvent(
 async function approvalFloods({ store, env, rules }: Core): Promise<Alert[]> {
   const { flood } = rules().policy.approvals;
   if (flood === null) return [];
-  const standing = await standingFloods(store, flood, env.now());
+  const standing = await standingFloods(store, flood, env.now(), tenantOf(store));
   return standing.map(({ actor, since_ms }) => ({
     ...alert(
       "approval_flood",

@@ -86,12 +86,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   app.jobTools = commandTools(settings, background.signal, identity.today);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
-  background.every(SWEEP_MS, "ageing approvals", async () => {
-    const { escalated, together } = await sweepApprovals(app);
-    for (const approval of escalated) notifier.notify(approvalRequested(approval));
-    if (notifier.channels().length === 0) return;
-    for (const event of await dueDigests(core, together)) notifier.notify(event);
-  });
+  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, notifier));
   background.every(SWEEP_MS, "ageing plans", () => sweepPlans(app));
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
   background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
@@ -140,6 +135,14 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       await log.flush();
     },
   });
+}
+
+/** People hear of what was passed on to them, and of what waits in a flood. */
+async function ageApprovals(app: App, notifier: Notifier): Promise<void> {
+  const { escalated, together } = await sweepApprovals(app);
+  for (const approval of escalated) notifier.notify(approvalRequested(approval));
+  if (notifier.channels().length === 0) return;
+  for (const event of await dueDigests(app.core, together)) notifier.notify(event);
 }
 
 function openTracer({ settings, core: { env }, egress, log }: App): Tracer | null {

@@ -1,12 +1,13 @@
 /** `svc approvals list|show|watch|approve|deny`: looking at requests and deciding them from the command line. */
 
+import type { Command } from "commander";
 import type { OfferView } from "../../app/offers.ts";
 import { approve, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { invalid, messageOf, SvcError } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import type { ApprovalStatus, ApprovalView } from "../../model/approval.ts";
 import { decideGroup, listGroups } from "../approval-groups.ts";
-import { globalOptions, type Register } from "../context.ts";
+import { type Context, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
 import { inert, table } from "../io.ts";
 import { watchApprovals } from "../watch-approvals.ts";
@@ -65,6 +66,11 @@ export const registerApprovals: Register = (program, context) => {
       context.withDoor(flags, (door) => watchApprovals(door, io, flags["once"] !== undefined)),
     );
 
+  registerDecisions(group, context);
+};
+
+function registerDecisions(group: Command, context: Context): void {
+  const { io } = context;
   for (const verb of ["approve", "deny"] as const) {
     const command = globalOptions(group.command(`${verb} <id>`).description(`${verb} a request`))
       .option("--as <name>", "who decides (default: cli)")
@@ -102,7 +108,7 @@ export const registerApprovals: Register = (program, context) => {
       });
     });
   }
-};
+}
 
 function offeredArgs(text: string): Json {
   try {

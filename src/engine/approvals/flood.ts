@@ -8,7 +8,6 @@ import type { FloodLimit } from "../../model/policy/approvals.ts";
 import { charged, usedIn } from "../../model/policy/counters.ts";
 import { isProbe } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import { tenantOf } from "../../store/confined.ts";
 import type { Store, Tx } from "../../store/port.ts";
 
 const FLOODS_KEY = "approval_floods";
@@ -46,10 +45,14 @@ function noteFlood(tx: Tx, { actor, tenant }: RunDoc, { window_ms }: FloodLimit,
   tx.put("meta", FLOODS_KEY, [...others, flood] as unknown as Json);
 }
 
-/** The actors that are past the limit now, as whoever looks through this store may see them. */
-export async function standingFloods(store: Store, limit: FloodLimit, now: number): Promise<Flood[]> {
+/** The actors that are past the limit now; with a tenant, those that asked there. */
+export async function standingFloods(
+  store: Store,
+  limit: FloodLimit,
+  now: number,
+  tenant: string | null,
+): Promise<Flood[]> {
   const floods = ((await store.get("meta", FLOODS_KEY)) ?? []) as unknown as Flood[];
-  const tenant = tenantOf(store);
   const standing: Flood[] = [];
   for (const flood of floods) {
     if (tenant !== null && !flood.tenants.includes(tenant)) continue;
