@@ -60,5 +60,7 @@ export const beyondSuggest = section("beyond", "Suggest", {
 // biome-ignore format: one statement a line
 export const beyondErrors = section("beyond", "Errors where people stumble", {
   "beyond.errors.validate-warns": [20, "`svc validate` warns of undeclared tools in `requires`, compensation and verification, and of a path without its `$`"],
+  "beyond.errors.nearest-tool": [20, "the refusal of an undeclared tool keeps its reason and carries the nearest name within the run's scope as a hint"],
+  "beyond.errors.key-without-permissions": [20, "making an agent key without permissions says that it can request none"],
   "beyond.errors.test-names-rules": [20, "a failing policy test names the rules that decided"],
 });
