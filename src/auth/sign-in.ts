@@ -7,8 +7,7 @@ import type { Egress } from "../egress/egress.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/hash.ts";
 import { isJsonObject, type JsonObject, parseJsonBytes } from "../kernel/json.ts";
-import type { Authenticated } from "./authenticate.ts";
-import type { OidcVerifier } from "./oidc.ts";
+import type { OidcVerifier, VerifiedToken } from "./oidc.ts";
 
 const MAX_BYTES = 262_144;
 const FORM = "application/x-www-form-urlencoded";
@@ -67,7 +66,7 @@ export class IssuerSignIn {
   }
 
   /** Whom the issuer signed in: redeems the code and checks the id token that it is worth. */
-  async redeem(code: string, { redirect_uri, verifier, nonce }: Asked): Promise<Authenticated> {
+  async redeem(code: string, { redirect_uri, verifier, nonce }: Asked): Promise<VerifiedToken> {
     const token = await this.idToken({
       grant_type: "authorization_code",
       code,
@@ -75,8 +74,7 @@ export class IssuerSignIn {
       code_verifier: verifier,
     });
     try {
-      const found = await this.deps.verifier.verifySignIn(token, this.settings.client_id, nonce);
-      return { ...found, kind: "oidc", key_sha256: null };
+      return await this.deps.verifier.verifySignIn(token, this.settings.client_id, nonce);
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "unauthenticated") throw error;
       this.deps.failed?.();

@@ -63,8 +63,9 @@ export class ConsoleSignIn {
     reply.clearCookie(this.cookie, this.cookieOptions());
     if (iss !== undefined && iss !== this.issuer.issuer) throw invalid("this answer is of another issuer");
     if (code === undefined) throw forbidden(`the issuer did not sign you in${shownCode(error)}`);
-    const found = await this.issuer.redeem(code, this.asked(request, begun));
+    const verified = await this.issuer.redeem(code, this.asked(request, begun));
     await this.states.spend(begun);
+    const found = { ...verified, kind: "oidc", key_sha256: null } as const;
     this.gate.setToken(reply, await beginSession(this.gate.sessions, found));
     // The strict cookie is not sent along on a way that began at the issuer: the reader goes on from a page of ours.
     return sendHtml(reply, 200, arrivalPage(begun.next));
