@@ -26,7 +26,7 @@ import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from
 import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
-import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
+import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -135,6 +135,7 @@ const SECTIONS = [
   beyondBefore,
   beyondConflict,
   beyondHorizon,
+  beyondRefund,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,
