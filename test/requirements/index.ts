@@ -21,7 +21,14 @@ import {
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
+import {
+  beyondClaims,
+  beyondDiff,
+  beyondErrors,
+  beyondFlows,
+  beyondHints,
+  beyondSuggest,
+} from "./beyond-policy.ts";
 
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
@@ -128,6 +135,7 @@ const SECTIONS = [
   beyondClaims,
   beyondDiff,
   beyondErrors,
+  beyondSuggest,
   beyondTenants,
   beyondCards,
   beyondFlows,

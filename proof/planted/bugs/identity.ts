@@ -19,8 +19,8 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "an agent sees another's run",
     file: "src/app/access.ts",
-    find: "if (facts?.principal !== principal.id) throw unknownRun(run_id);",
-    replace: "if (facts === undefined) throw unknownRun(principal.id + run_id);",
+    find: 'hasRole(principal, "auditor") || facts.principal === principal.id',
+    replace: 'hasRole(principal, "auditor") || facts.principal !== ""',
     tests: ["test/http/role-matrix.test.ts"],
   },
   {
@@ -135,9 +135,33 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "a token for another audience counts",
     file: "src/auth/oidc.ts",
-    find: "audience: [...this.settings.audience],",
+    find: "audience: [...audience],",
     replace: "",
     tests: ["src/auth/oidc.test.ts"],
+  },
+  {
+    name: "a sign-in's answer counts in any browser that began one",
+    file: "src/console/sign-in.ts",
+    find: "if (begun === null || !this.states.isState(begun, state))",
+    replace: "if (begun === null)",
+    tests: ["test/console/sign-in.test.ts"],
+    only: "counts once",
+  },
+  {
+    name: "a sign-in counts twice",
+    file: "src/console/sign-in-state.ts",
+    find: "if (Object.hasOwn(spent, name)) throw",
+    replace: 'if (Object.hasOwn(spent, "")) throw',
+    tests: ["test/console/sign-in.test.ts"],
+    only: "counts once",
+  },
+  {
+    name: "the id token of another sign-in counts",
+    file: "src/auth/oidc.ts",
+    find: 'typeof payload["nonce"] !== "string" || !sameSecret(payload["nonce"], nonce)',
+    replace: 'payload["nonce"] === nonce.slice(1)',
+    tests: ["test/console/sign-in.test.ts"],
+    only: "another nonce",
   },
   {
     name: "a token outlives its expiry in the cache",
@@ -201,8 +225,8 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "an upstream takes the name of one of the service's own tools",
     file: "src/gateway/catalog.ts",
-    find: "if (tool.startsWith(OWN_PREFIX)) {",
-    replace: "if (tool === OWN_PREFIX) {",
+    find: "OWN_PREFIXES.find((prefix) => tool.startsWith(prefix));",
+    replace: "OWN_PREFIXES.find((prefix) => tool === prefix);",
     tests: ["test/gateway/upstreams.test.ts", "test/gateway/security.test.ts"],
   },
   {
