@@ -18,6 +18,8 @@ import type { StepOutcome } from "./report.ts";
 export interface LocalDeskOptions {
   /** Who rolls back, as the ledger shows it. */
   actor: string;
+  /** Whose credential it is, where there is one: undos of one's own run are self-reported. */
+  principal?: string | undefined;
   approve_compensations?: boolean | undefined;
   overwrite?: Overwrite | undefined;
   /** What was undone from this ledger position on counts as this rollback's own work. */
@@ -77,6 +79,7 @@ export class LocalDesk implements Desk {
       run_id: this.run_id,
       step,
       actor: options.actor,
+      principal: options.principal,
       approve: options.approve_compensations ?? false,
       fresh_approval_id: `apr_${core.env.uuid()}`,
       known_steps,
@@ -103,7 +106,8 @@ export class LocalDesk implements Desk {
 
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
     const { core } = this;
-    const input = { run_id: this.run_id, step, actor: this.options.actor, end };
+    const { actor, principal } = this.options;
+    const input = { run_id: this.run_id, step, actor, principal, end };
     const done = await core.store.transact(completeUnit(core, this.lease, input));
     core.listeners.recorded(done.records);
     if (done.status === "compensation_failed") return { as: "failed", error: done.error ?? "" };

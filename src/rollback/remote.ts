@@ -109,6 +109,7 @@ async function tryBegin(
     run_id,
     step: n,
     actor: asking.name,
+    principal: asking.id,
     approve: false,
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
@@ -152,7 +153,7 @@ export async function completeCompensation(
   run_id: string,
   n: number,
   outcome: WorkerOutcome,
-): Promise<{ step: number; status: Completed["status"] }> {
+): Promise<{ step: number; status: Completed["status"]; unverified?: true }> {
   const key = stepKey(run_id, n);
   const done = await core.store.transact({
     needs: [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)],
@@ -168,6 +169,7 @@ export async function completeCompensation(
         run_id,
         step: n,
         actor: asking.name,
+        principal: asking.id,
         end: endOf(core, undo, outcome),
       });
       dropLease(tx, lease);
@@ -175,7 +177,8 @@ export async function completeCompensation(
     },
   });
   core.listeners.recorded(done.records);
-  return { step: done.step, status: done.status };
+  const { step, status, own, unverified } = done;
+  return { step, status, ...(own && unverified ? { unverified } : {}) };
 }
 
 /** What was begun before it closed may be told of afterwards. */
