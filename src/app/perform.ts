@@ -27,9 +27,12 @@ export async function perform<I extends z.ZodType, O>(
     const looking = hideForeignRun(caller.app, caller.principal, run_id);
     if (looking !== undefined) await looking;
   }
-  const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(caller.principal, op.role);
-  if (!allowed && !(op.role_or_owner === true && (await undoesOwnRun(caller.app, caller.principal, run_id))))
-    throw forbidden(ROLE_MESSAGES[op.role]);
+  const allowed =
+    op.any_role === true ||
+    op.role_or_delegate === true ||
+    hasRole(caller.principal, op.role) ||
+    (op.role_or_owner === true && (await undoesOwnRun(caller.app, caller.principal, run_id)));
+  if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
   assertWithin(op, caller.principal);
   const app = appFor(caller.app, caller.principal);
   const confined = app === caller.app ? caller : (Object.create(caller, { app: { value: app } }) as Caller);
