@@ -37,7 +37,7 @@ export interface Completed {
   error: string | null;
   unverified: boolean;
   /** Whether it is the word of the run's own principal. */
-  own: boolean;
+  self_reported: boolean;
   records: LedgerRecord[];
 }
 
@@ -95,7 +95,7 @@ export function completeStep(core: Core, tx: Tx, input: CompleteInput): Complete
   tx.put("steps", stepKey(run_id, n), step);
   tx.put("runs", run_id, run);
   const status = error === null ? "compensated" : "compensation_failed";
-  return { step: n, status, error, unverified: read_back?.as === "unverified", own, records };
+  return { step: n, status, error, unverified: read_back?.as === "unverified", self_reported: own, records };
 }
 
 /** Changes `step` in place; the caller stores it. */

@@ -177,8 +177,8 @@ export async function completeCompensation(
     },
   });
   core.listeners.recorded(done.records);
-  const { step, status, own, unverified } = done;
-  return { step, status, ...(own && unverified ? { unverified } : {}) };
+  const { step, status, self_reported, unverified } = done;
+  return { step, status, ...(self_reported && unverified ? { unverified } : {}) };
 }
 
 /** What was begun before it closed may be told of afterwards. */
