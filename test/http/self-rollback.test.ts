@@ -18,6 +18,7 @@ const MANIFESTS = `
   effect: compensable
   permission: p
   compensation: {tool: thing.unpay, args: {id: $result.id}, requires_approval: true}
+- {tool: doc.read, effect: read, permission: p}
 - tool: doc.write
   effect: compensable
   permission: p
@@ -67,7 +68,8 @@ const complete = (
   body: object = { status: "succeeded", observed: { gone: true } },
 ) => s.call(key, "POST", `/v1/runs/${id}/steps/0/compensation/outcome`, body);
 async function undoTrail(id: string): Promise<string[]> {
-  const { body } = await s.call("auditor", "GET", `/v1/runs/${id}/trail`);
+  const json = { accept: "application/json" };
+  const { body } = await s.call("auditor", "GET", `/v1/runs/${id}/export`, undefined, json);
   return body.records
     .filter(({ event }: { event: string }) => /compensat|verif/.test(event))
     .map(({ event, actor, detail }: Record<string, string>) => `${event} ${actor} ${detail ?? ""}`.trim());
@@ -191,11 +193,11 @@ describe("its own undo", () => {
     const job = { confirm: true, overwrite: 0, ...word };
     expect((await s.call("self", "POST", `/v1/runs/${id}/rollback`, job)).status).toBe(403);
     expect(await undoTrail(id)).toEqual([]);
-    const halt = await s.call("operator", "POST", "/v1/halts", { actor: "self", reason: "enough" });
+    await s.call("admin", "POST", "/v1/halt", { actor: "self", reason: "enough" });
     expect((await begin("self", id, { current: { text: "new" } })).body.error).toContain(
       "kill switch: enough",
     );
-    await s.call("operator", "DELETE", `/v1/halts/${halt.body.id}`);
+    await s.call("admin", "POST", "/v1/resume", {});
   });
 });
 
