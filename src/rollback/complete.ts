@@ -26,7 +26,7 @@ export interface CompleteInput {
   run_id: string;
   step: number;
   actor: string;
-  /** Whose credential it is, where there is one. */
+  /** Who rolls back on no other authority than having opened the run. */
   principal?: string | undefined;
   end: UndoEnd;
 }

@@ -159,7 +159,7 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
       authorised: () =>
         stillHolds(job.authority, tools.today, "operator", (now) => job.own === true && mayUndoOwn(now)),
       actor: job.by,
-      principal: job.authority?.principal,
+      principal: job.own ? job.authority?.principal : undefined,
       ...job.options,
       lease,
       since_seq: job.since_seq,

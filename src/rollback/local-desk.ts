@@ -18,7 +18,7 @@ import type { StepOutcome } from "./report.ts";
 export interface LocalDeskOptions {
   /** Who rolls back, as the ledger shows it. */
   actor: string;
-  /** Whose credential it is, where there is one: undos of one's own run are self-reported. */
+  /** Who rolls back on no other authority than having opened the run: its undos are self-reported. */
   principal?: string | undefined;
   approve_compensations?: boolean | undefined;
   overwrite?: Overwrite | undefined;

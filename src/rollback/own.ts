@@ -12,7 +12,7 @@ import type { ReadBack } from "./readback.ts";
 
 const SELF_REPORTED = "self-reported";
 
-/** `principal` is whoever rolls back, where that is known by a credential. */
+/** `principal` is whoever rolls back without the role that others need. */
 export function isOwn({ principal: opened_by }: Pick<RunDoc, "principal">, principal?: string): boolean {
   return principal === opened_by;
 }

@@ -3,10 +3,10 @@ import { z } from "zod";
 import { forbidden, invalid, SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { hasRole, keptOf } from "../../model/roles.ts";
+import { hasRole, keptOf, type Principal } from "../../model/roles.ts";
 import { STEP_STATUSES } from "../../model/run.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
-import { isOwn, ownOverwrite } from "../../rollback/own.ts";
+import { ownOverwrite } from "../../rollback/own.ts";
 import type { Overwrite } from "../../rollback/ports.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/remote.ts";
 import { readRun } from "../access.ts";
@@ -109,10 +109,10 @@ export const startRollback = operation({
   },
   run_of: ({ run_id }) => run_id,
   async run({ app, principal }, { run_id, confirm, overwrite: step, reason, current_hash, ...body }) {
-    const run = await readRun(app, run_id);
+    await readRun(app, run_id);
     const overwrite = overwriteOf(step, { reason, current_hash });
-    if (overwrite !== undefined && isOwn(run, principal.id)) throw ownOverwrite();
     const own = !hasRole(principal, "operator");
+    if (own && overwrite !== undefined) throw ownOverwrite();
     if (own && body.approve_compensations === true)
       throw forbidden(
         "approve_compensations: the rollback of one's own run waits for approvals; leave it out",
@@ -146,6 +146,9 @@ export const getRollback = operation({
     return { job: jobView(await getJob(app.core.store, run_id)) };
   },
 });
+
+/** Without the role it is the run's own agent, whose word counts as such. */
+const workerOf = (principal: Principal) => ({ ...principal, self_reports: !hasRole(principal, "operator") });
 
 const undoTask = z.strictObject({
   run_id: z.string(),
@@ -186,7 +189,7 @@ export const beginUndo = operation({
       "not its turn, already compensated, not compensable, awaiting approval, or changed since the call",
   },
   run: ({ app, principal }, { run_id, step, current, overwrite, ...word }) =>
-    beginCompensation(app.core, principal, run_id, step, {
+    beginCompensation(app.core, workerOf(principal), run_id, step, {
       current: current as Json | undefined,
       overwrite: overwriteOf(overwrite === true ? step : undefined, word),
     }),
@@ -212,7 +215,7 @@ export const completeUndo = operation({
   errors: { not_found: "unknown run or step", conflict: "not begun by this worker" },
   run_of: ({ run_id }) => run_id,
   run: ({ app, principal }, { run_id, step, ...body }) =>
-    completeCompensation(app.core, principal, run_id, step, {
+    completeCompensation(app.core, workerOf(principal), run_id, step, {
       ...body,
       observed: body.observed as Json | undefined,
     }),
