@@ -7,6 +7,7 @@ import { stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
 import { changeStanding, releaseLogicalCall } from "../engine/outcome.ts";
 import { appendRunRecord, type RunRecord, stepFacts } from "../engine/records.ts";
+import { refundUndone } from "../engine/refunds.ts";
 import { conflict } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
@@ -29,6 +30,8 @@ export interface CompleteInput {
   /** Who rolls back on no other authority than having opened the run. */
   principal?: string | undefined;
   end: UndoEnd;
+  /** Whether the service itself read back; a worker's reading is its word, and gives nothing back. */
+  own_reader: boolean;
 }
 
 export interface Completed {
@@ -84,6 +87,7 @@ export function completeStep(core: Core, tx: Tx, input: CompleteInput): Complete
   const error = errorOf(end);
   if (error === null) {
     const { seq } = write({ event: "compensated", detail: attemptsText(end.attempts) });
+    if (read_back?.as === "verified" && input.own_reader) refundUndone(tx, step, ts_ms);
     markUndone(tx, step, seq, read_back?.as === "unverified");
   } else {
     write({ event: "compensation_failed", detail: error });

@@ -174,6 +174,7 @@ export async function completeCompensation(
         actor: asking.name,
         principal: asking.self_reports ? asking.id : undefined,
         end: endOf(core, undo, outcome),
+        own_reader: false,
       });
       dropLease(tx, lease);
       return completed;

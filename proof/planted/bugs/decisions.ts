@@ -264,4 +264,18 @@ export const DECISIONS: readonly Bug[] = [
     replace: 'return mismatch !== "" ? { as: "verified", observed }',
     tests: ["src/rollback/readback.test.ts"],
   },
+  {
+    name: "a worker's word gives back what limits counted",
+    file: "src/rollback/remote.ts",
+    find: "own_reader: false,",
+    replace: "own_reader: true,",
+    tests: ["test/undo/refund.test.ts"],
+  },
+  {
+    name: "what is given back is taken from a later call",
+    file: "src/model/policy/counters.ts",
+    find: "first !== undefined && first <= at_ms && at_ms <= latest",
+    replace: "first !== undefined && at_ms <= latest",
+    tests: ["src/model/policy/counters.test.ts"],
+  },
 ];
