@@ -17,6 +17,20 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["test/http/role-matrix.test.ts"],
   },
   {
+    name: "every agent may roll back its own run",
+    file: "src/model/roles.ts",
+    find: 'principal.self_rollback === true && hasRole(principal, "agent")',
+    replace: 'hasRole(principal, "agent")',
+    tests: ["test/http/self-rollback.test.ts"],
+  },
+  {
+    name: "an agent's word verifies its own undo",
+    file: "src/rollback/own.ts",
+    find: 'return own && read_back?.as === "verified"',
+    replace: 'return own && read_back?.as === "unverified"',
+    tests: ["test/http/self-rollback.test.ts"],
+  },
+  {
     name: "an agent sees another's run",
     file: "src/app/access.ts",
     find: 'hasRole(principal, "auditor") || facts.principal === principal.id',
