@@ -91,7 +91,10 @@ async function checkStory(text: string, url: string, keys: Record<string, string
   const { alerts } = await ask("auditor", "/alerts");
   expect(alerts.map(({ kind }: { kind: string }) => kind)).toContain("undo_closing");
   const trail = async (run_id: string) =>
-    (await ask("auditor", `/search/records?run_id=${run_id}`)).records as { event: string; detail?: string }[];
+    (await ask("auditor", `/search/records?run_id=${run_id}`)).records as {
+      event: string;
+      detail?: string;
+    }[];
   expect((await trail("ticket-4829")).map(({ detail }) => detail)).toContainEqual(
     expect.stringContaining("a list of customers does not leave by mail; follows step 0"),
   );
