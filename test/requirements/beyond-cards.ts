@@ -43,5 +43,13 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.withdraw.own": [18, "the run's principal withdraws its own open request: `status: expired`, `note: withdrawn`, ledger `approval_expired`"],
   "beyond.withdraw.others": [18, "nobody else withdraws a request, and one that has ended is a 409"],
   "beyond.withdraw.surfaces": [18, "`svc.withdraw` and the library withdraw, too"],
+  "beyond.before.card": [18, "with a `before` read the gateway reads it when the request is opened, and the card shows what is there"],
+  "beyond.before.card-diff": [18, "the card of a file edit shows the edit, before and after, as a diff; `card_hash` covers both"],
+  "beyond.before.changed": [18, "where what is read before forwarding differs from what the card showed, the approval is not used and a new request opens"],
+  "beyond.before.card-unread": [18, "a card says that nothing was there, or that what is there could not be read"],
+  "beyond.before.card-masked": [18, "what a card shows to be there holds no credential, and is masked in the place of a masked argument"],
+  "beyond.before.card-ignore": [18, "what `before.ignore` names ends no approval"],
+  "beyond.before.reader-only": [18, "an approval given on what was there is used only by a call for which it is read again"],
+  "beyond.card.closes": [18, "the card's way back says whether the undo was proven, and when it closes"],
   "beyond.cli.approvals-watch": [18, "`svc approvals watch` lists what waits, by names, as it comes and goes"],
 });
