@@ -73,6 +73,19 @@ describe("tidy", () => {
     expect(bare, "begin the file with /** one or two sentences: what it owns and keeps true */").toEqual([]);
   });
 
+  it("depends on what it imports, and on nothing else", () => {
+    const { dependencies } = JSON.parse(sourceFile("package.json").text) as {
+      dependencies: Record<string, string>;
+    };
+    const imported = new Set(
+      shipped.flatMap(({ text }) =>
+        [...text.matchAll(/(?:from |import\()"((?:@[\w-]+\/)?[\w-][\w.-]*)/g)].map(([, name]) => name!),
+      ),
+    );
+    const unused = Object.keys(dependencies).filter((name) => !imported.has(name));
+    expect(unused, "remove it, or move it to the development dependencies").toEqual([]);
+  });
+
   it("says nothing about the machine it was written on", () => {
     expect(banProblems(allTexts(), TEXT_BANS)).toEqual([]);
   });

@@ -8,6 +8,8 @@ export const timeLeft = (until: number): number => Math.max(250, until - perform
 export class Background {
   private readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
+  /** The next round of each task. */
+  private readonly timers = new Set<NodeJS.Timeout>();
   private readonly log: Logger;
 
   constructor(log: Logger) {
@@ -26,11 +28,19 @@ export class Background {
       } catch (error) {
         if (!this.stopped.signal.aborted) this.log.warn(`${name} failed`, { error: messageOf(error) });
       }
-      if (!this.stopped.signal.aborted) timer = setTimeout(start, ms).unref();
+      this.later(start, ms);
     };
     const start = () => this.track(round());
-    let timer = setTimeout(start, ms).unref();
-    this.stopped.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    this.later(start, ms);
+  }
+
+  private later(start: () => void, ms: number): void {
+    if (this.stopped.signal.aborted) return;
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      start();
+    }, ms).unref();
+    this.timers.add(timer);
   }
 
   /** Keeps a promise in sight until it is done, so that stopping can wait for it. */
@@ -42,6 +52,7 @@ export class Background {
   /** Ends what can be ended, and waits for the rest for a while: nothing here may hold a stop up. */
   async stop(within_ms: number): Promise<void> {
     this.stopped.abort();
+    for (const timer of this.timers) clearTimeout(timer);
     let late: NodeJS.Timeout | undefined;
     const patience = new Promise((resolve) => {
       late = setTimeout(resolve, within_ms);

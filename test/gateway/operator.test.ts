@@ -47,7 +47,14 @@ describe("the endpoint", () => {
     const inputs = (name: string) => Object.keys(byName.get(name)!.inputSchema.properties).sort();
     expect(inputs("svc.approve_action")).toEqual(["approval_id", "card_hash", "note"]);
     expect(inputs("svc.deny_action")).toEqual(["approval_id", "card_hash", "note", "offer"]);
-    expect(inputs("svc.execute_rollback")).toEqual(["approve_compensations", "confirm", "run_id"]);
+    expect(inputs("svc.execute_rollback")).toEqual([
+      "approve_compensations",
+      "confirm",
+      "current_hash",
+      "overwrite",
+      "reason",
+      "run_id",
+    ]);
     expect(inputs("svc.export_evidence")).toEqual(["run_id"]);
     expect(inputs("svc.halt")).toEqual(["reason"]);
     expect(inputs("svc.resume")).toEqual([]);

@@ -104,6 +104,7 @@ export const listDrills = operation({
   id: "list_drills",
   summary: "The last drill of each tool, newest first",
   role: "auditor",
+  within_tenant: true,
   input: nothing,
   output: z.strictObject({
     drills: z.array(

@@ -11,6 +11,7 @@ export const horizon = operation({
   id: "horizon",
   summary: "Undos that stop working, soonest first",
   role: "auditor",
+  within_tenant: true,
   input: z.strictObject({
     within: z
       .string()

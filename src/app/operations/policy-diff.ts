@@ -26,6 +26,7 @@ export const diffPolicy = operation({
   id: "diff_policy",
   summary: "Every class of call that a policy decides differently from another, each with an example",
   role: "operator",
+  within_tenant: true,
   input: z.strictObject({ a: policyYaml.optional(), b: policyYaml }),
   output: z.strictObject({
     looser: z.array(kind),

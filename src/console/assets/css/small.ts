@@ -5,6 +5,9 @@ export const SMALL = `
   .run-columns { grid-template-rows: none; }
   .run-side { grid-column: auto; grid-row: auto; }
   .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .desk { grid-template-columns: minmax(0, 1fr); }
+  .desk.at-list > #card, .desk.at-card > #waiting { display: none; }
+  .desk.at-card .back { display: block; }
 }
 @media (max-width: 760px) {
   body { font-size: 15px; padding-bottom: 58px; }
@@ -33,9 +36,6 @@ export const SMALL = `
   .decide { grid-template-columns: 1fr 1fr; }
   .decide .field { grid-column: 1 / -1; }
   .decide button { min-height: 48px; font-size: 16px; }
-  .desk { grid-template-columns: minmax(0, 1fr); }
-  .desk.at-list > #card, .desk.at-card > #waiting { display: none; }
-  .desk.at-card .back { display: block; }
   .request { padding: 12px; }
   .line { white-space: pre-wrap; overflow-wrap: anywhere; }
   .card-field { grid-template-columns: minmax(0, 1fr); gap: 0; }
