@@ -264,4 +264,11 @@ export const DECISIONS: readonly Bug[] = [
     replace: 'return mismatch !== "" ? { as: "verified", observed }',
     tests: ["src/rollback/readback.test.ts"],
   },
+  {
+    name: "an approval is used although something else is there than its card showed",
+    file: "src/engine/decide/approval-stage.ts",
+    find: "if (shown === undefined || shown === now) return",
+    replace: "if (shown === undefined || now !== undefined) return",
+    tests: ["test/gateway/card-before.test.ts"],
+  },
 ];
