@@ -1,6 +1,7 @@
 /** Refused credentials, counted over all processes: each adds what it saw to one shared sliding window. */
 import type { Core } from "../engine/core.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import type { Bucket } from "../model/policy/counters.ts";
 
 const KEY = "auth_failures";
 const BUCKET_MS = 10_000;
@@ -38,7 +39,7 @@ function addToWindow(core: Core, n: number): Promise<void> {
         ([start]) => start > now - LIMITS.alert_window_ms,
       );
       const last = kept[kept.length - 1];
-      const buckets: [number, number][] =
+      const buckets: Bucket[] =
         last?.[0] === bucket ? [...kept.slice(0, -1), [bucket, last[1] + n]] : [...kept, [bucket, n]];
       tx.put("counters", KEY, { buckets });
     },

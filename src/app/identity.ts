@@ -3,6 +3,7 @@ import { Authenticator } from "../auth/authenticate.ts";
 import { KeyFile } from "../auth/key-file.ts";
 import { KeyManager } from "../auth/manage.ts";
 import { OidcVerifier } from "../auth/oidc.ts";
+import { IssuerSignIn } from "../auth/sign-in.ts";
 import { keyFileOf, type Settings } from "../config/settings.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Env } from "../kernel/env.ts";
@@ -47,7 +48,15 @@ export async function openIdentity({ settings, env, egress, log, failed }: Ident
           { issuer, audience, role_map, tenant_map, groups_claim, max_permissions },
           { egress, env, warn },
         );
-  const auth = new Authenticator({ env, keys, oidc, failed });
+  const { client_id, client_secret } = settings.oidc;
+  const signIn =
+    oidc === null || issuer === null || client_id === null
+      ? null
+      : new IssuerSignIn(
+          { issuer, client_id, client_secret, groups_claim },
+          { egress, verifier: oidc, failed: () => failed() },
+        );
+  const auth = new Authenticator({ env, keys, oidc, signIn, failed });
   return {
     auth,
     today: (kept) => consolePerson(settings, kept.principal) ?? auth.today(kept),

@@ -15,6 +15,7 @@ export function commandTools(settings: Settings, stop: AbortSignal, today?: Toda
       reader_cmd === null
         ? null
         : readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }),
+    own_reader: true,
     stop,
     today,
   };

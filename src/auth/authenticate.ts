@@ -8,6 +8,7 @@ import { type KeptPrincipal, type Principal, principalName } from "../model/role
 import type { KeyFile } from "./key-file.ts";
 import type { FoundKey, KeyRefusal } from "./keys.ts";
 import { looksLikeToken, type OidcVerifier } from "./oidc.ts";
+import type { IssuerSignIn } from "./sign-in.ts";
 
 /** Why somebody was not let in; `token` is any token that proves nothing. */
 export type AuthFailure = "missing" | "malformed" | "token" | KeyRefusal;
@@ -17,6 +18,8 @@ export interface AuthenticatorOptions {
   /** Null where only tokens are accepted. */
   readonly keys: KeyFile | null;
   readonly oidc: OidcVerifier | null;
+  /** Present where people may sign in at the issuer. */
+  readonly signIn?: IssuerSignIn | null;
   /** Counts failures, for the auth_failures alert; must not throw. */
   readonly failed?: (failure: AuthFailure) => void;
 }
@@ -40,6 +43,10 @@ export class Authenticator {
 
   constructor(options: AuthenticatorOptions) {
     this.options = options;
+  }
+
+  get signIn(): IssuerSignIn | null {
+    return this.options.signIn ?? null;
   }
 
   /** Throws `unauthenticated` (401), `forbidden` for a token without a role, `unavailable` while the issuer is out of reach. */

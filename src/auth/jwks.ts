@@ -27,6 +27,7 @@ export class IssuerKeys {
   private readonly issuer: string;
   private readonly deps: JwksDeps;
   private keys: KeySet | undefined;
+  private discovered: JsonObject | undefined;
   private fetchedAt = Number.NEGATIVE_INFINITY;
   private triedAt = Number.NEGATIVE_INFINITY;
   private refetchedAt = Number.NEGATIVE_INFINITY;
@@ -49,6 +50,12 @@ export class IssuerKeys {
       return this.keys!(header, token);
     }
   };
+
+  /** The issuer's discovery document, as fresh as the keys: asking for it often fetches nothing more. */
+  async document(): Promise<JsonObject> {
+    await this.ready();
+    return this.discovered!;
+  }
 
   confirm(): void {
     this.confirmed = true;
@@ -122,6 +129,7 @@ export class IssuerKeys {
     const { keys } = await this.get(uri);
     if (!Array.isArray(keys) || keys.length > MAX_KEYS)
       throw new SvcError("invalid", "the issuer's key set is not a list of keys");
+    this.discovered = discovery;
     // A symmetric key in a public document could sign for anybody who reads it.
     return {
       keys: keys.filter((key) => isJsonObject(key) && key["kty"] !== "oct"),

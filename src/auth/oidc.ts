@@ -6,7 +6,8 @@
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
 import type { Env } from "../kernel/env.ts";
 import { forbidden, SvcError } from "../kernel/errors.ts";
-import { sha256Hex } from "../kernel/hash.ts";
+import { sameSecret, sha256Hex } from "../kernel/hash.ts";
+import type { JsonObject } from "../kernel/json.ts";
 import { Lru } from "../kernel/lru.ts";
 import { type Principal, principalName, RESERVED_NAMES, type Role, tokenId } from "../model/roles.ts";
 import { IssuerKeys, type JwksDeps } from "./jwks.ts";
@@ -79,12 +80,25 @@ export class OidcVerifier {
       if (this.env.now() < known.expires_ms) return known;
       throw refused();
     }
-    const payload = await this.check(token);
-    const expires_ms = payload.exp! * 1_000;
-    if (this.env.now() >= expires_ms) throw refused();
-    const verified = { principal: this.principal(payload), expires_ms };
+    const verified = this.verified(await this.check(token, this.settings.audience));
     this.trusted.set(hash, { ...verified, until: this.env.elapsed() + TRUST_MS });
     return verified;
+  }
+
+  /**
+   * The id token of a sign-in: meant for this client, and for the very sign-in that asked with this nonce. It is
+   * not remembered, so it is no credential anywhere else.
+   */
+  async verifySignIn(token: string, client_id: string, nonce: string): Promise<VerifiedToken> {
+    const payload = await this.check(token, [client_id]);
+    if ((payload["azp"] ?? client_id) !== client_id) throw refused();
+    if (typeof payload["nonce"] !== "string" || !sameSecret(payload["nonce"], nonce)) throw refused();
+    return this.verified(payload);
+  }
+
+  /** Where the issuer says that people sign in. */
+  document(): Promise<JsonObject> {
+    return this.keys.document();
   }
 
   /** What is wrong with the issuer, for svc doctor. */
@@ -92,12 +106,18 @@ export class OidcVerifier {
     return this.keys.check();
   }
 
-  private async check(token: string): Promise<JWTPayload> {
+  private verified(payload: JWTPayload): VerifiedToken {
+    const expires_ms = payload.exp! * 1_000;
+    if (this.env.now() >= expires_ms) throw refused();
+    return { principal: this.principal(payload), expires_ms };
+  }
+
+  private async check(token: string, audience: readonly string[]): Promise<JWTPayload> {
     if (!looksLikeToken(token) || !this.worthChecking(token)) throw refused();
     try {
       const { payload } = await jwtVerify(token, this.keys.find, {
         issuer: this.settings.issuer,
-        audience: [...this.settings.audience],
+        audience: [...audience],
         algorithms: ALGORITHMS,
         requiredClaims: ["exp", "sub", "iss", "aud"],
         clockTolerance: CLOCK_TOLERANCE_S,

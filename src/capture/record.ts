@@ -21,11 +21,6 @@ export interface Decided {
   approval_used: boolean;
 }
 
-/** By its place on the ledger: calls of one millisecond keep their order, and an outcome finds its call. */
-export function captureKey(seq: number): string {
-  return String(seq).padStart(16, "0");
-}
-
 export async function capturedCall(
   core: Core,
   { call, record, approval_used }: Decided,

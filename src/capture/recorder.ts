@@ -4,20 +4,14 @@
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { type Core, type DecidedCall, ENGINE, type FinishedCall, type Listeners } from "../engine/core.ts";
+import { captureKey } from "../engine/keys.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { PastCall } from "../sandbox/past-call.ts";
 import type { Unit } from "../store/port.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { BoundedQueue, weightOf } from "./queue.ts";
-import {
-  type CaptureRules,
-  capturedCall,
-  captureKey,
-  type Decided,
-  type Finish,
-  finishOf,
-} from "./record.ts";
+import { type CaptureRules, capturedCall, type Decided, type Finish, finishOf } from "./record.ts";
 
 type Item =
   | { kind: "decided"; weight: number; decided: Decided }

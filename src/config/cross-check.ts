@@ -29,7 +29,7 @@ const RULES: readonly Rule[] = [
   },
   {
     key: "oidc.issuer",
-    broken: ({ oidc }) => oidc.issuer !== null && oidc.audience.length === 0,
+    broken: ({ oidc }) => oidc.issuer !== null && oidc.audience.length === 0 && oidc.client_id === null,
     message:
       "an issuer needs an audience (oidc.audience or SVC_OIDC_AUDIENCE), or tokens meant for others would be accepted",
   },
@@ -37,6 +37,33 @@ const RULES: readonly Rule[] = [
     key: "oidc.audience",
     broken: ({ oidc }) => oidc.issuer === null && oidc.audience.length > 0,
     message: "an audience needs an issuer (oidc.issuer or SVC_OIDC_ISSUER)",
+  },
+  {
+    key: "oidc.client_id",
+    broken: ({ oidc }) => oidc.issuer === null && oidc.client_id !== null,
+    message: "a client id needs an issuer (oidc.issuer or SVC_OIDC_ISSUER)",
+  },
+  {
+    key: "oidc.client_secret",
+    broken: ({ oidc }) => oidc.client_id === null && oidc.client_secret !== null,
+    message: "a client secret needs a client id (oidc.client_id or SVC_OIDC_CLIENT_ID)",
+  },
+  {
+    key: "oidc.client_id",
+    broken: ({ oidc, console }) => oidc.client_id !== null && console.mode !== "login",
+    message: "people sign in only at a console that asks for a login (console: login)",
+    only_warn: true,
+  },
+  {
+    key: "oidc.client_id",
+    broken: ({ oidc, console, console_url, listen }) =>
+      oidc.client_id !== null &&
+      console.mode === "login" &&
+      console_url === null &&
+      !isLoopbackHost(listen.host),
+    message:
+      "signing in from other machines needs console_url (SVC_CONSOLE_URL), the address that people use",
+    only_warn: true,
   },
   {
     key: "chat.signing_secret",

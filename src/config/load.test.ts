@@ -140,6 +140,8 @@ describe("the whole file", () => {
     const { settings } = load(WHOLE, {
       env: {
         SVC_CHAT_SIGNING_SECRET: "chat-s3cret",
+        SVC_OIDC_CLIENT_ID: "web",
+        SVC_OIDC_CLIENT_SECRET: "client-s3cret",
         SVC_APPROVAL_WEBHOOK: "https://h.example.com/pw1",
         PORT: "9001",
       },
@@ -285,6 +287,8 @@ describe("precedence", () => {
         SVC_OIDC_AUDIENCE: "a",
         SVC_OIDC_ROLE_MAP: '{"g": "admin"}',
         SVC_OIDC_GROUPS_CLAIM: "grp",
+        SVC_OIDC_CLIENT_ID: "web",
+        SVC_OIDC_CLIENT_SECRET: "w",
         SVC_SECURE_COOKIES: "1",
         SVC_CAPTURE: "1",
         SVC_CAPTURE_TTL_DAYS: "2",
@@ -311,7 +315,14 @@ describe("precedence", () => {
       rollback: { compensator_cmd: "c", reader_cmd: "r" },
       metrics_public: true,
       log: { requests: true },
-      oidc: { issuer: "https://i", audience: ["a"], role_map: { g: "admin" }, groups_claim: "grp" },
+      oidc: {
+        issuer: "https://i",
+        audience: ["a"],
+        role_map: { g: "admin" },
+        groups_claim: "grp",
+        client_id: "web",
+        client_secret: "w",
+      },
       secure_cookies: true,
       capture: { enabled: true, ttl_ms: 2 * 86_400_000 },
       notifications: { approval_webhook: "https://w" },

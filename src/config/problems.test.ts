@@ -60,6 +60,12 @@ describe("problems", () => {
       "oidc: {issuer: 'https://i'}",
       /svc\.config\.yaml:1: oidc\.issuer: an issuer needs an audience/,
     ],
+    ["a client id without issuer", "oidc: {client_id: web}", /oidc\.client_id: a client id needs an issuer/],
+    [
+      "a client secret without client id",
+      "oidc: {issuer: 'https://i', audience: a, client_secret: s}",
+      /oidc\.client_secret: a client secret needs a client id/,
+    ],
     ["a NUL in a path", 'data: "a\\0b"', /data: must not hold a NUL/],
     [
       "an open console for everybody",

@@ -132,3 +132,11 @@ export function createCtx(facts: CtxFacts): Ctx {
     },
   };
 }
+
+/** One value a name, and none for a field that was left empty. */
+export function plainQuery(query: unknown): Record<string, string> {
+  const entries = Object.entries(query as Record<string, unknown>);
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === "string" && entry[1] !== ""),
+  );
+}

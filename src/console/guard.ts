@@ -15,10 +15,12 @@ export type Source =
 /** Any port: one that a tunnel listens on is as local, and the origin has to be the same, port included. */
 const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
+export const isLocalHost = (host: string): boolean => LOCAL_HOST.test(host);
+
 /** Is this request for an open console its own? */
 export function judgeOpen(request: FastifyRequest): Source {
   const host = request.headers.host ?? "";
-  if (!LOCAL_HOST.test(host)) return "foreign_host";
+  if (!isLocalHost(host)) return "foreign_host";
   const { origin } = request.headers;
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`)
     return "foreign_origin";

@@ -1,5 +1,5 @@
-/** The login page: an API key or a token is pasted, looked at once, and not kept. */
-import type { Authenticator } from "../auth/authenticate.ts";
+/** The login page: an API key or a token is pasted, looked at once, and not kept; or the issuer says who it is. */
+import type { Authenticated, Authenticator } from "../auth/authenticate.ts";
 import { forbidden, type SvcError } from "../kernel/errors.ts";
 import { hasRole } from "../model/roles.ts";
 import { sentence } from "./errors.ts";
@@ -16,11 +16,22 @@ export function safeNext(next: string | undefined): string {
   return next !== undefined && LOCAL_PATH.test(next) ? next : "/console";
 }
 
-export function loginPage(csrf: string, next: string, problem?: string): Html {
+interface LoginFacts {
+  csrf: string;
+  next: string;
+  /** Where people may sign in instead; null where they paste. */
+  issuer: string | null;
+  problem: string | undefined;
+}
+
+export function loginPage({ csrf, next, issuer, problem }: LoginFacts): Html {
   return bare(
     "Log in",
     html`<h1>Log in</h1>`,
     problem === undefined ? nothing : notice("bad", html`<p>${problem}</p>`),
+    issuer === null
+      ? nothing
+      : html`<p><a class="button primary sign-in" href="/console/login/issuer?next=${encodeURIComponent(next)}">Sign in with ${issuer}</a></p>`,
     form(
       { csrf },
       { action: "/console/login", class: "login" },
@@ -32,7 +43,7 @@ export function loginPage(csrf: string, next: string, problem?: string): Html {
         hint: "Of a person: auditor, approver, operator or admin. Agent keys stay with their agents.",
       }),
       html`<input type="hidden" name="next" value="${next}">`,
-      button("Log in", "primary"),
+      button("Log in", issuer === null ? "primary" : undefined),
     ),
     html`<p class="hint">It is checked, then forgotten: your browser keeps only a random session cookie, which ends with the key, with the token, or after twelve hours.</p>`,
   );
@@ -44,7 +55,11 @@ export async function logIn(
   auth: Pick<Authenticator, "authenticateToken">,
   credential: string,
 ): Promise<string> {
-  const found = await auth.authenticateToken(credential);
+  return beginSession(sessions, await auth.authenticateToken(credential));
+}
+
+/** The console is for people, however they showed who they are. */
+export function beginSession(sessions: Sessions, found: Authenticated): Promise<string> {
   if (!hasRole(found.principal, "auditor"))
     throw forbidden("agent keys cannot use the console; log in with the key of a person");
   return sessions.begin(found);

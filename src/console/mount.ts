@@ -10,22 +10,24 @@ import { invalid, messageOf, notFound, SvcError } from "../kernel/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import { assetRoutes } from "./assets/index.ts";
 import { LedgerCheckup } from "./checkup.ts";
-import { type Answer, type ConsoleRoute, type Ctx, createCtx, Form, type Shared } from "./ctx.ts";
+import { type Answer, type ConsoleRoute, type Ctx, createCtx, Form, plainQuery, type Shared } from "./ctx.ts";
 import { failureBody, failureOf, failureWords } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { glance } from "./glance.ts";
 import { isArrival } from "./guard.ts";
 import { HourCounts } from "./hour-counts.ts";
+import type { Html } from "./html.ts";
 import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./login.ts";
 import { Pulse } from "./pulse.ts";
 import { ROUTES } from "./routes.ts";
 import { sendContent, sendHtml } from "./send.ts";
 import type { Notice } from "./session.ts";
 import { bare, shell } from "./shell.ts";
+import { ConsoleSignIn } from "./sign-in.ts";
 
 export interface ConsoleParts {
   app: App;
-  auth: Pick<Authenticator, "authenticateToken" | "holderOf" | "today">;
+  auth: Pick<Authenticator, "authenticateToken" | "holderOf" | "today" | "signIn">;
 }
 
 /** Adds the console under /console, unless the settings say off. */
@@ -158,8 +160,10 @@ class Console {
       const next = safeNext(plainQuery(request.query)["next"]);
       if (visit.principal !== null) return reply.redirect(next, 303);
       gate.keepToken(reply, visit);
-      return sendHtml(reply, 200, loginPage(gate.sessions.csrf(visit.token), next));
+      return sendHtml(reply, 200, this.loginPage(visit.token, next));
     });
+    if (gate.mode === "login" && this.auth.signIn !== null)
+      new ConsoleSignIn(this.app, gate, this.auth.signIn).register(scope);
     scope.post("/login", (request, reply) => this.logIn(request, reply));
     scope.post("/logout", async (request, reply) => {
       await gate.sessions.end(gate.visit(request)!.token);
@@ -178,9 +182,14 @@ class Console {
       return reply.redirect(next, 303);
     } catch (error) {
       if (!(error instanceof SvcError) || !TOLD_AT_LOGIN.has(error.code)) throw error;
-      const csrf = gate.sessions.csrf(gate.visit(request)!.token);
-      return sendHtml(reply, failureOf(error)!.status, loginPage(csrf, next, loginProblem(error)));
+      const page = this.loginPage(gate.visit(request)!.token, next, loginProblem(error));
+      return sendHtml(reply, failureOf(error)!.status, page);
     }
+  }
+
+  private loginPage(token: string, next: string, problem?: string): Html {
+    const issuer = this.auth.signIn?.issuer ?? null;
+    return loginPage({ csrf: this.gate.sessions.csrf(token), next, issuer, problem });
   }
 
   private askToLogIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -218,14 +227,6 @@ function withoutSlash(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   const [, path, query] = /^(\/console\/[^?]*[^/?])\/+(\?.*)?$/.exec(request.url) ?? [];
   if (path === undefined || request.method !== "GET") return undefined;
   return reply.redirect(path + (query ?? ""), 303);
-}
-
-/** One value a name, and none for a field that was left empty. */
-function plainQuery(query: unknown): Record<string, string> {
-  const entries = Object.entries(query as Record<string, unknown>);
-  return Object.fromEntries(
-    entries.filter((entry): entry is [string, string] => typeof entry[1] === "string" && entry[1] !== ""),
-  );
 }
 
 /** The page that a form stood on, if its browser says so and it is one of ours. */

@@ -6,9 +6,10 @@ import { hmacHex, keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { parsePath, readPath } from "../kernel/paths.ts";
 import { NO_LABELS, toolLabels } from "../model/manifest/labels.ts";
-import type { Manifest } from "../model/manifest/types.ts";
+import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../model/policy/compile.ts";
 import { counterKeys } from "../model/policy/evaluate.ts";
+import { nearestName } from "../model/problems.ts";
 import { proofOf } from "../model/proof.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../store/docs.ts";
@@ -138,10 +139,25 @@ export function gather(
     request: planned?.request ?? (slot === undefined ? null : (tx.get("approvals", slot.id) ?? null)),
     fresh_approval_id,
     objections: input.objections,
+    meant: manifest === null ? nearestTool(manifests, run, input.tool) : undefined,
     before: manifest?.before && beforeFacts(manifests, run, caller, manifest, input.args),
     seen_hash: seenHash(run.salt, manifest?.before, input.seen),
   };
   return { facts, args_hash, idempotency, planned };
+}
+
+/** Of the tools that the run may call: what else is declared is not told to whoever guesses names. */
+function nearestTool({ all }: ManifestSet, { scope }: RunDoc, word: string): string | undefined {
+  const callable = all.filter(
+    ({ tool, lifecycle, permission }) =>
+      lifecycle !== "draft" &&
+      Math.abs(tool.length - word.length) <= 2 &&
+      scope.permissions.includes(permission),
+  );
+  return nearestName(
+    word,
+    callable.map(({ tool }) => tool),
+  );
 }
 
 /** Only where the policy asks, and there is an undo: no other call pays for the look. */

@@ -3,6 +3,7 @@ import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import { keptArgs, keptBefore } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import type { Refundable } from "../model/policy/counters.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
 import { expireApproval, type NewApproval, newApproval, takeApproval } from "./approvals/requests.ts";
@@ -124,6 +125,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
       tx,
       gathered,
       newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }),
+      verdict.charges.flatMap(({ refund }) => refund ?? []),
     );
   }
   records.push(...movePlan(tx, gathered, verdict, step));
@@ -247,7 +249,13 @@ function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: Step
   };
 }
 
-function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): void {
+function acceptStep(
+  core: Core,
+  tx: Tx,
+  { facts }: Gathered,
+  step: StepDoc,
+  refunds: readonly Refundable[],
+): void {
   const { run, manifest } = facts;
   run.open++;
   if (manifest !== null) {
@@ -259,7 +267,7 @@ function acceptStep(core: Core, tx: Tx, { facts }: Gathered, step: StepDoc): voi
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
   // Kept whole only until the outcome: an error that echoes a value can then be cleaned of it.
-  tx.put("payloads", key, { args: facts.args, refs: {} });
+  tx.put("payloads", key, { args: facts.args, refs: {}, ...(refunds.length === 0 ? {} : { refunds }) });
   const used = runToolKey(run.run_id, step.tool);
   const tool = tx.get("run_tools", used);
   tx.put("run_tools", used, {

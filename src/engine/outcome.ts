@@ -207,9 +207,12 @@ function keepForUndo(
       if (value !== undefined) refs[source] = value;
     }
   }
-  if (before !== undefined) tx.put("payloads", key, { refs, before });
-  else if (Object.keys(refs).length === 0) tx.delete("payloads", key);
-  else tx.put("payloads", key, { refs });
+  const kept: PayloadDoc = { refs };
+  if (before !== undefined) kept.before = before;
+  const refunds = input.status === "succeeded" && manifest?.verification ? payload?.refunds : undefined;
+  if (refunds !== undefined) kept.refunds = refunds;
+  if (Object.keys(kept).length === 1 && Object.keys(refs).length === 0) tx.delete("payloads", key);
+  else tx.put("payloads", key, kept);
 }
 
 function undoTemplates({ compensation, verification, before }: Manifest): Json[] {

@@ -18,6 +18,7 @@ type Routes = () => ReadonlyMap<string, Route>;
 export interface UpstreamUndo extends Lookout {
   compensator: Compensator;
   objection: UndoObjection;
+  own_reader: true;
 }
 
 export interface Pinned {
@@ -35,6 +36,7 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
   return {
     compensator: compensatorOf(callFor),
     reader: readerOf(callFor),
+    own_reader: true,
     /** What agents may not call because it is no longer the tool that was approved, an undo does not call either. */
     async objection(tools) {
       await pinned.settle();

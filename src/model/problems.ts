@@ -45,7 +45,13 @@ const MOST_NAMES = 200;
 
 /** `; did you mean "gte"?` when one of the names is close to the word, else nothing. */
 export function suggest(word: unknown, names: readonly unknown[]): string {
-  if (typeof word !== "string" || word.length > 64) return "";
+  const best = nearestName(word, names);
+  return best === undefined ? "" : `; did you mean ${JSON.stringify(best)}?`;
+}
+
+/** The name that the word was probably meant to be. */
+export function nearestName(word: unknown, names: readonly unknown[]): string | undefined {
+  if (typeof word !== "string" || word.length > 64) return undefined;
   let best: string | undefined;
   let least = word.length <= 3 ? 2 : 3;
   for (const name of names.slice(0, MOST_NAMES)) {
@@ -53,7 +59,7 @@ export function suggest(word: unknown, names: readonly unknown[]): string {
     const distance = editDistance(word.toLowerCase(), name.toLowerCase());
     if (distance < least) [best, least] = [name, distance];
   }
-  return best === undefined ? "" : `; did you mean ${JSON.stringify(best)}?`;
+  return best;
 }
 
 function editDistance(a: string, b: string): number {

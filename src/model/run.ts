@@ -1,6 +1,7 @@
 /** Runs and steps: what the interface shows, and what is kept beside it as working data. */
 import { valueHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
+import type { Refundable } from "./policy/counters.ts";
 
 export const MODES = ["enforce", "observe", "advise"] as const;
 export type Mode = (typeof MODES)[number];
@@ -219,6 +220,8 @@ export interface PayloadDoc {
   refs: { [path: string]: Json };
   /** What was read before the call, for its undo. */
   before?: Json | undefined;
+  /** What limits and budgets give back once the undo is proven; gone with the undo, so that it is given once. */
+  refunds?: readonly Refundable[] | undefined;
 }
 
 /** How often a tool was called in a run, and how many of those steps stand. */

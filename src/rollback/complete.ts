@@ -7,6 +7,7 @@ import { stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
 import { changeStanding, releaseLogicalCall } from "../engine/outcome.ts";
 import { appendRunRecord, type RunRecord, stepFacts } from "../engine/records.ts";
+import { refundUndone } from "../engine/refunds.ts";
 import { conflict } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
@@ -26,6 +27,8 @@ export interface CompleteInput {
   step: number;
   actor: string;
   end: UndoEnd;
+  /** Whether the service itself read back; a worker's reading is its word, and gives nothing back. */
+  own_reader: boolean;
 }
 
 export interface Completed {
@@ -48,7 +51,8 @@ export function completeUnit(core: Core, lease: Lease, input: CompleteInput): Un
 }
 
 /** The caller has made sure of the lease, in the same unit. */
-export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }: CompleteInput): Completed {
+export function completeStep(core: Core, tx: Tx, input: CompleteInput): Completed {
+  const { run_id, step: n, actor, end } = input;
   const run = loadSealedRun(tx, run_id);
   const step = loadStep(tx, run_id, n);
   if (step.status !== "compensating")
@@ -76,6 +80,7 @@ export function completeStep(core: Core, tx: Tx, { run_id, step: n, actor, end }
   const error = errorOf(end);
   if (error === null) {
     const { seq } = write({ event: "compensated", detail: attemptsText(end.attempts) });
+    if (read_back?.as === "verified" && input.own_reader) refundUndone(tx, step, ts_ms);
     markUndone(tx, step, seq, read_back?.as === "unverified");
   } else {
     write({ event: "compensation_failed", detail: error });

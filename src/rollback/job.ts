@@ -28,7 +28,15 @@ import type { RollbackReport } from "./report.ts";
 /** What every job of this server works with. */
 export type JobTools = Pick<
   RollbackOptions,
-  "compensator" | "reader" | "verify" | "objection" | "backoff_ms" | "signal" | "stop" | "onProgress"
+  | "compensator"
+  | "reader"
+  | "own_reader"
+  | "verify"
+  | "objection"
+  | "backoff_ms"
+  | "signal"
+  | "stop"
+  | "onProgress"
 > & {
   /** The authority of whoever started a job, as it is now; without it nobody's is looked at. */
   today?: Today | undefined;

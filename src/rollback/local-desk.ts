@@ -28,6 +28,8 @@ export interface LocalDeskOptions {
   down_to?: number | undefined;
   /** Resolves when it is this step's turn, where undos of other runs may have to come first. */
   turn?: ((step: StepDoc) => Promise<void>) | undefined;
+  /** The reader is the service's own, its gateway's or its operator's: what it confirms gives back what limits counted. */
+  own_reader?: boolean | undefined;
   /** Joins the unit in which a step's undo begins. */
   onBegin?: ((tx: Tx, step: number) => void) | undefined;
 }
@@ -103,7 +105,8 @@ export class LocalDesk implements Desk {
 
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
     const { core } = this;
-    const input = { run_id: this.run_id, step, actor: this.options.actor, end };
+    const { actor, own_reader = false } = this.options;
+    const input = { run_id: this.run_id, step, actor, end, own_reader };
     const done = await core.store.transact(completeUnit(core, this.lease, input));
     core.listeners.recorded(done.records);
     if (done.status === "compensation_failed") return { as: "failed", error: done.error ?? "" };

@@ -169,6 +169,7 @@ export async function completeCompensation(
         step: n,
         actor: asking.name,
         end: endOf(core, undo, outcome),
+        own_reader: false,
       });
       dropLease(tx, lease);
       return completed;

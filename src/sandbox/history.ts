@@ -5,6 +5,7 @@
  */
 import type { OutcomeInput } from "../engine/outcome.ts";
 import type { Json } from "../kernel/json.ts";
+import type { Refundable } from "../model/policy/counters.ts";
 import type { Mode, OutcomeStatus } from "../model/run.ts";
 import { madeUpResult } from "./made-up.ts";
 import type { PastCall, Ruling } from "./past-call.ts";
@@ -42,6 +43,12 @@ interface Waiting {
   outcome: OutcomeInput;
 }
 
+/** What a proven undo gave back, and when. */
+interface Undone {
+  at_ms: number;
+  refunds: readonly Refundable[];
+}
+
 const NO_TOOLS: ReadonlySet<string> = new Set();
 
 export class History {
@@ -53,6 +60,8 @@ export class History {
   /** Tools that some manifest requires. */
   private readonly required: ReadonlySet<string>;
   private next_free: number;
+  /** Over all runs: a counter may be shared by several. */
+  private undone: Undone[] = [];
 
   constructor(sandbox: Sandbox, options: HistoryOptions) {
     this.sandbox = sandbox;
@@ -68,17 +77,19 @@ export class History {
   repeat(call: PastCall, how: Repetition): Judgement {
     const state = this.stateOf(call);
     this.finishDue(call.run_id, state, call.captured_ms);
+    this.giveBackDue(call.captured_ms);
     const question = this.question(call, state, how);
     let judgement = this.sandbox.judge(question);
-    let accepted = judgement.accepted;
-    if (judgement.ruling === "needs_approval" && !accepted && call.step !== null) {
+    let accepting = judgement;
+    if (judgement.ruling === "needs_approval" && !judgement.accepted && call.step !== null) {
       // History went on from here, so a person is taken to say yes; what follows is then judged as it would be.
-      const approved = this.sandbox.judge({ ...question, approved: true });
-      accepted = approved.accepted;
-      if (call.approval_used) judgement = approved;
+      accepting = this.sandbox.judge({ ...question, approved: true });
+      if (call.approval_used) judgement = accepting;
     }
-    if (accepted && !question.dry) this.carryOn(call, state, question, judgement);
-    else if (call.step !== null) this.fall(state, call.step, call.tool);
+    if (accepting.accepted && !question.dry) {
+      this.carryOn(call, state, question, judgement);
+      this.noteUndone(call, accepting);
+    } else if (call.step !== null) this.fall(state, call.step, call.tool);
     if (how.renamed) this.renamed.add(stepName(call.run_id, question.step));
     return judgement;
   }
@@ -156,6 +167,18 @@ export class History {
       this.sandbox.finish(at, outcome, at_ms, !this.options.keep_steps);
       if (outcome.status === "failed") this.fall(state, step);
     }
+  }
+
+  private noteUndone({ undone_ms }: PastCall, { result }: Judgement): void {
+    if (undone_ms === undefined) return;
+    const refunds = result.verdict.charges.flatMap(({ refund }) => refund ?? []);
+    if (refunds.length > 0) this.undone.push({ at_ms: undone_ms, refunds });
+  }
+
+  private giveBackDue(now_ms: number): void {
+    if (!this.undone.some(({ at_ms }) => at_ms <= now_ms)) return;
+    for (const { at_ms, refunds } of this.undone) if (at_ms <= now_ms) this.sandbox.giveBack(refunds);
+    this.undone = this.undone.filter(({ at_ms }) => at_ms > now_ms);
   }
 
   private fall(state: RunState, step: number, tool?: string): void {

@@ -10,9 +10,11 @@ import { type IntentResult, intentUnit } from "../engine/intent.ts";
 import { stepKey } from "../engine/keys.ts";
 import { newRun, openRunUnit } from "../engine/open-run.ts";
 import { type OutcomeInput, outcomeUnit } from "../engine/outcome.ts";
+import { giveBack } from "../engine/refunds.ts";
 import type { Env } from "../kernel/env.ts";
 import type { Json } from "../kernel/json.ts";
 import type { Manifest } from "../model/manifest/types.ts";
+import type { Refundable } from "../model/policy/counters.ts";
 import { counterKeys, type Evaluation, evaluatePolicy } from "../model/policy/evaluate.ts";
 import type { Principal } from "../model/roles.ts";
 import { type Mode, type PayloadDoc, type RunDoc, scopeSeal } from "../model/run.ts";
@@ -143,6 +145,11 @@ export class Sandbox {
       unit.run(new SandboxTx(tx, this.count, at));
       if (forget) drop(tx, at);
     });
+  }
+
+  /** What an accepted call was charged, once its undo was proven. */
+  giveBack(refunds: readonly Refundable[]): void {
+    this.store.transactSync({ run: (tx) => giveBack(tx, refunds) });
   }
 
   knowsStep(run_id: string, step: number): boolean {

@@ -110,6 +110,8 @@ export interface CaptureDoc {
   depends_on: number[];
   /** Whether the call was already the use of an approval. */
   mode: string;
+  /** When the service saw that the call had been undone; a worker's word is not noted. */
+  undone_ms?: number | undefined;
 }
 
 /** An undo that stops working at a known time. */

@@ -76,7 +76,7 @@ describe("a client of 2026-07-28", () => {
       inputRequests: {
         approval: {
           method: "elicitation/create",
-          params: { mode: "url", url: `https://gov.example.com/console/approvals#${approval_id}` },
+          params: { mode: "url", url: `https://gov.example.com/console/approvals/${approval_id}` },
         },
       },
       requestState: expect.any(String),
@@ -149,7 +149,7 @@ describe("a client of 2025-11-25", () => {
     const approval_id = asked[0].elicitationId;
     expect(asked[0]).toMatchObject({
       mode: "url",
-      url: `https://gov.example.com/console/approvals#${approval_id}`,
+      url: `https://gov.example.com/console/approvals/${approval_id}`,
     });
     expect(created(5)).toBe(0);
     await decide("approve", approval_id);

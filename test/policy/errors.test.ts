@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { speak } from "../support/io.ts";
+import { testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -50,4 +51,28 @@ tests: [{name: nine, input: {tool: t, args: {n: 9}}, expect: allow}]
   const { code, out } = await speak(["policy", "test", policy, "-m", "m.yaml"], { cwd: folder });
   expect(out).toContain("FAIL nine: expected allow, got deny by big");
   expect(code).toBe(1);
+});
+
+it("an undeclared tool keeps its reason, with the nearest name that the run may call as a hint", async () => {
+  verifies("beyond.errors.nearest-tool");
+  const s = await testServer({});
+  const ask = async (run_id: string, tool: string) =>
+    (await s.call("agent", "POST", `/v1/runs/${run_id}/intents`, { tool, args: {}, reason: "r" })).body;
+  await s.call("agent", "POST", "/v1/runs", { run_id: "writes", permissions: ["crm.write"] });
+  await s.call("agent", "POST", "/v1/runs", { run_id: "none", permissions: [] });
+  const refused = { decision: "block", reasons: ["no manifest is registered for this tool"] };
+  const hints = ["a tool with a name close to this one is registered: crm.create"];
+  expect(await ask("writes", "crm.craete")).toEqual({ ...refused, hints });
+  expect(await ask("writes", "weather.today")).toEqual(refused);
+  // What lies beyond the run's scope is not told to whoever guesses.
+  expect(await ask("none", "crm.craete")).toEqual(refused);
+});
+
+it("a key made without permissions says that it can request none", async () => {
+  verifies("beyond.errors.key-without-permissions");
+  const add = (...more: string[]) => speak(["keys", "add", ...more, "--keys", "keys.yaml"], { cwd: folder });
+  const said = "without --max-permissions it can request none";
+  expect((await add("bare", "--role", "agent")).err).toContain(said);
+  expect((await add("able", "--role", "agent", "--max-permissions", "crm.*")).err).not.toContain(said);
+  expect((await add("person", "--role", "auditor")).err).not.toContain(said);
 });

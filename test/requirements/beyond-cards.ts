@@ -51,5 +51,12 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.before.card-ignore": [18, "what `before.ignore` names ends no approval"],
   "beyond.before.reader-only": [18, "an approval given on what was there is used only by a call for which it is read again"],
   "beyond.card.closes": [18, "the card's way back says whether the undo was proven, and when it closes"],
+  "beyond.sign-in.offered": [18, "with `oidc.client_id` the console's login page offers `Sign in with <issuer>`; without it, or in another mode, there is no such way in"],
+  "beyond.sign-in.code": [18, "signing in is an authorization code with PKCE (S256), `state` and `nonce`; no token is pasted, and the session is that of a token"],
+  "beyond.sign-in.secret": [18, "`oidc.client_secret` is sent to an issuer that asks for one, and shown nowhere"],
+  "beyond.sign-in.bound": [18, "an answer counts only in the browser that asked, once, for ten minutes"],
+  "beyond.sign-in.nonce": [18, "an id token of another sign-in, another client or without a role signs nobody in"],
+  "beyond.sign-in.redirect": [18, "the issuer sends people back to `console_url`, else to this machine's own address only, and the console leads on only to its own pages"],
+  "beyond.sign-in.quiet": [18, "codes and tokens of a sign-in are in no log, no address that stays, and no cookie"],
   "beyond.cli.approvals-watch": [18, "`svc approvals watch` lists what waits, by names, as it comes and goes"],
 });

@@ -47,7 +47,20 @@ export const beyondDiff = section("beyond", "Diff", {
 });
 
 // biome-ignore format: one statement a line
+export const beyondSuggest = section("beyond", "Suggest", {
+  "beyond.suggest.draft": [20, "`svc policy suggest` drafts limits and budgets with room above the peak, rules for irreversible tools, and grants for what is always approved"],
+  "beyond.suggest.permissions": [20, "the draft names the permissions that each agent used, and those that it held and did not"],
+  "beyond.suggest.evidence": [20, "each line of the draft has its evidence, in calls and runs, and the whole is marked as a draft"],
+  "beyond.suggest.simulated": [20, "the draft was simulated on the same history: nothing that ran well is newly blocked, and it says so"],
+  "beyond.suggest.checks": [20, "what `svc policy suggest` prints passes `svc policy check` as it is"],
+  "beyond.suggest.actor": [20, "`--actor` drafts from the calls of one agent, for it alone"],
+  "beyond.suggest.empty": [20, "a history without calls is an error that says why"],
+});
+
+// biome-ignore format: one statement a line
 export const beyondErrors = section("beyond", "Errors where people stumble", {
   "beyond.errors.validate-warns": [20, "`svc validate` warns of undeclared tools in `requires`, compensation and verification, and of a path without its `$`"],
+  "beyond.errors.nearest-tool": [20, "the refusal of an undeclared tool keeps its reason and carries the nearest name within the run's scope as a hint"],
+  "beyond.errors.key-without-permissions": [20, "making an agent key without permissions says that it can request none"],
   "beyond.errors.test-names-rules": [20, "a failing policy test names the rules that decided"],
 });

@@ -42,3 +42,13 @@ export const beyondHorizon = section("beyond", "Horizon", {
   "beyond.horizon.cli": [17, "`svc horizon` lists them, with `--within`"],
   "beyond.horizon.told": [17, "an overview tile, the metric `svc_undo_closing` and the alert `undo_closing` tell what closes next"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondRefund = section("beyond", "Refund", {
+  "beyond.refund.limit": [17, "with `refund: true` a limit gets back what an undo that the server read back took back, once"],
+  "beyond.refund.worker": [17, "what a remote worker undid and read back gives nothing back"],
+  "beyond.refund.unproven": [17, "an undo without a read-back, or whose read-back failed, gives nothing back"],
+  "beyond.refund.window": [17, "a budget gets the amount back into the window in which the call was counted, and no other"],
+  "beyond.refund.simulated": [17, "a simulation of the policy in force gives back what was given back, when it was"],
+  "beyond.refund.validated": [17, "`refund` is true or false, and turning it on is a looser policy"],
+});

@@ -21,12 +21,19 @@ import {
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
-import { beyondClaims, beyondDiff, beyondErrors, beyondFlows, beyondHints } from "./beyond-policy.ts";
+import {
+  beyondClaims,
+  beyondDiff,
+  beyondErrors,
+  beyondFlows,
+  beyondHints,
+  beyondSuggest,
+} from "./beyond-policy.ts";
 
 import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
-import { beyondBefore, beyondConflict, beyondHorizon } from "./beyond-undo.ts";
+import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -128,6 +135,7 @@ const SECTIONS = [
   beyondClaims,
   beyondDiff,
   beyondErrors,
+  beyondSuggest,
   beyondTenants,
   beyondCards,
   beyondFlows,
@@ -135,6 +143,7 @@ const SECTIONS = [
   beyondBefore,
   beyondConflict,
   beyondHorizon,
+  beyondRefund,
   contractApproval,
   contractPolicyRules,
   contractPolicySections,

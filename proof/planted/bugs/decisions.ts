@@ -271,4 +271,18 @@ export const DECISIONS: readonly Bug[] = [
     replace: "if (shown === undefined || now !== undefined) return",
     tests: ["test/gateway/card-before.test.ts"],
   },
+  {
+    name: "a worker's word gives back what limits counted",
+    file: "src/rollback/remote.ts",
+    find: "own_reader: false,",
+    replace: "own_reader: true,",
+    tests: ["test/undo/refund.test.ts"],
+  },
+  {
+    name: "what is given back is taken from a later call",
+    file: "src/model/policy/counters.ts",
+    find: "first !== undefined && first <= at_ms && at_ms <= latest",
+    replace: "first !== undefined && at_ms <= latest",
+    tests: ["src/model/policy/counters.test.ts"],
+  },
 ];

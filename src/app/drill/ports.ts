@@ -9,7 +9,7 @@ import type { Reader } from "../../rollback/ports.ts";
 export type Made = { step: number; result: Json | undefined } | { problem: string };
 
 /** How drills reach the tools: a gateway's upstream, or an application's own functions. */
-export interface DrillTools extends Pick<RollbackOptions, "compensator" | "objection"> {
+export interface DrillTools extends Pick<RollbackOptions, "compensator" | "objection" | "own_reader"> {
   reader: Reader;
   /** Makes the call as an agent's would be made: intent, execution, outcome. */
   make(run: RunDoc, principal: Principal, tool: string, args: Json): Promise<Made>;

@@ -55,8 +55,8 @@ async function tried(
   const made = await tools.make(run, principal, manifest.tool, manifest.drill!.args);
   if ("problem" in made) return made.problem;
   const wrong = unexpected(manifest, made.result) ?? (await withoutEffect(app, run, made.step, tools.reader));
-  const { compensator, reader, objection } = tools;
-  const options = { compensator, reader, objection, actor: principal.name, stop: app.background.signal };
+  const { make: _, ...undo } = tools;
+  const options = { ...undo, actor: principal.name, stop: app.background.signal };
   const report = await executeRollback(core, run.run_id, options);
   if (wrong !== null) return wrong;
   const [failed] = report.failed;

@@ -51,6 +51,8 @@ export const registerKeys: Register = (program, context) => {
         : await manager(context, flags, { create_file: true }).create(name, fields);
       io.err(`key ${inert(created.name)} (${created.roles.join(", ")}) was added; it is shown this once:`);
       io.out(created.key);
+      if (created.roles.includes("agent") && created.max_permissions.length === 0)
+        io.err("without --max-permissions it can request none: its runs can call no tool");
     });
 
   globalOptions(group.command("list").description("list key entries"))

@@ -1,11 +1,13 @@
-/** `svc policy check|test|diff`: validates a policy, decides its claims, runs its own tests, compares two. */
+/** `svc policy check|test|diff|suggest`: validates, tests and compares policies, and drafts one from what happened. */
 import { resolve } from "node:path";
 import { diffPolicy } from "../../app/operations/policy-diff.ts";
 import { labelsOf } from "../../app/sandbox/jobs.ts";
 import { doReading, type Labelled } from "../../app/sandbox/readings.ts";
+import { SUGGESTION_PERIOD, suggestPolicy } from "../../app/sandbox/suggest.ts";
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
+import { parseSince } from "../../kernel/duration.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
@@ -68,6 +70,22 @@ export const registerPolicy: Register = (program, context) => {
       else for (const line of describeDiff(diff as PolicyDiff)) io.out(line);
       if (diff.looser.length > 0 || !diff.complete) context.done(ATTENTION);
     });
+
+  globalOptions(
+    group
+      .command("suggest")
+      .description(
+        "draft a policy from the captured calls, with the evidence for each line; changes nothing",
+      ),
+  )
+    .option("--since <period>", "how far back to look: a period such as 2d, or a date", SUGGESTION_PERIOD)
+    .option("--actor <name>", "only from the calls of this agent")
+    .action((flags: Record<string, string>) =>
+      context.withApp(flags, async (app) => {
+        const since_ms = parseSince(flags["since"]!, app.core.env.now(), "--since");
+        await io.write(await suggestPolicy(app, { since_ms, actor: flags["actor"] }));
+      }),
+    );
 };
 
 /** A line for each claim; 1 where one has a counterexample, 2 where one could not be decided. */

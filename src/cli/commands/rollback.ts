@@ -59,6 +59,7 @@ function rollbackOptions({ io, settings }: Context, flags: Record<string, unknow
     actor: (flags["actor"] as string | undefined) ?? "cli",
     compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
     reader: reader_cmd === null ? null : readerCommand(reader_cmd, {}),
+    own_reader: true,
     verify: verify === undefined ? null : verifyCommand(verify, {}),
     retries: readRetries(flags["retries"] as string | undefined),
     approve_compensations: flags["approveCompensations"] === true,

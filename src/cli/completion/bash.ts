@@ -1,5 +1,6 @@
 /** The script for bash: finds out which command the line is about, then offers what that command takes. */
-import { allNodes, type CommandNode, quoted } from "./tree.ts";
+import { quoted } from "../../kernel/shell.ts";
+import { allNodes, type CommandNode } from "./tree.ts";
 
 export function bashScript(root: CommandNode): string {
   const nodes = allNodes(root);

@@ -66,8 +66,3 @@ function valueBehind(option: Option): Value | null {
 function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
-
-/** A word that no shell reads anything into. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}

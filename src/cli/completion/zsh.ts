@@ -1,5 +1,6 @@
 /** The script for zsh: the same walk as in bash, with each word's description beside it. */
-import { allNodes, type CommandNode, quoted, type Value } from "./tree.ts";
+import { quoted } from "../../kernel/shell.ts";
+import { allNodes, type CommandNode, type Value } from "./tree.ts";
 
 export function zshScript(root: CommandNode): string {
   const nodes = allNodes(root);

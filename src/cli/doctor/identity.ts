@@ -4,8 +4,10 @@ import { stat } from "node:fs/promises";
 import { asksAndApproves, type KeyEntry } from "../../auth/key-entry.ts";
 import { KeyFile, modeWarning } from "../../auth/key-file.ts";
 import { OidcVerifier } from "../../auth/oidc.ts";
+import { IssuerSignIn } from "../../auth/sign-in.ts";
 import { keyFileOf } from "../../config/settings.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
+import { messageOf } from "../../kernel/errors.ts";
 import { counted, type Finding, fail, failures, listed, ok, type World, warn } from "./finding.ts";
 
 const KEYS = "keys";
@@ -83,16 +85,22 @@ export async function checkOidc({ settings, egress, env }: World): Promise<Findi
   if (issuer === null) return [];
   const findings: Finding[] = [];
   const refused = await egress.check(issuer);
-  const problem =
-    refused?.message ??
-    (await new OidcVerifier(
-      { issuer, audience, role_map, tenant_map, groups_claim, max_permissions },
-      { egress, env },
-    ).doctor());
+  const verifier = new OidcVerifier(
+    { issuer, audience, role_map, tenant_map, groups_claim, max_permissions },
+    { egress, env },
+  );
+  const problem = refused?.message ?? (await verifier.doctor());
   if (problem === undefined)
     findings.push(ok(OIDC, `${new URL(issuer).host} answers discovery and serves its keys`));
   else
     findings.push(fail(OIDC, `discovery failed: ${problem}`, "until it works, tokens are answered with 503"));
+  const { client_id, client_secret } = settings.oidc;
+  if (client_id !== null && problem === undefined) {
+    const signIn = new IssuerSignIn({ issuer, client_id, client_secret, groups_claim }, { egress, verifier });
+    const missing = await signIn.check().then(() => null, messageOf);
+    if (missing !== null)
+      findings.push(fail(OIDC, missing, "people cannot sign in at the console; have the issuer corrected"));
+  }
   if (max_permissions === null && Object.values(role_map).includes("agent")) {
     const text = "agents with a token may request every permission that the manifests declare";
     findings.push(warn(OIDC, text, "set oidc.max_permissions to cap them by group"));

@@ -55,7 +55,8 @@ export const IDENTITY_ROWS = {
     schema: urlSchema.transform((url) => url.replace(/\/+$/, "")),
     default: null,
     env: "SVC_CONSOLE_URL",
-    about: "The base of console links in notifications.",
+    about:
+      "The base of console links in notifications, and of the address to which an issuer sends people back.",
   }),
   oidc: section("Bearer tokens of an OpenID Connect issuer, beside the API keys.", {
     issuer: row<string | null>({
@@ -94,6 +95,15 @@ export const IDENTITY_ROWS = {
       default: "groups",
       env: "SVC_OIDC_GROUPS_CLAIM",
       about: "The claim that lists the groups; a path of names joined by dots reaches into objects.",
+    }),
+    client_id: textRow({
+      env: "SVC_OIDC_CLIENT_ID",
+      about: "The console's client id at the issuer; turns on signing in there from the login page.",
+    }),
+    client_secret: textRow({
+      secret: true,
+      env: "SVC_OIDC_CLIENT_SECRET",
+      about: "That client's secret, where the issuer gave it one.",
     }),
     max_permissions: row<Record<string, string[]> | null>({
       type: "mapping of group to list of globs",

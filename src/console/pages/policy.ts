@@ -124,13 +124,19 @@ function inForceCard({ doc, hash }: Policy): Html {
         ],
         [
           "Limits",
-          list((doc.limits ?? []).map(({ id, max, per, window }) => `${id}: ${max} per ${per} in ${window}`)),
+          list(
+            (doc.limits ?? []).map(
+              ({ id, max, per, window, refund }) =>
+                `${id}: ${max} per ${per} in ${window}${refundWords(refund)}`,
+            ),
+          ),
         ],
         [
           "Budgets",
           list(
             (doc.budgets ?? []).map(
-              ({ id, max, per, window, path }) => `${id}: ${path} up to ${max} per ${per} in ${window}`,
+              ({ id, max, per, window, path, refund }) =>
+                `${id}: ${path} up to ${max} per ${per} in ${window}${refundWords(refund)}`,
             ),
           ),
         ],
@@ -163,6 +169,9 @@ const list = (items: readonly Part[], otherwise = "none"): Part =>
   items.length === 0
     ? html`<span class="soft">${otherwise}</span>`
     : html`${items.map((item) => html`<span class="part">${item}</span>`)}`;
+const refundWords = (refund: boolean | undefined): string =>
+  refund === true ? ", given back by undos that were read back" : "";
+
 const limitWords = (label: string, value: number | undefined): string | null =>
   value === undefined ? null : `${label} ${value}`;
 

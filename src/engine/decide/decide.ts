@@ -36,7 +36,7 @@ export function decide(facts: Facts): Verdict {
   return {
     decision,
     reasons: passes ? [] : reasons,
-    hints: passes ? [] : policy.hints,
+    hints: passes ? [] : [...meantHint(facts), ...policy.hints],
     needs_approval: needs_approval && !satisfied && refusals.length === 0,
     approval: move,
     expired: approval?.expired ?? null,
@@ -44,6 +44,10 @@ export function decide(facts: Facts): Verdict {
     risk_score: policy.risk.score,
     records: recordParts(decision, reasons, move, approval?.expired ?? null),
   };
+}
+
+function meantHint({ meant }: Facts): string[] {
+  return meant === undefined ? [] : [`a tool with a name close to this one is registered: ${meant}`];
 }
 
 const SATISFIES: ReadonlySet<ApprovalMove["move"]> = new Set(["use", "grant"]);

@@ -17,6 +17,8 @@ export interface Facts {
   tool: string;
   args: Json;
   manifest: Manifest | null;
+  /** The declared tool that was probably meant, where this one is not declared. */
+  meant?: string | undefined;
   policy: Policy;
   call: PolicyCall;
   halts: readonly Halt[];

@@ -2,7 +2,7 @@
 import type { LedgerEvent } from "../../ledger/events.ts";
 import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
-import type { CounterDoc } from "../../store/docs.ts";
+import type { Charge } from "../../model/policy/limits.ts";
 import type { BeforeRead } from "../before.ts";
 import type { GrantUse } from "../grants/coverage.ts";
 
@@ -46,7 +46,7 @@ export interface Verdict {
   approval: ApprovalMove;
   /** A request that was found past its time, to be marked so. */
   expired: string | null;
-  charges: { key: string; doc: CounterDoc }[];
+  charges: Charge[];
   risk_score: number;
   records: RecordPart[];
 }

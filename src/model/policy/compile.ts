@@ -46,6 +46,8 @@ export interface Limit extends Restriction {
   per: Per;
   window: string;
   window_ms: number;
+  /** Whether a proven undo gives back what its call was charged. */
+  refund: boolean;
 }
 
 export interface Budget extends Limit {
@@ -144,6 +146,7 @@ export function* compiling(doc: PolicyDoc, hash: string): Generator<void, Policy
       per: limit.per,
       window: limit.window,
       window_ms: parseDuration(limit.window),
+      refund: limit.refund ?? false,
     })),
     budgets: yield* index(doc.budgets, (budget) => ({
       ...common(budget),
@@ -151,6 +154,7 @@ export function* compiling(doc: PolicyDoc, hash: string): Generator<void, Policy
       per: budget.per,
       window: budget.window,
       window_ms: parseDuration(budget.window),
+      refund: budget.refund ?? false,
       path: parsePath(budget.path),
       warn_at: budget.warn_at ?? null,
     })),

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type CounterDoc, charged, usedIn } from "./counters.ts";
+import { type CounterDoc, charged, givenBack, usedIn } from "./counters.ts";
 
 describe("a sliding window", () => {
   it("forgets a charge once the window has passed it", () => {
@@ -57,5 +57,56 @@ describe("a sliding window", () => {
     const before = JSON.stringify(doc);
     charged(doc, 1_000, 5_001, 1);
     expect(JSON.stringify(doc)).toBe(before);
+  });
+});
+
+describe("giving back", () => {
+  it("counts what was not given back as if the rest had never been, whatever else was counted in between", () => {
+    const charge = fc.record({
+      wait: fc.nat({ max: 3_000 }),
+      amount: fc.integer({ min: 1, max: 5 }),
+      refundable: fc.boolean(),
+      window_ms: fc.constantFrom(100, 5_000, 20_000),
+    });
+    fc.assert(
+      fc.property(fc.array(charge, { maxLength: 200 }), fc.nat({ max: 30_000 }), (charges, later) => {
+        let now = 1_000_000;
+        let doc: CounterDoc | undefined;
+        const made = charges.map(({ wait, amount, refundable, window_ms }) => {
+          now += wait;
+          doc = charged(doc, window_ms, now, amount, refundable);
+          return { at_ms: now, amount, refundable };
+        });
+        // What the counter still holds, before and after: it loses the refunded charges that it holds, and no others.
+        const held = (at: number) => doc!.buckets.findIndex(([latest]) => latest >= at);
+        for (const one of made.filter(({ refundable }) => refundable)) {
+          const sums = doc!.buckets.map(([, sum]) => sum);
+          const less = givenBack(doc, one);
+          if (less === null) continue;
+          const own = held(one.at_ms);
+          expect(less.buckets.map(([, sum]) => sum)).toEqual(
+            sums.map((sum, i) => (i === own ? sum - one.amount : sum)),
+          );
+          doc = less;
+        }
+        now += later;
+        const kept = made.filter(({ refundable }) => !refundable);
+        const alive = kept.filter(({ at_ms }) => at_ms > now - 100);
+        expect(usedIn(doc, 100, now)).toBeGreaterThanOrEqual(
+          alive.reduce((sum, { amount }) => sum + amount, 0),
+        );
+      }),
+    );
+  });
+
+  it("gives nothing back once the charge has left, and never below nothing", () => {
+    const old = charged(undefined, 1_000, 5_000, 3, true);
+    const later = charged(old, 1_000, 9_000, 2, true);
+    expect(givenBack(later, { at_ms: 5_000, amount: 3 })).toBeNull();
+    expect(givenBack(undefined, { at_ms: 5_000, amount: 3 })).toBeNull();
+    expect(givenBack(charged(undefined, 1_000, 5_000, 3), { at_ms: 5_000, amount: 3 })).toBeNull();
+    expect(givenBack(old, { at_ms: 5_000, amount: 4 })).toEqual({ buckets: [[5_000, 0, 5_000]] });
+    const cents = charged(charged(undefined, 1_000, 5_000, 0.1, true), 1_000, 5_000, 0.2, true);
+    expect(givenBack(cents, { at_ms: 5_000, amount: 0.1 })).toEqual({ buckets: [[5_000, 0.2, 5_000]] });
   });
 });

@@ -22,9 +22,20 @@ export function addUp(a: number, b: number): number {
   const plain = a + b;
   if (Number.isSafeInteger(a) && Number.isSafeInteger(b) && Number.isSafeInteger(plain)) return plain;
   if (plain >= Number.MAX_VALUE) return Number.MAX_VALUE;
+  return combined(a, b, 1n);
+}
+
+/** What is left of a sum without one of its amounts; never below nothing. */
+export function takeOff(sum: number, amount: number): number {
+  // What a sum that ran over really was is not known any more.
+  if (sum >= Number.MAX_VALUE) return sum;
+  return amount >= sum ? 0 : combined(sum, amount, -1n);
+}
+
+function combined(a: number, b: number, sign: 1n | -1n): number {
   const [x, y] = [decimal(a), decimal(b)];
   const exponent = Math.min(x.exponent, y.exponent);
-  const exact = scaled(x, exponent) + scaled(y, exponent);
+  const exact = scaled(x, exponent) + sign * scaled(y, exponent);
   const near = Number(`${exact}e${exponent}`);
   const back = decimal(near);
   const common = Math.min(exponent, back.exponent);

@@ -5,7 +5,7 @@
 import { readPath } from "../../kernel/paths.ts";
 import type { PolicyCall } from "./call.ts";
 import type { Budget, Limit, Policy } from "./compile.ts";
-import { type CounterDoc, charged, usedIn } from "./counters.ts";
+import { type CounterDoc, charged, type Refundable, usedIn } from "./counters.ts";
 import { addUp } from "./decimal.ts";
 import { type Finding, restricted } from "./finding.ts";
 import type { Per } from "./schema.ts";
@@ -22,6 +22,22 @@ export interface CounterNeed {
 export interface Charge {
   key: string;
   doc: CounterDoc;
+  /** What an undo of the call gives back; absent where the entry does not say `refund`. */
+  refund?: Refundable;
+}
+
+function chargeOf(
+  key: string,
+  doc: CounterDoc | undefined,
+  { window_ms, refund }: Limit,
+  now_ms: number,
+  amount: number,
+): Charge {
+  const after = charged(doc, window_ms, now_ms, amount, refund);
+  if (!refund) return { key, doc: after };
+  // Where the clock went back the charge counts from the latest one on.
+  const at_ms = after.buckets[after.buckets.length - 1]![0];
+  return { key, doc: after, refund: { key, at_ms, amount } };
 }
 
 const PER_VALUE: Record<Per, (call: PolicyCall) => string> = {
@@ -57,7 +73,7 @@ export function checkLimits(
     if (usedIn(doc, limit.window_ms, now_ms) + 1 > limit.max) {
       findings.push(restricted("limit", limit, `limit ${limit.id}: ${bound(limit, "calls")} are used up`));
     }
-    charges.push({ key, doc: charged(doc, limit.window_ms, now_ms, 1) });
+    charges.push(chargeOf(key, doc, limit, now_ms, 1));
   }
   for (const budget of policy.budgets.matching(call)) {
     const key = keyOf("budget", budget, call);
@@ -66,8 +82,7 @@ export function checkLimits(
     const finding = checkBudget(budget, amount, usedIn(doc, budget.window_ms, now_ms));
     if (finding !== null) findings.push(finding);
     // A call whose amount is unknown can be charged nothing; it was held against the call instead.
-    if (amount !== null && amount > 0)
-      charges.push({ key, doc: charged(doc, budget.window_ms, now_ms, amount) });
+    if (amount !== null && amount > 0) charges.push(chargeOf(key, doc, budget, now_ms, amount));
   }
   return { findings, charges };
 }

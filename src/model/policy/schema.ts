@@ -71,14 +71,15 @@ const restriction = { ...restricting, match: match.optional() };
 // biome-ignore lint/suspicious/noThenProperty: the policy's own word; it holds a match, never a function
 const flow = z.strictObject({ ...restricting, after: match, then: match, within: within.optional() });
 
-const limit = z.strictObject({ ...restriction, max: z.int().min(0), per: z.enum(PER), window: duration });
+/** What everything that counts has in common. `refund`: a proven undo gives back what its call was charged. */
+const counting = { ...restriction, per: z.enum(PER), window: duration, refund: z.boolean().optional() };
+
+const limit = z.strictObject({ ...counting, max: z.int().min(0) });
 
 const budget = z.strictObject({
-  ...restriction,
+  ...counting,
   path: argsPath,
   max: z.number().min(0),
-  per: z.enum(PER),
-  window: duration,
   warn_at: z.number().gt(0).max(1).optional(),
 });
 

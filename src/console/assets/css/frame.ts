@@ -52,5 +52,6 @@ html:has(.halted) { scroll-padding-top: 70px; }
 .bare { display: grid; place-items: center; min-height: 100vh; }
 .bare main { width: min(420px, 100%); padding: 32px 24px; gap: 16px; }
 .bare-brand { display: flex; align-items: center; gap: 12px; margin-bottom: 6px; padding: 12px 16px; border-radius: 14px; justify-self: start; background: var(--side); color: #fff; font-size: 22px; font-weight: 660; letter-spacing: -0.02em; }
+.button.sign-in { display: flex; white-space: normal; overflow-wrap: anywhere; text-align: center; }
 .login { display: grid; gap: 16px; padding: 20px; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius); box-shadow: var(--shadow); }
 `;

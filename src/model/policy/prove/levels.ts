@@ -73,6 +73,7 @@ interface CountingDoc {
   max?: number;
   window?: string;
   within?: string;
+  refund?: boolean;
 }
 
 function docOf({ policy, entry }: Part): CountingDoc {
@@ -114,6 +115,11 @@ function groupLevels(
       const ago = age_ms === 0 ? "" : ` ${age_ms / 1000}s before`;
       const told = [...new Set(group.map((part) => toldOf(part, used) + ago))];
       levels.push({ counted, told });
+      // Where only one of the policies gives back, it may have counted less of the same calls.
+      const kept = group.filter((part) => docOf(part).refund !== true);
+      if (kept.length === 0 || kept.length === group.length) continue;
+      const without = kept.map((part) => ({ ...place(part), used, age_ms }));
+      levels.push({ counted: without, told: told.map((text) => `${text}, and undone`) });
     }
   }
   return levels;

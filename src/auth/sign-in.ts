@@ -1,0 +1,168 @@
+/**
+ * Signing a person in at the issuer: OpenID Connect's authorization code, with PKCE. This is the part that knows the
+ * issuer; whose browser asks, and that each sign-in counts once, is the console's part. The tokens that the issuer
+ * answers with stay in here: they are in no address, no log and no error.
+ */
+import type { Egress } from "../egress/egress.ts";
+import { SvcError } from "../kernel/errors.ts";
+import { sha256 } from "../kernel/hash.ts";
+import { isJsonObject, type JsonObject, parseJsonBytes } from "../kernel/json.ts";
+import type { OidcVerifier, VerifiedToken } from "./oidc.ts";
+
+const MAX_BYTES = 262_144;
+const FORM = "application/x-www-form-urlencoded";
+
+export interface SignInSettings {
+  readonly issuer: string;
+  readonly client_id: string;
+  /** Null for a public client. */
+  readonly client_secret: string | null;
+  readonly groups_claim: string;
+}
+
+export interface SignInDeps {
+  readonly egress: Pick<Egress, "request">;
+  readonly verifier: Pick<OidcVerifier, "document" | "verifySignIn">;
+  /** Counts id tokens that prove nothing, as other bad credentials are counted. */
+  readonly failed?: () => void;
+}
+
+/** What one sign-in asks with, and is recognised by when its answer comes. */
+export interface Asked {
+  readonly redirect_uri: string;
+  readonly state: string;
+  readonly nonce: string;
+  /** Goes to the issuer only as a hash, until the code is redeemed. */
+  readonly verifier: string;
+}
+
+export class IssuerSignIn {
+  readonly issuer: string;
+  private readonly settings: SignInSettings;
+  private readonly deps: SignInDeps;
+
+  constructor(settings: SignInSettings, deps: SignInDeps) {
+    this.issuer = settings.issuer;
+    this.settings = settings;
+    this.deps = deps;
+  }
+
+  /** Where the browser goes to sign in. */
+  async address({ redirect_uri, state, nonce, verifier }: Asked): Promise<string> {
+    const document = await this.deps.verifier.document();
+    const url = new URL(this.endpoint(document, "authorization_endpoint"));
+    const asked = {
+      response_type: "code",
+      client_id: this.settings.client_id,
+      redirect_uri,
+      scope: this.scope(document),
+      state,
+      nonce,
+      code_challenge: sha256(verifier).toString("base64url"),
+      code_challenge_method: "S256",
+    };
+    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /** Whom the issuer signed in: redeems the code and checks the id token that it is worth. */
+  async redeem(code: string, { redirect_uri, verifier, nonce }: Asked): Promise<VerifiedToken> {
+    const token = await this.idToken({
+      grant_type: "authorization_code",
+      code,
+      redirect_uri,
+      code_verifier: verifier,
+    });
+    try {
+      return await this.deps.verifier.verifySignIn(token, this.settings.client_id, nonce);
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== "unauthenticated") throw error;
+      this.deps.failed?.();
+      throw new SvcError("unauthenticated", "the issuer's answer does not prove who you are");
+    }
+  }
+
+  /** What keeps people from signing in, for svc doctor. */
+  async check(): Promise<void> {
+    const document = await this.deps.verifier.document();
+    this.endpoint(document, "authorization_endpoint");
+    this.endpoint(document, "token_endpoint");
+  }
+
+  private async idToken(fields: Record<string, string>): Promise<string> {
+    const document = await this.deps.verifier.document();
+    const { headers, body } = this.asClient(document, fields);
+    const answer = await this.deps.egress.request(this.endpoint(document, "token_endpoint"), {
+      method: "POST",
+      headers: { ...headers, accept: "application/json", "content-type": FORM },
+      secret_headers: ["authorization"],
+      body: new URLSearchParams(body).toString(),
+      max_bytes: MAX_BYTES,
+    });
+    const said = readObject(answer.body);
+    if (answer.status !== 200)
+      throw new SvcError(
+        "unauthenticated",
+        `the issuer did not redeem the sign-in${shownCode(said["error"])}`,
+      );
+    const token = said["id_token"];
+    if (typeof token !== "string")
+      throw new SvcError("unauthenticated", "the issuer's answer holds no id token");
+    return token;
+  }
+
+  /** The secret goes into the header unless the issuer takes it in the body alone; without one the id is all there is. */
+  private asClient(document: JsonObject, fields: Record<string, string>) {
+    const { client_id, client_secret } = this.settings;
+    if (client_secret === null) return { headers: {}, body: { ...fields, client_id } };
+    const ways = listOf(document["token_endpoint_auth_methods_supported"]);
+    if (ways.includes("client_secret_post") && !ways.includes("client_secret_basic"))
+      return { headers: {}, body: { ...fields, client_id, client_secret } };
+    const pair = [client_id, client_secret].map(formEncoded).join(":");
+    return { headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}` }, body: fields };
+  }
+
+  /** Groups come with a scope of their own at some issuers and with the profile at others; only what is offered is asked for. */
+  private scope(document: JsonObject): string {
+    const offered = listOf(document["scopes_supported"]);
+    const wanted = ["profile", this.settings.groups_claim].filter((scope) => offered.includes(scope));
+    return [...new Set(["openid", ...wanted])].join(" ");
+  }
+
+  private endpoint(document: JsonObject, name: string): string {
+    const value = document[name];
+    const protocol = typeof value === "string" && URL.canParse(value) ? new URL(value).protocol : null;
+    if (protocol === null)
+      throw new SvcError(
+        "unavailable",
+        `the issuer's discovery document has no ${name}, so nobody can sign in`,
+      );
+    if (protocol !== "https:" && (protocol !== "http:" || this.issuer.startsWith("https:")))
+      throw new SvcError("unavailable", `the issuer's ${name} is not served over https`);
+    return value as string;
+  }
+}
+
+/** An error code of the protocol, as it may be shown; an issuer's longer words are not repeated. */
+export function shownCode(code: unknown): string {
+  return typeof code === "string" && /^[\w.-]{1,64}$/.test(code) ? ` (${code})` : "";
+}
+
+/** As the header of a client wants each half, so that a colon in one is not the colon between them. */
+function formEncoded(text: string): string {
+  return new URLSearchParams({ "": text }).toString().slice(1);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The answer may hold tokens, so what is wrong with it is not told. */
+function readObject(body: Uint8Array): JsonObject {
+  try {
+    const value = parseJsonBytes(body);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
