@@ -123,6 +123,7 @@ function finder(keys: number): () => void {
     expires_at: null,
     disabled: false,
     allow_observe: false,
+    self_rollback: false,
   }));
   const ring = new KeyRing(entries);
   let i = 0;

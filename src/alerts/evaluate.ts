@@ -1,4 +1,5 @@
 /** Which alerts stand now. Event-based kinds look at the last minutes of the ledger and clear by themselves. */
+import { standingFloods } from "../engine/approvals/flood.ts";
 import type { Core } from "../engine/core.ts";
 import { HALTS_KEY } from "../engine/keys.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -40,6 +41,7 @@ export async function evaluateAlerts(core: Core, settings: AlertSettings): Promi
       "verification_failed",
       (n) => `${plural(n, "undo")} did not show the expected state`,
     ),
+    approvalFloods(core),
     breakGlass(core, since),
     unmanifested(core, since),
     toolsChanged(core, since),
@@ -82,6 +84,21 @@ async function eachEvent(
   const only = records.length === 1 ? { run_id: run_id ?? null, step: step ?? null, tool: tool ?? null } : {};
   // One alert a kind, so that twenty of them do not page twenty times.
   return [{ ...alert(event, message(records.length), oldest(records)), ...only }];
+}
+
+/** One alert an actor, without numbers: they would tell one tenant how much another asks for. */
+async function approvalFloods({ store, env, rules }: Core): Promise<Alert[]> {
+  const { flood } = rules().policy.approvals;
+  if (flood === null) return [];
+  const standing = await standingFloods(store, flood, env.now(), tenantOf(store));
+  return standing.map(({ actor, since_ms }) => ({
+    ...alert(
+      "approval_flood",
+      `${actor} opened more than ${plural(flood.max, "approval request")} in ${flood.window}`,
+      since_ms,
+    ),
+    id: `approval_flood:${actor}`,
+  }));
 }
 
 async function breakGlass(core: Core, since: number): Promise<Alert[]> {

@@ -7,6 +7,7 @@ export const ALERT_KINDS = {
   unmanifested_call: { severity: "warning", basis: "events", title: "Tools called without a manifest" },
   tool_changed: { severity: "error", basis: "events", title: "A tool's definition changed" },
   auth_failures: { severity: "warning", basis: "events", title: "Many refused credentials" },
+  approval_flood: { severity: "warning", basis: "state", title: "Many approval requests by one agent" },
   compensation_failed: { severity: "error", basis: "state", title: "A compensation failed" },
   unresolved_outcome: { severity: "warning", basis: "state", title: "An outcome is unknown" },
   probe_failed: { severity: "critical", basis: "state", title: "A guarantee does not hold" },

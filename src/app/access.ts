@@ -6,8 +6,16 @@
 import type { RunFacts } from "../engine/gather.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import { forbidden, type SvcError } from "../kernel/errors.ts";
-import { boundTo, hasRole, type Principal, ROLE_MESSAGES, type Role, seesTenant } from "../model/roles.ts";
-import type { RunDoc } from "../model/run.ts";
+import {
+  boundTo,
+  hasRole,
+  mayUndoOwn,
+  type Principal,
+  ROLE_MESSAGES,
+  type Role,
+  seesTenant,
+} from "../model/roles.ts";
+import { RUN_ID, type RunDoc } from "../model/run.ts";
 import { confinedStore, tenantOf } from "../store/confined.ts";
 import type { App } from "./app.ts";
 
@@ -98,6 +106,12 @@ export async function readRun(app: App, run_id: string): Promise<RunDoc> {
   if (run === undefined) throw unknownRun(run_id);
   assertSealed(run);
   return run;
+}
+
+/** Whether the run is the caller's own, and its key lets it roll that back. */
+export async function undoesOwnRun(app: App, principal: Principal, run_id: unknown): Promise<boolean> {
+  if (!mayUndoOwn(principal) || typeof run_id !== "string" || !RUN_ID.test(run_id)) return false;
+  return (await runFacts(app, run_id))?.principal === principal.id;
 }
 
 /** The facts of a run that this principal opened. */

@@ -69,6 +69,8 @@ export interface Operation<I extends Shape = Shape, O = unknown> {
   readonly any_role?: boolean;
   /** Where a delegate without the role may act too; the operation then checks by itself. */
   readonly role_or_delegate?: boolean;
+  /** Where the agent whose run it is may act without the role, if its key has `self_rollback`. */
+  readonly role_or_owner?: boolean;
   readonly input: I;
   readonly output: Output;
   /**

@@ -6,7 +6,7 @@ import type { z } from "zod";
 import { forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { boundTo, hasRole, type Principal, ROLE_MESSAGES } from "../model/roles.ts";
 import { RUN_ID } from "../model/run.ts";
-import { appFor, hideForeignRun, wholeService } from "./access.ts";
+import { appFor, hideForeignRun, undoesOwnRun, wholeService } from "./access.ts";
 import { describeIssues } from "./issues.ts";
 import type { Caller, Operation } from "./operation.ts";
 
@@ -27,7 +27,11 @@ export async function perform<I extends z.ZodType, O>(
     const looking = hideForeignRun(caller.app, caller.principal, run_id);
     if (looking !== undefined) await looking;
   }
-  const allowed = op.any_role === true || op.role_or_delegate === true || hasRole(caller.principal, op.role);
+  const allowed =
+    op.any_role === true ||
+    op.role_or_delegate === true ||
+    hasRole(caller.principal, op.role) ||
+    (op.role_or_owner === true && (await undoesOwnRun(caller.app, caller.principal, run_id)));
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
   assertWithin(op, caller.principal);
   const app = appFor(caller.app, caller.principal);

@@ -23,6 +23,7 @@ import { sendAlerts } from "./alerting.ts";
 import type { App } from "./app.ts";
 import { timeLeft } from "./background.ts";
 import { resumeContainments } from "./contain/job.ts";
+import { dueDigests, inDigest } from "./flood-digest.ts";
 import { openIdentity } from "./identity.ts";
 import { commandTools } from "./job-tools.ts";
 import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
@@ -71,7 +72,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const notifier = openNotifier(app);
   channels.add({
     approvalRequested: (approval) => {
-      if (!isProbe(approval.internal.principal)) notifier.notify(approvalRequested(approval));
+      if (!isProbe(approval.internal.principal) && !inDigest(approval))
+        notifier.notify(approvalRequested(approval));
     },
   });
   const tracer = openTracer(app);
@@ -84,9 +86,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   app.jobTools = commandTools(settings, background.signal, identity.today);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
-  background.every(SWEEP_MS, "ageing approvals", async () => {
-    for (const approval of await sweepApprovals(app)) notifier.notify(approvalRequested(approval));
-  });
+  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, notifier));
   background.every(SWEEP_MS, "ageing plans", () => sweepPlans(app));
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
   background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
@@ -135,6 +135,14 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       await log.flush();
     },
   });
+}
+
+/** People hear of what was passed on to them, and of what waits in a flood. */
+async function ageApprovals(app: App, notifier: Notifier): Promise<void> {
+  const { escalated, together } = await sweepApprovals(app);
+  for (const approval of escalated) notifier.notify(approvalRequested(approval));
+  if (notifier.channels().length === 0) return;
+  for (const event of await dueDigests(app.core, together)) notifier.notify(event);
 }
 
 function openTracer({ settings, core: { env }, egress, log }: App): Tracer | null {

@@ -4,13 +4,17 @@ import { agePlanUnit } from "../engine/plans/decide-plan.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import { type App, announce } from "./app.ts";
+import { inDigest } from "./flood-digest.ts";
 
 const PAGE = 200;
 
-/** Ages every request that is open or approved; answers those that were escalated just now. */
-export async function sweepApprovals(app: App): Promise<ApprovalDoc[]> {
+/** Ages every request that is open or approved; answers those that were escalated just now, and those told together. */
+export async function sweepApprovals(
+  app: App,
+): Promise<{ escalated: ApprovalDoc[]; together: ApprovalDoc[] }> {
   const { store, env, listeners } = app.core;
   const escalated: ApprovalDoc[] = [];
+  const together: ApprovalDoc[] = [];
   let after: { sort: number; key: string } | undefined;
   for (;;) {
     const rows = await store.list("approvals", {
@@ -19,14 +23,15 @@ export async function sweepApprovals(app: App): Promise<ApprovalDoc[]> {
       after,
     });
     for (const { doc } of rows) {
-      if (!due(doc, env.now())) continue;
-      const aged = await store.transact(ageUnit(app.core, doc.id));
+      const aged = due(doc, env.now()) ? await store.transact(ageUnit(app.core, doc.id)) : null;
+      const now = aged?.approval ?? doc;
+      if (inDigest(now)) together.push(now);
       if (aged === null) continue;
       announce(listeners, aged.records);
-      if (aged.approval.status === "escalated") escalated.push(aged.approval);
+      if (now.status === "escalated" && !inDigest(now)) escalated.push(now);
     }
     const last = rows[rows.length - 1];
-    if (rows.length < PAGE || last === undefined) return escalated;
+    if (rows.length < PAGE || last === undefined) return { escalated, together };
     after = { sort: last.sort, key: last.key };
   }
 }

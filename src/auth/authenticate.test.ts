@@ -79,6 +79,7 @@ describe("an empty credential", () => {
       expires_at: null,
       disabled: false,
       allow_observe: false,
+      self_rollback: false,
     }));
     const keys = { ring: new KeyRing(entries) } as KeyFile;
     const auth = new Authenticator({ env, keys, oidc: null });

@@ -21,6 +21,7 @@ export interface KeyEntry {
   expires_at: string | null;
   disabled: boolean;
   allow_observe: boolean;
+  self_rollback: boolean;
 }
 
 const FIELDS = [
@@ -36,6 +37,7 @@ const FIELDS = [
   "expires_at",
   "disabled",
   "allow_observe",
+  "self_rollback",
 ] as const;
 /** Most names; only others need the slower look. */
 const PLAIN = /^[\x21-\x7e]+$/;
@@ -65,6 +67,7 @@ export function readEntry(value: Json): { entry: KeyEntry | undefined; problems:
     expires_at: fields.timestamp("expires_at"),
     disabled: fields.flag("disabled"),
     allow_observe: fields.flag("allow_observe"),
+    self_rollback: fields.flag("self_rollback"),
   };
   const { problems } = fields;
   fields.unknown();
@@ -182,7 +185,7 @@ class FieldReader {
     return this.fail(field, "must be an ISO 8601 date or timestamp, such as 2027-01-31T00:00:00Z", null);
   }
 
-  flag(field: "disabled" | "allow_observe" | "tenant_only"): boolean {
+  flag(field: "disabled" | "allow_observe" | "self_rollback" | "tenant_only"): boolean {
     const flag = this.get(field);
     if (flag === undefined) return false;
     return typeof flag === "boolean" ? flag : this.fail(field, "must be true or false", true);

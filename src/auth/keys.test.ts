@@ -50,6 +50,7 @@ describe("reading the file", () => {
         expires_at: null,
         disabled: false,
         allow_observe: false,
+        self_rollback: false,
       },
     ]);
     const whole = {
@@ -64,6 +65,7 @@ describe("reading the file", () => {
       expires_at: "2027-01-01T00:00:00+02:00",
       disabled: true,
       allow_observe: true,
+      self_rollback: true,
     };
     expect(parse(whole)).toEqual([{ ...whole, roles: ["agent", "approver"] }]);
     expect(parse({ ...good, tenant: null, groups: null, expires_at: null })[0]).toMatchObject({

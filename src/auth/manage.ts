@@ -30,6 +30,8 @@ export interface KeyView {
   expires_at: string | null;
   disabled: boolean;
   allow_observe: boolean;
+  /** Present where the agent may roll back its own runs. */
+  self_rollback?: true;
   fingerprint: string;
 }
 
@@ -45,6 +47,7 @@ export interface KeyFields {
   expires_at?: string | null;
   disabled?: boolean | null;
   allow_observe?: boolean | null;
+  self_rollback?: boolean | null;
 }
 
 const EDITABLE = [
@@ -58,6 +61,7 @@ const EDITABLE = [
   "expires_at",
   "disabled",
   "allow_observe",
+  "self_rollback",
 ];
 
 export interface KeyManagerOptions {
@@ -179,6 +183,7 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
     expires_at: entry.expires_at,
     disabled: entry.disabled,
     allow_observe: entry.allow_observe,
+    ...(entry.self_rollback ? { self_rollback: true as const } : {}),
     fingerprint: fingerprintOf(entry.key_sha256),
   };
 }

@@ -186,6 +186,8 @@ function moveApprovals(
     risk_score: verdict.risk_score,
     because: approval.because,
     ...shownOf(core, facts, seen),
+    flood: facts.policy.approvals.flood,
+    irreversible: facts.manifest?.effect === "irreversible",
   });
 }
 

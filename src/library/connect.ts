@@ -3,11 +3,12 @@ import { randomUUID } from "node:crypto";
 import { type Client, createClient } from "../api/client.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
-import { proposePlan } from "../app/operations/plans.ts";
+import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
 import { plan as planOp } from "../app/operations/rollback.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { invalid, SvcError } from "../kernel/errors.ts";
+import { isPlanId } from "../model/plan.ts";
 import { workOn } from "../rollback/execute.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { RollbackReport } from "../rollback/report.ts";
@@ -89,7 +90,10 @@ function remoteRun(client: Client, run_id: string, seal: string): Run {
       ),
     outcome: (step, outcome) =>
       surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
-    withdraw: (approval_id) => client.perform(withdraw, { approval_id }),
+    withdraw: (id) =>
+      isPlanId(id)
+        ? client.perform(withdrawPlan, { plan_id: id })
+        : client.perform(withdraw, { approval_id: id }),
     plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
     rollback: (request) => remoteRollback(client, run_id, request),
   });

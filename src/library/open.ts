@@ -9,13 +9,14 @@ import { planFor } from "../app/lookout.ts";
 import type { Operation } from "../app/operation.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
-import { proposePlan } from "../app/operations/plans.ts";
+import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
 import { openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { forbidden, invalid } from "../kernel/errors.ts";
 import { assertJson } from "../kernel/json.ts";
+import { isPlanId } from "../model/plan.ts";
 import type { DrillDoc } from "../model/proof.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
@@ -125,7 +126,8 @@ function embeddedRun(app: App, principal: Principal, run_id: string, seal: strin
     look: lookWith(call),
     propose: (plan) => call(proposePlan, { run_id, ...plan }),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
-    withdraw: (approval_id) => call(withdraw, { approval_id }),
+    withdraw: (id) =>
+      isPlanId(id) ? call(withdrawPlan, { plan_id: id }) : call(withdraw, { approval_id: id }),
     plan: () => planFor(app, principal, run_id),
     rollback: ({ verifier, ...request }) =>
       executeRollback(app.core, run_id, { ...request, actor: principal.name, reader: verifier ?? null }),

@@ -54,9 +54,9 @@ export class RemoteDesk implements Desk {
     const told = end.ok
       ? { status: "succeeded" as const, attempts, observed: observedOf(end) }
       : { status: "failed" as const, attempts, error: end.error };
-    const { status } = await this.client.perform(completeUndo, { run_id: this.run_id, step, ...told });
-    if (status === "compensated")
-      return { as: end.ok && end.read_back?.as === "unverified" ? "unverified" : "compensated" };
+    const done = await this.client.perform(completeUndo, { run_id: this.run_id, step, ...told });
+    const unread = done.unverified === true || (end.ok && end.read_back?.as === "unverified");
+    if (done.status === "compensated") return { as: unread ? "unverified" : "compensated" };
     return { as: "failed", error: errorOf(end) };
   }
 

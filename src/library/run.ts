@@ -68,7 +68,7 @@ export interface RunTransport {
   look: Look;
   propose(plan: ProposedPlan): Promise<PlanView>;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
-  withdraw(approval_id: string): Promise<ApprovalView>;
+  withdraw(id: string): Promise<ApprovalView | PlanView>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;
 }
@@ -122,9 +122,9 @@ export class Run {
     return this.transport.rollback(request);
   }
 
-  /** Takes back a request of this run that nobody has decided yet. */
-  withdraw(approval_id: string): Promise<ApprovalView> {
-    return this.transport.withdraw(approval_id);
+  /** Takes back a request of this run that no person has decided yet, or a plan that has not ended. */
+  withdraw(id: string): Promise<ApprovalView | PlanView> {
+    return this.transport.withdraw(id);
   }
 
   private async blocked(reasons: readonly string[], hints?: readonly string[]): Promise<BlockedError> {

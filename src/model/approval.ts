@@ -1,6 +1,7 @@
 /** Approval requests, delegations and halts. */
 
 import type { Because } from "./card/types.ts";
+import type { ManifestSet } from "./manifest/types.ts";
 import type { ApprovalNeed } from "./policy/approvals.ts";
 import { type KeptPrincipal, keyId, type PrincipalName, principalName } from "./roles.ts";
 
@@ -66,7 +67,45 @@ export interface ApprovalDoc {
     offer?: string | undefined;
     /** The slot of the denied call that this one is offered in place of. */
     offer_for?: string | undefined;
+    /** People are told of it together with others: its actor had opened too many. */
+    in_digest?: true | undefined;
   };
+}
+
+/** Nothing takes such a call back, so it is told and decided by itself. */
+export function isIrreversible(
+  { kind, tool }: Pick<ApprovalDoc, "kind" | "tool">,
+  manifests: Pick<ManifestSet, "active">,
+): boolean {
+  return kind === "call" && manifests.active(tool)?.effect === "irreversible";
+}
+
+/** Requests alike enough to be decided together: of one actor, for one tool, asked for by one rule. */
+export interface RequestGroup<A> {
+  actor: string;
+  tool: string;
+  rule: string | null;
+  requests: A[];
+}
+
+type Grouped = Pick<ApprovalDoc, "actor" | "tenant" | "tool" | "rule" | "kind">;
+
+/** Two tenants may each have an actor of the name, and an undo is another question than a call. */
+const groupKey = ({ actor, tenant, tool, rule, kind }: Grouped): string =>
+  JSON.stringify([actor, tenant, tool, rule, kind]);
+
+export const sameGroup = (a: Grouped, b: Grouped): boolean => groupKey(a) === groupKey(b);
+
+/** In the order in which the first of each comes. */
+export function requestGroups<A extends Grouped>(requests: readonly A[]): RequestGroup<A>[] {
+  const groups = new Map<string, RequestGroup<A>>();
+  for (const one of requests) {
+    const { actor, tool, rule } = one;
+    const group = groups.get(groupKey(one));
+    if (group === undefined) groups.set(groupKey(one), { actor, tool, rule, requests: [one] });
+    else group.requests.push(one);
+  }
+  return [...groups.values()];
 }
 
 export type ApprovalView = Omit<ApprovalDoc, "internal">;

@@ -4,6 +4,9 @@ import type { ApprovalDoc, Vote } from "./approval.ts";
 export const PLAN_STATUSES = ["pending", "approved", "denied", "expired", "ended", "done"] as const;
 export type PlanStatus = (typeof PLAN_STATUSES)[number];
 
+/** What a plan shares with a request for approval is taken by either id; this tells them apart. */
+export const isPlanId = (id: string): boolean => id.startsWith("pln_");
+
 export interface PlanCall {
   tool: string;
   args_hash: string;

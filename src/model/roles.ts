@@ -20,6 +20,8 @@ export interface Principal {
   /** Globs of permissions a run may ask for; null where every permission of the manifests is allowed. */
   max_permissions: readonly string[] | null;
   allow_observe: boolean;
+  /** Whether the agent may plan and carry out the rollback of its own runs. */
+  self_rollback?: boolean | undefined;
   /** Which of its holder's keys was presented, by its fingerprint; absent for whoever has none. */
   credential?: string | undefined;
 }
@@ -70,10 +72,11 @@ export function stillHolds(
   authority: KeptPrincipal | undefined,
   today: Today | undefined,
   role: Role,
+  or: (now: Principal) => boolean = () => false,
 ): boolean {
   if (authority === undefined || today === undefined) return true;
   const principal = today(authority);
-  return principal !== null && hasRole(principal, role);
+  return principal !== null && (hasRole(principal, role) || or(principal));
 }
 
 /** Who a principal is, taken apart: two kinds, or two issuers, may know the same name. */
@@ -116,6 +119,10 @@ export function hasRole(principal: Principal, role: Role): boolean {
   const wanted = LADDER.indexOf(role);
   return principal.roles.some((held) => LADDER.indexOf(held) >= wanted);
 }
+
+/** Whether an agent may roll back what it did itself. */
+export const mayUndoOwn = (principal: Principal): boolean =>
+  principal.self_rollback === true && hasRole(principal, "agent");
 
 /** Whether a permission that the manifests declare is within what the credential may ask for. */
 export function mayRequest(

@@ -2,10 +2,11 @@
  * What the service tells people, and exactly which facts each notification may hold. Argument values
  * have no field here, so no channel can send one.
  */
-import type { ApprovalView } from "../model/approval.ts";
+import { type ApprovalView, requestGroups } from "../model/approval.ts";
 
 export const NOTIFICATION_EVENTS = {
   approval_requested: "a call waits for a person's decision",
+  approval_digest: "an agent asked so often that its requests are told together",
   alert: "a condition needs attention",
   alert_resolved: "a condition has cleared",
   retention_purged: "working data of runs was deleted",
@@ -41,6 +42,25 @@ export interface ApprovalRequested
   readonly event: "approval_requested";
   /** True when the request was passed on because nobody had decided it. */
   readonly escalated: boolean;
+}
+
+export interface ApprovalDigest {
+  readonly event: "approval_digest";
+  readonly actor: string;
+  /** How many wait, and how many of them were passed on because nobody had decided them. */
+  readonly waiting: number;
+  readonly escalated: number;
+  /** What has the same tool and rule; `id` is one of them. */
+  readonly groups: readonly {
+    readonly tool: string;
+    readonly rule: string | null;
+    readonly waiting: number;
+    readonly id: string;
+  }[];
+  /** When the first of them expires. */
+  readonly expires_ms: number;
+  /** How long there will be no other for this actor. */
+  readonly window_ms: number;
 }
 
 interface AlertFacts {
@@ -81,6 +101,7 @@ export interface TestMessage {
 
 export type NotificationEvent =
   | ApprovalRequested
+  | ApprovalDigest
   | AlertRaised
   | AlertResolved
   | RetentionPurged
@@ -108,3 +129,28 @@ export function approvalRequested(request: ApprovalView): ApprovalRequested {
     escalated: request.escalated_ms !== null,
   };
 }
+
+export function approvalDigest(
+  actor: string,
+  requests: readonly ApprovalView[],
+  window_ms: number,
+): ApprovalDigest {
+  const groups = requestGroups(requests).map(({ tool, rule, requests: alike }) => ({
+    tool,
+    rule,
+    waiting: alike.length,
+    id: alike[0]!.id,
+  }));
+  return {
+    event: "approval_digest",
+    actor,
+    waiting: requests.length,
+    escalated: requests.filter(({ escalated_ms }) => escalated_ms !== null).length,
+    groups: groups.sort((a, b) => b.waiting - a.waiting).slice(0, DIGEST_GROUPS),
+    expires_ms: Math.min(...requests.map(({ expires_ms }) => expires_ms)),
+    window_ms,
+  };
+}
+
+/** The largest ones; a message is for reading, and the console lists the rest. */
+const DIGEST_GROUPS = 10;

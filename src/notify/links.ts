@@ -1,6 +1,7 @@
 /** Links into the console. The base comes from the configuration; only ids are added, and encoded. */
 export interface ConsoleLinks {
   approval(id: string): string | null;
+  approvals(): string | null;
   run(id: string): string | null;
   alerts(): string | null;
   settings(): string | null;
@@ -12,6 +13,7 @@ export function consoleLinks(base: string | null): ConsoleLinks {
   const at = (path: string) => (root === null ? null : `${root}/console${path}`);
   return {
     approval: (id) => at(`/approvals/${encodeURIComponent(id)}`),
+    approvals: () => at("/approvals"),
     run: (id) => at(`/runs/${encodeURIComponent(id)}`),
     alerts: () => at("/alerts"),
     settings: () => at("/settings"),

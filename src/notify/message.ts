@@ -3,10 +3,12 @@
  * link. Channels only arrange it, so that all of them say the same and none forgets a fact.
  */
 import { sha256Hex } from "../kernel/hash.ts";
+import { plural } from "../kernel/plural.ts";
 import type { RenderContext } from "./channel.ts";
 import type {
   AlertRaised,
   AlertResolved,
+  ApprovalDigest,
   ApprovalRequested,
   NotificationEvent,
   NotificationName,
@@ -47,6 +49,7 @@ const DESCRIBE: {
   ) => Described;
 } = {
   approval_requested: describeApproval,
+  approval_digest: describeDigest,
   alert: describeAlert,
   alert_resolved: describeResolved,
   retention_purged: describePurge,
@@ -89,6 +92,27 @@ function describeApproval(event: ApprovalRequested, context: RenderContext): Des
     severity: "warning",
     url: consoleLinks(context.console_url).approval(event.id),
     incident: { key: incidentKey(context, "approval", event.id), change: "opens" },
+  };
+}
+
+function describeDigest(event: ApprovalDigest, context: RenderContext): Described {
+  const { waiting, escalated, groups } = event;
+  const line = ({ tool, rule, waiting: n, id }: (typeof groups)[number]) =>
+    `${tool}${rule === null ? "" : `, rule ${rule}`}: ${plural(n, "request")}, such as ${id}`;
+  return {
+    heading: "Many approvals requested",
+    title: `${event.actor} asks for ${plural(waiting, "approval")}`,
+    facts: [
+      { label: "Actor", value: event.actor },
+      { label: "Waiting", value: String(waiting) },
+      ...optional("Escalated", escalated === 0 ? null : escalated),
+      ...groups.map((group) => ({ label: "Group", value: line(group) })),
+      { label: "First expires", value: stamp(event.expires_ms) },
+    ],
+    words: null,
+    severity: "warning",
+    url: consoleLinks(context.console_url).approvals(),
+    incident: { key: incidentKey(context, "digest", context.delivery_id), change: "opens" },
   };
 }
 

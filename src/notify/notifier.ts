@@ -98,7 +98,7 @@ class ChannelNotifier implements Notifier {
       // Made when the first message is, so that the caller does not wait for it.
       let clean: NotificationEvent | undefined;
       for (const { name, config, queue } of this.outlets) {
-        if (config.events !== undefined && !config.events.includes(event.event)) continue;
+        if (!wants(config.events, event.event)) continue;
         const context = this.context(name);
         const render = () => {
           clean ??= redacted(event, this.deps.redact);
@@ -180,6 +180,12 @@ class ChannelNotifier implements Notifier {
       chat_actions: this.settings.chat_actions ?? true,
     };
   }
+}
+
+/** A digest stands in for the messages of its requests, so whoever wants those gets it. */
+function wants(events: readonly NotificationName[] | undefined, name: NotificationName): boolean {
+  if (events === undefined || events.includes(name)) return true;
+  return name === "approval_digest" && events.includes("approval_requested");
 }
 
 /** Our own words and ids, which must arrive as they are: a button carries an id back. */

@@ -19,12 +19,15 @@ import { markUndone } from "./complete.ts";
 import { type Conflict, stateNow } from "./conflict.ts";
 import { dropConsent, settleConsent } from "./consent.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
+import { assertOwnMayGoOn, isOwn, ownDetail, ownOverwrite } from "./own.ts";
 import type { Overwrite, ReadRequest } from "./ports.ts";
 
 export interface BeginInput {
   run_id: string;
   step: number;
   actor: string;
+  /** Who rolls back on no other authority than having opened the run. */
+  principal?: string | undefined;
   approve: boolean;
   fresh_approval_id: string;
   /** What the caller knows of the step; it only saves round trips. */
@@ -84,10 +87,14 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   if (input.blocked_by.length > 0)
     return { state: "blocked", blocked_by: [...input.blocked_by], records: [] };
   if (lateDependents(tx, run, input.known_steps)) return { state: "stale", records: [] };
+  const own = isOwn(run, input.principal);
+  if (own && input.overwrite !== undefined) throw ownOverwrite();
+  if (own) assertOwnMayGoOn(core, tx, run, undo.tool);
 
   const seen = stateNow(run, undo, input);
   if (seen.is === "unread" || seen.is === "conflict") return { ...seen.result, records: [] };
-  if (seen.is === "as_before") return nothingToDo(core, tx, run, step, input.actor);
+  // That there is nothing to undo is the run's own principal's word, and spares it no question.
+  if (seen.is === "as_before" && !own) return nothingToDo(core, tx, run, step, input.actor);
 
   const consent = settleConsent(core, tx, run, step, undo, input);
   if (consent.waits_for !== null) {
@@ -100,11 +107,15 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
       records: consent.records,
     };
   }
+  if (seen.is === "as_before") {
+    const done = nothingToDo(core, tx, run, step, input.actor, own);
+    return { ...done, records: [...consent.records, ...done.records] };
+  }
   const again = step.status === "compensating";
   const over =
     seen.over === undefined ? "" : `, overwriting what was written since: ${core.redact(seen.over)}`;
-  const detail = again ? `by ${undo.tool}, after an interruption${over}` : `by ${undo.tool}${over}`;
-  const record = markBegun(core, tx, run, step, input.actor, detail);
+  const how = again ? `by ${undo.tool}, after an interruption${over}` : `by ${undo.tool}${over}`;
+  const record = markBegun(core, tx, run, step, input.actor, ownDetail(own, how));
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
   return { state: "begun", undo, records: [...consent.records, record] };
@@ -117,7 +128,7 @@ function markBegun(
   run: RunDoc,
   step: StepDoc,
   actor: string,
-  detail: string,
+  detail: string | undefined,
 ): LedgerRecord {
   if (step.status === "compensation_failed") run.compensation_failed--;
   // From here on nothing new can build on the step by requiring its tool.
@@ -135,8 +146,15 @@ function markBegun(
 }
 
 /** What is there now is what was there before the call: recorded as undone, and nothing is called. */
-function nothingToDo(core: Core, tx: Tx, run: RunDoc, step: StepDoc, actor: string): BeginResult {
-  const detail = "nothing to do: all is already as before the call";
+function nothingToDo(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  step: StepDoc,
+  actor: string,
+  own = false,
+): BeginResult {
+  const detail = ownDetail(own, "nothing to do: all is already as before the call");
   const dropped = dropConsent(core, tx, run, step);
   const begun = markBegun(core, tx, run, step, actor, detail);
   const done = appendRunRecord(tx, run, {

@@ -15,6 +15,7 @@ import type { StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
 import type { Undo } from "./classify.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
+import { isOwn, ownDetail, ownReadBack } from "./own.ts";
 import type { ReadBack } from "./readback.ts";
 
 /** How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where there was nothing to read back. */
@@ -26,6 +27,8 @@ export interface CompleteInput {
   run_id: string;
   step: number;
   actor: string;
+  /** Who rolls back on no other authority than having opened the run. */
+  principal?: string | undefined;
   end: UndoEnd;
   /** Whether the service itself read back; a worker's reading is its word, and gives nothing back. */
   own_reader: boolean;
@@ -36,6 +39,8 @@ export interface Completed {
   status: "compensated" | "compensation_failed";
   error: string | null;
   unverified: boolean;
+  /** Whether it is the word of the run's own principal. */
+  self_reported: boolean;
   records: LedgerRecord[];
 }
 
@@ -54,6 +59,7 @@ export function completeUnit(core: Core, lease: Lease, input: CompleteInput): Un
 export function completeStep(core: Core, tx: Tx, input: CompleteInput): Completed {
   const { run_id, step: n, actor, end } = input;
   const run = loadSealedRun(tx, run_id);
+  const own = isOwn(run, input.principal);
   const step = loadStep(tx, run_id, n);
   if (step.status !== "compensating")
     throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
@@ -66,11 +72,12 @@ export function completeStep(core: Core, tx: Tx, input: CompleteInput): Complete
       ts_ms,
       reason: step.reason,
       ...part,
+      detail: ownDetail(own, part.detail),
     });
     records.push(record);
     return record;
   };
-  const read_back = end.ok ? end.read_back : null;
+  const read_back = ownReadBack(own, end.ok ? end.read_back : null);
   if (read_back !== null) {
     write({
       event: read_back.as,
@@ -92,7 +99,7 @@ export function completeStep(core: Core, tx: Tx, input: CompleteInput): Complete
   tx.put("steps", stepKey(run_id, n), step);
   tx.put("runs", run_id, run);
   const status = error === null ? "compensated" : "compensation_failed";
-  return { step: n, status, error, unverified: read_back?.as === "unverified", records };
+  return { step: n, status, error, unverified: read_back?.as === "unverified", self_reported: own, records };
 }
 
 /** Changes `step` in place; the caller stores it. */

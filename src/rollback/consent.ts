@@ -139,5 +139,6 @@ function openRequest(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo,
     step: step.step,
     risk_score: step.risk_score,
     shown: policy.approvals.show === "names" ? null : { args: args() },
+    flood: policy.approvals.flood,
   });
 }

@@ -8,7 +8,7 @@ import { loadSealedRun } from "../engine/load-run.ts";
 import { messageOf, notFound, SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { type KeptPrincipal, stillHolds, type Today } from "../model/roles.ts";
+import { type KeptPrincipal, mayUndoOwn, stillHolds, type Today } from "../model/roles.ts";
 import type { JobDoc } from "../store/docs.ts";
 import type { Store, Tx } from "../store/port.ts";
 import { checkRetries, executeRollback, RollbackInterrupted, type RollbackOptions } from "./execute.ts";
@@ -45,6 +45,8 @@ export type JobTools = Pick<
 export interface JobInput {
   by: string;
   authority?: KeptPrincipal | undefined;
+  /** An agent rolls back its own run, on no other authority than that. */
+  own?: boolean | undefined;
   retries?: number | undefined;
   approve_compensations?: boolean | undefined;
   overwrite?: Overwrite | undefined;
@@ -95,6 +97,7 @@ export async function startJob(
         finished_ms: null,
         by: input.by,
         authority: input.authority,
+        ...(input.own ? { own: true as const } : {}),
         current_step: null,
         report: null,
         error: null,
@@ -161,8 +164,10 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
     const report = await executeRollback(core, run_id, {
       ...tools,
       // A job goes on while whoever started it could start it.
-      authorised: () => stillHolds(job.authority, tools.today, "operator"),
+      authorised: () =>
+        stillHolds(job.authority, tools.today, "operator", (now) => job.own === true && mayUndoOwn(now)),
       actor: job.by,
+      principal: job.own ? job.authority?.principal : undefined,
       ...job.options,
       lease,
       since_seq: job.since_seq,

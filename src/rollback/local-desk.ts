@@ -18,6 +18,8 @@ import type { StepOutcome } from "./report.ts";
 export interface LocalDeskOptions {
   /** Who rolls back, as the ledger shows it. */
   actor: string;
+  /** Who rolls back on no other authority than having opened the run: its undos are self-reported. */
+  principal?: string | undefined;
   approve_compensations?: boolean | undefined;
   overwrite?: Overwrite | undefined;
   /** What was undone from this ledger position on counts as this rollback's own work. */
@@ -79,6 +81,7 @@ export class LocalDesk implements Desk {
       run_id: this.run_id,
       step,
       actor: options.actor,
+      principal: options.principal,
       approve: options.approve_compensations ?? false,
       fresh_approval_id: `apr_${core.env.uuid()}`,
       known_steps,
@@ -105,8 +108,8 @@ export class LocalDesk implements Desk {
 
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
     const { core } = this;
-    const { actor, own_reader = false } = this.options;
-    const input = { run_id: this.run_id, step, actor, end, own_reader };
+    const { actor, principal, own_reader = false } = this.options;
+    const input = { run_id: this.run_id, step, actor, principal, end, own_reader };
     const done = await core.store.transact(completeUnit(core, this.lease, input));
     core.listeners.recorded(done.records);
     if (done.status === "compensation_failed") return { as: "failed", error: done.error ?? "" };

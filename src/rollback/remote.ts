@@ -50,12 +50,15 @@ export interface Undone {
   status: "compensated";
 }
 
-const workerHolder = (asking: Asking, step: number): string => `worker/${step}/${asking.id}`;
+/** Whoever carries out the undo somewhere else; the run's own principal reports on itself. */
+export type Worker = Asking & { self_reports?: boolean };
+
+const workerHolder = (asking: Worker, step: number): string => `worker/${step}/${asking.id}`;
 
 /** Throws a conflict when it is not the step's turn, it is undone, it cannot be, or it awaits approval. */
 export async function beginCompensation(
   core: Core,
-  asking: Asking,
+  asking: Worker,
   run_id: string,
   n: number,
   seen: WorkerView = {},
@@ -93,7 +96,7 @@ export async function beginCompensation(
 
 async function tryBegin(
   core: Core,
-  asking: Asking,
+  asking: Worker,
   run_id: string,
   n: number,
   { current, overwrite }: WorkerView,
@@ -109,6 +112,7 @@ async function tryBegin(
     run_id,
     step: n,
     actor: asking.name,
+    principal: asking.self_reports ? asking.id : undefined,
     approve: false,
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
@@ -148,11 +152,11 @@ function taskOf(run_id: string, step: number, original_tool: string, undo: Undo)
 /** Takes the word of the worker that began the step; anybody else's is a conflict. */
 export async function completeCompensation(
   core: Core,
-  asking: Asking,
+  asking: Worker,
   run_id: string,
   n: number,
   outcome: WorkerOutcome,
-): Promise<{ step: number; status: Completed["status"] }> {
+): Promise<{ step: number; status: Completed["status"]; unverified?: true }> {
   const key = stepKey(run_id, n);
   const done = await core.store.transact({
     needs: [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)],
@@ -168,6 +172,7 @@ export async function completeCompensation(
         run_id,
         step: n,
         actor: asking.name,
+        principal: asking.self_reports ? asking.id : undefined,
         end: endOf(core, undo, outcome),
         own_reader: false,
       });
@@ -176,7 +181,8 @@ export async function completeCompensation(
     },
   });
   core.listeners.recorded(done.records);
-  return { step: done.step, status: done.status };
+  const { step, status, self_reported, unverified } = done;
+  return { step, status, ...(self_reported && unverified ? { unverified } : {}) };
 }
 
 /** What was begun before it closed may be told of afterwards. */

@@ -37,6 +37,8 @@ export interface JobDoc {
   by: string;
   /** Whose authority the job goes on; stores of before do not have it. */
   authority?: KeptPrincipal | undefined;
+  /** The run's own principal started it without the role that others need. */
+  own?: true;
   current_step: number | null;
   report: Json;
   error: string | null;

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 it("svc.propose_plan, svc.show_plan, svc.approve_plan and svc.deny_plan", async () => {
-  verifies("beyond.plan.tools");
+  verifies("beyond.plan.tools", "beyond.plan.withdraw-surfaces");
   const agent = await g.connect("agent", { headers: { "svc-run-id": "planned" } });
   const operator = await g.connect("approver", { path: "/operator/mcp" });
   const calls = [1, 2].map((n) => ({ tool: "create", arguments: { n } }));
@@ -23,6 +23,11 @@ it("svc.propose_plan, svc.show_plan, svc.approve_plan and svc.deny_plan", async 
   expect(denied).toMatchObject({ status: "pending", run_id: "planned" });
   const no = await call(operator, "svc.deny_plan", { plan_id: denied.id, note: "not both" });
   expect(no.structuredContent).toMatchObject({ status: "denied", note: "not both" });
+  const { id: taken } = await propose();
+  const withdrawn = await call(agent, "svc.withdraw", { approval_id: taken });
+  expect(withdrawn.structuredContent).toMatchObject({ id: taken, note: "withdrawn" });
+  for (const wrong of [{ plan_id: taken }, {}, { plan_id: taken, approval_id: taken }])
+    expect(await call(agent, "svc.withdraw", wrong)).toMatchObject({ isError: true });
   const { id: plan_id } = await propose();
   const shown = (await call(operator, "svc.show_plan", { plan_id })).structuredContent;
   expect(shown.cards[1].arguments).toEqual({ n: 2 });

@@ -112,9 +112,9 @@ describe("alerts", () => {
     expect(await quiet.app.core.store.get("meta", "alerts_sent")).toBeUndefined();
   });
 
-  it("have a threshold and a reminder that can be set, and nothing else", () => {
+  it("have thresholds and a reminder that can be set, and nothing else", () => {
     verifies("ops.alerts.not-configurable");
-    expect(Object.keys(SETTINGS.alerts.rows)).toEqual(["remind", "denial_spike"]);
+    expect(Object.keys(SETTINGS.alerts.rows)).toEqual(["remind", "denial_spike", "undo_closing"]);
   });
 });
 

@@ -16,10 +16,12 @@ beforeAll(async () => {
     keys: [
       { name: "disabled", role: "admin", disabled: true },
       { name: "expired", role: "admin", expires_at: "2026-06-15T11:59:59Z" },
+      { name: "owner", role: "agent", self_rollback: true },
       { name: "early", role: "admin", not_before: "2026-06-15T12:00:01Z" },
     ],
   });
   await s.call("agent", "POST", "/v1/runs", { run_id: "mine", permissions: [] });
+  await s.call("owner", "POST", "/v1/runs", { run_id: "owned", permissions: [] });
   await s.call("agent2", "POST", "/v1/runs", { run_id: "foreign", permissions: [] });
 });
 
@@ -63,6 +65,14 @@ describe.each(HTTP_TABLE.map((row) => [`${row.method} ${row.path}`, row] as cons
       }
       expect(status).toBeLessThan(500);
     }
+  });
+
+  it("answers the owner of a run as any agent, but where its key may roll back", async () => {
+    verifies("beyond.self.allowed");
+    const { status, body } = await ask("owner", row, "owned");
+    const refused = status === 403 && body.error === ROLE_MESSAGES[op.role];
+    const allowed = op.any_role || op.role === "agent" || op.role_or_owner === true;
+    expect([refused, status < 500]).toEqual([!allowed, true]);
   });
 });
 

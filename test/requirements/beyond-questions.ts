@@ -43,3 +43,15 @@ export const beyondPlans = section("beyond", "2. Fewer and better questions: pla
   "beyond.plan.console": [18, "the console lists plans, shows each call's card to whoever decides, and decides with the hash that was shown"],
   "beyond.plan.400": [18, "a cycle and more than 100 calls are a 400"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondFloods = section("beyond", "2. Fewer and better questions: floods", {
+  "beyond.flood.policy": [18, "`approvals.flood: {max, window}` in the policy; anything else there is refused"],
+  "beyond.flood.digest": [18, "past it an actor's requests still open, and people get one digest a window instead of a message each; other actors keep theirs"],
+  "beyond.flood.irreversible-told": [18, "an irreversible call is never only in a digest"],
+  "beyond.flood.alert": [18, "alert `approval_flood` stands as long as an actor is past it"],
+  "beyond.flood.command": [18, "the command line groups what has the same actor, tool and rule: `svc approvals list --group`"],
+  "beyond.flood.group": [18, "a group is decided at once, each request with its own record and its own `card_hash`"],
+  "beyond.flood.irreversible-alone": [18, "an irreversible call is never decided in a group"],
+  "beyond.flood.console": [18, "the console groups what has the same actor, tool and rule, with buttons that decide the group"],
+});

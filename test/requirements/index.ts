@@ -30,7 +30,7 @@ import {
   beyondSuggest,
 } from "./beyond-policy.ts";
 
-import { beyondGrants, beyondPlans } from "./beyond-questions.ts";
+import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
@@ -233,6 +233,7 @@ const SECTIONS = [
   beyondPaper,
   beyondGrants,
   beyondPlans,
+  beyondFloods,
   beyondLibrary,
   beyondContain,
   beyondDrills,

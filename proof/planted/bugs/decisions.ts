@@ -71,7 +71,7 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "one's own run is approved ahead",
     file: "src/engine/approvals/pre-approve.ts",
-    find: "assertNotOwn(run, principal, core.rules().policy.approvals.four_eyes);",
+    find: "assertNotOwn(run, principal, approvals.four_eyes);",
     replace: "assertNotOwn(run, principal, false);",
     tests: ["test/http/four-eyes.test.ts"],
   },
@@ -140,9 +140,9 @@ export const DECISIONS: readonly Bug[] = [
   },
   {
     name: "a halt covers more than its scope",
-    file: "src/engine/decide/stages.ts",
-    find: "return HALT_FIELDS.every((field) => {",
-    replace: "return HALT_FIELDS.some((field) => {",
+    file: "src/engine/decide/halt-index.ts",
+    find: "return patterns.every(([field, pattern]) => {",
+    replace: "return patterns.some(([field, pattern]) => {",
     tests: [ENGINE, "test/http/status-halts.test.ts"],
   },
   {
@@ -245,16 +245,16 @@ export const DECISIONS: readonly Bug[] = [
   },
   {
     name: "a rollback that was taken over goes on writing",
-    file: "src/rollback/lease.ts",
-    find: "if (held?.holder !== holder || held.epoch !== epoch) throw new LostLease(run_id);",
-    replace: "if (held === undefined && epoch < holder.length - 999) throw new LostLease(run_id);",
+    file: "src/engine/lease.ts",
+    find: "if (held?.holder !== holder || held.epoch !== epoch) throw new LostLease(subject);",
+    replace: "if (held === undefined && epoch < holder.length - 999) throw new LostLease(subject);",
     tests: ["src/rollback/lease.test.ts"],
   },
   {
     name: "two rollbacks of one run at once",
-    file: "src/rollback/lease.ts",
-    find: "if (held !== undefined && held.expires_ms > now) {",
-    replace: "if (held !== undefined && held.expires_ms > now + lasts_ms) {",
+    file: "src/engine/lease.ts",
+    find: "if (held !== undefined && held.expires_ms > now) return null;",
+    replace: "if (held !== undefined && held.expires_ms > now + lasts_ms) return null;",
     tests: ["src/rollback/lease.test.ts"],
   },
   {

@@ -17,10 +17,24 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["test/http/role-matrix.test.ts"],
   },
   {
+    name: "every agent may roll back its own run",
+    file: "src/model/roles.ts",
+    find: 'principal.self_rollback === true && hasRole(principal, "agent")',
+    replace: 'hasRole(principal, "agent")',
+    tests: ["test/http/self-rollback.test.ts"],
+  },
+  {
+    name: "an agent's word verifies its own undo",
+    file: "src/rollback/own.ts",
+    find: 'return own && read_back?.as === "verified"',
+    replace: 'return own && read_back?.as === "unverified"',
+    tests: ["test/http/self-rollback.test.ts"],
+  },
+  {
     name: "an agent sees another's run",
     file: "src/app/access.ts",
-    find: "if (facts?.principal !== principal.id) throw unknownRun(run_id);",
-    replace: "if (facts === undefined) throw unknownRun(principal.id + run_id);",
+    find: 'hasRole(principal, "auditor") || facts.principal === principal.id',
+    replace: 'hasRole(principal, "auditor") || facts.principal !== ""',
     tests: ["test/http/role-matrix.test.ts"],
   },
   {
@@ -225,8 +239,8 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "an upstream takes the name of one of the service's own tools",
     file: "src/gateway/catalog.ts",
-    find: "if (tool.startsWith(OWN_PREFIX)) {",
-    replace: "if (tool === OWN_PREFIX) {",
+    find: "OWN_PREFIXES.find((prefix) => tool.startsWith(prefix));",
+    replace: "OWN_PREFIXES.find((prefix) => tool === prefix);",
     tests: ["test/gateway/upstreams.test.ts", "test/gateway/security.test.ts"],
   },
   {

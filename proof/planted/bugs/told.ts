@@ -31,6 +31,20 @@ export const TOLD: readonly Bug[] = [
     tests: ["test/http/retention-archives.test.ts"],
   },
   {
+    name: "an irreversible call of a flood is told in the digest only",
+    file: "src/engine/approvals/requests.ts",
+    find: "if (flooded && input.irreversible !== true)",
+    replace: "if (flooded)",
+    tests: ["test/http/floods.test.ts"],
+  },
+  {
+    name: "an irreversible call is decided with its group",
+    file: "src/cli/approval-groups.ts",
+    find: "if (irreversible) throw",
+    replace: 'if (card_hash === "") throw',
+    tests: ["test/cli/floods.test.ts"],
+  },
+  {
     name: "a reload that a person asked for is not in the log",
     file: "src/app/service.ts",
     find: 'log.info("reloaded", loaded);',

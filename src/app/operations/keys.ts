@@ -28,6 +28,7 @@ const fields = {
   expires_at: z.union([text(64), z.null()]).optional(),
   disabled: z.boolean().optional(),
   allow_observe: z.boolean().optional(),
+  self_rollback: z.boolean().optional(),
 };
 
 const keyShape = {
@@ -42,6 +43,7 @@ const keyShape = {
   expires_at: z.union([z.string(), z.null()]),
   disabled: z.boolean(),
   allow_observe: z.boolean(),
+  self_rollback: z.literal(true).optional(),
   fingerprint: z.string(),
 };
 const keyView = z.strictObject(keyShape);

@@ -1,11 +1,12 @@
 /** Rollback: the plan, the server's job, and the routes of a remote worker. */
 import { z } from "zod";
-import { invalid, SvcError } from "../../kernel/errors.ts";
+import { forbidden, invalid, SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { keptOf } from "../../model/roles.ts";
+import { hasRole, keptOf, type Principal } from "../../model/roles.ts";
 import { STEP_STATUSES } from "../../model/run.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
+import { ownOverwrite } from "../../rollback/own.ts";
 import type { Overwrite } from "../../rollback/ports.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/remote.ts";
 import { readRun } from "../access.ts";
@@ -36,6 +37,7 @@ export const plan = operation({
   id: "plan",
   summary: "What a rollback of the run would do; changes nothing",
   role: "auditor",
+  role_or_owner: true,
   input: ofRun,
   run_of: ({ run_id }) => run_id,
   output: planView,
@@ -87,6 +89,7 @@ export const startRollback = operation({
   id: "start_rollback",
   summary: "Roll the run back with the server's compensator; without confirm, show the plan",
   role: "operator",
+  role_or_owner: true,
   input: z.strictObject({
     run_id: runId,
     confirm: z.boolean().optional(),
@@ -108,6 +111,12 @@ export const startRollback = operation({
   async run({ app, principal }, { run_id, confirm, overwrite: step, reason, current_hash, ...body }) {
     await readRun(app, run_id);
     const overwrite = overwriteOf(step, { reason, current_hash });
+    const own = !hasRole(principal, "operator");
+    if (own && overwrite !== undefined) throw ownOverwrite();
+    if (own && body.approve_compensations === true)
+      throw forbidden(
+        "approve_compensations: the rollback of one's own run waits for approvals; leave it out",
+      );
     if (confirm !== true) return { dry_run: true as const, plan: await planFor(app, principal, run_id) };
     if (app.jobTools === null) {
       throw new SvcError(
@@ -116,7 +125,7 @@ export const startRollback = operation({
       );
     }
     if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, lookoutOf(app));
-    const input = { ...body, overwrite, by: principal.name, authority: keptOf(principal) };
+    const input = { ...body, overwrite, by: principal.name, authority: keptOf(principal), own };
     const { job, done } = await startJob(app.core, run_id, input, app.jobTools);
     app.background.track(done.then(() => {}));
     const { state, started_ms, by } = job;
@@ -128,6 +137,7 @@ export const getRollback = operation({
   id: "get_rollback",
   summary: "Progress and result of the run's rollback job",
   role: "auditor",
+  role_or_owner: true,
   input: ofRun,
   run_of: ({ run_id }) => run_id,
   output: z.strictObject({ job: jobShape }),
@@ -136,6 +146,9 @@ export const getRollback = operation({
     return { job: jobView(await getJob(app.core.store, run_id)) };
   },
 });
+
+/** Without the role it is the run's own agent, whose word counts as such. */
+const workerOf = (principal: Principal) => ({ ...principal, self_reports: !hasRole(principal, "operator") });
 
 const undoTask = z.strictObject({
   run_id: z.string(),
@@ -160,6 +173,7 @@ export const beginUndo = operation({
   id: "begin_compensation",
   summary: "Begin the undo of a step as a remote worker",
   role: "operator",
+  role_or_owner: true,
   input: z.strictObject({
     ...ofStep.shape,
     current: z.unknown().optional().meta({ description: "what the plan's `before` of the step shows now" }),
@@ -175,7 +189,7 @@ export const beginUndo = operation({
       "not its turn, already compensated, not compensable, awaiting approval, or changed since the call",
   },
   run: ({ app, principal }, { run_id, step, current, overwrite, ...word }) =>
-    beginCompensation(app.core, principal, run_id, step, {
+    beginCompensation(app.core, workerOf(principal), run_id, step, {
       current: current as Json | undefined,
       overwrite: overwriteOf(overwrite === true ? step : undefined, word),
     }),
@@ -185,6 +199,7 @@ export const completeUndo = operation({
   id: "complete_compensation",
   summary: "Report how the undo of a step ended",
   role: "operator",
+  role_or_owner: true,
   input: z.strictObject({
     ...ofStep.shape,
     status: z.enum(["succeeded", "failed"]),
@@ -192,11 +207,15 @@ export const completeUndo = operation({
     attempts: z.int().min(1).max(1_000_000).optional(),
     observed: anyJson.optional(),
   }),
-  output: z.strictObject({ step: z.int(), status: z.enum(STEP_STATUSES) }),
+  output: z.strictObject({
+    step: z.int(),
+    status: z.enum(STEP_STATUSES),
+    unverified: z.literal(true).optional(),
+  }),
   errors: { not_found: "unknown run or step", conflict: "not begun by this worker" },
   run_of: ({ run_id }) => run_id,
   run: ({ app, principal }, { run_id, step, ...body }) =>
-    completeCompensation(app.core, principal, run_id, step, {
+    completeCompensation(app.core, workerOf(principal), run_id, step, {
       ...body,
       observed: body.observed as Json | undefined,
     }),

@@ -1,11 +1,13 @@
 /** `svc approvals list|show|watch|approve|deny`: looking at requests and deciding them from the command line. */
 
+import type { Command } from "commander";
 import type { OfferView } from "../../app/offers.ts";
 import { approve, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { invalid, messageOf, SvcError } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import type { ApprovalStatus, ApprovalView } from "../../model/approval.ts";
-import { globalOptions, type Register } from "../context.ts";
+import { decideGroup, listGroups } from "../approval-groups.ts";
+import { type Context, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
 import { inert, table } from "../io.ts";
 import { watchApprovals } from "../watch-approvals.ts";
@@ -17,8 +19,14 @@ export const registerApprovals: Register = (program, context) => {
   globalOptions(group.command("list").description("list requests, newest first"))
     .option("--status <status>", "pending, escalated, approved, denied, expired or consumed")
     .option("--run <id>", "only those of this run")
+    .option("--group", "one line for what waits with the same actor, tool and rule, and the id of its oldest")
     .option("--json", "print JSON")
     .action(async (flags: Record<string, string>) => {
+      if (flags["group"] !== undefined) {
+        if (flags["status"] !== undefined) throw invalid("--group lists what waits; leave --status out");
+        const what = { run_id: flags["run"], json: flags["json"] !== undefined };
+        return context.withDoor(flags, (door) => listGroups(door, io, what));
+      }
       const query = {
         limit: 500,
         status: flags["status"] as ApprovalStatus | undefined,
@@ -58,15 +66,32 @@ export const registerApprovals: Register = (program, context) => {
       context.withDoor(flags, (door) => watchApprovals(door, io, flags["once"] !== undefined)),
     );
 
+  registerDecisions(group, context);
+};
+
+function registerDecisions(group: Command, context: Context): void {
+  const { io } = context;
   for (const verb of ["approve", "deny"] as const) {
     const command = globalOptions(group.command(`${verb} <id>`).description(`${verb} a request`))
       .option("--as <name>", "who decides (default: cli)")
       .option("--note <text>", "why")
+      .option(
+        "--group",
+        "and every other that waits with the same actor, tool and rule, each by its own card",
+      )
       .option("--card <hash>", "the card that was looked at (default: the card as it is now)");
     if (verb === "deny")
       command.option("--offer <json>", "other arguments, approved in place of those asked for");
     command.action(async (id: string, flags: Record<string, string>) => {
       const offer = flags["offer"] === undefined ? undefined : { args: offeredArgs(flags["offer"]) };
+      if (flags["group"] !== undefined) {
+        if (offer !== undefined || flags["card"] !== undefined)
+          throw invalid("--group: --card and --offer are of one request; leave them out");
+        const all = await context.withDoor(flags, (door) =>
+          decideGroup(door, io, { id, verb, note: flags["note"] }),
+        );
+        return context.done(all ? 0 : 1);
+      }
       await context.withDoor(flags, async (door) => {
         const card_hash = flags["card"] ?? (await cardNow(door, id));
         const input = { approval_id: id, note: flags["note"], card_hash };
@@ -83,7 +108,7 @@ export const registerApprovals: Register = (program, context) => {
       });
     });
   }
-};
+}
 
 function offeredArgs(text: string): Json {
   try {

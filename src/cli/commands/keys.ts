@@ -35,6 +35,7 @@ export const registerKeys: Register = (program, context) => {
     .option("--not-before <time>", "ISO 8601; before it the key does not work")
     .option("--expires-at <time>", "ISO 8601; after it the key does not work")
     .option("--allow-observe", "may open runs in observe and advise mode")
+    .option("--self-rollback", "the agent may plan and carry out the rollback of its own runs")
     .action(async (name: string, flags: Record<string, unknown>) => {
       const fields = {
         roles: flags["role"] as Role[],
@@ -45,6 +46,7 @@ export const registerKeys: Register = (program, context) => {
         ...given("not_before", flags["notBefore"] as string | undefined),
         ...given("expires_at", flags["expiresAt"] as string | undefined),
         ...(flags["allowObserve"] === true ? { allow_observe: true } : {}),
+        ...(flags["selfRollback"] === true ? { self_rollback: true } : {}),
       };
       const created = context.isRemote(flags)
         ? await context.withDoor(flags, (door) => door.perform(createKey, { name, ...fields }))

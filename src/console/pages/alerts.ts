@@ -40,6 +40,8 @@ function whatToDo(one: Alert): Html {
     return html`<p class="actions"><a class="button" href="${runPath(one.run_id)}${one.step === null ? "" : `#step-${one.step}`}">${one.kind === "unresolved_outcome" ? "Resolve it" : "Open the run"}</a></p>`;
   if (one.kind === "halted")
     return html`<p class="actions"><a class="button" href="/console/evidence#halt">See the halt</a></p>`;
+  if (one.kind === "approval_flood")
+    return html`<p class="actions"><a class="button" href="/console/approvals">See what waits</a></p>`;
   if (one.kind === "denial_spike")
     return html`<p class="actions"><a class="button" href="/console/evidence?event=blocked#ledger">See what was blocked</a></p>`;
   if (one.tool !== null)
@@ -61,6 +63,7 @@ function kindsCard(ctx: Ctx): Html {
     tool_changed:
       "an upstream's tool is not defined as it was first seen, or another upstream offers its name",
     auth_failures: `${LIMITS.auth_failures} or more refused credentials in ${minutes} minutes`,
+    approval_flood: "an agent opened more requests than the policy's approvals.flood",
     compensation_failed: "an undo did not succeed",
     unresolved_outcome: "nobody has said for an hour how a call ended",
     undo_closing: `an undo stops working within ${span(undo_closing_ms)}`,

@@ -1,4 +1,5 @@
 /** What waits, one line a request: who wants what, how bad it could be, how long there is. */
+import { requestGroups } from "../../model/approval.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined } from "../html.ts";
 import { button, form, input } from "../parts/forms.ts";
@@ -14,6 +15,43 @@ export function sortLinks(at: Sort): Html {
       html`<a href="${APPROVALS}?sort=${sort}"${sort === at ? html` aria-current="true"` : null}>${SORTS[sort][0]}</a>`,
   );
   return html`<p class="sorts"><span class="soft">First:</span> ${joined(links, " ")}</p>`;
+}
+
+/** What has the same actor, tool and rule under one head, with the buttons that decide all of it. */
+export function groupedList(ctx: Ctx, lines: readonly RequestLine[], at: string | null, sort: Sort): Html {
+  const byId = new Map(lines.map((line) => [line.approval.id, line]));
+  const groups = requestGroups(lines.map(({ approval }) => approval)).map(({ requests, ...alike }) => {
+    const own = requests.map(({ id }) => byId.get(id)!);
+    const list = requestList(ctx, own, at, sort);
+    if (own.length < 2) return list;
+    const open = at !== null && requests.some(({ id }) => id === at);
+    const rule = alike.rule === null ? null : html`, rule <code>${alike.rule}</code>`;
+    return html`<section class="group">${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</summary>${list}</details></section>`;
+  });
+  return html`${groups}`;
+}
+
+/** Each request goes with the hash of its own card; those that are decided by themselves stay out. */
+function groupForm(ctx: Ctx, lines: readonly RequestLine[]): Html | null {
+  const together = lines.filter(({ card_hash }) => card_hash !== null);
+  if (together.length < 2) return null;
+  const ids = together.map(
+    ({ approval, card_hash }) => html`<input type="hidden" name="id" value="${approval.id} ${card_hash!}">`,
+  );
+  return form(
+    ctx,
+    { action: APPROVALS, class: "decide" },
+    ids,
+    input({
+      label: "Note for the group",
+      name: "note",
+      quiet: true,
+      placeholder: "One note for all",
+      maxlength: 4_000,
+    }),
+    button(`Approve all ${together.length}`, "good", html` name="decision" value="approve"`),
+    button(`Deny all ${together.length}`, "danger", html` name="decision" value="deny"`),
+  );
 }
 
 export function requestList(ctx: Ctx, lines: readonly RequestLine[], at: string | null, sort: Sort): Html {

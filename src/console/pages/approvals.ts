@@ -7,7 +7,8 @@ import {
 } from "../../app/operations/approvals.ts";
 import { invalid, messageOf, notFound, SvcError } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
-import { APPROVAL_STATUSES, OPEN_APPROVAL } from "../../model/approval.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { APPROVAL_STATUSES, isIrreversible, OPEN_APPROVAL } from "../../model/approval.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { sentence } from "../errors.ts";
 import { type Html, html, nothing } from "../html.ts";
@@ -17,12 +18,14 @@ import { approvalMark, plural } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
 import { approvalCard } from "./approval-card.ts";
 import { requestLines, type ShownRequest, SORTS, type Sort, shownRequest } from "./approval-data.ts";
-import { bulkBar, requestList, sortLinks } from "./approval-list.ts";
+import { bulkBar, groupedList, requestList, sortLinks } from "./approval-list.ts";
 import { approvalTabs } from "./approval-tabs.ts";
 import { delegationsCard } from "./delegations.ts";
 import { alikeForm } from "./grant-alike.ts";
 
 const MOST_LINES = 100;
+/** With groups a page holds more: a flood is looked at, and decided, group by group. */
+const MOST_GROUPED = LIMITS.page_max;
 const PATH = "/console/approvals";
 
 export const approvalRoutes = [
@@ -35,13 +38,17 @@ export const approvalRoutes = [
   post("/approvals/:id/break-glass", breakGlass),
 ];
 
+/** Requests are grouped where the policy says what a flood is. */
+const groupsAlike = ({ app }: Ctx): boolean => app.core.rules().policy.approvals.flood !== null;
+const mostLines = (ctx: Ctx): number => (groupsAlike(ctx) ? MOST_GROUPED : MOST_LINES);
+
 const sortOf = (ctx: Ctx): Sort =>
   (Object.keys(SORTS) as Sort[]).find((sort) => sort === ctx.query["sort"]) ?? "age";
 
 /** The list, and beside it the first request's card; on a phone the list alone. */
 async function waiting(ctx: Ctx): Promise<Answer> {
   const sort = sortOf(ctx);
-  const found = await requestLines(ctx, sort, MOST_LINES);
+  const found = await requestLines(ctx, sort, mostLines(ctx));
   const first = found.lines[0]?.approval.id;
   const shown = first === undefined ? null : await shownRequest(ctx, first);
   return desk(ctx, found, shown, {
@@ -55,7 +62,7 @@ async function waiting(ctx: Ctx): Promise<Answer> {
 async function oneRequest(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
   const sort = sortOf(ctx);
-  const [found, shown] = await Promise.all([requestLines(ctx, sort, MOST_LINES), shownRequest(ctx, id)]);
+  const [found, shown] = await Promise.all([requestLines(ctx, sort, mostLines(ctx)), shownRequest(ctx, id)]);
   if (shown === null) throw notFound(`unknown approval request ${id}`);
   return desk(ctx, found, shown, { sort, live: `${PATH}/${encodeURIComponent(id)}`, kind: "at-card" });
 }
@@ -79,7 +86,7 @@ async function desk(
   const list =
     lines.length === 0
       ? nobodyWaits()
-      : html`${sortLinks(sort)}${bulkBar(ctx, lines)}${requestList(ctx, lines, at, sort)}${
+      : html`${sortLinks(sort)}${bulkBar(ctx, lines)}${groupsAlike(ctx) ? groupedList(ctx, lines, at, sort) : requestList(ctx, lines, at, sort)}${
           total > lines.length
             ? html`<p class="soft">${lines.length} of ${total} are shown; the others come up as these are decided.</p>`
             : null
@@ -142,17 +149,16 @@ const decide = (ctx: Ctx, id: string, verb: Verb, card_hash: string | undefined)
     card_hash,
   });
 
-async function isIrreversible({ app }: Ctx, id: string): Promise<boolean> {
+async function nothingTakesBack({ app }: Ctx, id: string): Promise<boolean> {
   const approval = await app.core.store.get("approvals", id);
-  if (approval?.kind !== "call") return false;
-  return app.core.rules().manifests.active(approval.tool)?.effect === "irreversible";
+  return approval !== undefined && isIrreversible(approval, app.core.rules().manifests);
 }
 
 async function decideOne(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
   const verb = readVerb(ctx);
   // A press alone is not enough where nothing takes the call back: the box is a gesture of another kind.
-  if (verb === "approve" && !ctx.form.checked("irreversible") && (await isIrreversible(ctx, id))) {
+  if (verb === "approve" && !ctx.form.checked("irreversible") && (await nothingTakesBack(ctx, id))) {
     const text = "Not approved yet: tick that nothing can take this call back, then approve.";
     return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
   }
@@ -189,12 +195,11 @@ async function decideMany(ctx: Ctx): Promise<Answer> {
   const verb = readVerb(ctx);
   const chosen = new Map(ctx.form.all("id").map((value) => value.split(" ") as [string, string | undefined]));
   if (chosen.size === 0) throw invalid("choose at least one request");
-  if (chosen.size > MOST_LINES) throw invalid(`at most ${MOST_LINES} requests at once`);
+  if (chosen.size > MOST_GROUPED) throw invalid(`at most ${MOST_GROUPED} requests at once`);
   const problems: SvcError[] = [];
   for (const [id, card_hash] of chosen) {
     try {
-      if (verb === "approve" && (await isIrreversible(ctx, id)))
-        throw invalid("an irreversible call is approved by itself");
+      if (await nothingTakesBack(ctx, id)) throw invalid("an irreversible call is decided by itself");
       await decide(ctx, id, verb, card_hash);
     } catch (error) {
       if (!(error instanceof SvcError)) throw error;

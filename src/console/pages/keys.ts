@@ -95,7 +95,7 @@ function roleBoxes(on: readonly Role[]): Html {
 }
 
 function keyFields(key: KeyView | null): Html {
-  return html`<div class="row">${input({ label: "May request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "agents: permissions or globs, with commas" })}${input({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "with commas" })}${input({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${input({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkbox("tenant_only", "Every role holds within the tenant only", key?.tenant_only ?? false)}${checkbox("allow_observe", "May open runs that only observe or advise", key?.allow_observe ?? false)}`;
+  return html`<div class="row">${input({ label: "May request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "agents: permissions or globs, with commas" })}${input({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "with commas" })}${input({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${input({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkbox("tenant_only", "Every role holds within the tenant only", key?.tenant_only ?? false)}${checkbox("allow_observe", "May open runs that only observe or advise", key?.allow_observe ?? false)}${checkbox("self_rollback", "May roll back its own runs, as self-reported", key?.self_rollback ?? false)}`;
 }
 
 const list = (ctx: Ctx, name: string): string[] =>
@@ -109,6 +109,7 @@ function fieldsOf(ctx: Ctx, make: boolean) {
   const roles = ROLES.filter((role) => ctx.form.checked(`role_${role}`));
   const tenant = ctx.form.optional("tenant");
   const expires_at = ctx.form.optional("expires_at");
+  const self_rollback = ctx.form.checked("self_rollback");
   const tenant_only = ctx.form.checked("tenant_only");
   return {
     roles,
@@ -117,6 +118,7 @@ function fieldsOf(ctx: Ctx, make: boolean) {
     allow_observe: ctx.form.checked("allow_observe"),
     ...(tenant !== undefined ? { tenant } : make ? {} : { tenant: null }),
     ...(tenant_only ? { tenant_only } : make ? {} : { tenant_only: false }),
+    ...(self_rollback ? { self_rollback } : make ? {} : { self_rollback: false }),
     ...(expires_at !== undefined ? { expires_at } : make ? {} : { expires_at: null }),
   };
 }

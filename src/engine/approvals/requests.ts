@@ -6,10 +6,11 @@ import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { ApprovalValues, Because } from "../../model/card/types.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
-import type { MergedApproval } from "../../model/policy/approvals.ts";
+import type { FloodLimit, MergedApproval } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx } from "../../store/port.ts";
 import { slotKey } from "../keys.ts";
+import { countRequest } from "./flood.ts";
 
 export interface NewApproval {
   id: string;
@@ -28,6 +29,10 @@ export interface NewApproval {
   before_hash?: string | null | undefined;
   /** What whoever decides it may see of the values; null where the policy keeps names alone. */
   shown: Omit<ApprovalValues, "run_id"> | null;
+  /** When the actor's requests are told together; absent where a person opens the request. */
+  flood?: FloodLimit | null;
+  /** Such a call keeps a message of its own. */
+  irreversible?: boolean;
 }
 
 /** A request as it begins, without anything of it being stored. */
@@ -72,6 +77,8 @@ export function madeApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
 export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDoc {
   const approval = madeApproval(run, input);
   run.open_approvals++;
+  const flooded = input.flood != null && countRequest(tx, run, input.flood, input.now);
+  if (flooded && input.irreversible !== true) approval.internal.in_digest = true;
   const standing = input.kind === "call" ? tx.get("approval_slots", offerSlot(slotOf(approval))) : undefined;
   if (standing !== undefined) approval.internal.offer = standing.id;
   tx.put("approvals", approval.id, approval);

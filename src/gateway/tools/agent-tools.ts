@@ -4,12 +4,13 @@ import { hideForeignRun, readRun } from "../../app/access.ts";
 import { planFor } from "../../app/lookout.ts";
 import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
-import { proposePlan } from "../../app/operations/plans.ts";
+import { proposePlan, withdrawPlan } from "../../app/operations/plans.ts";
 import { givenId, runId, text, tool as toolName } from "../../app/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
+import { isPlanId } from "../../model/plan.ts";
 import { type OwnTool, operate, ownTool } from "./own-tool.ts";
 import { tellingProgress } from "./progress.ts";
 
@@ -93,11 +94,21 @@ const awaitApproval = ownTool({
 
 const withdrawTool = ownTool({
   name: "svc.withdraw",
-  description: "Take back a request for approval of your own run that nobody has decided yet.",
+  description:
+    "Take back a request for approval (apr_...) of your own run that has not been decided yet, or a plan (pln_...) that has not ended.",
   role: "agent",
   read_only: false,
-  input: z.strictObject({ approval_id: givenId("apr_<uuid>") }),
-  run: (call, input) => operate(call, withdraw, input),
+  input: z.strictObject({
+    approval_id: givenId("apr_<uuid>").optional(),
+    plan_id: givenId("pln_<uuid>").optional(),
+  }),
+  async run(call, { approval_id, plan_id }) {
+    const id = approval_id ?? plan_id;
+    if (id === undefined || (approval_id !== undefined && plan_id !== undefined))
+      throw invalid("approval_id: give the request or the plan to take back, one of them");
+    if (plan_id !== undefined || isPlanId(id)) return operate(call, withdrawPlan, { plan_id: id });
+    return operate(call, withdraw, { approval_id: id });
+  },
 });
 
 const proposePlanTool = ownTool({

@@ -9,6 +9,15 @@ export interface ApprovalSettings extends ApprovalTerms {
   max_open_per_run: number;
   /** What of a call is kept for whoever decides it: its arguments, or their names alone. */
   show: ApprovalShow;
+  /** How many requests an actor opens within a window before people are told of them together; null without. */
+  flood: FloodLimit | null;
+}
+
+export interface FloodLimit {
+  max: number;
+  window_ms: number;
+  /** As it was written. */
+  window: string;
 }
 
 export function compileApprovals(doc: PolicyDoc["approvals"]): ApprovalSettings {
@@ -24,6 +33,7 @@ export function compileApprovals(doc: PolicyDoc["approvals"]): ApprovalSettings 
     four_eyes: doc?.four_eyes ?? false,
     max_open_per_run: doc?.max_open_per_run ?? LIMITS.open_approvals_per_run,
     show: doc?.show ?? "arguments",
+    flood: doc?.flood === undefined ? null : { ...doc.flood, window_ms: parseDuration(doc.flood.window) },
   };
 }
 

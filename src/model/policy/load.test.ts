@@ -165,6 +165,7 @@ tests:
       four_eyes: false,
       max_open_per_run: 100,
       show: "arguments",
+      flood: null,
     });
     expect(EMPTY_POLICY.retention).toBeNull();
     expect(EMPTY_POLICY.risk).toBeNull();

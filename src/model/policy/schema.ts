@@ -121,6 +121,7 @@ const approvals = z.strictObject({
   four_eyes: z.boolean().optional(),
   max_open_per_run: z.int().min(1).max(100_000).optional(),
   show: z.enum(APPROVAL_SHOWS).optional(),
+  flood: z.strictObject({ max: z.int().min(0).max(100_000), window: duration }).optional(),
 });
 
 /** What an undo that was never tried, or not lately, counts for. */

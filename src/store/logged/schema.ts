@@ -36,7 +36,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   leases: [],
   jobs: ["owner", "tag", "sort"],
   containments: ["tag", "sort"],
-  drills: [],
+  drills: ["sort"],
   captures: ["owner", "tag", "sort"],
   pins: [],
 };

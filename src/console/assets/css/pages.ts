@@ -44,6 +44,9 @@ export const PAGES = `
 .decide button { min-width: 96px; }
 .approval-id { display: flex; align-items: center; gap: 4px; color: var(--soft); font-size: 12px; }
 .bulk { padding: 6px 10px; }
+.group { padding: 6px 10px; border-bottom: 1px solid var(--line); }
+.group > .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
+.group > .decide .field { grid-column: 1 / -1; }
 .bulk .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
 .bulk .decide .field { grid-column: 1 / -1; }
 .gone { opacity: 0.55; }

@@ -1,7 +1,7 @@
 /** One of each notification, one configuration of each channel, and the context in which the golden files are made. */
 import type { RenderContext } from "../../../../src/notify/channel.ts";
 import type { ChannelConfig, ChannelType } from "../../../../src/notify/channels/table.ts";
-import { approvalRequested, type NotificationEvent, type NotificationName } from "../../../../src/notify/events.ts";
+import { approvalDigest, approvalRequested, type NotificationEvent, type NotificationName } from "../../../../src/notify/events.ts";
 import type { ApprovalView } from "../../../../src/model/approval.ts";
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
@@ -44,6 +44,15 @@ const ALERT = {
 
 export const EVENTS: { [name in NotificationName]: Extract<NotificationEvent, { event: name }> } = {
   approval_requested: approvalRequested(APPROVAL),
+  approval_digest: approvalDigest(
+    "billing-bot",
+    [
+      APPROVAL,
+      { ...APPROVAL, id: "apr_0b7e2f9c-1111-4222-8333-444455556667" },
+      { ...APPROVAL, id: "apr_0b7e2f9c-1111-4222-8333-444455556668", tool: "mail.send", rule: null },
+    ],
+    600_000,
+  ),
   alert: { event: "alert", ...ALERT, reminder: false },
   alert_resolved: { event: "alert_resolved", ...ALERT, resolved_ms: AT },
   retention_purged: {
