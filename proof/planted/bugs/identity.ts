@@ -209,7 +209,7 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "an open console answers to any host",
     file: "src/console/guard.ts",
-    find: 'if (!LOCAL_HOST.test(host)) return "foreign_host";',
+    find: 'if (!isLocalHost(host)) return "foreign_host";',
     replace: "",
     tests: ["test/console/modes.test.ts"],
     only: "addressed to localhost",
