@@ -84,7 +84,7 @@ async function checkStory(text: string, url: string, keys: Record<string, string
       headers: { authorization: `Bearer ${keys[role]}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return response.json();
+    return JSON.parse(await response.text());
   };
   const { approvals } = await ask("auditor", "/approvals?status=pending");
   expect(approvals).toMatchObject([{ tool: "payments.refund", run_id: "ticket-4833" }]);
