@@ -20,6 +20,7 @@ import {
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import {
   beyondClaims,
@@ -234,6 +235,7 @@ const SECTIONS = [
   beyondGrants,
   beyondPlans,
   beyondFloods,
+  beyondHooks,
   beyondLibrary,
   beyondContain,
   beyondDrills,
