@@ -112,6 +112,7 @@ function shellCall({ input, cwd }: HookEvent, guard: Guard, home: string): Read 
     return { tool: "code.shell_unknown", args: { input: shown(input) }, files: [], touches: [] };
   const folder =
     text(input["working_directory"]) ??
+    text(input["cwd"]) ??
     text(input["workdir"]) ??
     text(input["dir_path"]) ??
     text(input["directory"]);

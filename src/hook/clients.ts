@@ -22,6 +22,8 @@ export interface HookEvent {
   error: string | null;
   /** The call was cut short: what it did until then is not known. */
   interrupted: boolean;
+  /** The client tells that its user, or another hook, did not let the call happen. */
+  declined: boolean;
 }
 
 export interface Answer {
@@ -92,6 +94,7 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
     cwd: text(given["cwd"]) ?? firstText(given["workspace_roots"]) ?? process.cwd(),
     error,
     interrupted: given["is_interrupt"] === true || given["failure_type"] === "timeout",
+    declined: given["failure_type"] === "permission_denied",
   };
 }
 

@@ -137,10 +137,10 @@ function seen(files: readonly string[], keep = false): Look | null {
 /** A call that changes nothing has failed; of another that ended with an error nobody knows how far it got. */
 const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
 
-function failure(note: Note, { error, interrupted }: HookEvent): object {
+function failure(note: Note, { error, interrupted, declined }: HookEvent): object {
   const said = (error ?? "the client reports a failure").slice(0, 4_000);
   if (note.before !== null) return settled(note, said);
-  const known = HARMLESS.test(note.tool) && !interrupted;
+  const known = declined || (HARMLESS.test(note.tool) && !interrupted);
   return { status: known ? "failed" : "uncertain", error: said };
 }
 
