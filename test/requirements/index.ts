@@ -25,9 +25,9 @@ import {
   beyondClaims,
   beyondDiff,
   beyondErrors,
-  beyondPlayground,
   beyondFlows,
   beyondHints,
+  beyondPlayground,
   beyondSuggest,
 } from "./beyond-policy.ts";
 
