@@ -30,9 +30,11 @@ import {
   beyondErrors,
   beyondFlows,
   beyondHints,
+  beyondPlayground,
   beyondSuggest,
 } from "./beyond-policy.ts";
 
+import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
@@ -139,6 +141,8 @@ const SECTIONS = [
   beyondClaims,
   beyondDiff,
   beyondErrors,
+  beyondPython,
+  beyondPlayground,
   beyondSuggest,
   beyondTenants,
   beyondCards,
