@@ -1,3 +1,4 @@
+import { beyondAdapters } from "./beyond-adapters.ts";
 /**
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
@@ -21,6 +22,7 @@ import {
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import {
   beyondClaims,
@@ -28,9 +30,11 @@ import {
   beyondErrors,
   beyondFlows,
   beyondHints,
+  beyondPlayground,
   beyondSuggest,
 } from "./beyond-policy.ts";
 
+import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
@@ -137,6 +141,8 @@ const SECTIONS = [
   beyondClaims,
   beyondDiff,
   beyondErrors,
+  beyondPython,
+  beyondPlayground,
   beyondSuggest,
   beyondTenants,
   beyondCards,
@@ -237,9 +243,11 @@ const SECTIONS = [
   beyondGrants,
   beyondPlans,
   beyondFloods,
+  beyondHooks,
   beyondLibrary,
   beyondContain,
   beyondDrills,
+  beyondAdapters,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];
