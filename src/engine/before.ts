@@ -74,9 +74,16 @@ function problemOf(
 
 /** What is wrong with an answer to the read, or null where it can be kept. */
 export function answerProblem({ max_bytes = BEFORE.max_bytes.default }: { max_bytes?: number }, value: Json) {
-  const bytes = byteSize(value);
-  return bytes > max_bytes ? `the answer has ${bytes} bytes, more than max_bytes (${max_bytes})` : null;
+  const text = canonical(value);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > max_bytes) return `the answer has ${bytes} bytes, more than max_bytes (${max_bytes})`;
+  return text.includes(LOST)
+    ? "the answer stands for bytes that are no text, and would not restore them"
+    : null;
 }
+
+/** What a decoder puts in the place of bytes that it cannot read: they are gone. */
+const LOST = "\ufffd";
 
 export const byteSize = (value: Json): number => Buffer.byteLength(canonical(value));
 

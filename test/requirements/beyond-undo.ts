@@ -16,6 +16,7 @@ export const beyondBefore = section("beyond", "Before", {
   "beyond.before.not-required": [17, "with `required: false` a failed read lets the call pass, and the step cannot be undone"],
   "beyond.before.http-without": [17, "over HTTP a success without `before` is accepted and not undoable"],
   "beyond.before.hashes": [17, "`before_hash` and `after_hash` are on the ledger, no value is"],
+  "beyond.before.lossless": [17, "an answer that stands for bytes that are no text counts as a failed read: it would not restore them"],
   "beyond.before.masked": [17, "below the role operator a plan shows `$before` values as `[before: n bytes]`"],
 });
 
@@ -56,4 +57,7 @@ export const beyondRefund = section("beyond", "Refund", {
 // biome-ignore format: one statement a line
 export const beyondPacks = section("beyond", "Packs", {
   "beyond.packs.example": [17, "`examples/gateway` takes back to the byte what was written over, edited, moved and made, and leaves foreign writes alone"],
+  "beyond.packs.drafts": [17, "`svc init` drafts what was tried for tools that are as they were tried, and marks the rest as guessed"],
+  "beyond.packs.tried": [17, "each pack's `before`, compensation and read-back restores against the real server, or the report says what it does not"],
+  "beyond.packs.drift": [17, "a server whose tools or their schemas changed fails the test of its pack"],
 });

@@ -4,7 +4,8 @@ import { dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../app/version.ts";
 import type { Upstream } from "../../config/sections/gateway.ts";
 import { createEgress } from "../../egress/egress.ts";
-import { draftManifests } from "../../gateway/init/guess.ts";
+import { type Draft, draftManifests } from "../../gateway/init/guess.ts";
+import { packRules } from "../../gateway/init/packs/packs.ts";
 import { readTools, suggestName } from "../../gateway/init/read-tools.ts";
 import { configText, manifestText, policyText, type UpstreamDraft } from "../../gateway/init/render.ts";
 import { conflict, invalid } from "../../kernel/errors.ts";
@@ -41,7 +42,7 @@ async function init(context: Context, flags: Record<string, unknown>): Promise<v
     const manifests = join("manifests", `${spec.name}.yaml`);
     const files = {
       [manifests]: manifestText(drafts, flags["from"] as string),
-      "policy.yaml": policyText(),
+      "policy.yaml": policyText(packRules(tools)),
       "svc.config.yaml": configText(
         { ...draft, cwd: relative(folder, context.io.cwd) || "." },
         { manifests: "manifests", policy: "policy.yaml" },
@@ -120,19 +121,19 @@ async function write(folder: string, files: Record<string, string>, force: boole
   }
 }
 
-function report(
-  { io }: Context,
-  folder: string,
-  files: object,
-  drafts: readonly { effect: string; compensation: unknown }[],
-): void {
+function report({ io }: Context, folder: string, files: object, drafts: readonly Draft[]): void {
   const shown = relative(io.cwd, folder) || ".";
-  const undoable = drafts.filter(({ compensation }) => compensation !== null).length;
+  const tried = drafts.filter((draft) => draft.tried !== undefined);
+  const undoable = drafts.filter(
+    ({ compensation, tried }) => compensation !== null || tried?.entry.compensation !== undefined,
+  ).length;
   const reads = drafts.filter(({ effect }) => effect === "read").length;
   for (const name of Object.keys(files)) io.out(`wrote ${inert(join(shown, name))}`);
   io.out(
     `${drafts.length} tools: ${reads} read, ${undoable} with a proposed undo, ${drafts.length - reads - undoable} to look at`,
   );
+  if (tried.length > 0)
+    io.out(`${tried.length} of them as tried with ${inert(tried[0]!.tried!.by)}, the rest guessed`);
   io.out("");
   io.out("Next:");
   const config = shown === "." ? "" : ` --config ${inert(join(shown, "svc.config.yaml"))}`;

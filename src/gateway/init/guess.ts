@@ -4,6 +4,8 @@
  */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import type { Effect } from "../../model/manifest/types.ts";
+import { type PackEntry, withTools } from "./packs/pack.ts";
+import { packFor, triedEntry } from "./packs/packs.ts";
 import { type ReadName, readName, undoes } from "./verbs.ts";
 
 export interface DraftArgument {
@@ -21,6 +23,8 @@ export interface Draft {
   compensation: { tool: string; why: string; kind: "inverse" | "compensation"; args: DraftArgument[] } | null;
   /** A tool that looks like the undo, but needs what neither the call nor its result is known to hold. */
   undo_without_arguments: string | null;
+  /** The manifest that was tried against the server itself, in place of every guess; its tools as shown here. */
+  tried?: { by: string; entry: PackEntry };
 }
 
 interface Tool {
@@ -37,18 +41,46 @@ export function draftManifests(
   const tools = definitions.map(
     ({ tool, name, definition }): Tool => ({ tool, definition, read: readName(name) }),
   );
-  return tools.map((tool) => draft(tool, tools, prefix));
+  const pack = packFor(new Set(definitions.map(({ name }) => name)));
+  if (pack === undefined) return tools.map((tool) => draft(tool, tools, prefix));
+  const known = new Map(definitions.map(({ name, definition }) => [name, definition]));
+  const shown = new Map(definitions.map(({ name, tool }) => [name, tool]));
+  return tools.map((tool, i) => {
+    const entry = triedEntry(pack, definitions[i]!.name, known);
+    const guessed = draft(tool, tools, prefix);
+    return entry === undefined ? guessed : triedDraft(guessed, entry, pack.tried, shown, prefix);
+  });
 }
+
+/** The pack's word stands; what was guessed beside it is dropped. */
+function triedDraft(
+  guessed: Draft,
+  entry: PackEntry,
+  by: string,
+  shown: ReadonlyMap<string, string>,
+  prefix: string,
+): Draft {
+  return {
+    ...guessed,
+    effect: entry.effect,
+    permission: `${prefix}.${levelOf(entry.effect)}`,
+    compensation: null,
+    undo_without_arguments: null,
+    tried: { by, entry: withTools(entry, (name) => shown.get(name) ?? name) },
+  };
+}
+
+const levelOf = (effect: Effect) =>
+  effect === "read" ? "read" : effect === "irreversible" ? "destroy" : "write";
 
 function draft(tool: Tool, all: readonly Tool[], prefix: string): Draft {
   const compensation = isRead(tool) ? null : undoOf(tool, all);
   const { effect, why } = effectOf(tool, compensation !== null);
-  const level = effect === "read" ? "read" : effect === "irreversible" ? "destroy" : "write";
   return {
     tool: tool.tool,
     effect,
     effect_why: why,
-    permission: `${prefix}.${level}`,
+    permission: `${prefix}.${levelOf(effect)}`,
     external: hint(tool, "openWorldHint") === true,
     compensation: effect === "compensable" || effect === "reversible" ? compensation : null,
     undo_without_arguments:

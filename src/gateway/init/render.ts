@@ -1,7 +1,9 @@
 /** The files that `svc init` writes, as text: draft manifests with every guess marked, a policy, a config. */
+import { stringify } from "yaml";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { readManifests } from "../../model/manifest/load.ts";
 import type { Draft } from "./guess.ts";
+import type { PackRule } from "./packs/pack.ts";
 
 export interface UpstreamDraft {
   name: string;
@@ -27,8 +29,9 @@ export function scalar(text: string): string {
 export function manifestText(drafts: readonly Draft[], source: string): string {
   const head = [
     `# Draft manifests for the tools of ${oneLine(source)}, written by svc init.`,
-    "# Every line with `guess:` was guessed from the tool's definition. Read it, correct it, and change",
-    "# `lifecycle: draft` to `approved` (or delete the line): in enforce mode a draft does not count.",
+    "# Entries with `tried` were tried against the server itself. Every line with `guess:` was guessed from the",
+    "# tool's definition. Read them, correct the guesses, and change `lifecycle: draft` to `approved` (or delete the",
+    "# line): in enforce mode a draft does not count.",
   ];
   return `${head.join("\n")}\n${drafts.map(declared).join("")}`;
 }
@@ -46,6 +49,7 @@ function declared(draft: Draft): string {
 }
 
 function entry(draft: Draft): string {
+  if (draft.tried !== undefined) return triedEntry(draft, draft.tried);
   const lines = [
     "",
     `- tool: ${scalar(draft.tool)}`,
@@ -76,7 +80,24 @@ function entry(draft: Draft): string {
   return `${lines.join("\n")}\n`;
 }
 
-export function policyText(): string {
+function triedEntry(
+  { tool, permission }: Draft,
+  { by, entry: { note, ...rest } }: NonNullable<Draft["tried"]>,
+) {
+  const { effect, ...parts } = rest;
+  const manifest = { tool, lifecycle: "draft", effect, permission, ...parts };
+  const comments = [`tried with ${by}`, ...(note === undefined ? [] : [note])];
+  const text = stringify([manifest], { lineWidth: 0, defaultStringType: "PLAIN" });
+  return `\n${comments.map((line) => `# ${oneLine(line)}\n`).join("")}${text}`;
+}
+
+/** The rules of the pack, with its tools as the gateway shows them. */
+function ruleText({ id, tool, when, action, reason }: PackRule): string {
+  const conditions = when.length === 0 ? "" : `    when: ${JSON.stringify(when)}\n`;
+  return `  - id: ${id}\n    match: {tool: ${scalar(tool)}}\n${conditions}    action: ${action}\n    reason: ${scalar(reason)}\n`;
+}
+
+export function policyText(rules: readonly PackRule[] = []): string {
   return `# A starting point, written by svc init. Check it with: svc policy test policy.yaml
 version: 1
 content:
@@ -87,7 +108,7 @@ rules:
     match: {effect: irreversible}
     action: require_approval
     reason: what cannot be undone needs a person
-limits:
+${rules.map(ruleText).join("")}limits:
   - {id: runaway, match: {tool: "*"}, max: 500, per: run, window: 1h, action: deny}
 tests:
   - name: a harmless call passes
@@ -147,5 +168,5 @@ function variable(header: string): string {
 
 /** What comes from an upstream must not break out of a comment. */
 function oneLine(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").slice(0, 200);
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").slice(0, 300);
 }

@@ -1,0 +1,64 @@
+import { type Pack, type PackEntry, patient } from "./pack.ts";
+
+const read: PackEntry = { effect: "read" };
+const path = { path: "$args.path" };
+
+/** What was there is written back as text. The server deletes nothing, so a new file stays. */
+const restored: Omit<PackEntry, "note"> = {
+  effect: "reversible",
+  before: { tool: "read_text_file", args: path },
+  compensation: { tool: "write_file", kind: "inverse", args: { ...path, content: "$before.content" } },
+  verification: { tool: "read_text_file", args: path, expect: { content: "$before.content" }, ...patient },
+};
+
+export const filesystem: Pack = {
+  tried: "@modelcontextprotocol/server-filesystem 2026.8.31",
+  tools: {
+    read_file: "bebb8a4ee5f4270b",
+    read_text_file: "bebb8a4ee5f4270b",
+    read_media_file: "24ae1fc36322f6e5",
+    read_multiple_files: "9857cacc9cd0dfba",
+    write_file: "adb46c9de0f0269c",
+    edit_file: "3907e4ffa698782e",
+    create_directory: "389af995f9fc16ee",
+    list_directory: "389af995f9fc16ee",
+    list_directory_with_sizes: "995fcdf371bd07d9",
+    directory_tree: "15e1b9cd2b5b29e8",
+    move_file: "72c31be05d433a98",
+    search_files: "edaff5728d79f612",
+    get_file_info: "389af995f9fc16ee",
+    list_allowed_directories: "95ddb3a7b6a37a2d",
+  },
+  entries: {
+    read_file: read,
+    read_text_file: read,
+    read_media_file: read,
+    read_multiple_files: read,
+    list_directory: read,
+    list_directory_with_sizes: read,
+    directory_tree: read,
+    search_files: read,
+    get_file_info: read,
+    list_allowed_directories: read,
+    write_file: {
+      ...restored,
+      before: { ...restored.before!, required: false },
+      note: "a file that was not there, is no text or is over 1 MB passes and cannot be taken back: the server neither deletes nor writes bytes. examples/gateway has a companion that does",
+    },
+    edit_file: restored,
+    move_file: {
+      effect: "reversible",
+      compensation: {
+        tool: "move_file",
+        kind: "inverse",
+        args: { source: "$args.destination", destination: "$args.source" },
+      },
+      verification: { tool: "get_file_info", args: { path: "$args.source" }, expect: {}, ...patient },
+      note: "the server moves onto nothing that is there, neither on the way nor on the way back",
+    },
+    create_directory: {
+      effect: "idempotent",
+      note: "an empty folder stays after a rollback: the server removes none",
+    },
+  },
+};

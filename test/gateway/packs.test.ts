@@ -1,0 +1,243 @@
+/** What `svc init` drafts for public tool servers, tried with those servers: each undo against what is really there. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import type { Upstream } from "../../src/config/sections/gateway.ts";
+import type { Egress } from "../../src/egress/egress.ts";
+import type { Route } from "../../src/gateway/catalog.ts";
+import { draftManifests } from "../../src/gateway/init/guess.ts";
+import { fingerprint } from "../../src/gateway/init/packs/pack.ts";
+import { PACKS, packRules } from "../../src/gateway/init/packs/packs.ts";
+import { readTools } from "../../src/gateway/init/read-tools.ts";
+import { manifestText, policyText } from "../../src/gateway/init/render.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { type AnyResult, call, type GatewayTest, testGateway } from "./support/gateway.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const MODULES = fileURLToPath(new URL("../../node_modules/", import.meta.url));
+const folder = tempDir("packs");
+const files = join(folder, "files");
+const repository = join(folder, "repository");
+const gitNow = (...args: string[]) => execFileSync("git", args, { cwd: repository, encoding: "utf8" }).trim();
+
+const SERVERS: Record<keyof typeof PACKS, { entry: string; args?: string[]; env?: Record<string, string> }> =
+  {
+    filesystem: { entry: "@modelcontextprotocol/server-filesystem", args: [files] },
+    memory: {
+      entry: "@modelcontextprotocol/server-memory",
+      env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+    },
+    git: { entry: "@cyanheads/git-mcp-server", env: { HOME: folder, GIT_SIGN_COMMITS: "false" } },
+    everything: { entry: "@modelcontextprotocol/server-everything" },
+    "sequential-thinking": { entry: "@modelcontextprotocol/server-sequential-thinking" },
+  };
+const upstreamOf = (name: string) => {
+  const { entry, args = [], env = {} } = SERVERS[name]!;
+  const script = join(MODULES, entry, "dist", "index.js");
+  return { name, command: process.execPath, args: [script, ...args], env, namespace: true };
+};
+
+const tools: Record<string, Route[]> = {};
+let g: GatewayTest;
+beforeAll(async () => {
+  mkdirSync(files);
+  mkdirSync(repository);
+  gitNow("init", "-q", "-b", "main");
+  gitNow("config", "user.name", "a");
+  gitNow("config", "user.email", "a@b.c");
+  writeFileSync(join(repository, "a.txt"), "one\n");
+  gitNow("add", ".");
+  gitNow("commit", "-qm", "first");
+  const most = {
+    timeout_ms: 60_000,
+    passthrough: [],
+    isolation: "shared",
+    max_connections: 1,
+    idle_ms: 60_000,
+  };
+  for (const name of Object.keys(PACKS)) {
+    const spec = { ...upstreamOf(name), ...most, cwd: null } as unknown as Upstream;
+    tools[name] = await readTools(spec, {} as Egress, "test");
+  }
+  const drafted = Object.entries(tools).map(([name, routes]) =>
+    manifestText(draftManifests(routes, name), name),
+  );
+  g = await testGateway({
+    upstreams: Object.keys(PACKS).map(upstreamOf),
+    manifests: drafted.join("\n").replaceAll("lifecycle: draft", "lifecycle: approved"),
+    policy: policyText(Object.values(tools).flatMap(packRules)),
+  });
+});
+
+let runs = 0;
+/** Calls that pass, in a run of their own; then the plan and the report of its rollback. */
+async function takenBack(calls: [string, object][], between: () => void | Promise<void> = () => {}) {
+  const run_id = `run-${runs++}`;
+  const agent = await g.connect("agent", { headers: { "svc-run-id": run_id } });
+  for (const [tool, args] of calls) {
+    const { isError, content } = await call(agent, tool, { ...args });
+    expect([tool, isError && content]).toEqual([tool, undefined]);
+  }
+  await between();
+  const operator = await g.connect("operator", { path: "/operator/mcp" });
+  const plan = await call(operator, "svc.plan_rollback", { run_id });
+  const report = await call(operator, "svc.execute_rollback", { run_id, confirm: true });
+  return { plan: plan.structuredContent, report: report.structuredContent };
+}
+const asked = async (tool: string, args: object = {}): Promise<AnyResult> =>
+  call(await g.connect("agent"), tool, { ...args });
+
+describe("the tools of each server", () => {
+  it.each(Object.keys(PACKS))(`are those that were tried: %s ${verifies("beyond.packs.drift")}`, (name) => {
+    const now = Object.fromEntries(tools[name]!.map((route) => [route.name, fingerprint(route.definition)]));
+    expect(now).toEqual(PACKS[name]!.tools);
+  });
+
+  it("are drafted as tried where they are the same, and guessed and marked where they are not", () => {
+    verifies("beyond.packs.drafts");
+    const changed = tools["filesystem"]!.map((route) =>
+      route.name === "read_text_file"
+        ? { ...route, definition: { ...route.definition, inputSchema: {} } }
+        : route,
+    );
+    const text = manifestText(draftManifests(changed, "filesystem"), "x");
+    const entryOf = (tool: string) =>
+      text.split("\n\n").find((part) => part.includes(`tool: filesystem.${tool}\n`))!;
+    expect(entryOf("move_file")).toContain("# tried with @modelcontextprotocol/server-filesystem 2026.8.31");
+    for (const tool of ["read_text_file", "write_file", "edit_file"]) {
+      expect(entryOf(tool)).toContain("# guess:");
+      expect(entryOf(tool)).not.toContain("before:");
+    }
+    const git = manifestText(draftManifests(tools["git"]!, "git"), "x");
+    expect(git).toMatch(/tool: git\.git_push\n {2}lifecycle: draft\n {2}effect: irreversible +# guess:/);
+  });
+});
+
+describe("the filesystem pack", () => {
+  const at = (name: string) => join(files, name);
+  const put = (name: string, bytes: string | Buffer) => writeFileSync(at(name), bytes);
+  const text = (name: string) => readFileSync(at(name), "utf8");
+
+  it("writes back what was there, and moves back what was moved", async () => {
+    verifies("beyond.packs.tried");
+    put("a.txt", "one\r\ntwo\nthree\ntwo\n");
+    put("b.txt", "b\n");
+    const { plan, report } = await takenBack([
+      ["filesystem.edit_file", { path: at("a.txt"), edits: [{ oldText: "three", newText: "two" }] }],
+      ["filesystem.write_file", { path: at("a.txt"), content: "new" }],
+      ["filesystem.move_file", { source: at("b.txt"), destination: at("c.txt") }],
+    ]);
+    expect(plan.fully_reversible).toBe(true);
+    expect(report).toMatchObject({ compensated: [2, 1, 0], unverified: [], complete: true });
+    expect([text("a.txt"), text("b.txt")]).toEqual(["one\r\ntwo\nthree\ntwo\n", "b\n"]);
+    expect(readdirSync(files)).not.toContain("c.txt");
+  });
+
+  it("says what it cannot take back, and leaves alone what another wrote", async () => {
+    verifies("beyond.packs.tried", "beyond.before.lossless");
+    put("bytes.bin", Buffer.from([0xff, 0xfe, 0]));
+    put("a.txt", "old");
+    const { plan, report } = await takenBack(
+      [
+        ["filesystem.write_file", { path: at("new.txt"), content: "new" }],
+        ["filesystem.write_file", { path: at("bytes.bin"), content: "new" }],
+        ["filesystem.write_file", { path: at("a.txt"), content: "new" }],
+      ],
+      () => put("a.txt", "foreign"),
+    );
+    expect(plan.fully_reversible).toBe(false);
+    expect(report).toMatchObject({
+      compensated: [],
+      unrecoverable: [1, 0],
+      failed: [{ step: 2, conflict: true }],
+      complete: false,
+    });
+    expect(text("a.txt")).toBe("foreign");
+    put("bytes.bin", Buffer.from([0xff, 0xfe, 0]));
+    const edits = [{ oldText: "\u0000", newText: "1" }];
+    const refused = await asked("filesystem.edit_file", { path: at("bytes.bin"), edits });
+    expect(refused.content[0].text).toContain("bytes that are no text");
+    expect([...readFileSync(at("bytes.bin"))]).toEqual([0xff, 0xfe, 0]);
+  });
+});
+
+describe("the memory pack", () => {
+  const graph = async () => (await asked("memory.read_graph")).structuredContent;
+  const person = (name: string) => ({ name, entityType: "person", observations: ["likes tea"] });
+
+  it("takes out what was added, and makes again what was deleted", async () => {
+    verifies("beyond.packs.tried");
+    for (const name of ["ann", "bob"]) await asked("memory.create_entities", { entities: [person(name)] });
+    const before = await graph();
+    const { plan, report } = await takenBack([
+      ["memory.create_entities", { entities: [person("cid")] }],
+      ["memory.create_entities", { entities: [person("ann")] }],
+      ["memory.create_relations", { relations: [{ from: "ann", to: "cid", relationType: "knows" }] }],
+      ["memory.add_observations", { observations: [{ entityName: "ann", contents: ["likes tea", "naps"] }] }],
+      ["memory.delete_entities", { entityNames: ["bob"] }],
+    ]);
+    expect(plan.fully_reversible).toBe(true);
+    expect(report).toMatchObject({ compensated: [4, 3, 2, 1, 0], unverified: [], complete: true });
+    expect(await graph()).toEqual(before);
+  });
+
+  it("leaves alone an entity that another used since, and refuses lists that no undo covers", async () => {
+    verifies("beyond.packs.tried");
+    const { report } = await takenBack([["memory.create_entities", { entities: [person("dee")] }]], () =>
+      asked("memory.add_observations", { observations: [{ entityName: "dee", contents: ["foreign"] }] }),
+    );
+    expect(report).toMatchObject({ compensated: [], failed: [{ step: 0, conflict: true }] });
+    expect(JSON.stringify(await graph())).toContain("foreign");
+    const two = await asked("memory.create_entities", { entities: [person("eve"), person("fay")] });
+    expect(two._meta["svc/decision"]).toBe("block");
+    const gone = { relations: [{ from: "ann", to: "cid", relationType: "knows" }] };
+    expect((await asked("memory.delete_relations", gone))._meta["svc/approval_id"]).toMatch(/^apr_/);
+  });
+});
+
+describe("the git pack", () => {
+  it("takes back staging, commits and checkouts", async () => {
+    verifies("beyond.packs.tried");
+    const [head, path] = [gitNow("rev-parse", "HEAD"), repository];
+    writeFileSync(join(repository, "a.txt"), "two\n");
+    const { plan, report } = await takenBack([
+      ["git.git_add", { path, paths: ["a.txt"] }],
+      ["git.git_commit", { path, message: "second" }],
+      ["git.git_checkout", { path, target: "other", createBranch: true }],
+    ]);
+    expect(plan.fully_reversible).toBe(true);
+    expect(report).toMatchObject({ compensated: [2, 1, 0], unverified: [], failed: [], complete: true });
+    expect([gitNow("rev-parse", "HEAD"), gitNow("branch", "--show-current")]).toEqual([head, "main"]);
+    expect([gitNow("diff", "--cached"), readFileSync(join(path, "a.txt"), "utf8")]).toEqual(["", "two\n"]);
+  });
+
+  it("leaves alone a branch that another committed to since", async () => {
+    verifies("beyond.packs.tried");
+    const path = repository;
+    const { report } = await takenBack(
+      [["git.git_commit", { path, message: "second", allowEmpty: true }]],
+      () => void gitNow("commit", "-qm", "foreign", "--allow-empty"),
+    );
+    expect(report).toMatchObject({ compensated: [], failed: [{ step: 0, conflict: true }] });
+    expect(gitNow("log", "-1", "--format=%s")).toBe("foreign");
+    const thrown = await asked("git.git_checkout", { path, target: "HEAD", paths: ["a.txt"] });
+    expect(thrown._meta["svc/approval_id"]).toMatch(/^apr_/);
+  });
+});
+
+describe("servers that change nothing", () => {
+  it("need no undo, and print no environment unasked", async () => {
+    verifies("beyond.packs.tried");
+    const thought = { thought: "so", thoughtNumber: 1, totalThoughts: 1, nextThoughtNeeded: false };
+    const { report } = await takenBack([
+      ["sequential-thinking.sequentialthinking", thought],
+      ["everything.get-sum", { a: 1, b: 2 }],
+    ]);
+    expect(report).toMatchObject({ skipped: [1, 0], complete: true });
+    expect((await asked("everything.get-env"))._meta["svc/approval_id"]).toMatch(/^apr_/);
+  });
+});
