@@ -133,7 +133,9 @@ function report({ io }: Context, folder: string, files: object, drafts: readonly
     `${drafts.length} tools: ${reads} read, ${undoable} with a proposed undo, ${drafts.length - reads - undoable} to look at`,
   );
   if (tried.length > 0)
-    io.out(`${tried.length} of them as tried with ${inert(tried[0]!.tried!.by)}, the rest guessed`);
+    io.out(
+      `${tried.length} of them as tried with ${inert(tried[0]!.tried!.by)}, ${drafts.length - tried.length} guessed`,
+    );
   io.out("");
   io.out("Next:");
   const config = shown === "." ? "" : ` --config ${inert(join(shown, "svc.config.yaml"))}`;
