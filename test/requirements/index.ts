@@ -21,6 +21,7 @@ import {
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
 import { beyondLibrary } from "./beyond-library.ts";
+import { beyondPackage } from "./beyond-package.ts";
 import {
   beyondClaims,
   beyondDiff,
@@ -132,6 +133,7 @@ const SECTIONS = [
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
   beyondReach,
+  beyondPackage,
   beyondClaims,
   beyondDiff,
   beyondErrors,
