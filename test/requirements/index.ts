@@ -14,6 +14,7 @@ import {
   beyondStream,
   beyondTraces,
 } from "./beyond-evidence.ts";
+import { beyondFirst } from "./beyond-first.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
@@ -34,7 +35,7 @@ import {
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
-import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
+import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -134,6 +135,7 @@ const SECTIONS = [
   beyondGatewayWaiting,
   beyondReach,
   beyondPackage,
+  beyondFirst,
   beyondClaims,
   beyondDiff,
   beyondErrors,
@@ -145,6 +147,7 @@ const SECTIONS = [
   beyondBefore,
   beyondConflict,
   beyondHorizon,
+  beyondPacks,
   beyondRefund,
   contractApproval,
   contractPolicyRules,
