@@ -38,7 +38,7 @@ export const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/registry/manifests": ["yaml"],
   "/registry/manifests/:tool/approve": ["version"],
   "/registry/manifests/:tool/deprecate": ["version"],
-  "/policy": ["yaml", "note"],
+  "/policy": ["yaml", "note", "tool", "args", "earlier", "keep"],
   "/policy/versions/:version/activate": [],
   "/evidence/verify": [],
   "/evidence/halt": ["reason", "tool", "actor"],

@@ -22,6 +22,7 @@ import {
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import { beyondPackage } from "./beyond-package.ts";
 import {
@@ -30,9 +31,11 @@ import {
   beyondErrors,
   beyondFlows,
   beyondHints,
+  beyondPlayground,
   beyondSuggest,
 } from "./beyond-policy.ts";
 
+import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
@@ -140,6 +143,8 @@ const SECTIONS = [
   beyondClaims,
   beyondDiff,
   beyondErrors,
+  beyondPython,
+  beyondPlayground,
   beyondSuggest,
   beyondTenants,
   beyondCards,
@@ -240,6 +245,7 @@ const SECTIONS = [
   beyondGrants,
   beyondPlans,
   beyondFloods,
+  beyondHooks,
   beyondLibrary,
   beyondContain,
   beyondDrills,
