@@ -165,10 +165,10 @@ describe("a client that declares tasks", () => {
   const get = (taskId: string, key?: string) => withTasks("tasks/get", { taskId }, key);
   const ended = async (taskId: string): Promise<AnyResult> => {
     let task: AnyResult;
-    await until(
-      async () => !["working", "input_required"].includes((task = await get(taskId)).status),
-      "its end",
-    );
+    await until(async () => {
+      task = await get(taskId);
+      return task.status !== "working" && task.status !== "input_required";
+    }, "its end");
     return task;
   };
 
