@@ -31,7 +31,7 @@ import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
 import { anchoringParts } from "./operations/anchors.ts";
 import { SideChannels } from "./side-channels.ts";
-import { forgetReplies, sweepApprovals, sweepPlans } from "./sweep.ts";
+import { forgetReplies, Sweep } from "./sweep.ts";
 
 const SWEEP_MS = 1_000;
 const FORGET_MS = 60_000;
@@ -86,8 +86,9 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   app.jobTools = commandTools(settings, background.signal, identity.today);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
-  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, notifier));
-  background.every(SWEEP_MS, "ageing plans", () => sweepPlans(app));
+  const sweep = new Sweep(app);
+  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, sweep, notifier));
+  background.every(SWEEP_MS, "ageing plans", () => sweep.endPlans());
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
   background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
   background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>
@@ -138,8 +139,8 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
 }
 
 /** People hear of what was passed on to them, and of what waits in a flood. */
-async function ageApprovals(app: App, notifier: Notifier): Promise<void> {
-  const { escalated, together } = await sweepApprovals(app);
+async function ageApprovals(app: App, sweep: Sweep, notifier: Notifier): Promise<void> {
+  const { escalated, together } = await sweep.approvals();
   for (const approval of escalated) notifier.notify(approvalRequested(approval));
   if (notifier.channels().length === 0) return;
   for (const event of await dueDigests(app.core, together)) notifier.notify(event);
