@@ -28,6 +28,7 @@ import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
 import { isOurState, redeemState, type WaitingCall } from "./request-state.ts";
 import type { BoundRun, RunOf } from "./runs.ts";
+import { bindTasks } from "./tasks.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { callOwnTool } from "./tools/own-tool.ts";
 import type { Holder } from "./upstream/pool.ts";
@@ -84,6 +85,7 @@ export class AgentPeer {
       serves: method === undefined || /^(?:tools|tasks)\//.test(method) || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
     });
+    if (tasks) bindTasks(this.server, (method, params, context) => this.handle(method, params, context));
     this.links = new OwnLinks({
       clientCapabilities: () => this.server.getClientCapabilities(),
       ask: (upstream, method, params, signal) => this.ask(upstream, method, params, signal),

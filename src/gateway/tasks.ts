@@ -3,12 +3,14 @@
  * answered with a handle at once, and what becomes of it is asked for later. A task lives in this process. Where
  * that ends, the call was not made, and its request for approval stands.
  */
+import type { Server } from "@modelcontextprotocol/server";
 import type { Env } from "../kernel/env.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import { Cancellation } from "./cancellation.ts";
 import { declined, type Wait } from "./native-wait.ts";
 import { invalidParams, methodNotFound } from "./peer.ts";
+import { ANY_RESULT, fromSdk, type RequestContext } from "./request-context.ts";
 
 /** How many wait at once at most, of all and of one principal; past it a call is answered as without tasks. */
 const WAITING = 1_000;
@@ -110,6 +112,18 @@ export class Tasks {
 
   close(): void {
     for (const { cancellation } of this.tasks.values()) cancellation.cancel();
+  }
+}
+
+/** In the older revision the names were the protocol's own: the SDK lets only handlers that say so have them now. */
+export function bindTasks(
+  server: Server,
+  handle: (method: string, params: JsonObject, context: RequestContext) => Promise<JsonObject>,
+): void {
+  for (const method of ["tasks/get", "tasks/cancel"]) {
+    server.setRequestHandler(method, { params: ANY_RESULT }, (params, context) =>
+      handle(method, params as JsonObject, fromSdk(context)),
+    );
   }
 }
 
