@@ -21,6 +21,11 @@ export interface Unit<T> {
    * that has round trips to save.
    */
   needs?: readonly Key[] | (() => readonly Key[]);
+  /**
+   * Whose part of a batch it takes, a tenant's: where more wait than a batch holds, every share gets the same part of
+   * it. Units of one share stay in their order.
+   */
+  share?: string | undefined;
   run(tx: Tx): T;
 }
 

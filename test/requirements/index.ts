@@ -32,6 +32,7 @@ import {
 
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
+import { beyondQuotas } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -137,6 +138,7 @@ const SECTIONS = [
   beyondErrors,
   beyondSuggest,
   beyondTenants,
+  beyondQuotas,
   beyondCards,
   beyondFlows,
   beyondHints,
