@@ -6,7 +6,7 @@
 import { seeded } from "../../test/support/env.ts";
 import { replyProblem } from "./batches.ts";
 import { asBytes, type Plain } from "./requests.ts";
-import { type AreaRow, newRow, STALL_MS } from "./row.ts";
+import { type AreaRow, newRow, noteTime } from "./row.ts";
 import { Target } from "./target.ts";
 import type { Reply } from "./wire.ts";
 
@@ -143,9 +143,7 @@ export async function turnRoles(count: number, seed: number): Promise<AreaRow> {
     await target.stall();
     const random = seeded(seed);
     while (row.inputs < count && row.problems.length < 5) await oneRound(opened, random, row);
-    const { busy_ms } = await target.stall();
-    row.slowest_ms = busy_ms;
-    if (busy_ms > STALL_MS) row.problems.push(`its event loop stood still for ${Math.round(busy_ms)} ms`);
+    noteTime(row, (await target.stall()).busy_ms, "one of the rounds");
   } finally {
     await target.stop();
   }

@@ -1,10 +1,10 @@
 /**
  * Inputs for a process, in batches over many connections. After each batch: the process lives, nothing was a 500
- * or told of its insides, its event loop did not stand still. What was refused is then sent once more, with
+ * or told of its insides. What was refused is then sent once more, with
  * nothing else under way: not a byte of the ledger or of the working data may move.
  */
 import fc from "fast-check";
-import { type AreaRow, newRow, STALL_MS } from "./row.ts";
+import { type AreaRow, newRow, noteTime } from "./row.ts";
 import type { Target } from "./target.ts";
 import type { Reply } from "./wire.ts";
 
@@ -52,12 +52,7 @@ async function runBatch(plan: BatchPlan, row: AreaRow, inputs: Buffer[], seed: n
   });
   row.inputs += inputs.length;
   await checkUnmoved(plan, row, refused, accepted, found);
-  const { loop_ms, busy_ms } = await target.stall();
-  row.slowest_ms = Math.max(row.slowest_ms, busy_ms);
-  if (busy_ms > STALL_MS)
-    found(
-      `its event loop stood still for ${Math.round(loop_ms)} ms (${Math.round(busy_ms)} ms of its own work)`,
-    );
+  noteTime(row, (await target.stall()).busy_ms, `seed ${seed}`);
   if (!target.isAlive) found("the process ended");
 }
 

@@ -13,7 +13,7 @@ import { replyProblem } from "./batches.ts";
 import { type Bomb, textBombs, valueBombs } from "./bombs.ts";
 import { ConsoleSession } from "./console-session.ts";
 import { asBytes } from "./requests.ts";
-import { type AreaRow, newRow, STALL_MS } from "./row.ts";
+import { type AreaRow, newRow, noteTime } from "./row.ts";
 import { PERMISSIONS, REQUESTS } from "./samples.ts";
 import { Target } from "./target.ts";
 import type { Reply } from "./wire.ts";
@@ -87,7 +87,7 @@ export async function runHeavy(count: number): Promise<AreaRow> {
     for (const place of HTTP_TABLE) await tryOperation(place, size, target, watch);
     await tryConsole(target, size, watch);
     await tryInForce(target, size, watch);
-    console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${watch.slowest}`);
+    console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${row.slowest}`);
   } finally {
     const code = await target.stop();
     if (code !== 0) row.problems.push(`it ended with code ${code}`);
@@ -102,8 +102,6 @@ class Watch {
   private readonly row: AreaRow;
   private readonly is_whole: boolean;
   private turn = 0;
-  /** What took longest. */
-  slowest = "";
 
   constructor(target: Target, row: AreaRow, is_whole: boolean) {
     this.target = target;
@@ -129,13 +127,7 @@ class Watch {
     if (reply.status >= 200 && reply.status < 400) row.accepted++;
     const problem = replyProblem(reply);
     if (problem !== undefined) row.problems.push(`${what}: ${problem}`);
-    const { busy_ms } = await this.target.stall();
-    if (busy_ms > row.slowest_ms) {
-      row.slowest_ms = busy_ms;
-      this.slowest = what;
-    }
-    if (busy_ms > STALL_MS)
-      row.problems.push(`${what}: its event loop stood still for ${Math.round(busy_ms)} ms`);
+    noteTime(row, (await this.target.stall()).busy_ms, what);
     return reply;
   }
 

@@ -9,13 +9,19 @@ export interface AreaRow {
   seconds: number;
   /** The longest time that one input, or one turn of the server's event loop, took. */
   slowest_ms: number;
+  /** What took that long. */
+  slowest: string;
   problems: string[];
 }
 
-export const STALL_MS = 250;
-
 export function newRow(area: string): AreaRow {
-  return { area, inputs: 0, accepted: 0, resent: 0, seconds: 0, slowest_ms: 0, problems: [] };
+  return { area, inputs: 0, accepted: 0, resent: 0, seconds: 0, slowest_ms: 0, slowest: "", problems: [] };
+}
+
+export function noteTime(row: AreaRow, ms: number, what: string): void {
+  if (ms <= row.slowest_ms) return;
+  row.slowest_ms = ms;
+  row.slowest = what;
 }
 
 export const isClean = (row: AreaRow): boolean => row.problems.length === 0 && row.inputs > 0;

@@ -3,7 +3,7 @@ import { ATTACKS, type Attack, CANARY } from "./attacks.ts";
 import { replyProblem } from "./batches.ts";
 import { COVERED } from "./covered.ts";
 import { asBytes } from "./requests.ts";
-import { type AreaRow, newRow, STALL_MS } from "./row.ts";
+import { type AreaRow, newRow, noteTime } from "./row.ts";
 import { PERMISSIONS } from "./samples.ts";
 import { type Kind, Target } from "./target.ts";
 
@@ -42,7 +42,8 @@ async function tryOne(
   { name, send, status, message, changes }: Attack,
   row: AreaRow,
 ): Promise<void> {
-  const before = target.state();
+  const began_ms = Date.now();
+  const before = target.state(began_ms);
   for (const [i, bytes] of send.entries()) {
     const reply = await target.send(bytes);
     row.inputs++;
@@ -53,20 +54,10 @@ async function tryOne(
       found(`${reply.status} ${reply.body.slice(0, 300)}, not ${status.join(" or ")} ${message}`);
     if (reply.body.includes(CANARY)) found("the answer repeats a value");
   }
-  const after = target.state();
-  if (changes !== true && after !== before && (await changesAgain(target, send)))
+  const after = target.state(began_ms);
+  if (changes !== true && after !== before)
     row.problems.push(`${name}: the state changed: ${before} -> ${after}`);
-  const { busy_ms } = await target.stall();
-  row.slowest_ms = Math.max(row.slowest_ms, busy_ms);
-  if (busy_ms > STALL_MS)
-    row.problems.push(`${name}: its event loop stood still for ${Math.round(busy_ms)} ms`);
-}
-
-/** Whether it was the attack: the service's own housekeeping may have come in between, once. */
-async function changesAgain(target: Target, send: Attack["send"]): Promise<boolean> {
-  const before = target.state();
-  for (const bytes of send) await target.send(bytes);
-  return target.state() !== before;
+  noteTime(row, (await target.stall()).busy_ms, name);
 }
 
 /** The value that stood in arguments: not on the ledger, in what was printed, or in the metrics. */

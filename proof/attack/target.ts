@@ -14,6 +14,8 @@ import { type Reply, Wire } from "./wire.ts";
 const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 // The program as it was compiled with this file; run by vitest it is TypeScript, which a child cannot load.
 const IS_COMPILED = import.meta.url.endsWith(".js");
+/** The time in a journal's line about what was captured of a call. */
+const CAPTURED_AT = /^\["captures","[^"]*","[^"]*",(\d+)/;
 const ROLES = ["agent", "auditor", "approver", "operator", "admin"];
 
 export type Kind = "server" | "gateway";
@@ -112,15 +114,19 @@ export class Target {
 
   /**
    * What a change of any kind would change: the ledger, and the documents in the journals. Refused credentials are
-   * counted, on purpose, and that count is left out.
+   * counted, on purpose, and that count is left out; so is what was captured of calls made before `since_ms`, which
+   * is written after their answer.
    */
-  state(): string {
+  state(since_ms = 0): string {
     const data = join(this.folder, "data");
     const journals = readdirSync(data).filter((name) => /^journal-\d+\.jsonl$/.test(name));
     const counts = journals.map((name) => {
       const lines = readFileSync(join(data, name), "utf8").split("\n");
       const own = lines.filter(
-        (line) => line.startsWith('["') && !line.startsWith('["counters","auth_failures"'),
+        (line) =>
+          line.startsWith('["') &&
+          !line.startsWith('["counters","auth_failures"') &&
+          !(Number(CAPTURED_AT.exec(line)?.[1]) < since_ms),
       );
       return `${name}:${own.length}`;
     });

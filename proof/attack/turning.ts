@@ -10,7 +10,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { ACCEPT, openSession } from "./mcp.ts";
 import { asBytes } from "./requests.ts";
-import { type AreaRow, newRow, STALL_MS } from "./row.ts";
+import { type AreaRow, newRow, noteTime } from "./row.ts";
 import { fakeUpstream, Target } from "./target.ts";
 import type { Reply } from "./wire.ts";
 
@@ -161,9 +161,7 @@ class Scene {
 
   /** Before a process ends: its event loop, and what it said. */
   private async look(): Promise<void> {
-    const { busy_ms } = await this.target.stall();
-    this.row.slowest_ms = Math.max(this.row.slowest_ms, busy_ms);
-    if (busy_ms > STALL_MS) this.found(`its event loop stood still for ${Math.round(busy_ms)} ms`);
+    noteTime(this.row, (await this.target.stall()).busy_ms, "one of the moves");
     this.refused += this.target.printed.split("a tool is not offered").length - 1;
     if (/\n\s+at .*\.js:\d+/.test(this.target.printed)) this.found("a stack trace is in the log");
   }
