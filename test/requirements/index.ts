@@ -14,6 +14,7 @@ import {
   beyondStream,
   beyondTraces,
 } from "./beyond-evidence.ts";
+import { beyondFirst } from "./beyond-first.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
@@ -133,6 +134,7 @@ const SECTIONS = [
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
   beyondReach,
+  beyondFirst,
   beyondClaims,
   beyondDiff,
   beyondErrors,
