@@ -3,11 +3,11 @@
  * store and from what this process is about to open, so that a unit that is run again counts once; what other
  * processes open is seen within a second.
  */
+import type { Core } from "../engine/core.ts";
 import { TooMany } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";
 import type { RunDoc } from "../model/run.ts";
-import type { App } from "./app.ts";
 import type { Counted, Quotas } from "./quotas.ts";
 
 const PAGE = 500;
@@ -18,15 +18,15 @@ const AGAIN_S = 10;
 class TooManyOpen extends TooMany {}
 
 export class OpenRequests {
-  private readonly app: App;
+  private readonly core: Pick<Core, "store" | "env">;
   private readonly quotas: Quotas;
   /** The ids of open requests by what is counted together, with when this process first knew of them. */
   private readonly open = new Map<string, Map<string, number>>();
   private counted: Promise<void> | undefined;
   private readonly looking = new Map<string, Promise<void>>();
 
-  constructor(app: App, quotas: Quotas) {
-    this.app = app;
+  constructor(core: Pick<Core, "store" | "env">, quotas: Quotas) {
+    this.core = core;
     this.quotas = quotas;
   }
 
@@ -71,7 +71,7 @@ export class OpenRequests {
 
   /** Takes the store's word for all of them. */
   async recount(): Promise<void> {
-    const { store, env } = this.app.core;
+    const { store, env } = this.core;
     const began = env.elapsed();
     const seen = new Set<string>();
     let after: { sort: number; key: string } | undefined;
@@ -89,7 +89,7 @@ export class OpenRequests {
   }
 
   private async forgetEnded(who: Who): Promise<void> {
-    const { store, env } = this.app.core;
+    const { store, env } = this.core;
     const young = env.elapsed() - LIMITS.store_deadline_ms;
     const ended = new Set<string>();
     for (const { key } of this.limited(who)) {
@@ -113,7 +113,7 @@ export class OpenRequests {
   }
 
   private add(limited: readonly Counted[], id: string): void {
-    const now = this.app.core.env.elapsed();
+    const now = this.core.env.elapsed();
     for (const { key } of limited) {
       const ids = this.idsOf(key);
       if (!ids.has(id)) ids.set(id, now);

@@ -145,7 +145,7 @@ function applyQuotas(app: App): void {
   if (settings.quotas.length === 0) return;
   app.quotas = new Quotas(settings.quotas, core.env);
   if (settings.quotas.every(({ open_approvals }) => open_approvals === undefined)) return;
-  const open = new OpenRequests(app, app.quotas);
+  const open = new OpenRequests(core, app.quotas);
   app.openRequests = open;
   core.mayOpen = (run, id) => open.mayOpen(run, id);
   background.every(RECOUNT_MS, "counting open requests", () => open.recount());

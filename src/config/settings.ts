@@ -24,7 +24,11 @@ type SectionValues<R> = {
 };
 
 export type SettingValues = {
-  [K in keyof Table]: Table[K] extends Section<infer R> ? SectionValues<R> : ValueOf<Table[K]>;
+  [K in keyof Table as Table[K] extends DurationRow ? `${K & string}_ms` : K]: Table[K] extends Section<
+    infer R
+  >
+    ? SectionValues<R>
+    : ValueOf<Table[K]>;
 };
 
 /** Where a value came from: the strongest of the four that gave one. */

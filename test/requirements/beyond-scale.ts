@@ -12,3 +12,12 @@ export const beyondQuotas = section("beyond", "Fairness", {
   "beyond.quotas.config": [23, "a quota that limits nothing, or has a bad glob, is refused at its place"],
   "beyond.quotas.share": [23, "without quotas a flooding tenant takes no more than its share of a batch"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondReplica = section("beyond", "Reads elsewhere", {
+  "beyond.replica.reads": [23, "with `database_read_url` search, reports and the console's lists read the replica"],
+  "beyond.replica.lag": [23, "a replica that is further behind than `max_lag` is not asked, the primary is"],
+  "beyond.replica.shown": [23, "`/v1/status`, `/readyz` and the metric `svc_replica_lag_seconds` show the lag"],
+  "beyond.replica.decides": [23, "nothing that decides reads a replica"],
+  "beyond.replica.gone": [23, "a replica that does not answer costs nobody an answer"],
+});

@@ -33,7 +33,7 @@ import {
 
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
-import { beyondQuotas } from "./beyond-scale.ts";
+import { beyondQuotas, beyondReplica } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -141,6 +141,7 @@ const SECTIONS = [
   beyondSuggest,
   beyondTenants,
   beyondQuotas,
+  beyondReplica,
   beyondCards,
   beyondFlows,
   beyondHints,
