@@ -35,7 +35,7 @@ import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondQuotas, beyondReplica } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
-import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
+import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -148,6 +148,7 @@ const SECTIONS = [
   beyondBefore,
   beyondConflict,
   beyondHorizon,
+  beyondPacks,
   beyondRefund,
   contractApproval,
   contractPolicyRules,

@@ -8,19 +8,21 @@ export interface FormOptions {
   id?: string;
   /** What is about to happen, in a sentence. The person ticks it, or agrees in a dialog. */
   confirm?: string;
+  /** The same at length, told above the box, or in the dialog. */
+  about?: Html;
   /** How the dialog's button is labelled. */
   verb?: string;
 }
 
 export function form(ctx: Pick<Ctx, "csrf">, options: FormOptions, ...body: Part[]): Html {
-  const { action, id, confirm, verb } = options;
+  const { action, id, confirm, verb, about } = options;
   return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
     id === undefined ? null : html` id="${id}"`
   }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}>
 <input type="hidden" name="csrf" value="${ctx.csrf}">${
     confirm === undefined
       ? null
-      : html`<label class="check confirm"><input type="checkbox" name="confirm" value="yes" required> <span>${confirm}</span></label>`
+      : html`${about === undefined ? null : html`<div class="confirm-about">${about}</div>`}<label class="check confirm"><input type="checkbox" name="confirm" value="yes" required> <span>${confirm}</span></label>`
   }${body}</form>`;
 }
 
