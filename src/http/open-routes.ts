@@ -31,17 +31,15 @@ export function openRoutes(
         ? {}
         : { probe: { age_ms: Math.max(0, app.core.env.now() - probed.at_ms), broken: probed.broken } };
     const ok = problems.length === 0;
-    return reply
-      .code(ok ? 200 : 503)
-      .send({
-        ok,
-        store: app.core.store.kind,
-        version: app.version,
-        problems,
-        ...probe,
-        ...replicaState(app.core.store),
-        ...more?.facts,
-      });
+    return reply.code(ok ? 200 : 503).send({
+      ok,
+      store: app.core.store.kind,
+      version: app.version,
+      problems,
+      ...probe,
+      ...replicaState(app.core.store),
+      ...more?.facts,
+    });
   });
 
   server.get("/metrics", async (request, reply) => {
