@@ -1,3 +1,4 @@
+import { beyondAdapters } from "./beyond-adapters.ts";
 /**
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
@@ -243,6 +244,7 @@ const SECTIONS = [
   beyondLibrary,
   beyondContain,
   beyondDrills,
+  beyondAdapters,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];
