@@ -183,7 +183,8 @@ async function troubledSteps(core: Core): Promise<Alert[]> {
       limit: MOST_STEPS,
     });
     for (const { doc } of steps) {
-      const found = stepAlert(doc, now);
+      const found =
+        doc.status === "compensation_failed" ? await failedUndo(core, doc) : unknownOutcome(doc, now);
       if (found !== null) alerts.push(found);
     }
     if (alerts.length >= MOST) break;
@@ -208,12 +209,26 @@ async function* pagesOf(core: Core, query: { tag: string; to?: number }): AsyncG
   }
 }
 
-function stepAlert(step: StepDoc, now: number): Alert | null {
+/** Since when the undo failed, which the step does not keep and the ledger does. */
+async function failedUndo({ store }: Core, { run_id, step, tool, intended_ms }: StepDoc): Promise<Alert> {
+  const lines = await store.records({
+    run_id,
+    event: "compensation_failed",
+    order: "desc",
+    limit: MOST_STEPS,
+  });
+  const record = lines.map((line) => JSON.parse(line) as LedgerRecord).find((one) => one.step === step);
+  const at = { run_id, step, tool };
+  return alert(
+    "compensation_failed",
+    `Could not undo ${tool} in ${run_id}`,
+    record?.ts_ms ?? intended_ms,
+    at,
+  );
+}
+
+function unknownOutcome(step: StepDoc, now: number): Alert | null {
   const at = { run_id: step.run_id, step: step.step, tool: step.tool };
-  if (step.status === "compensation_failed") {
-    const since = step.finished_ms ?? step.intended_ms;
-    return alert("compensation_failed", `Could not undo ${step.tool} in ${step.run_id}`, since, at);
-  }
   const since = step.status === "uncertain" ? (step.finished_ms ?? step.intended_ms) : step.intended_ms;
   if (now - since <= LIMITS.unresolved_after_ms) return null;
   return alert("unresolved_outcome", `Outcome still unknown: ${step.tool} in ${step.run_id}`, since, at);

@@ -25,6 +25,8 @@ export interface Caller {
   objections?: readonly string[];
   /** The call is a drill, which proves the undo that a policy may ask a proof of; clients cannot set it. */
   drill?: boolean;
+  /** Told when the answer is one that was given before, under the same Idempotency-Key. */
+  replayed?(): void;
   /** What the surface read for the card of an intent; clients cannot set it. */
   seen?: Seen | undefined;
   /** Which surface reads what is there before and after a call; without one it is the agent's word. */

@@ -18,6 +18,7 @@ import { isArrival } from "./guard.ts";
 import { HourCounts } from "./hour-counts.ts";
 import type { Html } from "./html.ts";
 import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./login.ts";
+import type { OneTimeLink } from "./one-time-link.ts";
 import { Pulse } from "./pulse.ts";
 import { ROUTES } from "./routes.ts";
 import { sendContent, sendHtml } from "./send.ts";
@@ -28,6 +29,8 @@ import { ConsoleSignIn } from "./sign-in.ts";
 export interface ConsoleParts {
   app: App;
   auth: Pick<Authenticator, "authenticateToken" | "holderOf" | "today" | "signIn">;
+  /** Lets the newcomer to a demo in. */
+  link?: OneTimeLink | undefined;
 }
 
 /** Adds the console under /console, unless the settings say off. */
@@ -43,14 +46,16 @@ export function mountConsole(server: FastifyInstance, parts: ConsoleParts): void
 class Console {
   private readonly app: App;
   private readonly auth: ConsoleParts["auth"];
+  private readonly link: OneTimeLink | undefined;
   private readonly gate: Gate;
   private readonly pulse: Pulse;
   private readonly shared: Shared;
   private readonly tenantCounts = new WeakMap<App, HourCounts>();
 
-  constructor({ app, auth }: ConsoleParts) {
+  constructor({ app, auth, link }: ConsoleParts) {
     this.app = app;
     this.auth = auth;
+    this.link = link;
     this.gate = new Gate(app, auth);
     this.pulse = new Pulse(app);
     this.shared = { app, counts: new HourCounts(app.core.store), checkup: new LedgerCheckup(app) };
@@ -164,6 +169,7 @@ class Console {
     });
     if (gate.mode === "login" && this.auth.signIn !== null)
       new ConsoleSignIn(this.app, gate, this.auth.signIn).register(scope);
+    this.link?.register(scope, gate);
     scope.post("/login", (request, reply) => this.logIn(request, reply));
     scope.post("/logout", async (request, reply) => {
       await gate.sessions.end(gate.visit(request)!.token);

@@ -21,11 +21,13 @@ import { registryRoutes } from "./pages/registry.ts";
 import { replayRoutes } from "./pages/replay.ts";
 import { runRoutes } from "./pages/run.ts";
 import { runsRoutes } from "./pages/runs.ts";
+import { searchRoutes } from "./pages/search.ts";
 import { settingsRoutes } from "./pages/settings.ts";
 import { toolsRoutes } from "./pages/tools.ts";
 
 export const ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
+  ...searchRoutes,
   ...approvalRoutes,
   ...delegationRoutes,
   ...oversightRoutes,

@@ -1,6 +1,7 @@
 /** The frame around every page: the way to the other pages, who one is, the halt banner, the ledger's head. */
 import type { App } from "../app/app.ts";
-import { HALT_FIELDS, type Halt } from "../model/approval.ts";
+import { halt as haltOp, resume as resumeOp } from "../app/operations/halts.ts";
+import type { Halt } from "../model/approval.ts";
 import { ROLES } from "../model/roles.ts";
 import { ASSET_VERSION } from "./assets/index.ts";
 import type { Ctx, NavId, Page } from "./ctx.ts";
@@ -8,8 +9,10 @@ import type { Glance } from "./glance.ts";
 import { type Html, html, joined, nothing, type Part } from "./html.ts";
 import { notice as noticeBlock } from "./parts/blocks.ts";
 import { button, form } from "./parts/forms.ts";
+import { haltForm, scopeText } from "./parts/halt-form.ts";
+import { icon } from "./parts/icons.ts";
 import { hashText } from "./parts/ids.ts";
-import { ago } from "./parts/time.ts";
+import { ago, when } from "./parts/time.ts";
 import type { Notice } from "./session.ts";
 
 const NAV: readonly (readonly [NavId, path: string, label: string, key: string])[] = [
@@ -43,7 +46,7 @@ export function shell(ctx: Ctx, seen: Glance, page: Page, said: Notice | null): 
 <div id="halted" data-live aria-live="assertive">${haltBanner(ctx, seen)}</div>
 <div class="frame">
 <aside class="side">${brand(ctx.app)}${navigation(page.nav, seen)}${foot(ctx, seen)}</aside>
-<main id="main" tabindex="-1">${said === null ? null : html`<div class="said-now">${noticeBlock(said.kind, said.text)}</div>`}${page.body}</main>
+<div class="pane">${top(ctx)}<main id="main" tabindex="-1">${said === null ? null : html`<div class="said-now">${noticeBlock(said.kind, said.text)}</div>`}${page.body}</main></div>
 </div>
 ${quickBar(page.nav, seen)}
 </body></html>`;
@@ -58,7 +61,7 @@ function brand({ settings }: App): Html {
 function navigation(current: NavId | null, seen: Glance): Html {
   const items = NAV.map(
     ([id, path, label, key]) =>
-      html`<li><a href="${path}" data-key="${key}"${id === current ? html` aria-current="page"` : nothing}>${label}${badge(id, seen)}</a></li>`,
+      html`<li><a href="${path}" data-key="${key}"${id === current ? html` aria-current="page"` : nothing}>${icon(id)}${label}${badge(id, seen)}</a></li>`,
   );
   return html`<nav id="nav" data-live aria-label="Pages"><ul>${items}</ul></nav>`;
 }
@@ -81,9 +84,18 @@ ${ctx.mode === "open" ? null : form(ctx, { action: "/console/logout", class: "lo
 function quickBar(current: NavId | null, seen: Glance): Html {
   const items = NAV.filter(([id]) => QUICK.includes(id)).map(
     ([id, path, label]) =>
-      html`<li><a href="${path}"${id === current ? html` aria-current="page"` : nothing}>${label}${badge(id, seen)}</a></li>`,
+      html`<li><a href="${path}"${id === current ? html` aria-current="page"` : nothing}>${icon(id)}${label}${badge(id, seen)}</a></li>`,
   );
-  return html`<nav id="quick" class="quick" data-live aria-label="Quick"><ul>${items}<li><a href="#nav">More</a></li></ul></nav>`;
+  return html`<nav id="quick" class="quick" data-live aria-label="Quick"><ul>${items}<li><a href="#nav">${icon("more")}More</a></li></ul></nav>`;
+}
+
+/** Finding anything from anywhere, and stopping everything, for those who may. */
+function top(ctx: Ctx): Html {
+  return html`<header class="top"><form method="get" action="/console/search" role="search" aria-label="Everything">${icon("search")}<input type="search" name="q" id="find" value="" maxlength="512" aria-label="Find anything" placeholder="Find runs, tools, actors, requests, records" autocomplete="off"><kbd class="js-only" aria-hidden="true">/</kbd></form>${
+    ctx.may(haltOp)
+      ? html`<a class="button danger halt-now" href="/console/evidence#halt" data-dialog="halt-form">${icon("halt")}Halt</a><template id="halt-form" data-title="Halt new calls">${haltForm(ctx)}</template>`
+      : nothing
+  }</header>`;
 }
 
 function haltBanner(ctx: Ctx, { halts, kill_file }: Glance): Html {
@@ -91,23 +103,23 @@ function haltBanner(ctx: Ctx, { halts, kill_file }: Glance): Html {
   const now = ctx.app.core.env.now();
   const lines: Html[] = halts.map(
     (halt) =>
-      html`<li><b>${scopeText(halt)}</b> ${halt.reason} <span class="by">${halt.by}, ${ago(halt.created_ms, now)}</span></li>`,
+      html`<li><b>${scopeText(halt)}</b> ${halt.reason} <span class="by">by ${halt.by}, since ${when(halt.created_ms)} (${ago(halt.created_ms, now)})</span>${liftForm(ctx, halt)}</li>`,
   );
   if (kill_file !== null)
     lines.push(
-      html`<li><b>Every call.</b> ${kill_file} <span class="by">the kill-switch file exists</span></li>`,
+      html`<li><b>Every call.</b> ${kill_file} <span class="by">the kill-switch file exists; removing it lifts this</span></li>`,
     );
-  return html`<section class="halted" aria-label="Halted"><p class="halted-title">Halted: new calls are blocked</p><ul>${lines}</ul><a href="/console/evidence#halt">${
-    ctx.is("admin") ? "Resume" : "Details"
-  }</a></section>`;
+  return html`<section class="halted" aria-label="Halted"><p class="halted-title">Halted: new calls are blocked</p><ul>${lines}</ul><a href="/console/evidence#halt">Details</a></section>`;
 }
 
-/** What a halt covers, as a sentence's beginning. */
-export function scopeText({ scope }: Halt): string {
-  const parts = HALT_FIELDS.filter((field) => scope[field] !== null).map(
-    (field) => `${field} ${scope[field]}`,
-  );
-  return parts.length === 0 ? "Every call." : `${parts.join(", ")}.`;
+function liftForm(ctx: Ctx, { id }: Halt): Html {
+  if (!ctx.may(resumeOp)) return nothing;
+  return html` ${form(
+    ctx,
+    { action: "/console/evidence/resume", class: "inline lift" },
+    html`<input type="hidden" name="id" value="${id}">`,
+    button("Lift"),
+  )}`;
 }
 
 /** A page without the frame: for those who are not logged in, or not let in. */

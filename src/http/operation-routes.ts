@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readRequest } from "../api/read-request.ts";
 import type { Row } from "../api/row.ts";
-import { PROBLEM_HEADER } from "../api/row.ts";
+import { PROBLEM_HEADER, REPLAYED_HEADER } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
 import { type Caller, Content, JsonText } from "../app/operation.ts";
@@ -97,6 +97,10 @@ class HttpCaller implements Caller {
   get traceparent(): string | undefined {
     const given = this.headers["traceparent"];
     return typeof given === "string" ? given : undefined;
+  }
+
+  replayed(): void {
+    this.response.setHeader(REPLAYED_HEADER, "true");
   }
 
   /** Made when it is asked for: an operation that is over at once pays nothing for it. */

@@ -1,7 +1,7 @@
 /** The standalone server: the HTTP surface over a service, listening. */
 import type { Service } from "../app/service.ts";
 import { keyFileOf } from "../config/settings.ts";
-import { mountConsole } from "../console/mount.ts";
+import { type ConsoleParts, mountConsole } from "../console/mount.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { createRequestLog } from "../telemetry/request-log.ts";
@@ -10,7 +10,10 @@ import type { Answered } from "./parts.ts";
 import { probe } from "./probe.ts";
 import { createHttpServer } from "./server.ts";
 
-export async function startServer(service: Service): Promise<Listening> {
+export async function startServer(
+  service: Service,
+  { link }: Pick<ConsoleParts, "link"> = {},
+): Promise<Listening> {
   const { settings, auth, metrics, log } = service;
   if (keyFileOf(settings) === null && settings.oidc.issuer === null)
     log.warn("no keys and no OIDC issuer are configured: every request will be refused");
@@ -26,7 +29,7 @@ export async function startServer(service: Service): Promise<Listening> {
     },
   });
   try {
-    mountConsole(server, { app: service, auth });
+    mountConsole(server, { app: service, auth, link });
     const { interval_ms } = settings.probe;
     if (interval_ms > 0) service.background.every(interval_ms, "probing", () => probe(service));
     const listening = await listen(server, settings.listen.host, settings.listen.port);

@@ -42,8 +42,8 @@ fs.symlinkSync(${JSON.stringify(join(ROOT, "node_modules"))}, "node_modules");
   };
 }
 
-async function start(folder: string, script: string, npm: string) {
-  const child = spawn(process.execPath, [script], {
+async function start(folder: string, script: string, npm: string, ...args: string[]) {
+  const child = spawn(process.execPath, [script, ...args], {
     cwd: folder,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: "0", npm_execpath: npm },
   });
@@ -73,6 +73,43 @@ async function start(folder: string, script: string, npm: string) {
 const run = async (line: string) => JSON.parse((await promisify(execFile)("sh", ["-c", line])).stdout);
 // The lines to paste call it.
 await program("curl");
+
+/** What the agent did can be looked at, decided and taken back: it was done for real. */
+async function checkStory(text: string, url: string, keys: Record<string, string>, folder: string) {
+  verifies("beyond.first.story", "beyond.first.link");
+  expect(text).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/console\/login\/link\?token=[\w-]{43}$/m);
+  const ask = async (role: string, path: string, body?: unknown) => {
+    const response = await fetch(`${url}/v1${path}`, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { authorization: `Bearer ${keys[role]}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return JSON.parse(await response.text());
+  };
+  const { approvals } = await ask("auditor", "/approvals?status=pending");
+  expect(approvals).toMatchObject([{ tool: "payments.refund", run_id: "ticket-4833" }]);
+  const { alerts } = await ask("auditor", "/alerts");
+  expect(alerts.map(({ kind }: { kind: string }) => kind)).toContain("undo_closing");
+  const trail = async (run_id: string) =>
+    (await ask("auditor", `/search/records?run_id=${run_id}`)).records as {
+      event: string;
+      detail?: string;
+    }[];
+  expect((await trail("ticket-4829")).map(({ detail }) => detail)).toContainEqual(
+    expect.stringContaining("a list of customers does not leave by mail; follows step 0"),
+  );
+  expect((await trail("ticket-4831")).map(({ event }) => event)).toContain("uncertain");
+  expect((await trail("ticket-4817")).filter(({ event }) => event === "succeeded")).toHaveLength(4);
+
+  const desk = () => JSON.parse(readFileSync(join(folder, ".demo", "desk.json"), "utf8"));
+  expect(desk().contacts["c-772"].note).toBe("duplicate");
+  await ask("operator", "/runs/ticket-4826/rollback", { confirm: true });
+  const job = async () => (await ask("operator", "/runs/ticket-4826/rollback")).job;
+  await until(async () => (await job()).state === "done", "the rollback to end");
+  expect((await job()).report).toMatchObject({ complete: true });
+  expect(desk().contacts["c-772"].note).toBe("");
+  expect(desk().contacts["c-771"].note).toBe("refunded 45 EUR for A-1204");
+}
 
 describe("npm start", () => {
   it("is enough in a fresh clone, and its lines can be pasted", async () => {
@@ -118,11 +155,17 @@ describe("npm start", () => {
     const page = await fetch(shown);
     expect([page.status, page.url.split("?")[0]]).toEqual([200, `${url}/console/login`]);
     expect(await page.text()).toMatch(/<form[^>]*method="post"/i);
+    await checkStory(text, url, keys, folder);
     expect(await demo.stop()).toBe(0);
 
     // A second one finds everything built, and makes keys of its own.
-    const again = await start(folder, "dist/cli/demo.js", npm);
+    verifies("beyond.first.empty");
+    const again = await start(folder, "dist/cli/demo.js", npm, "--empty");
     expect(again.out()).not.toContain(keys["admin"]!);
+    const [, at, key] = /curl -s (\S+)\/v1\/runs\/\S+\/export -H 'authorization: Bearer (\S+)'/.exec(
+      again.out(),
+    )!;
+    expect((await run(`curl -s ${at}/v1/runs -H 'authorization: Bearer ${key}'`)).runs).toHaveLength(1);
     expect(await again.stop()).toBe(0);
   });
 });

@@ -213,7 +213,7 @@ describe("a run", () => {
       await page.getByRole("button", { name: "Record it" }).click();
       expect(await page.locator("main").innerText()).toContain("Result: is not JSON");
       await page.goBack();
-      await page.locator("#steps summary").first().click();
+      await page.locator("#steps summary", { hasText: "Resolve" }).first().click();
       await page.getByLabel("What happened").selectOption("succeeded");
       await page.getByLabel("How you know").fill("it is in the CRM");
       await page.getByLabel("Result (JSON, optional)").fill('{"id": "c-9"}');
@@ -232,10 +232,15 @@ describe("a run", () => {
     await using("operator", async (page, { open }) => {
       await open(`/runs/${run}`);
       await page.getByLabel("Approve 1 undo that needs an approval").check();
+      await page.locator("#rollback summary", { hasText: "More" }).click();
       await page.getByLabel("Tries for each step").fill("1");
       await page.getByRole("button", { name: "Roll back" }).click();
+      verifies("beyond.first.rollback-dialog");
+      const told = await page.getByRole("dialog").innerText();
+      expect(told).toContain("Undone now, newest first: step 1 (crm.create), step 0 (crm.create).");
+      expect(told).toContain("Waits for an approval, unless you give it here: step 2 (pay.refund).");
+      expect(told).toContain("Stays even so: a welcome mail was sent.");
       await agree(page, "Roll back");
-      expect(await said(page)).toContain("The rollback has begun");
       await page.locator(".job .mark", { hasText: "done, not complete" }).waitFor();
       const job = await page.locator(".job").innerText();
       expect(job).toMatch(/undone\s+step 2, step 0/);
@@ -253,7 +258,7 @@ describe("a run", () => {
         expect(await page.locator(".job").count()).toBe(0);
         await page.getByLabel(/Undo 1 step of this run now/).check();
         await page.getByRole("button", { name: "Roll back" }).click();
-        expect(await said(page)).toContain("The rollback has begun");
+        await page.locator(".job").waitFor();
       },
       false,
     );
@@ -428,6 +433,30 @@ describe("evidence", () => {
     });
   });
 
+  it(`halts from every page in one dialog, and lifts from the banner ${verifies("beyond.first.halt-header", "beyond.first.halt-banner")}`, async () => {
+    await using("admin", async (page, { open }) => {
+      await open("/tools");
+      await page.getByRole("banner").getByRole("link", { name: "Halt" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Reason").fill("mails go astray");
+      await dialog.getByLabel("Tool").fill("mail.*");
+      await dialog.getByRole("button", { name: "Halt new calls" }).click();
+      expect(await said(page)).toBe("Blocked from now on: tool mail.*.");
+      await open("/settings");
+      const banner = page.getByRole("region", { name: "Halted" });
+      expect(await banner.innerText()).toMatch(
+        /tool mail\.\*\.\s+mails go astray\s+by admin, since \d.*just now/s,
+      );
+      await banner.getByRole("button", { name: "Lift" }).click();
+      expect(await said(page)).toBe("1 halt was lifted.");
+      expect(await banner.count()).toBe(0);
+    });
+    await using("operator", async (page, { open }) => {
+      await open("/tools");
+      expect(await page.getByRole("link", { name: "Halt" }).count()).toBe(0);
+    });
+  });
+
   it(`contains an agent: says what that means, asks, and tells what became of it ${verifies("beyond.contain.console")}`, async () => {
     const wild = `${run}-wild`;
     await server.api("rogue", "POST", "/v1/runs", { run_id: wild, permissions: ["crm.write", "mail.send"] });
@@ -531,7 +560,7 @@ describe("settings", () => {
       await open(`/runs/${run}`);
       const text = await page.locator("main").innerText();
       expect(text).toContain("Retention deleted this run's working data");
-      expect(text).toContain("purged");
+      expect(text).toContain("working data deleted");
     });
     expect((await server.api("auditor", "GET", `/v1/runs/${run}`)).status).toBe(404);
   });

@@ -9,7 +9,8 @@ const PAGES = [
   ["/approvals", "Approvals"],
   ["/approvals/decided", "Approvals"],
   ["/runs", "Runs"],
-  ["/runs/ticket-48213", "ticket-48213"],
+  ["/runs/ticket-48213", "ticket 48213: parcel lost"],
+  ["/search?q=refund", "Search"],
   ["/alerts", "Alerts"],
   ["/tools", "Tools"],
   ["/tools/payments.refund", "payments.refund"],
@@ -158,18 +159,35 @@ describe("what the pages tell", () => {
     for (const part of [
       "inventory.reserve",
       "hold a replacement",
-      "needs 0 needed by 4",
       "409 from the CRM",
       "not fully reversible",
       "Cannot be undone: step 4 (mail.send)",
       "Has to wait: step 2 (inventory.reserve)",
       "the customer has seen the refund on their statement",
       "no manifest is registered for this tool",
-      "Scope seal",
+      "Can be taken back with crm.restore_contact, exactly and read back.",
+      "Can be taken back once step 4, which builds on it, is.",
+      "Cannot be taken back.",
     ])
       expect(text).toContain(part);
+    verifies("beyond.first.run-page");
+    // What proves it is a press away.
+    for (const part of ["Scope seal", "arguments", "#1 call"]) expect(text).not.toContain(part);
     const { page, open, context } = await browsing.as("lea.audit");
     await open("/runs/ticket-48213");
+    await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+    const whole = (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
+    for (const part of [
+      "Scope seal",
+      "needs 0 needed by 4",
+      "arguments",
+      "call accepted",
+      "waits for approval",
+    ])
+      expect(whole).toContain(part);
+    expect(
+      await page.locator("#trail .record-detail a", { hasText: "this request" }).getAttribute("href"),
+    ).toMatch(/^\/console\/approvals\/apr_/);
     expect(await page.locator(".trail .mark.bad", { hasText: "hash does not match" }).count()).toBe(0);
     expect(await page.locator("svg.arcs path").count()).toBe(5);
     const links = await page.locator(".links a").allInnerTexts();
@@ -283,6 +301,31 @@ describe("what the pages tell", () => {
     const one = await textAt("/tools/payments.refund", "lea.audit");
     expect(one).toContain("365 days at least");
     expect(one).toContain("$args.order_id");
+  });
+
+  it(`search: from anywhere, for anything; an id leads to its page ${verifies("beyond.first.search")}`, async () => {
+    const { page, open, context } = await browsing.as("lea.audit", { script: false });
+    const find = async (q: string) => {
+      await open("/settings");
+      await page.getByLabel("Find anything").fill(q);
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/search|runs\/|tools\/|approvals\//);
+      return (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
+    };
+    expect(await find("support-bot")).toMatch(/Actors support-bot its runs .*Requests .*Runs .*Records /);
+    expect(await find("refund")).toMatch(/Tools All payments\.refund compensable/);
+    expect(await find("no such word")).toContain("Nothing has that in it");
+    for (const [q, path] of [
+      ["ticket-48213", "/runs/ticket-48213"],
+      ["payments.refund", "/tools/payments.refund"],
+    ] as const) {
+      await find(q);
+      expect(new URL(page.url()).pathname).toBe(`/console${path}`);
+    }
+    const { body } = await story.api("lea.audit", "GET", "/v1/approvals?status=pending");
+    await find(body.approvals[0].id);
+    expect(page.url()).toContain(`/approvals/${body.approvals[0].id}`);
+    await context.close();
   });
 
   it("says what to do when a page or a run is not there", async () => {

@@ -70,7 +70,13 @@ describe("alerts", () => {
       await post("compensation", {});
       return (await post("compensation/outcome", { status: "succeeded", observed })).body.status;
     };
+    verifies("beyond.first.alert-time");
+    await s.env.advance(5 * MINUTE);
+    const failed_ms = s.env.now();
     expect(await undo({ deleted: false })).toBe("compensation_failed");
+    const { alerts } = (await s.call("auditor", "GET", "/v1/alerts")).body;
+    const since = (kind: string) => alerts.find((one: { kind: string }) => one.kind === kind).since_ms;
+    expect(since("compensation_failed")).toBeGreaterThanOrEqual(failed_ms);
     expect((await kinds(s)).sort()).toEqual(["compensation_failed", "verification_failed"]);
     await s.env.advance(24 * 60 * MINUTE);
     expect(await kinds(s)).toEqual(["compensation_failed"]);

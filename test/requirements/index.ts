@@ -1,3 +1,4 @@
+import { beyondAdapters } from "./beyond-adapters.ts";
 /**
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
@@ -14,12 +15,14 @@ import {
   beyondStream,
   beyondTraces,
 } from "./beyond-evidence.ts";
+import { beyondFirst } from "./beyond-first.ts";
 import {
   beyondGatewayCalls,
   beyondGatewayNames,
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import {
   beyondClaims,
@@ -35,7 +38,7 @@ import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
-import { beyondBefore, beyondConflict, beyondHorizon, beyondRefund } from "./beyond-undo.ts";
+import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
   contractApproval,
   contractCombining,
@@ -134,6 +137,7 @@ const SECTIONS = [
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
   beyondReach,
+  beyondFirst,
   beyondClaims,
   beyondDiff,
   beyondErrors,
@@ -147,6 +151,7 @@ const SECTIONS = [
   beyondBefore,
   beyondConflict,
   beyondHorizon,
+  beyondPacks,
   beyondRefund,
   contractApproval,
   contractPolicyRules,
@@ -238,9 +243,11 @@ const SECTIONS = [
   beyondGrants,
   beyondPlans,
   beyondFloods,
+  beyondHooks,
   beyondLibrary,
   beyondContain,
   beyondDrills,
+  beyondAdapters,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

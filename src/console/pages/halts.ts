@@ -4,10 +4,10 @@ import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
-import { button, disclosed, form, input } from "../parts/forms.ts";
+import { button, disclosed, form } from "../parts/forms.ts";
+import { haltPageForm, scopeText } from "../parts/halt-form.ts";
 import { mark, plural } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
-import { scopeText } from "../shell.ts";
 import { containLink } from "./contain.ts";
 
 export const haltRoutes = [post("/evidence/halt", halt), post("/evidence/resume", resume)];
@@ -59,27 +59,7 @@ function haltsTable(ctx: Ctx, halts: readonly Halt[]): Html {
 }
 
 function haltForm(ctx: Ctx, halted: boolean): Html {
-  const all = form(
-    ctx,
-    {
-      action: "/console/evidence/halt",
-      class: "form halt-form",
-      confirm: "Block new calls now. Agents are told why; rollbacks keep working.",
-      verb: "Block new calls",
-    },
-    input({
-      label: "Reason",
-      name: "reason",
-      required: true,
-      maxlength: 4_000,
-      placeholder: "what is going on; every blocked call carries it",
-    }),
-    disclosed(
-      "Only a part",
-      html`<div class="row">${HALT_FIELDS.map((field) => input({ label: field.charAt(0).toUpperCase() + field.slice(1), name: field, placeholder: "*", maxlength: 256 }))}</div><p class="hint">Globs; a call must match every field that is filled in.</p>`,
-    ),
-    button("Block all new calls", "danger"),
-  );
+  const all = haltPageForm(ctx);
   const resumeAll = halted
     ? form(ctx, { action: "/console/evidence/resume", class: "inline" }, button("Resume everything", "good"))
     : nothing;

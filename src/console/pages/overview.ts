@@ -39,7 +39,7 @@ async function overview(ctx: Ctx): Promise<Answer> {
   const totals = sum(day.hours);
   const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
 <div id="overview" data-live>
-<div class="tiles">${tiles(ctx, totals, open, alerts, records)}${horizonTile(undos, now)}</div>
+<div class="tiles">${tiles(ctx, totals, open, alerts, attention.runs.length, records)}${horizonTile(undos, now)}</div>
 ${
   records === 0
     ? firstSteps(ctx)
@@ -89,6 +89,7 @@ function tiles(
   totals: Record<DecisionName, number>,
   open: readonly ApprovalView[],
   alerts: readonly Alert[],
+  wanting: number,
   records: number,
 ): Html[] {
   const now = ctx.app.core.env.now();
@@ -113,7 +114,11 @@ function tiles(
     tile(
       "Alerts",
       String(alerts.length),
-      alerts.length === 0 ? "all quiet" : alerts[0]!.title,
+      alerts.length > 0
+        ? alerts[0]!.title
+        : wanting === 0
+          ? "all quiet"
+          : `${plural(wanting, "run wants", "runs want")} a look`,
       "/console/alerts",
       alerts.length > 0 ? "bad" : "",
     ),

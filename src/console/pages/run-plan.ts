@@ -14,7 +14,8 @@ import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, command, facts, notice } from "../parts/blocks.ts";
-import { button, checkbox, form, input } from "../parts/forms.ts";
+import { folded } from "../parts/fold.ts";
+import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
 import { mark, planMark, plural, proofMark, type Tone } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
@@ -27,7 +28,7 @@ export function planCard(ctx: Ctx, { run_id, plan, job }: RunFacts): Html {
     job === null ? nothing : jobBlock(ctx, job),
     plan.actions.length === 0
       ? html`<p class="calm">Nothing stands: there is nothing to undo.</p>`
-      : html`${honest(plan)}<ol class="plan">${plan.actions.map((action) => actionItem(ctx, run_id, action))}</ol>${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
+      : html`${honest(plan)}<ol class="plan">${folded(plan.actions, sameUndo).map((group) => actionGroup(ctx, run_id, group))}</ol>${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
   );
 }
 
@@ -75,6 +76,17 @@ function honest({ actions }: RollbackPlan): Html {
 
 const steps = (actions: readonly PlanAction[]): string =>
   actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
+
+/** What differs in a way that somebody has to look at stands by itself. */
+const sameUndo = (a: PlanAction, b: PlanAction): boolean =>
+  a.tool === b.tool && a.kind === b.kind && ![a, b].some((one) => hasConflict(one) || hasFailed(one));
+
+function actionGroup(ctx: Ctx, run_id: string, group: readonly PlanAction[]): Html {
+  const items = group.map((action) => actionItem(ctx, run_id, action));
+  const [first] = group as [PlanAction];
+  if (group.length === 1) return html`${items}`;
+  return html`<li class="plan-step"><a class="step-number" href="#step-${first.step}">${first.step}</a><span class="plan-tool"><code>${first.tool}</code> ${mark("quiet", `${group.length} times`)}</span>${planMark(first.kind)}<details class="plan-call"><summary>Steps ${group.map(({ step }) => step).join(", ")}, one by one</summary><ol class="plan">${items}</ol></details></li>`;
+}
 
 function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
   const more: Part[] = [];
@@ -141,8 +153,12 @@ function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {
       class: "form rollback-form",
       confirm: `Undo ${plural(undoable.length, "step")} of this run now, newest first.`,
       verb: "Roll back",
+      about: whatHappens(plan),
     },
-    html`<div class="row">${input({ label: "Tries for each step", name: "retries", type: "number", value: String(LIMITS.rollback_retries.default), hint: "1 to 10" })}</div>`,
+    disclosed(
+      "More",
+      html`<div>${input({ label: "Tries for each step", name: "retries", type: "number", value: String(LIMITS.rollback_retries.default), hint: "1 to 10" })}</div>`,
+    ),
     asking === 0
       ? nothing
       : checkbox(
@@ -151,6 +167,27 @@ function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {
         ),
     button("Roll back", "danger"),
   );
+}
+
+/** What a press of the button does, what it leaves waiting, and what it cannot do. */
+function whatHappens({ actions }: RollbackPlan): Html {
+  const undone = actions.filter((action) => action.kind === "compensate" && !hasConflict(action));
+  const waits = undone.filter((action) => action.kind === "compensate" && action.needs_approval);
+  const now = undone.filter((action) => !waits.includes(action));
+  const of = (kind: PlanAction["kind"]) => actions.filter((action) => action.kind === kind);
+  const rows: readonly (readonly [string, readonly PlanAction[]])[] = [
+    ["Undone now, newest first", now],
+    ["Waits for an approval, unless you give it here", waits],
+    ["Waits for what builds on it", of("defer")],
+    ["Left alone, because it was changed since", actions.filter(hasConflict)],
+    ["Stays unknown until somebody says how it ended", of("unresolved")],
+    ["Cannot be undone", [...of("unrecoverable"), ...of("unmanifested")]],
+  ];
+  const stays = undone.flatMap((action) => (action.kind === "compensate" ? action.residue : []));
+  return bullets([
+    ...rows.flatMap(([label, list]) => (list.length === 0 ? [] : [html`<b>${label}:</b> ${steps(list)}.`])),
+    ...(stays.length === 0 ? [] : [html`<b>Stays even so:</b> ${[...new Set(stays)].join("; ")}.`]),
+  ]);
 }
 
 const STATES: Record<JobView["state"], [Tone, string]> = {

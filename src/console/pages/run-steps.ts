@@ -1,31 +1,31 @@
 /** The steps of a run as a timeline, with what each depends on and, where nobody knows its outcome, a way to say it. */
 import { resolve as resolveOp } from "../../app/operations/journal.ts";
 import { UNKNOWN } from "../../model/run.ts";
+import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
 import type { Ctx } from "../ctx.ts";
-import { type Html, html, joined, nothing } from "../html.ts";
+import { type Html, html, joined, nothing, type Part } from "../html.ts";
 import { card, empty } from "../parts/blocks.ts";
 import { type ArcNode, dependencyArcs } from "../parts/charts.ts";
+import { folded } from "../parts/fold.ts";
 import { button, disclosed, form, input, select, textarea } from "../parts/forms.ts";
 import { hashText } from "../parts/ids.ts";
-import { effectMark, stepMark, stepTone } from "../parts/marks.ts";
+import { effectMark, mark, stepMark, stepTone } from "../parts/marks.ts";
 import { took, when } from "../parts/time.ts";
 import type { RunView, StepView } from "./run-data.ts";
 
 const STEPS_PAGE = 100;
 const MOST_ARCS = 60;
 
-export function stepsCard(ctx: Ctx, run: RunView): Html {
+export function stepsCard(ctx: Ctx, run: RunView, plan: RollbackPlan | null): Html {
   const from = Math.max(0, Number.parseInt(ctx.query["steps"] ?? "0", 10) || 0);
   const shown = run.steps.slice(from, from + STEPS_PAGE);
   const needed = neededBy(run.steps);
+  const ways = new Map(plan?.actions.map((action) => [action.step, action]));
   return card(
-    { title: "Steps", id: "steps", live: true },
+    { title: "What the agent did", id: "steps", live: true },
     run.steps.length === 0
-      ? empty(
-          "No call was accepted yet",
-          html`<p>Refused calls have no step; they stand in the event trail below.</p>`,
-        )
-      : html`${arcs(run.steps)}<ol class="timeline" start="${from}">${shown.map((step) => stepItem(ctx, run, step, needed.get(step.step) ?? []))}</ol>${stepPages(run, from)}`,
+      ? empty("No call was accepted yet", html`<p>Refused calls have no step; they stand below.</p>`)
+      : html`${arcs(run.steps)}<ol class="timeline" start="${from}">${folded(shown, sameLine).map((group) => stepGroup(ctx, run, group, { needed, ways }))}</ol>${stepPages(run, from)}`,
   );
 }
 
@@ -58,13 +58,62 @@ const stepLinks = (steps: readonly number[]) =>
     ", ",
   );
 
-function stepItem(ctx: Ctx, run: RunView, step: StepView, needed: readonly number[]): Html {
+interface Around {
+  needed: ReadonlyMap<number, number[]>;
+  /** What the plan says of each step that stands. */
+  ways: ReadonlyMap<number, PlanAction>;
+}
+
+const sameLine = (a: StepView, b: StepView): boolean =>
+  a.tool === b.tool &&
+  a.reason === b.reason &&
+  a.status === b.status &&
+  a.error === b.error &&
+  !UNKNOWN.has(a.status);
+
+function stepGroup(ctx: Ctx, run: RunView, group: readonly StepView[], around: Around): Html {
+  const [first] = group as [StepView];
+  if (group.length === 1) return stepItem(ctx, run, first, around);
+  const last = group.at(-1)!;
+  return html`<li class="step ${stepTone(first.status)}"><div class="step-head"><span class="step-number">${first.step}</span><code class="step-tool">${first.tool}</code>${mark("quiet", `${group.length} times`)}${stepMark(first.status)}<span class="step-time">${when(first.intended_ms)}</span></div>
+<p class="step-reason">${first.reason}</p>
+<details class="more"><summary>Steps ${first.step} to ${last.step}, one by one</summary><ol class="timeline">${group.map((step) => stepItem(ctx, run, step, around))}</ol></details></li>`;
+}
+
+function stepItem(ctx: Ctx, run: RunView, step: StepView, { needed, ways }: Around): Html {
   const unknown = UNKNOWN.has(step.status);
   return html`<li class="step ${stepTone(step.status)}" id="step-${step.step}" tabindex="-1">
-<div class="step-head"><span class="step-number">${step.step}</span><code class="step-tool">${step.tool}</code>${stepMark(step.status)}${effectMark(step.effect)}<span class="step-time">${when(step.intended_ms)}${step.finished_ms === null ? null : html` · <span class="soft">took ${took(step.finished_ms - step.intended_ms)}</span>`}</span></div>
+<div class="step-head"><span class="step-number">${step.step}</span><code class="step-tool">${step.tool}</code>${stepMark(step.status)}<span class="step-time">${when(step.intended_ms)}</span></div>
 <p class="step-reason">${step.reason}</p>
 ${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
-<p class="step-foot">${step.risk_score > 0 ? html`<span>risk ${step.risk_score}</span>` : null}${step.depends_on.length === 0 ? null : html`<span>needs ${stepLinks(step.depends_on)}</span>`}${
+<p class="step-way">${wayBack(step, ways.get(step.step))}</p>
+${stepDetails(step, needed.get(step.step) ?? [])}
+${unknown && ctx.may(resolveOp) ? resolveForm(ctx, run.run_id, step) : nothing}
+</li>`;
+}
+
+/** In a sentence: can it be taken back, and how. */
+function wayBack(step: StepView, action: PlanAction | undefined): Part {
+  if (step.status === "compensated") return "Taken back.";
+  if (step.status === "failed") return "Failed, so there is nothing to take back.";
+  if (action === undefined) return html`${effectMark(step.effect)}`;
+  if (action.kind === "compensate")
+    return html`Can be taken back with <code>${action.compensation_tool}</code>${action.compensation_kind === "inverse" ? ", exactly" : ", as amends"}${action.verified ? " and read back" : ""}${action.needs_approval ? "; somebody has to approve that" : ""}${action.closes_ms === undefined ? "" : html`, until ${when(action.closes_ms)}`}.`;
+  if (action.kind === "unrecoverable")
+    return html`<span class="step-final">Cannot be taken back${action.closed ? " any more" : ""}.</span>`;
+  if (action.kind === "defer")
+    return `Can be taken back once step ${action.blocked_by.join(", ")}, which builds on it, is.`;
+  if (action.kind === "unresolved") return "How it ended is not known; somebody has to say it first.";
+  return action.kind === "skip"
+    ? "Changed nothing, so there is nothing to take back."
+    : "No manifest says how to take it back.";
+}
+
+/** What proves it, for those who look closely. */
+function stepDetails(step: StepView, needed: readonly number[]): Html {
+  return html`<details class="more"><summary>Details</summary><p class="step-foot">${effectMark(step.effect)}${
+    step.finished_ms === null ? null : html`<span>took ${took(step.finished_ms - step.intended_ms)}</span>`
+  }${step.risk_score > 0 ? html`<span>risk ${step.risk_score}</span>` : null}${step.depends_on.length === 0 ? null : html`<span>needs ${stepLinks(step.depends_on)}</span>`}${
     needed.length === 0 ? null : html`<span>needed by ${stepLinks(needed)}</span>`
   }${step.compensation_tool === null ? null : html`<span>undone by <code>${step.compensation_tool}</code></span>`}${
     step.manifest_version === null ? null : html`<span>manifest ${step.manifest_version}</span>`
@@ -72,9 +121,7 @@ ${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
     step.result_hash === null
       ? null
       : html`<span>result ${hashText(step.result_hash, "the hash of the result", 8)}</span>`
-  }</p>
-${unknown && ctx.may(resolveOp) ? resolveForm(ctx, run.run_id, step) : nothing}
-</li>`;
+  }</p></details>`;
 }
 
 function resolveForm(ctx: Ctx, run_id: string, { step, status }: StepView): Html {

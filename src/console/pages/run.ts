@@ -5,12 +5,13 @@ import { runReport, runReportAsPdf } from "../../app/operations/reports.ts";
 import { startRollback } from "../../app/operations/rollback.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, empty, facts, notice, pageHead, table } from "../parts/blocks.ts";
 import { copyButton, hashText, runPath } from "../parts/ids.ts";
 import { approvalMark, mark, plural } from "../parts/marks.ts";
-import { trail } from "../parts/records.ts";
+import { linked, trail } from "../parts/records.ts";
 import { when } from "../parts/time.ts";
 import { containLink } from "./contain.ts";
 import { replayCard } from "./replay.ts";
@@ -27,12 +28,15 @@ export const runRoutes = [
 async function runPage(ctx: Ctx): Promise<Answer> {
   const found = await readRunFacts(ctx);
   const { run_id, run } = found;
-  const body = html`${pageHead(html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`, run === null ? "Deleted by retention; the ledger keeps its trail." : run.reason, documents(ctx, run_id, run?.actor))}
+  const id = html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
+  const why = run?.reason ?? null;
+  const told = run === null ? "Deleted by retention; the ledger keeps its trail." : undefined;
+  const body = html`${pageHead(why ?? id, why === null ? told : id, documents(ctx, run_id, run?.actor))}
 ${
   run === null
     ? html`${purged()}${trailCard(found)}`
     : html`${summary(run)}
-<div class="run-columns"><div>${stepsCard(ctx, run)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
+<div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
 }`;
   const here = new URLSearchParams(ctx.query);
   return {
@@ -68,14 +72,33 @@ function summary(run: RunView): Html {
         "Steps",
         html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${mark("warn", `${plural(run.unresolved.length, "outcome")} unknown`)}`}`,
       ],
-      [
-        "Permissions",
-        html`<span class="chips">${run.scope.permissions.length === 0 ? "none" : run.scope.permissions.map((one) => html`<code class="chip">${one}</code> `)}</span>`,
-      ],
-      ["Scope seal", hashText(run.scope.seal, "the scope seal")],
+      ["Scope", scopeDetails(run)],
     ],
     "bar",
   )}</div>`;
+}
+
+function scopeDetails({ scope: { permissions, seal } }: RunView): Html {
+  return html`<details class="more"><summary>${plural(permissions.length, "permission")}</summary><span class="chips">${permissions.map((one) => html`<code class="chip">${one}</code> `)}</span><p>Scope seal ${hashText(seal, "the scope seal")}</p></details>`;
+}
+
+/** Calls that were not let through, equal ones told once. */
+function refusedCard({ trail }: RunFacts): Html {
+  const times = new Map<string, { record: LedgerRecord; count: number }>();
+  for (const { record } of trail) {
+    if (record.event !== "blocked") continue;
+    const same = `${record.tool}\n${record.detail}`;
+    times.set(same, { record, count: (times.get(same)?.count ?? 0) + 1 });
+  }
+  if (times.size === 0) return nothing;
+  const rows = [...times.values()].map(
+    ({ record, count }) =>
+      html`<li><span class="item"><span class="item-main"><code>${record.tool ?? ""}</code>${count > 1 ? html` ${mark("quiet", `${count} times`)}` : nothing}</span><span class="item-side">${when(record.ts_ms)}</span><span class="refusal">${linked(record.detail ?? "")}</span></span></li>`,
+  );
+  return card(
+    { title: "What it was not let do", id: "refused", live: true },
+    html`<ul class="items">${rows}</ul>`,
+  );
 }
 
 function purged(): Html {
@@ -94,17 +117,19 @@ function approvalsCard({ approvals }: RunFacts): Html {
       ["Status", "Tool", "Decided by", "Note"],
       approvals.map((one) => [
         approvalMark(one.status),
-        html`<code>${one.tool}</code>${one.kind === "compensation" ? html` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
-        one.decided_by ?? html`<a href="/console/approvals/${one.id}">decide</a>`,
+        html`<a href="/console/approvals/${one.id}"><code>${one.tool}</code></a>${one.kind === "compensation" ? html` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
+        one.decided_by ?? html`<span class="soft">nobody yet</span>`,
         one.note ?? "",
       ]),
     ),
   );
 }
 
+/** What proves it, closed until somebody wants it. */
 function trailCard(found: RunFacts): Html {
   const { run_id, trail_from, trail_more } = found;
   const at = (start: number) => `${runPath(run_id)}?trail=${start}#trail`;
+  const open = found.run === null || trail_from > 0;
   return card(
     {
       title: "Event trail",
@@ -114,7 +139,7 @@ function trailCard(found: RunFacts): Html {
     },
     found.trail.length === 0
       ? empty("Nothing on the ledger yet", html`<p>Opening a run writes nothing; its first call does.</p>`)
-      : trail(found.trail, { runs: false }),
+      : html`<details class="more"${open ? html` open` : nothing}><summary>${plural(found.trail.length, "record")}${trail_more || trail_from > 0 ? " on this page" : ""}, with their hashes</summary>${trail(found.trail, { runs: false })}</details>`,
     trail_from > 0 || trail_more
       ? html`<nav class="pager" aria-label="Trail">${trail_from > 0 ? html`<a class="button" href="${at(Math.max(0, trail_from - TRAIL_PAGE))}">Earlier</a>` : null}${trail_more ? html`<a class="button" href="${at(trail_from + TRAIL_PAGE)}">Later</a>` : null}</nav>`
       : nothing,
@@ -171,8 +196,6 @@ async function rollback(ctx: Ctx): Promise<Answer> {
     ...(retries === undefined ? {} : { retries: Number(retries) }),
     approve_compensations: ctx.form.checked("approve_compensations"),
   });
-  return {
-    to: `${runPath(id)}#rollback`,
-    notice: { kind: "ok", text: "The rollback has begun. Its progress stands below." },
-  };
+  // How it goes stands there, and changes; a message of its own would outlive it.
+  return { to: `${runPath(id)}#rollback` };
 }

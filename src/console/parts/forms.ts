@@ -8,6 +8,8 @@ export interface FormOptions {
   id?: string;
   /** What is about to happen, in a sentence. The person ticks it, or agrees in a dialog. */
   confirm?: string;
+  /** The same at length, told above the box, or in the dialog. */
+  about?: Html;
   /** How the dialog's button is labelled. */
   verb?: string;
   /** What is typed is tried at once, where there are scripts. */
@@ -15,14 +17,14 @@ export interface FormOptions {
 }
 
 export function form(ctx: Pick<Ctx, "csrf">, options: FormOptions, ...body: Part[]): Html {
-  const { action, id, confirm, verb, tried } = options;
+  const { action, id, confirm, verb, about, tried } = options;
   return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
     id === undefined ? null : html` id="${id}"`
   }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}>
 <input type="hidden" name="csrf" value="${ctx.csrf}">${
     confirm === undefined
       ? null
-      : html`<label class="check confirm"><input type="checkbox" name="confirm" value="yes" required> <span>${confirm}</span></label>`
+      : html`${about === undefined ? null : html`<div class="confirm-about">${about}</div>`}<label class="check confirm"><input type="checkbox" name="confirm" value="yes" required> <span>${confirm}</span></label>`
   }${body}</form>`;
 }
 

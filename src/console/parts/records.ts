@@ -4,7 +4,7 @@ import { sha256Hex } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import { EVENTS, isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { type Html, html, nothing } from "../html.ts";
+import { type Html, html, nothing, type Part } from "../html.ts";
 import { hashText, runLink } from "./ids.ts";
 import { mark, type Tone } from "./marks.ts";
 import { when } from "./time.ts";
@@ -51,8 +51,32 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   drill_failed: "bad",
 };
 
-function eventMark(event: string): Html {
-  return isLedgerEvent(event) ? mark(EVENT_TONES[event], event, EVENTS[event]) : mark("quiet", event);
+/** In words; the name that filters and exports know is on hover. */
+function eventMark({ event, detail }: LedgerRecord): Html {
+  if (event === "blocked" && detail !== undefined && WAITS.test(detail))
+    return mark("warn", "waits for approval", event);
+  return isLedgerEvent(event) ? mark(EVENT_TONES[event], EVENTS[event], event) : mark("quiet", event);
+}
+
+const WAITS = /approval required: request apr_\S+ is pending/;
+/** How records name a request and a plan. */
+const NAMED = /(request )?((?:apr|pln)_[0-9a-f-]{36})/g;
+const PAGE_OF: Record<string, string> = { apr: "/console/approvals", pln: "/console/plans" };
+
+/** A record's text with its requests and plans as links to them, instead of their numbers. */
+export function linked(text: string): Part[] {
+  const parts: Part[] = [];
+  let at = 0;
+  for (const found of text.matchAll(NAMED)) {
+    const id = found[2]!;
+    const kind = id.slice(0, 3);
+    parts.push(
+      text.slice(at, found.index),
+      html`<a href="${PAGE_OF[kind]!}/${id}" title="${id}">${kind === "pln" ? "this plan" : "this request"}</a>`,
+    );
+    at = found.index + found[0].length;
+  }
+  return [...parts, text.slice(at)];
 }
 
 export interface Trailed {
@@ -74,12 +98,12 @@ export function readTrail(lines: readonly string[]): Trailed[] {
 export function trail(items: readonly Trailed[], options: { runs: boolean }): Html {
   const rows = items.map(({ record, sound }, i) => {
     const below = items[i + 1]?.record;
-    const linked = below !== undefined && (below.prev === record.hash || below.hash === record.prev);
-    return html`<li class="record${linked ? " linked" : ""}">
-<div class="record-head"><span class="seq">#${record.seq}</span>${eventMark(record.event)}${
+    const joins = below !== undefined && (below.prev === record.hash || below.hash === record.prev);
+    return html`<li class="record${joins ? " linked" : ""}">
+<div class="record-head"><span class="seq">#${record.seq}</span>${eventMark(record)}${
       record.tool === undefined ? null : html`<code>${record.tool}</code>`
     }${record.step === undefined ? null : html`<span class="soft">step ${record.step}</span>`}<span class="record-by">${record.actor}</span>${when(record.ts_ms)}</div>
-${record.detail === undefined ? null : html`<p class="record-detail">${record.detail}</p>`}
+${record.detail === undefined ? null : html`<p class="record-detail">${linked(record.detail)}</p>`}
 <p class="record-foot">${hashText(record.hash)}${sound ? null : mark("bad", "hash does not match its record")}${
       options.runs && record.run_id !== undefined ? runLink(record.run_id) : nothing
     }</p></li>`;

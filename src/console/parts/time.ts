@@ -1,4 +1,4 @@
-/** Times. The server writes them in UTC; the page's script puts them into the reader's zone, the exact one on hover. */
+/** Times with their zone. The server writes them in UTC; the page's script puts them into the reader's zone, both on hover. */
 import { type Html, html } from "../html.ts";
 
 const MINUTE = 60_000;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openService, type Service } from "../../../src/app/service.ts";
 import { loadSettings } from "../../../src/config/load.ts";
 import { mountConsole } from "../../../src/console/mount.ts";
+import type { OneTimeLink } from "../../../src/console/one-time-link.ts";
 import { type Listening, listen } from "../../../src/http/lifecycle.ts";
 import { createHttpServer } from "../../../src/http/server.ts";
 import { type Env, systemEnv } from "../../../src/kernel/env.ts";
@@ -27,6 +28,7 @@ export interface ConsoleOptions {
   environment?: Record<string, string>;
   /** Written into the folder before it starts. */
   files?: Record<string, string>;
+  link?(app: Service): Promise<OneTimeLink>;
 }
 
 /** The real world, with a clock that a test may put forward. */
@@ -124,7 +126,7 @@ export async function consoleServer(options: ConsoleOptions = {}): Promise<Conso
     authenticate: (header) => app.auth.authenticate(header),
     named: (name) => app.auth.named(name),
   });
-  mountConsole(http, { app, auth: app.auth });
+  mountConsole(http, { app, auth: app.auth, link: await options.link?.(app) });
   const listening: Listening = await listen(http, "127.0.0.1", 0);
   return {
     app,

@@ -27,7 +27,8 @@ input[type="checkbox"] { width: 16px; height: 16px; min-height: 0; margin: 0; ac
 .field { display: grid; gap: 4px; min-width: 0; align-content: start; }
 .label, legend { font-size: 12.5px; font-weight: 560; color: var(--soft); }
 .check { display: inline-flex; align-items: center; gap: 8px; }
-.js .confirm { display: none; }
+.js .confirm, .js form > .confirm-about { display: none; }
+fieldset { margin: 0; padding: 0; border: 0; display: grid; gap: 6px; min-width: 0; }
 .form { display: grid; gap: 13px; justify-items: stretch; }
 .form > button, .form > .actions { justify-self: start; }
 .form > .confirm { order: 1; }
@@ -52,7 +53,12 @@ input[type="checkbox"] { width: 16px; height: 16px; min-height: 0; margin: 0; ac
 .dialog { width: min(440px, calc(100vw - 32px)); padding: 22px; border: 1px solid var(--edge); border-radius: 14px; background: var(--card); color: var(--ink); box-shadow: 0 20px 60px rgb(0 0 0 / 25%); }
 .dialog::backdrop { background: rgb(10 18 14 / 45%); }
 .dialog h2 { font-size: 18px; margin-bottom: 10px; }
+.dialog:has(form) { width: min(560px, calc(100vw - 32px)); }
+.dialog .confirm-about { display: grid; gap: 10px; }
 .dialog .actions { justify-content: flex-end; margin-top: 20px; }
+.dialog form > .actions { justify-self: end; margin-top: 6px; }
+.dialog form .row { grid-template-columns: 1fr 1fr; }
+.dialog .actions:empty { display: none; }
 .shortcuts { display: grid; gap: 6px; }
 .shortcuts div { display: grid; grid-template-columns: 110px 1fr; }
 .shortcuts dt { font-family: var(--mono); font-size: 12.5px; }

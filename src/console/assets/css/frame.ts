@@ -11,6 +11,7 @@ export const FRAME = `
 .environment { margin-left: auto; padding: 0 8px; border: 1px solid var(--side-line); border-radius: 20px; font-size: 11.5px; font-weight: 500; letter-spacing: 0; color: var(--side-soft); }
 .side nav ul { display: grid; gap: 1px; }
 .side nav a { display: flex; align-items: center; gap: 8px; padding: 6px 10px; border-radius: 7px; color: var(--side-soft); font-weight: 510; }
+.icon { flex: none; fill: none; stroke: currentColor; stroke-width: 1.7; stroke-linecap: round; stroke-linejoin: round; }
 .side nav a:hover { color: var(--side-ink); background: var(--side-on); }
 .side nav a[aria-current] { color: #fff; background: var(--side-on); box-shadow: inset 2px 0 0 #83cbb2; }
 .count { min-width: 19px; padding: 0 6px; border-radius: 20px; background: #e7bb63; color: #231a05; font-size: 11.5px; font-weight: 640; line-height: 18px; text-align: center; }
@@ -26,7 +27,16 @@ export const FRAME = `
 .logout button { width: 100%; min-height: 0; padding: 5px 10px; background: none; border-color: var(--side-line); color: var(--side-soft); }
 .logout button:hover { color: var(--side-ink); background: var(--side-on); }
 
-main { width: 100%; max-width: 1220px; padding: 30px 36px 64px; display: grid; gap: 18px; align-content: start; }
+.pane { min-width: 0; }
+.top { display: flex; align-items: center; gap: 10px; max-width: 1220px; padding: 14px 36px 0; }
+.top form { position: relative; flex: 0 1 420px; display: flex; align-items: center; }
+.top form > .icon { position: absolute; left: 10px; color: var(--soft); }
+.top input { padding-left: 34px; padding-right: 30px; background: var(--card); border-color: var(--line); }
+.top kbd { position: absolute; right: 9px; padding: 0 6px; border: 1px solid var(--edge); border-radius: 5px; color: var(--soft); font: 11.5px var(--mono); }
+.top .halt-now { margin-left: auto; }
+.button.danger { border-color: color-mix(in srgb, var(--bad) 55%, transparent); color: var(--bad); }
+.button.danger:hover { background: var(--bad-wash); }
+main { width: 100%; max-width: 1220px; padding: 20px 36px 64px; display: grid; gap: 18px; align-content: start; }
 .page-head { display: flex; align-items: flex-start; justify-content: space-between; gap: 12px 24px; flex-wrap: wrap; margin-bottom: 4px; }
 .page-head > div:first-child { min-width: 0; flex: 1 1 320px; }
 .lead { margin-top: 5px; color: var(--soft); max-width: 74ch; overflow-wrap: anywhere; }
@@ -45,6 +55,9 @@ html:has(.halted) { scroll-padding-top: 70px; }
 .halted-title { font-weight: 680; }
 .halted ul { flex: 1 1 300px; min-width: 0; overflow-wrap: anywhere; }
 .halted .by { opacity: 0.85; }
+.halted li { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; }
+.lift button { min-height: 24px; padding: 0 10px; background: none; border-color: currentColor; color: inherit; }
+.lift button:hover { background: rgb(255 255 255 / 16%); }
 .halted a { color: inherit; font-weight: 600; }
 
 .quick { display: none; }

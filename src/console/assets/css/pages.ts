@@ -38,6 +38,7 @@ export const PAGES = `
 .reason footer { font-size: 12px; color: var(--soft); }
 .approval-grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 14px 26px; }
 .approval-grid section { display: grid; gap: 4px; align-content: start; min-width: 0; overflow-wrap: anywhere; }
+.approval-grid .facts > div { display: block; }
 .preview, .sample { white-space: pre-wrap; overflow-wrap: anywhere; padding: 9px 12px; max-height: 220px; border-radius: 8px; background: var(--sunk); border: 1px solid var(--line); font-size: 12.5px; }
 .sample { max-width: 100%; color: var(--ink); }
 .decide { display: grid; grid-template-columns: minmax(120px, 1fr) auto auto; gap: 8px; align-items: center; }
@@ -80,6 +81,12 @@ export const PAGES = `
 .step-head { display: flex; align-items: center; gap: 4px 8px; flex-wrap: wrap; }
 .step-tool { font-weight: 640; font-size: 13.5px; }
 .step-time { margin-left: auto; color: var(--soft); font-size: 12.5px; }
+.step-way { color: var(--soft); font-size: 13px; }
+.step-final { color: var(--bad); font-weight: 560; }
+.refusal { grid-column: 1 / -1; color: var(--soft); overflow-wrap: anywhere; }
+.more > summary { width: fit-content; cursor: pointer; color: var(--accent); font-size: 12.5px; }
+.more[open] > summary { margin-bottom: 6px; }
+.more .timeline { padding-top: 6px; }
 .step-error { color: var(--bad); font-family: var(--mono); font-size: 12.5px; white-space: pre-wrap; }
 .step-foot { display: flex; align-items: center; flex-wrap: wrap; gap: 2px 16px; color: var(--soft); font-size: 12.5px; }
 .plan { display: grid; }

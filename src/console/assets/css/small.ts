@@ -15,7 +15,10 @@ export const SMALL = `
   .side { position: static; height: auto; order: 2; padding: 22px 18px 28px; gap: 16px; }
   .side nav ul { grid-template-columns: 1fr 1fr; gap: 2px 8px; }
   .side nav a { padding: 9px 10px; }
-  main { padding: 18px 14px 28px; gap: 14px; }
+  main { padding: 14px 14px 28px; gap: 14px; }
+  .top { padding: 10px 14px 0; }
+  .top form { flex: 1 1 auto; }
+  .top kbd, .js .top kbd { display: none; }
   h1 { font-size: 22px; }
   .card, .approval, .alert { padding: 14px; }
   .table { margin: 0 -14px; padding: 0 14px; }
@@ -69,9 +72,9 @@ export const SMALL = `
   .hash { flex-wrap: wrap; white-space: normal; }
   .quick { display: block; position: fixed; inset: auto 0 0 0; z-index: 10; background: var(--side); color: var(--side-soft); padding-bottom: env(safe-area-inset-bottom); }
   .quick ul { display: grid; grid-template-columns: repeat(5, 1fr); }
-  .quick a { position: relative; display: grid; place-items: end center; padding-bottom: 12px; min-height: 56px; color: inherit; text-decoration: none; font-size: 12.5px; font-weight: 560; }
+  .quick a { position: relative; display: grid; place-items: center; align-content: end; gap: 1px; padding-bottom: 7px; min-height: 56px; color: inherit; text-decoration: none; font-size: 12.5px; font-weight: 560; }
   .quick a[aria-current] { color: #fff; box-shadow: inset 0 2px 0 #83cbb2; }
-  .quick .count { position: absolute; top: 6px; left: 50%; transform: translateX(-50%); font-size: 10.5px; line-height: 15px; min-width: 17px; }
+  .quick .count { position: absolute; top: 5px; left: calc(50% + 7px); font-size: 10.5px; line-height: 15px; min-width: 17px; }
 }
 @media print {
   .side, .quick, .page-head .aside, form, .copy { display: none; }

@@ -30,6 +30,20 @@ export const DIALOGS = `
     return dialog;
   };
 
+  /* A form that stands ready on the page: the link leads to the same one where there is no script. */
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-dialog]");
+    if (link === null || event.ctrlKey || event.metaKey) return;
+    const kept = document.getElementById(link.dataset.dialog);
+    event.preventDefault();
+    const dialog = svc.dialog(kept.dataset.title, kept.content.cloneNode(true), []);
+    const cancel = make("button", "Cancel", "plain");
+    cancel.type = "button";
+    cancel.addEventListener("click", () => dialog.close());
+    dialog.querySelector("form .actions").prepend(cancel);
+    dialog.querySelector("form input:not([type=hidden])").focus();
+  });
+
   const ready = (root) => {
     for (const form of root.querySelectorAll("form[data-confirm]")) {
       const box = form.querySelector('input[name="confirm"]');
@@ -49,7 +63,9 @@ export const DIALOGS = `
       event.preventDefault();
       event.stopPropagation();
       const submitter = event.submitter;
-      svc.dialog(form.dataset.verb + "?", make("p", form.dataset.confirm), [
+      const about = form.querySelector(".confirm-about");
+      const body = about === null ? make("p", form.dataset.confirm) : about.cloneNode(true);
+      svc.dialog(form.dataset.verb + "?", body, [
         { label: "Cancel", kind: "plain" },
         {
           label: form.dataset.verb,

@@ -11,7 +11,7 @@ export const SHORTCUTS = `
     ["g then i", "Impact"],
     ["g then e", "Evidence"],
     ["g then s", "Settings"],
-    ["/", "Search on this page"],
+    ["/", "Find anything"],
     ["j and k", "Next and previous request, step or run"],
     ["Enter", "Opens it"],
     ["a and d", "To the approve or deny button of the request"],
@@ -71,7 +71,7 @@ export const SHORTCUTS = `
     else if (key === "d") toDecision("deny");
     else if (key === "?") help();
     else if (key === "/") {
-      const search = document.querySelector('main input[type="search"]');
+      const search = document.getElementById("find");
       if (search === null) return;
       event.preventDefault();
       search.focus();

@@ -6,8 +6,8 @@ document.documentElement.classList.add("js");
 const svc = {};
 
 (() => {
-  const clock = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
-  const dated = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  const clock = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
+  const dated = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
   const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 

@@ -1,0 +1,68 @@
+/**
+ * The support desk that the demo's agent works at: contacts, refunds and mail in one JSON file. As a program it
+ * is the command behind a rollback, for undoing and for reading back alike: a call as JSON on stdin, the tool's
+ * answer on stdout.
+ *
+ *   node desk.mjs .demo/desk.json
+ */
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
+
+const NEW = {
+  contacts: {
+    "c-771": { name: "Jo Berg", city: "Kiel", note: "" },
+    "c-772": { name: "Lin Okafor", city: "Porto", note: "" },
+    "c-773": { name: "Sam Reyes", city: "Graz", note: "" },
+  },
+  refunds: {},
+  mails: [],
+};
+
+export function openDesk(file) {
+  const read = () => JSON.parse(readFileSync(file, "utf8"));
+  const change = (edit) => {
+    const state = read();
+    const answer = edit(state);
+    writeFileSync(`${file}.new`, JSON.stringify(state, null, 2));
+    renameSync(`${file}.new`, file);
+    return answer;
+  };
+  const contactOf = (state, id) => {
+    if (!Object.hasOwn(state.contacts, id)) throw new Error(`there is no contact ${id}`);
+    return state.contacts[id];
+  };
+  return {
+    begin: () => writeFileSync(file, JSON.stringify(NEW, null, 2)),
+    tools: {
+      "crm.get_contact": ({ id }) => contactOf(read(), id),
+      "crm.export_contacts": () => Object.values(read().contacts),
+      "crm.update_contact": ({ id, fields }) =>
+        change((state) => Object.assign(contactOf(state, id), fields)),
+      "crm.restore_contact": ({ id, fields }) =>
+        change((state) => Object.assign(contactOf(state, id), fields)),
+      "payments.refund": ({ order, amount }) =>
+        change((state) => {
+          const refund = `rf-${Object.keys(state.refunds).length + 1}`;
+          state.refunds[refund] = { order, amount, status: "paid" };
+          return { refund };
+        }),
+      "payments.get_refund": ({ refund }) => read().refunds[refund],
+      "payments.reverse_refund": ({ refund }) =>
+        change((state) => Object.assign(state.refunds[refund], { status: "reversed" })),
+      "mail.send": ({ to, subject }) => change((state) => ({ id: `m-${state.mails.push({ to, subject })}` })),
+    },
+  };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const call = JSON.parse(await text(process.stdin));
+  try {
+    const { tools } = openDesk(process.argv[2]);
+    console.log(JSON.stringify(tools[call.tool](call.args ?? call.arguments)));
+  } catch (error) {
+    // The end of stderr becomes the step's error on the ledger.
+    console.error(error.message);
+    process.exit(1);
+  }
+}

@@ -1,0 +1,17 @@
+/** Statements on what a newcomer meets: the demo, the console's frame, the command line's answers. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondFirst = section("beyond", "At first sight", {
+  "beyond.first.story": [24, "`npm start` shows an agent's work, made by real calls: refunds, mails, edits, a request that waits, a call that a flow blocked, an alert, a run that can be taken back"],
+  "beyond.first.empty": [24, "`npm start -- --empty` starts without it"],
+  "beyond.first.link": [24, "the demo prints a link that logs in as somebody who is no admin, in the demo only"],
+  "beyond.first.link-spent": [24, "opening the link spends nothing; its button spends it, once, within ten minutes, on this machine only"],
+  "beyond.first.run-page": [24, "a run's page leads with what the agent did, why, how it ended and the way back; hashes are under details, requests are links"],
+  "beyond.first.folded": [24, "equal lines in a row are told once, with how many there are"],
+  "beyond.first.rollback-dialog": [24, "the rollback dialog says what will happen, what will wait and what cannot be undone"],
+  "beyond.first.halt-header": [24, "every page has Halt in its header for those who may, with scope and reason in one dialog"],
+  "beyond.first.halt-banner": [24, "the banner says what is halted, by whom, since when, and lifts it"],
+  "beyond.first.search": [24, "search from every page finds runs, tools, actors, requests and records, with and without scripts; an id leads to its page"],
+  "beyond.first.alert-time": [24, "the alert of a failed undo bears the time of the failure"],
+});
