@@ -13,7 +13,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { isProbe } from "../model/roles.ts";
-import { approvalRequested } from "../notify/events.ts";
+import { approvalRequested, planProposed } from "../notify/events.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import { watchJobs } from "../rollback/job.ts";
 import { createLogger } from "../telemetry/log.ts";
@@ -77,6 +77,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       if (!isProbe(approval.internal.principal) && !inDigest(approval))
         notifier.notify(approvalRequested(approval));
     },
+    planProposed: (plan) => notifier.notify(planProposed(plan)),
   });
   const tracer = openTracer(app);
   if (tracer !== null)
