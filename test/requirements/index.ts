@@ -22,6 +22,7 @@ import {
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import {
   beyondClaims,
@@ -29,11 +30,14 @@ import {
   beyondErrors,
   beyondFlows,
   beyondHints,
+  beyondPlayground,
   beyondSuggest,
 } from "./beyond-policy.ts";
 
+import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
+import { beyondQuotas, beyondReplica } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -138,8 +142,12 @@ const SECTIONS = [
   beyondClaims,
   beyondDiff,
   beyondErrors,
+  beyondPython,
+  beyondPlayground,
   beyondSuggest,
   beyondTenants,
+  beyondQuotas,
+  beyondReplica,
   beyondCards,
   beyondFlows,
   beyondHints,
@@ -238,6 +246,7 @@ const SECTIONS = [
   beyondGrants,
   beyondPlans,
   beyondFloods,
+  beyondHooks,
   beyondLibrary,
   beyondContain,
   beyondDrills,

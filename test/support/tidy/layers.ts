@@ -25,7 +25,7 @@ export const LAYERS: readonly Layer[] = [
   },
   { name: "app", folders: ["app"], within: "free" },
   { name: "api", folders: ["api"], within: "free" },
-  { name: "surfaces", folders: ["http", "console", "gateway", "cli", "library"], within: "free" },
+  { name: "surfaces", folders: ["http", "console", "gateway", "cli", "library", "hook"], within: "free" },
   { name: "adapters", folders: ["adapters"], within: "free" },
 ];
 
