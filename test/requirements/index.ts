@@ -24,6 +24,7 @@ import {
 } from "./beyond-gateway.ts";
 import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
+import { beyondPackage } from "./beyond-package.ts";
 import {
   beyondClaims,
   beyondDiff,
@@ -37,7 +38,7 @@ import {
 import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
-import { beyondQuotas, beyondReplica } from "./beyond-scale.ts";
+import { beyondBeside, beyondQuotas, beyondReplica } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -138,6 +139,7 @@ const SECTIONS = [
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
   beyondReach,
+  beyondPackage,
   beyondFirst,
   beyondClaims,
   beyondDiff,
@@ -148,6 +150,7 @@ const SECTIONS = [
   beyondTenants,
   beyondQuotas,
   beyondReplica,
+  beyondBeside,
   beyondCards,
   beyondFlows,
   beyondHints,
