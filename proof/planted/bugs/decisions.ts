@@ -5,6 +5,13 @@ const ENGINE = "src/engine/engine.test.ts";
 
 export const DECISIONS: readonly Bug[] = [
   {
+    name: "a rule whose value has another type is not looked at",
+    file: "src/model/policy/sieve.ts",
+    find: "take(this.above, (at) => number === null || at <= number, found);",
+    replace: "take(this.above, (at) => number !== null && at <= number, found);",
+    tests: ["src/model/policy/sieve.test.ts"],
+  },
+  {
     name: "an approval can be used twice",
     file: "src/engine/approvals/requests.ts",
     find: '"consumed");',
