@@ -49,8 +49,8 @@ const THINGS: Record<string, Grow> = {
       },
     }),
   [`${MANY} waiting polls`]: async (app) => {
-    const { signal } = new AbortController();
-    for (let i = 0; i < MANY; i++) void runWaitsOf(app.core.store).wait(`run_${i}`, signal).woken;
+    for (let i = 0; i < MANY; i++)
+      void runWaitsOf(app.core.store).wait(`run_${i}`, new AbortController().signal).woken;
   },
   [`${MANY} delegations`]: ({ core }) =>
     times(MANY, (i) => {
