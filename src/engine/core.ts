@@ -4,6 +4,7 @@ import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
+import type { PlanDoc } from "../model/plan.ts";
 import type { Policy } from "../model/policy/compile.ts";
 import type { Principal, Today } from "../model/roles.ts";
 import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
@@ -27,6 +28,8 @@ export interface Core {
   storeKey: string;
   /** The authority that a kept principal has now; absent where this process knows no credentials. */
   today?: Today | undefined;
+  /** Throws where whoever asks may have no further request open; absent where nobody counts. May be asked again. */
+  mayOpen?: ((run: RunDoc, approval_id: string) => void) | undefined;
   /** Takes credentials out of free text before it is kept anywhere. */
   redact(text: string): string;
   listeners: Listeners;
@@ -37,6 +40,8 @@ export interface Listeners {
   /** `traceparent`: the trace of whoever asked for it, where the caller said so. */
   recorded(records: readonly LedgerRecord[], traceparent?: string): void;
   approvalRequested(approval: ApprovalDoc): void;
+  /** It waits for people; one that nobody has to decide is not told. */
+  planProposed(plan: PlanDoc): void;
   intentDecided(call: DecidedCall): void;
   outcomeReported(call: FinishedCall): void;
 }
@@ -66,6 +71,7 @@ export interface FinishedCall {
 export const silentListeners: Listeners = {
   recorded: () => {},
   approvalRequested: () => {},
+  planProposed: () => {},
   intentDecided: () => {},
   outcomeReported: () => {},
 };
@@ -73,7 +79,8 @@ export const silentListeners: Listeners = {
 /** Who acts, on the ledger, when nobody in particular does. */
 export const ENGINE = "engine";
 
-export type Asking = Pick<Principal, "id" | "name">;
+/** `tenant`: whose share of a batch it takes. */
+export type Asking = Pick<Principal, "id" | "name"> & Partial<Pick<Principal, "tenant">>;
 
 /** Who asks for a call, with what the credential may ask for now: a run may have been opened when that was more. */
 export type Caller = Asking & Pick<Principal, "max_permissions" | "allow_observe">;

@@ -12,6 +12,13 @@ export const DECISIONS: readonly Bug[] = [
     tests: ["src/model/policy/sieve.test.ts"],
   },
   {
+    name: "a quota of open requests lets one more in",
+    file: "src/app/open-requests.ts",
+    find: "ids.size >= quota.open_approvals!",
+    replace: "ids.size > quota.open_approvals!",
+    tests: ["test/http/quotas.test.ts"],
+  },
+  {
     name: "an approval can be used twice",
     file: "src/engine/approvals/requests.ts",
     find: '"consumed");',
