@@ -1,3 +1,4 @@
+/** The filesystem server: text that was written over is put back, and what was moved is moved back. */
 import { type Pack, type PackEntry, patient } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };

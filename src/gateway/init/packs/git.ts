@@ -1,3 +1,4 @@
+/** The git server: staging, commits and checkouts are taken back; tools with several modes are left to guesses. */
 import { type Pack, type PackEntry, patient } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };

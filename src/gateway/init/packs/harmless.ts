@@ -1,3 +1,4 @@
+/** Servers whose tools change nothing that an undo could take back. */
 import type { Pack, PackEntry } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };

@@ -1,3 +1,4 @@
+/** The memory server: what is added to the graph is taken out again, and deleted entities are made again. */
 import { type Pack, type PackEntry, type PackRule, patient } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };
