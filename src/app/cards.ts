@@ -1,6 +1,7 @@
 /** The card of a request, whole: what is judged, with what happened before around it. */
 import { authoritiesOver } from "../engine/approvals/authority.ts";
 import { cardFacts } from "../engine/approvals/card-facts.ts";
+import { closingWords } from "../engine/closing.ts";
 import { unknownRun } from "../engine/load-run.ts";
 import { notFound, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -8,10 +9,11 @@ import { visibleLine } from "../kernel/visible.ts";
 import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../model/approval.ts";
 import { cardHash, judgedCard } from "../model/card/card.ts";
 import { cardText } from "../model/card/lines.ts";
-import type { CardSurroundings } from "../model/card/types.ts";
+import type { ApprovalValues, CardSurroundings } from "../model/card/types.ts";
 import { hasRole, type Principal, seesTenant } from "../model/roles.ts";
 import type { RunDoc } from "../model/run.ts";
 import type { App } from "./app.ts";
+import { proofWordsOf } from "./drill/proofs.ts";
 
 /** How many decided requests are looked through for like ones, the newest first. */
 const LOOKED_AT = 500;
@@ -73,7 +75,7 @@ export async function cardFor(app: App, approval: ApprovalDoc) {
   if (run === undefined) throw unknownRun(approval.run_id);
   const facts = cardFacts(app.core.rules(), run, approval, values);
   const judged = judgedCard(facts);
-  const around = await surroundings(app, run, approval);
+  const around = await surroundings(app, run, approval, values);
   const head = {
     approval_id: approval.id,
     status: approval.status,
@@ -104,11 +106,18 @@ export async function cardFor(app: App, approval: ApprovalDoc) {
 
 export type LoadedCard = Awaited<ReturnType<typeof cardFor>>;
 
-async function surroundings(app: App, run: RunDoc, approval: ApprovalDoc): Promise<CardSurroundings> {
+async function surroundings(
+  app: App,
+  run: RunDoc,
+  approval: ApprovalDoc,
+  values: ApprovalValues | undefined,
+): Promise<CardSurroundings> {
   const { store } = app.core;
-  const [steps, decided] = await Promise.all([
+  const undone = approval.kind === "call";
+  const [steps, decided, proof] = await Promise.all([
     store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
     store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
+    undone ? proofWordsOf(app.core, approval.tool) : null,
   ]);
   const like = decided
     .map(({ doc }) => doc)
@@ -127,7 +136,7 @@ async function surroundings(app: App, run: RunDoc, approval: ApprovalDoc): Promi
       last: steps.map(({ doc: { step, tool, status } }) => ({ step, tool: visibleLine(tool, 256), status })),
     },
     like: { approved: like.length - denied, denied },
-    proof: null,
-    closes: null,
+    proof,
+    closes: undone ? closingWords(app.core.rules().manifests.active(approval.tool), values) : null,
   };
 }

@@ -3,6 +3,7 @@
  * transport. HTTP, console, command line, gateway and library are bindings that pass operations by value.
  */
 import type { z } from "zod";
+import type { Seen } from "../engine/before.ts";
 import type { ErrorCode } from "../kernel/errors.ts";
 import type { Principal, Role } from "../model/roles.ts";
 import type { ReadBy } from "../model/run.ts";
@@ -24,6 +25,8 @@ export interface Caller {
   objections?: readonly string[];
   /** The call is a drill, which proves the undo that a policy may ask a proof of; clients cannot set it. */
   drill?: boolean;
+  /** What the surface read for the card of an intent; clients cannot set it. */
+  seen?: Seen | undefined;
   /** Which surface reads what is there before and after a call; without one it is the agent's word. */
   reads_by?: ReadBy;
 }

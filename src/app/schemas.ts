@@ -64,7 +64,7 @@ export const runView = z.strictObject({
 });
 
 /** What is to be read before the call is made, and told with its outcome. */
-const beforeView = z.strictObject({
+export const beforeView = z.strictObject({
   tool: z.string(),
   arguments: z.unknown(),
   max_bytes: z.int().optional(),

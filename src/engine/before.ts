@@ -5,7 +5,6 @@
 import { canonical } from "../kernel/canonical.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import { isJsonObject, type Json } from "../kernel/json.ts";
-import { firstMismatch } from "../kernel/partial.ts";
 import { fillTemplate, parseTemplatePath } from "../kernel/paths.ts";
 import { BEFORE } from "../model/manifest/schema.ts";
 import type { Before, Manifest, ManifestSet } from "../model/manifest/types.ts";
@@ -19,6 +18,12 @@ export type BeforeRead = {
   max_bytes?: number;
   required?: false;
 };
+
+/**
+ * What a surface that reads by itself read for the card of a call; undefined where that failed. Null where it reads and
+ * did not yet: a request that is opened then shows that nothing was read, and one that showed something is not used.
+ */
+export type Seen = { value: Json | undefined } | null;
 
 /** Null where the manifest declares none; a text where it cannot be made, which refuses a call that needs it. */
 export type BeforeFacts = { read: BeforeRead | null; problem: string | null };
@@ -93,7 +98,12 @@ function without(value: Json, [key, ...rest]: readonly (string | number)[]): Jso
   return rest.length === 0 ? others : { ...others, [String(key)]: without(inner!, rest) };
 }
 
-/** Whether the answer shows that nothing was there. */
-export function isAbsent({ absent }: Before, value: Json): boolean {
-  return absent !== undefined && firstMismatch(absent, value) === null;
+/** For comparing with what a card showed: null where nothing could be read, undefined where nobody looked. */
+export function seenHash(
+  salt: string,
+  before: Before | undefined,
+  seen: Seen | undefined,
+): string | null | undefined {
+  if (before === undefined || seen === undefined || seen === null) return undefined;
+  return seen.value === undefined ? null : stateHash(salt, before, seen.value);
 }

@@ -20,6 +20,20 @@ export function closesAt(
   return timeOf(readPath(parsePath(until), values));
 }
 
+/** The same for a call that was not made yet; null where its undo does not close, or has no time in the call. */
+export function closingWords(
+  manifest: Manifest | undefined,
+  values: { args: Json } | undefined,
+): string | null {
+  const until = manifest?.compensation?.until;
+  if (until === undefined) return null;
+  if (tryDuration(until) !== undefined) return `closes ${until} after the call succeeded`;
+  const path = parsePath(until);
+  if (path.root === "result") return "closes at a time that the result of the call tells";
+  const closes_ms = timeOf(readPath(path, { args: values?.args, result: undefined }));
+  return closes_ms === undefined ? null : `closes ${new Date(closes_ms).toISOString()}`;
+}
+
 /** Below this a number is taken for seconds: as milliseconds it would lie in 1973. */
 const FEWEST_MS = 100_000_000_000;
 const LATEST_MS = 8_640_000_000_000_000;

@@ -14,7 +14,7 @@ import { proofOf } from "../model/proof.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../store/docs.ts";
 import type { Key, Tx } from "../store/port.ts";
-import { beforeFacts } from "./before.ts";
+import { beforeFacts, type Seen, seenHash } from "./before.ts";
 import type { Caller, Core } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
@@ -32,6 +32,8 @@ export interface IntentInput {
   objections?: readonly string[] | undefined;
   /** The call is itself the proof of its undo, and needs none. */
   drill?: boolean | undefined;
+  /** What the surface read for the card, where it reads what a manifest's `before` names. */
+  seen?: Seen | undefined;
 }
 
 /** The parts of a run that never change; kept by callers to name a unit's needs before it runs. */
@@ -139,6 +141,7 @@ export function gather(
     objections: input.objections,
     meant: manifest === null ? nearestTool(manifests, run, input.tool) : undefined,
     before: manifest?.before && beforeFacts(manifests, run, caller, manifest, input.args),
+    seen_hash: seenHash(run.salt, manifest?.before, input.seen),
   };
   return { facts, args_hash, idempotency, planned };
 }

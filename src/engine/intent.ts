@@ -1,15 +1,15 @@
 /** An intent, from the question to the answer: gather, decide, commit, in one atomic unit. */
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
-import { keptArgs } from "../model/card/kept.ts";
+import { keptArgs, keptBefore } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Refundable } from "../model/policy/counters.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
-import { expireApproval, newApproval, takeApproval } from "./approvals/requests.ts";
-import type { BeforeFacts } from "./before.ts";
+import { expireApproval, type NewApproval, newApproval, takeApproval } from "./approvals/requests.ts";
+import type { BeforeFacts, BeforeRead, Seen } from "./before.ts";
 import { type Caller, type Core, ENGINE } from "./core.ts";
-import { coveredBy } from "./decide/approval-stage.ts";
+import { CHANGED_SINCE, coveredBy } from "./decide/approval-stage.ts";
 import { decide } from "./decide/decide.ts";
 import type { Facts } from "./decide/facts.ts";
 import type { Decision, Verdict } from "./decide/verdict.ts";
@@ -62,8 +62,14 @@ export function intentUnit(
   };
 }
 
+/** `card_read`: what the card of this call shows to be there, and is to be read now; null where nothing is. */
+export interface Previewed {
+  verdict: Verdict;
+  card_read: BeforeRead | null;
+}
+
 /** What the intent would be answered now; it writes nothing. */
-export function previewUnit(core: Core, asking: Caller, run_id: string, input: IntentInput): Unit<Verdict> {
+export function previewUnit(core: Core, asking: Caller, run_id: string, input: IntentInput): Unit<Previewed> {
   const hashArgs = hashArgsOnce(input.args);
   return {
     needs: [["runs", run_id]],
@@ -71,9 +77,17 @@ export function previewUnit(core: Core, asking: Caller, run_id: string, input: I
       const run = loadRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const gathered = gather(core, tx, run, asking, input, `apr_${core.env.uuid()}`, hashArgs);
-      return withGrants(core, tx, gathered, decide(gathered.facts));
+      const verdict = withGrants(core, tx, gathered, decide(gathered.facts));
+      return { verdict, card_read: cardRead(gathered.facts, verdict) };
     },
   };
+}
+
+/** Read where nothing but an approval is missing, and a request is opened, or approved on what was there. */
+function cardRead({ before, policy, request }: Facts, { approval }: Verdict): BeforeRead | null {
+  if (policy.approvals.show === "names") return null;
+  const wanted = approval.move === "open" || (approval.move === "wait" && request?.status === "approved");
+  return wanted ? (before?.read ?? null) : null;
 }
 
 /** Grants are looked for only where nothing but an approval is missing: every other call costs what it did. */
@@ -89,7 +103,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   const reason = core.redact(input.reason);
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
-  const opened = moveApprovals(tx, gathered, verdict, reason, step);
+  const opened = moveApprovals(core, tx, gathered, { ...input, reason }, verdict, step);
   const records = verdict.records.map((part) =>
     appendRunRecord(tx, run, {
       event: part.event,
@@ -141,10 +155,11 @@ function movePlan(
 }
 
 function moveApprovals(
+  core: Core,
   tx: Tx,
   { facts, args_hash }: Gathered,
+  { reason, seen }: Pick<IntentInput, "reason" | "seen">,
   verdict: Verdict,
-  reason: string,
   step: number | undefined,
 ): ApprovalDoc | null {
   if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
@@ -156,6 +171,7 @@ function moveApprovals(
       expireApproval(tx, facts.run, approval.closes, coveredBy(approval.grant.id));
   }
   if (approval.move !== "open") return null;
+  if (approval.replaces !== null) expireApproval(tx, facts.run, approval.replaces, CHANGED_SINCE);
   return newApproval(tx, facts.run, {
     id: approval.id,
     spec: approval.spec,
@@ -169,10 +185,27 @@ function moveApprovals(
     step: null,
     risk_score: verdict.risk_score,
     because: approval.because,
-    shown: facts.policy.approvals.show === "names" ? null : { args: keptArgs(facts.args, facts.manifest) },
+    ...shownOf(core, facts, seen),
     flood: facts.policy.approvals.flood,
     irreversible: facts.manifest?.effect === "irreversible",
   });
+}
+
+/** What the card shows of the call's values and of what is there, and the hash that a use of it is held against. */
+function shownOf(
+  core: Core,
+  facts: Facts,
+  seen: Seen | undefined,
+): Pick<NewApproval, "shown" | "before_hash"> {
+  const { policy, manifest } = facts;
+  if (policy.approvals.show === "names") return { shown: null };
+  const args = keptArgs(facts.args, manifest);
+  const declared = manifest?.before;
+  if (declared === undefined || seen === undefined) return { shown: { args } };
+  if (seen?.value === undefined) return { shown: { args, unread: true }, before_hash: null };
+  const reader = core.rules().manifests.active(declared.tool) ?? null;
+  const before = keptBefore(seen.value, manifest, reader);
+  return { shown: { args, before }, before_hash: facts.seen_hash ?? null };
 }
 
 interface StepParts {

@@ -1,5 +1,5 @@
 /** Reading what is there before a call is forwarded, and again after it succeeded, through the upstreams. */
-import { answerProblem, type BeforeRead } from "../engine/before.ts";
+import { answerProblem, type BeforeRead, type Seen } from "../engine/before.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { UpstreamUndo } from "./rollback.ts";
@@ -27,6 +27,20 @@ export async function readAfter(
 ): Promise<Json | undefined> {
   const reading = await readState(reads, asked, signal);
   return "problem" in reading ? undefined : reading.value;
+}
+
+/**
+ * What the card shows to be there is read where the call would open a request, or use one that was approved on what its
+ * card showed; it is good for the call itself, too.
+ */
+export async function readForCard(
+  reads: Reads,
+  { before: asked }: { before?: BeforeRead | undefined },
+  signal: AbortSignal,
+): Promise<{ seen: Seen; reading: Reading | null }> {
+  if (asked === undefined) return { seen: null, reading: null };
+  const reading = await readBefore(reads, asked, signal);
+  return { seen: { value: "value" in reading ? reading.value : undefined }, reading };
 }
 
 async function readState(

@@ -1,13 +1,14 @@
 /**
  * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to
- * the agent. Nothing is sent upstream without a recorded intent, and nothing of the agent's but the arguments
+ * the agent. But for the read that a card shows, nothing is sent upstream without a recorded intent, and nothing of the agent's but the arguments
  * that were judged and hashed; nothing is answered without a recorded outcome, and what nobody knows is
  * recorded as not known.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
+import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import type { Caller } from "../app/operation.ts";
-import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
+import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
 import type { BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
@@ -18,7 +19,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import { approvalIn } from "../library/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
-import { readAfter, readBefore } from "./before.ts";
+import { type Reading, readAfter, readBefore, readForCard } from "./before.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import type { Flights } from "./flights.ts";
@@ -72,12 +73,12 @@ const OUTCOME_RETRY_MS = 250;
 export async function governedCall(gateway: Governing, call: ToolCall): Promise<JsonObject> {
   const context = contextOf(gateway, call);
   if (call.route !== undefined) context.objections = gateway.objections(call.route);
-  const decision = await decide(gateway, call, context);
+  const { decision, reading } = await decide(gateway, call, context);
   const facts: JsonObject = { "svc/run_id": call.run.run_id, "svc/decision": decision.decision };
   if (decision.decision === "block") return blocked(gateway, call, decision, facts);
   facts["svc/step"] = decision.step;
   if (decision.decision === "would_block") Object.assign(facts, whyMeta(decision));
-  const end = await executeBetweenReads(gateway, call, decision.before);
+  const end = await executeBetweenReads(gateway, call, decision.before, reading);
   await report(gateway, context, call.run.run_id, decision.step, end);
   if (end.error !== undefined) throw end.error;
   // Our own words on how it ended are no output of the tool, and must not be held against its schema.
@@ -113,6 +114,8 @@ function declaresOutput({ route }: ToolCall): boolean {
 
 /** Neither an intent nor an outcome waits for anything that a client could break off. */
 const NEVER = new AbortController().signal;
+/** Of its own for each call: whoever listens to it is let go with it. */
+const never = (): AbortSignal => new AbortController().signal;
 
 function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Caller {
   const { traceparent } = meta;
@@ -127,25 +130,45 @@ function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Ca
   };
 }
 
-async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decision> {
+interface Decided {
+  decision: Decision;
+  /** What was read for the card; null where nothing was. */
+  reading: Reading | null;
+}
+
+async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decided> {
   const { run, tool, args, meta } = call;
   const depends_on = meta["svc/depends_on"];
   const reason = reasonOf(call);
-  const input = { run_id: run.run_id, tool, args, reason };
+  const plain = { run_id: run.run_id, tool, args, reason };
+  // Whatever the agent wrote there: the operation checks it.
+  const input = depends_on === undefined ? plain : { ...plain, depends_on: depends_on as number[] };
   // Asked for together: the run and its first intent are made durable in one step.
   const opening = run.open();
-  const asked = perform(
-    intentOp,
-    context,
-    // Whatever the agent wrote there: the operation checks it.
-    depends_on === undefined ? input : { ...input, depends_on: depends_on as number[] },
-  );
+  const asked = showsBefore(gateway, call)
+    ? opening.then(() => decideSeeing(gateway, context, input))
+    : perform(intentOp, context, input).then((decision) => ({ decision, reading: null }));
   const [opened, decided] = await Promise.allSettled([opening, asked]);
   if (opened.status === "rejected") throw opened.reason;
   if (decided.status === "fulfilled") return decided.value;
   if (decided.reason instanceof SvcError && decided.reason.code === "not_found")
     await gateway.runs.forget(call.principal, run.run_id);
   throw decided.reason;
+}
+
+function showsBefore({ app }: Governing, { tool }: ToolCall): boolean {
+  return app.core.rules().manifests.active(tool)?.before !== undefined;
+}
+
+/** What the card of the call shows to be there is read first, where it has one. */
+async function decideSeeing(
+  { services }: Governing,
+  context: Caller,
+  input: z.input<typeof intentOp.input>,
+): Promise<Decided> {
+  const reads = { ...services.undo, run_id: input.run_id };
+  const { seen, reading } = await readForCard(reads, await perform(previewIntent, context, input), never());
+  return { decision: await perform(intentOp, { ...context, seen }, input), reading };
 }
 
 /** In the agent's words where it said why: among the arguments where it is asked there, else beside them. */
@@ -174,15 +197,16 @@ async function executeBetweenReads(
   gateway: Governing,
   call: ToolCall,
   asked: BeforeRead | undefined,
+  already: Reading | null,
 ): Promise<End> {
   if (asked === undefined) return execute(gateway, call);
   const reads = { ...gateway.services.undo, run_id: call.run.run_id };
-  const reading = await readBefore(reads, asked, NEVER);
+  const reading = already ?? (await readBefore(reads, asked, never()));
   if ("problem" in reading) return failed(reading.problem);
   const { value: before } = reading;
   const end = await execute(gateway, call);
   if (before === undefined || end.status !== "succeeded") return { ...end, before };
-  return { ...end, before, after: await readAfter(reads, asked, NEVER) };
+  return { ...end, before, after: await readAfter(reads, asked, never()) };
 }
 
 async function execute(gateway: Governing, call: ToolCall): Promise<End> {

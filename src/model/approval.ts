@@ -61,6 +61,8 @@ export interface ApprovalDoc {
     plan?: string | undefined;
     /** What asked for it, for the card; requests of earlier versions do not have it. */
     because?: Because | undefined;
+    /** What its card showed to be there, keyed with the run's salt; null where it says that it could not be read. */
+    before_hash?: string | null | undefined;
     /** The request that was approved ahead when this call was denied. */
     offer?: string | undefined;
     /** The slot of the denied call that this one is offered in place of. */

@@ -39,7 +39,7 @@ export function maskExcept(value: Json, hidden: readonly Keys[], shown: readonly
   return walk(value, []);
 }
 
-function isPrefix(short: Keys, long: Keys): boolean {
+export function isPrefix(short: Keys, long: Keys): boolean {
   return short.length <= long.length && short.every((key, i) => String(key) === String(long[i]));
 }
 

@@ -2,10 +2,11 @@
  * What one step needs in a rollback, from the manifest it was accepted under and the values that were
  * kept for its undo. Later edits of the manifest change nothing here.
  */
-import { byteSize, isAbsent } from "../engine/before.ts";
+import { byteSize } from "../engine/before.ts";
 import { isClosed } from "../engine/closing.ts";
 import type { Json } from "../kernel/json.ts";
 import { type Root, readKeys, tryTemplatePath } from "../kernel/paths.ts";
+import { isAbsent } from "../model/manifest/absent.ts";
 import type { Before, Manifest } from "../model/manifest/types.ts";
 import { type PayloadDoc, type StepDoc, type StepStatus, UNKNOWN } from "../model/run.ts";
 import type { ReadRequest } from "./ports.ts";

@@ -44,7 +44,7 @@ export async function lookAround(
   }
   const shown = await readAll(undos, lookout, run.run_id);
   const now = new Map<number, StateNow>();
-  const expected = new Map<string, string>();
+  const expected = new Map<string, { hash: string; read: ReadRequest }>();
   const touched = new Set<string>();
   for (const [step, undo] of undos) {
     const { state } = undo;
@@ -52,12 +52,18 @@ export async function lookAround(
     const is = shown.get(key);
     if (state !== null && is !== undefined) {
       const moved = !expected.has(key) && texts(state.read.arguments).some((text) => touched.has(text));
-      const current_hash = expected.get(key) ?? stateHash(run.salt, state.declared, is);
+      const current_hash = expected.get(key)?.hash ?? stateHash(run.salt, state.declared, is);
       const conflict = compareState(state, current_hash) === "conflict";
       now.set(step, moved ? { is } : { is, seen: { current_hash, conflict } });
-      if (!conflict && state.before_hash !== undefined) expected.set(key, state.before_hash);
+      if (!conflict && state.before_hash !== undefined)
+        expected.set(key, { hash: state.before_hash, read: state.read });
     }
-    for (const text of texts(undo.args)) touched.add(text);
+    const changes = texts(undo.args);
+    for (const text of changes) touched.add(text);
+    // What another undo puts there, such as a move back, is not what this one left.
+    for (const [other, { read }] of expected)
+      if (other !== key && texts(read.arguments).some((text) => changes.includes(text)))
+        expected.delete(other);
   }
   return now;
 }

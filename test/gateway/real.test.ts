@@ -1,6 +1,15 @@
 /** The example in front of servers and with clients that nobody here wrote. */
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -15,6 +24,7 @@ import { sha256Hex } from "../../src/kernel/hash.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
 import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
 import { type AnyResult, ask, call, connectTo, toolNames } from "./support/gateway.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -54,13 +64,17 @@ const agent = (run: string, mode: "legacy" | "modern" = "legacy") =>
   connectTo(running.url, "my-agent", { mode, headers: { "svc-run-id": run } });
 const admin = () => connectTo(running.url, "me", { path: "/operator/mcp" });
 
-/** Every file under a folder with its bytes. */
+/** Everything under a folder: files with their bytes, links with where they lead. */
 function tree(root: string): Record<string, string> {
-  const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(
-    files.map((entry) => {
+    readdirSync(root, { recursive: true, withFileTypes: true }).map((entry) => {
       const path = join(entry.parentPath, entry.name);
-      return [relative(root, path), readFileSync(path).toString("base64")];
+      const held = entry.isDirectory()
+        ? "a folder"
+        : entry.isSymbolicLink()
+          ? `-> ${readlinkSync(path)}`
+          : readFileSync(path).toString("base64");
+      return [relative(root, path), held];
     }),
   );
 }
@@ -107,22 +121,134 @@ describe("the filesystem server", () => {
     },
   );
 
-  it("is refused what cannot be undone, and what no agent should do", async () => {
-    const client = await agent("files-refused");
-    expect(await toolNames(client)).not.toContain("companion.set_aside");
-    const path = join(workspace, "notes.txt");
-    const two = await call(client, "files.edit_file", {
-      path,
-      edits: [
-        { oldText: "a", newText: "b" },
-        { oldText: "c", newText: "d" },
+  /** One run of calls from a known state; answers what the rollback reported and what the tree was before. */
+  async function takenBack(run: string, calls: [string, object][], between: () => void = () => {}) {
+    const before = tree(workspace);
+    const client = await agent(run);
+    for (const [tool, args] of calls)
+      expect([tool, (await call(client, `files.${tool}`, { ...args })).isError]).toEqual([tool, undefined]);
+    between();
+    const operator = await admin();
+    const { plan } = (await call(operator, "svc.execute_rollback", { run_id: run })).structuredContent;
+    const report = await call(operator, "svc.execute_rollback", { run_id: run, confirm: true });
+    return { before, plan, report: report.structuredContent };
+  }
+  const at = (name: string) => join(workspace, name);
+  const runOf = (what: string) => what.replaceAll(/\W+/g, "-");
+  const fresh = () => {
+    rmSync(workspace, { recursive: true, force: true });
+    mkdirSync(workspace);
+    writeFileSync(at("text.txt"), "one\r\ntwo\nthree\ntwo\n");
+    writeFileSync(at("bytes.bin"), Buffer.from([0xff, 0xfe, 0, 13, 10, 0x80]));
+    symlinkSync("text.txt", at("link.txt"));
+  };
+
+  it.each<[string, [string, object][]]>([
+    ["a file written over", [["write_file", { path: "text.txt", content: "new" }]]],
+    ["bytes that are no text", [["write_file", { path: "bytes.bin", content: "new" }]]],
+    ["a file behind a link", [["write_file", { path: "link.txt", content: "new" }]]],
+    [
+      "an edit whose new text stands elsewhere too",
+      [["edit_file", { path: "text.txt", edits: [{ oldText: "three", newText: "two" }] }]],
+    ],
+    ["a deleted line", [["edit_file", { path: "text.txt", edits: [{ oldText: "three\n", newText: "" }] }]]],
+    [
+      "several edits of one call",
+      [
+        [
+          "edit_file",
+          {
+            path: "text.txt",
+            edits: [
+              ["one", "1"],
+              ["two", "2"],
+            ].map(([oldText, newText]) => ({ oldText, newText })),
+          },
+        ],
       ],
+    ],
+    [
+      "a dry run",
+      [["edit_file", { path: "text.txt", edits: [{ oldText: "one", newText: "1" }], dryRun: true }]],
+    ],
+    [
+      "a file written twice, and one at the place of a moved one",
+      [
+        ["write_file", { path: "text.txt", content: "new" }],
+        ["write_file", { path: "text.txt", content: "newer" }],
+        ["move_file", { source: "text.txt", destination: "moved.txt" }],
+        ["write_file", { path: "text.txt", content: "in its place" }],
+      ],
+    ],
+    [
+      "folders that were made, and one that was there",
+      [
+        ["create_directory", { path: "deep/deeper" }],
+        ["create_directory", { path: "deep" }],
+        ["write_file", { path: "deep/deeper/file.txt", content: "new" }],
+      ],
+    ],
+  ])("puts back %s", async (what, calls) => {
+    verifies("beyond.packs.example");
+    fresh();
+    const { before, plan, report } = await takenBack(runOf(what), calls);
+    expect(plan.fully_reversible).toBe(true);
+    expect(report).toMatchObject({ failed: [], complete: true });
+    expect(tree(workspace)).toEqual(before);
+  });
+
+  it.each<[string, () => void]>([
+    ["written by another", () => writeFileSync(at("text.txt"), "foreign")],
+    ["deleted meanwhile", () => rmSync(at("text.txt"))],
+    [
+      "replaced by a link",
+      () => {
+        rmSync(at("text.txt"));
+        symlinkSync("bytes.bin", at("text.txt"));
+      },
+    ],
+  ])("leaves alone what was %s, and says so", async (what, between) => {
+    verifies("beyond.packs.example");
+    fresh();
+    let foreign = {};
+    const calls: [string, object][] = [
+      ["write_file", { path: "bytes.bin", content: "new" }],
+      ["write_file", { path: "text.txt", content: "new" }],
+    ];
+    const { before, plan, report } = await takenBack(runOf(what), calls, () => {
+      between();
+      foreign = tree(workspace);
     });
-    expect(two._meta["svc/reasons"][0]).toContain("one edit a call, so that it can be undone");
-    const aside = await call(client, "companion.set_aside", { path });
+    expect(plan.fully_reversible).toBe(false);
+    expect(report).toMatchObject({
+      compensated: [0],
+      failed: [{ step: 1, conflict: true, error: expect.stringMatching(/^conflict: /) }],
+      complete: false,
+    });
+    expect(tree(workspace)).toEqual({ ...foreign, "bytes.bin": before["bytes.bin"] });
+  });
+
+  it("is refused what could not be undone, and what no agent should do", async () => {
+    verifies("beyond.packs.example");
+    fresh();
+    writeFileSync(at("long.txt"), "x".repeat(1_100_000));
+    const before = tree(workspace);
+    const client = await agent("files-refused");
+    const names = await toolNames(client);
+    for (const name of ["put_back", "set_aside", "remove_folders"])
+      expect(names).not.toContain(`companion.${name}`);
+    const over = await call(client, "files.write_file", { path: at("long.txt"), content: "short" });
+    expect(over.content[0].text).toContain("more than max_bytes");
+    const onto = await call(client, "files.move_file", {
+      source: at("bytes.bin"),
+      destination: at("text.txt"),
+    });
+    expect(onto.content[0].text).toContain("Destination already exists");
+    const aside = await call(client, "companion.set_aside", { path: at("text.txt") });
     expect(aside.structuredContent.reasons).toEqual(["permission companion.undo is not in the run's scope"]);
     const outside = await call(client, "files.read_text_file", { path: "/etc/hostname" });
     expect(outside).toMatchObject({ isError: true, _meta: { "svc/decision": "allow" } });
+    expect(tree(workspace)).toEqual(before);
   });
 });
 

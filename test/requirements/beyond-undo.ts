@@ -52,3 +52,8 @@ export const beyondRefund = section("beyond", "Refund", {
   "beyond.refund.simulated": [17, "a simulation of the policy in force gives back what was given back, when it was"],
   "beyond.refund.validated": [17, "`refund` is true or false, and turning it on is a looser policy"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondPacks = section("beyond", "Packs", {
+  "beyond.packs.example": [17, "`examples/gateway` takes back to the byte what was written over, edited, moved and made, and leaves foreign writes alone"],
+});

@@ -265,6 +265,13 @@ export const DECISIONS: readonly Bug[] = [
     tests: ["src/rollback/readback.test.ts"],
   },
   {
+    name: "an approval is used although something else is there than its card showed",
+    file: "src/engine/decide/approval-stage.ts",
+    find: "if (shown === undefined || shown === now) return",
+    replace: "if (shown === undefined || now !== undefined) return",
+    tests: ["test/gateway/card-before.test.ts"],
+  },
+  {
     name: "a worker's word gives back what limits counted",
     file: "src/rollback/remote.ts",
     find: "own_reader: false,",

@@ -11,7 +11,17 @@ import { ownRun } from "../access.ts";
 import { announce } from "../app.ts";
 import { type Caller, operation } from "../operation.ts";
 import { type ReplyScope, withReply } from "../replies.ts";
-import { anyJson, decisionView, note, ofStep, outcomeView, runId, text, tool } from "../schemas.ts";
+import {
+  anyJson,
+  beforeView,
+  decisionView,
+  note,
+  ofStep,
+  outcomeView,
+  runId,
+  text,
+  tool,
+} from "../schemas.ts";
 import { assertUnique } from "./runs.ts";
 
 const intentFields = {
@@ -46,6 +56,7 @@ export const intent = operation({
       depends_on: body.depends_on ?? [],
       objections: call.objections,
       drill: call.drill,
+      seen: call.seen,
     };
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
@@ -71,19 +82,23 @@ export const previewIntent = operation({
     reasons: z.array(z.string()),
     hints: z.array(z.string()),
     risk_score: z.int(),
+    before: beforeView
+      .optional()
+      .meta({ description: "at the gateway: what is to be read now, for the card of the call" }),
   }),
   errors: { not_found: "unknown run, or another agent's" },
-  async run({ app, principal, objections }, { run_id, ...body }) {
+  async run({ app, principal, objections, drill, reads_by }, { run_id, ...body }) {
     await ownRun(app, principal, run_id);
-    const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [], objections };
+    const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [], objections, drill };
     assertUnique(input.depends_on, "depends_on");
     const { core } = app;
-    const verdict = await core.store.transact(previewUnit(core, principal, run_id, input));
+    const { verdict, card_read } = await core.store.transact(previewUnit(core, principal, run_id, input));
     // A request that a preview would have opened does not exist; one that waits does.
     const { reasons: all, approval, risk_score } = verdict;
     const reasons = approval.move === "wait" ? all : plainReasons(all);
     const decision = verdict.decision === "block" ? rulingOf(verdict) : "allow";
-    return { decision, reasons, hints: [...verdict.hints], risk_score };
+    const before = reads_by === "gateway" && card_read !== null ? { before: card_read } : {};
+    return { decision, reasons, hints: [...verdict.hints], risk_score, ...before };
   },
 });
 

@@ -25,6 +25,8 @@ export interface NewApproval {
   step: number | null;
   risk_score: number;
   because?: Because | undefined;
+  /** What the card shows to be there, as a hash; undefined where it shows nothing of it. */
+  before_hash?: string | null | undefined;
   /** What whoever decides it may see of the values; null where the policy keeps names alone. */
   shown: Omit<ApprovalValues, "run_id"> | null;
   /** When the actor's requests are told together; absent where a person opens the request. */
@@ -66,6 +68,7 @@ export function madeApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
       needs: spec.needs,
       voters: [],
       ...(input.because === undefined ? {} : { because: input.because }),
+      ...(input.before_hash === undefined ? {} : { before_hash: input.before_hash }),
     },
   };
 }

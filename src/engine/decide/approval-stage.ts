@@ -1,5 +1,5 @@
 /** The last stage: whether an approval is needed, is there, may be used, or must be asked for. */
-import { OPEN_APPROVAL } from "../../model/approval.ts";
+import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { Because } from "../../model/card/types.ts";
 import type { MergedApproval } from "../../model/policy/approvals.ts";
 import type { Finding } from "../../model/policy/finding.ts";
@@ -24,9 +24,13 @@ export function approvalStage(
   const found = facts.request;
   const expired = found !== null && facts.now >= found.expires_ms ? found.id : null;
   const request = expired === null ? found : null;
-  if (request?.status === "approved" && covers(request, spec, facts.policy.approvals.four_eyes)) {
-    return { reason: null, move: { move: "use", id: request.id }, expired };
-  }
+  const good =
+    request?.status === "approved" && covers(request, spec, facts.policy.approvals.four_eyes)
+      ? request
+      : null;
+  const stands = good === null ? null : asShown(good, facts);
+  if (good !== null && stands === "same")
+    return { reason: null, move: { move: "use", id: good.id }, expired };
   const grant = blocked ? null : coveringGrant(facts.grants ?? [], granted(facts), asked.findings);
   if (grant !== null) {
     const closes = request !== null && OPEN_APPROVAL.has(request.status) ? request.id : null;
@@ -37,6 +41,8 @@ export function approvalStage(
   }
   // Something that no approval can lift already refuses the call: do not trouble a person.
   if (blocked) return { reason: null, move: { move: "none" }, expired };
+  if (good !== null && stands === "not read")
+    return { reason: notRead(good.id), move: { move: "wait", id: good.id }, expired };
   if (request !== null && OPEN_APPROVAL.has(request.status)) {
     return { reason: pending(request.id), move: { move: "wait", id: request.id }, expired };
   }
@@ -47,7 +53,21 @@ export function approvalStage(
   }
   const id = facts.fresh_approval_id;
   const { rule, because } = asked;
-  return { reason: pending(id), move: { move: "open", id, spec, rule, because }, expired };
+  const replaces = stands === "changed" ? good!.id : null;
+  return { reason: pending(id), move: { move: "open", id, spec, rule, because, replaces }, expired };
+}
+
+/**
+ * Whether what is there is what the approver saw. A card that showed nothing of it is held against nothing; and where a
+ * read that the call needs fails, the step fails before anything is forwarded, whatever was seen.
+ */
+function asShown(
+  { internal: { before_hash: shown } }: ApprovalDoc,
+  { seen_hash: now, before }: Facts,
+): "same" | "changed" | "not read" {
+  if (shown === undefined || shown === now) return "same";
+  if (now === null && before?.read?.required !== false) return "same";
+  return now === undefined ? "not read" : "changed";
 }
 
 const granted = ({ now, call, policy, run }: Facts): GrantedCall => ({
@@ -60,6 +80,14 @@ const granted = ({ now, call, policy, run }: Facts): GrantedCall => ({
 /** Why a request ended that nobody had to decide. */
 export function coveredBy(grant: string): string {
   return `covered by grant ${grant}`;
+}
+
+/** Why an approval ended that was not used: what it would change is not what was judged. */
+export const CHANGED_SINCE = "what the call would change is no longer as its card showed";
+
+/** Only whoever reads what is there can tell that it is still what the approver saw. */
+function notRead(id: string): string {
+  return `approval required: request ${id} was approved on what its card showed to be there; repeat the call through the gateway, which reads that again`;
 }
 
 function pending(id: string): string {

@@ -4,7 +4,7 @@
  */
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { type Evaluation, evaluatePolicy } from "../../model/policy/evaluate.ts";
-import { approvalStage, coveredBy } from "./approval-stage.ts";
+import { approvalStage, CHANGED_SINCE, coveredBy } from "./approval-stage.ts";
 import type { Facts } from "./facts.ts";
 import { type Refusal, STAGES } from "./stages.ts";
 import type { ApprovalMove, RecordPart, Verdict } from "./verdict.ts";
@@ -70,6 +70,8 @@ function recordParts(
   const parts: RecordPart[] = [];
   const byEngine = (event: LedgerEvent, detail: string) => parts.push({ event, by_engine: true, detail });
   if (expired !== null) byEngine("approval_expired", `request ${expired}`);
+  if (move.move === "open" && move.replaces !== null)
+    byEngine("approval_expired", `request ${move.replaces}: ${CHANGED_SINCE}`);
   const why = reasons.join("; ");
   if (decision === "block") return [...parts, { event: "blocked", by_engine: false, detail: why }];
   if (decision === "would_block") parts.push({ event: "would_block", by_engine: false, detail: why });

@@ -17,7 +17,15 @@ export type ApprovalMove =
   | { move: "none" }
   | { move: "use"; id: string }
   | { move: "wait"; id: string }
-  | { move: "open"; id: string; spec: MergedApproval; rule: string | null; because: Because }
+  /** `replaces`: the approved request whose card no longer shows what is there. */
+  | {
+      move: "open";
+      id: string;
+      spec: MergedApproval;
+      rule: string | null;
+      because: Because;
+      replaces: string | null;
+    }
   /** A grant stands in; `closes` is the open request that nobody has to decide any more. */
   | { move: "grant"; grant: GrantUse; closes: string | null };
 

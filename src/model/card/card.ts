@@ -7,10 +7,12 @@ import { keyedHash } from "../../kernel/hash.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { readKeys, tryPath } from "../../kernel/paths.ts";
 import { visibleLine, visibleText } from "../../kernel/visible.ts";
+import { isAbsent } from "../manifest/absent.ts";
 import type { Manifest } from "../manifest/types.ts";
 import type { Policy } from "../policy/compile.ts";
-import { asText, changesOf, counterpart, diffOf, replacements } from "./changes.ts";
+import { asText, changesOf, diffOf, replacements } from "./changes.ts";
 import { formatted, NOT_GIVEN, NOT_KEPT } from "./format.ts";
+import { placeOf } from "./place.ts";
 import { riskOf } from "./risk-words.ts";
 import { piecesOf, sentenceOf } from "./sentence.ts";
 import type { CardFormat } from "./template.ts";
@@ -23,23 +25,25 @@ export interface CardFacts {
   manifest: Manifest | null;
   policy: Pick<Policy, "doc" | "risk">;
   /** Undefined where they are not kept, or no longer. */
-  values: Pick<ApprovalValues, "args" | "before"> | undefined;
+  values: Pick<ApprovalValues, "args" | "before" | "unread"> | undefined;
 }
 
 const NAME_CHARS = 200;
+const UNREAD = "(could not be read)";
 
 export function judgedCard(facts: CardFacts): JudgedCard {
   const { call, run, manifest, policy, values } = facts;
   const template = manifest?.card;
   const parts = sentenceOf(template?.title ?? plainTitle(call), values?.args);
-  const fields = (template?.fields ?? []).map(({ label, path, as }) => field(label, path, as, values));
+  const fields = (template?.fields ?? []).map(({ label, path, as }) => field(label, path, as, facts));
+  const changes = changesOf(values?.before, values?.args, manifest);
   const rule = ruleOf(call, policy);
   return {
     sentence: parts.map(({ text }) => text).join(""),
     parts,
     fields,
-    more: moreFields(facts),
-    changes: changesOf(values?.before, values?.args),
+    more: [...moreFields(facts), ...thereNow(values, changes.length > 0 || fields.some(isCompared))],
+    changes,
     note: template?.note ?? null,
     reason: visibleText(call.reason, 4_000),
     run_reason: run.reason === null ? null : visibleText(run.reason, 4_000),
@@ -82,14 +86,30 @@ function plainTitle({ kind, step, tool }: AskedCall): string {
   return kind === "compensation" ? `Undo step ${step ?? "?"} with ${name}` : `Call ${name}`;
 }
 
-function field(label: string, path: string, as: CardFormat, values: CardFacts["values"]): CardField {
+function field(label: string, path: string, as: CardFormat, { values, manifest }: CardFacts): CardField {
   if (values === undefined) return { label, path, as, text: NOT_KEPT };
   const value = readKeys(values.args, tryPath(path)?.keys ?? []);
   if (value === undefined) return { label, path, as, text: NOT_GIVEN };
   if (as !== "diff") return { label, path, as, text: formatted(value, as) };
-  const was = values.before === undefined ? undefined : counterpart(values.before, path);
-  const lines = was === undefined ? replacements(value) : diffOf(was, value);
+  const was = values.before === undefined ? undefined : standingAt(values.before, manifest, path);
+  const lines = replacements(value) ?? (was === undefined ? null : diffOf(was, value));
   return { label, path, as, text: formatted(value, as), ...(lines === null ? {} : { lines }) };
+}
+
+function standingAt(before: Json, manifest: Manifest | null, path: string): Json | undefined {
+  if (manifest?.before !== undefined && isAbsent(manifest.before, before)) return "";
+  const place = placeOf(before, manifest, tryPath(path)?.keys ?? []);
+  return place === undefined ? undefined : readKeys(before, place);
+}
+
+const isCompared = ({ lines }: CardField): boolean => lines !== undefined;
+
+/** What was read and is not told as a change, as it is; that it could not be read is said, too. */
+function thereNow(values: CardFacts["values"], told: boolean): CardField[] {
+  const there = { label: "what is there now", path: "$before" };
+  if (values?.unread === true) return [{ ...there, as: "text", text: UNREAD }];
+  if (values?.before === undefined || told) return [];
+  return [{ ...there, as: "code", text: formatted(values.before, "code") }];
 }
 
 /** Arguments that the manifest's card leaves out; all of them where it has none. */

@@ -1,9 +1,12 @@
 /** What a call would change: what was there, what it puts there, line by line. */
 import { type DiffLine, diffLines } from "../../kernel/diff.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
-import { readKeys, tryPath } from "../../kernel/paths.ts";
+import { readKeys, tryTemplatePath } from "../../kernel/paths.ts";
 import { visibleText } from "../../kernel/visible.ts";
+import { isAbsent } from "../manifest/absent.ts";
+import type { Manifest } from "../manifest/types.ts";
 import { FIELD_CHARS } from "./format.ts";
+import { namedPlace, soleTextPlace } from "./place.ts";
 import type { CardChange } from "./types.ts";
 
 /** How the tools of common servers name the two sides of a replacement. */
@@ -36,38 +39,64 @@ function shown(lines: readonly DiffLine[]): DiffLine[] {
 
 /** The two sides of replacements that the arguments themselves spell out; null where they do not. */
 export function replacements(value: Json): DiffLine[] | null {
-  const list = Array.isArray(value) ? value : [value];
-  const found: DiffLine[] = [];
-  for (const [i, item] of list.entries()) {
+  const pairs = pairsIn(value);
+  if (pairs === null) return null;
+  const gap: DiffLine = { kind: "gap", text: "" };
+  return shown(pairs.flatMap(([old, put], i) => [...(i > 0 ? [gap] : []), ...diffLines(old, put)]));
+}
+
+function pairsIn(value: Json): [string, string][] | null {
+  const pairs: [string, string][] = [];
+  for (const item of Array.isArray(value) ? value : [value]) {
     if (!isJsonObject(item)) return null;
     const pair = PAIRS.find(([a, b]) => typeof item[a] === "string" && typeof item[b] === "string");
     if (pair === undefined) return null;
-    if (i > 0) found.push({ kind: "gap", text: "" });
-    found.push(...diffLines(item[pair[0]] as string, item[pair[1]] as string));
+    pairs.push([item[pair[0]] as string, item[pair[1]] as string]);
   }
-  return list.length === 0 ? null : shown(found);
+  return pairs.length === 0 ? null : pairs;
 }
 
-/** What was read at the place that an argument is put to: the same place of what was read, or all of it as text. */
-export function counterpart(before: Json, path: string): Json | undefined {
-  const keys = tryPath(path)?.keys ?? [];
-  if (typeof before === "string") return before;
-  const same = readKeys(before, keys);
-  if (same !== undefined) return same;
-  if (!isJsonObject(before)) return undefined;
-  const texts = Object.values(before).filter((value) => typeof value === "string");
-  return texts.length === 1 ? texts[0] : undefined;
+/** The text with every replacement that the arguments spell out made in it; null where one of them does not fit. */
+function edited(text: string, value: Json): string | null {
+  const pairs = pairsIn(value);
+  let after: string | null = pairs === null ? null : text;
+  for (const [old, put] of pairs ?? []) {
+    if (after?.includes(old) !== true) return null;
+    after = after.replace(old, () => put);
+  }
+  return after;
 }
 
-/** Every argument that differs from what was read under its name. */
-export function changesOf(before: Json | undefined, args: Json | undefined): CardChange[] {
-  if (before === undefined || !isJsonObject(args ?? null)) return [];
-  const given = args as { [name: string]: Json };
-  return Object.keys(given).flatMap((name) => {
-    const was = isJsonObject(before) && Object.hasOwn(before, name) ? before[name] : undefined;
-    if (was === undefined || asText(was) === asText(given[name])) return [];
-    return [change(name, was, given[name]!)];
+/** Every argument that puts something else in the place of what was read, and every edit of a text that was. */
+export function changesOf(
+  before: Json | undefined,
+  args: Json | undefined,
+  manifest: Pick<Manifest, "before" | "compensation"> | null,
+): CardChange[] {
+  if (before === undefined || args === undefined || !isJsonObject(args)) return [];
+  const nothing = manifest?.before !== undefined && isAbsent(manifest.before, before);
+  return Object.keys(args).flatMap((name) => {
+    const after = args[name]!;
+    if (nothing) return isPutBack(name, manifest) ? [change(name, "", after)] : [];
+    const place = namedPlace(before, manifest, [name]);
+    const was = place === undefined ? undefined : readKeys(before, place);
+    if (was !== undefined) return asText(was) === asText(after) ? [] : [change(name, was, after)];
+    return editOf(before, after, name);
   });
+}
+
+function editOf(before: Json, value: Json, name: string): CardChange[] {
+  const place = soleTextPlace(before);
+  const text = place === undefined ? undefined : readKeys(before, place);
+  const after = typeof text === "string" ? edited(text, value) : null;
+  if (place === undefined || after === null) return [];
+  return [change(String(place.at(-1) ?? name), text!, after)];
+}
+
+/** Whether the undo gives this argument what was read: then it is what the call puts where nothing is. */
+function isPutBack(name: string, manifest: Pick<Manifest, "compensation"> | null): boolean {
+  const template = manifest?.compensation?.args[name];
+  return typeof template === "string" && tryTemplatePath(template)?.root === "before";
 }
 
 export function change(label: string, before: Json, after: Json): CardChange {

@@ -6,7 +6,8 @@ import type { Json, JsonObject } from "../../kernel/json.ts";
 import { type Path, tryPath } from "../../kernel/paths.ts";
 import { redactSecrets } from "../detect/secrets.ts";
 import type { Manifest } from "../manifest/types.ts";
-import { maskExcept, maskFilled } from "../mask.ts";
+import { isPrefix, maskExcept, maskFilled } from "../mask.ts";
+import { placeOf } from "./place.ts";
 
 type Declared = Pick<Manifest, "audit" | "card">;
 
@@ -20,6 +21,27 @@ export function keptArgs(args: Json, manifest: Declared | null): Json {
       shown.map(({ keys }) => keys),
     ),
   );
+}
+
+/**
+ * What was read before the call, by the same rules: what the reading tool's manifest masks in its results is masked, and
+ * what stands in the place of a masked argument is masked like it.
+ */
+export function keptBefore(
+  before: Json,
+  manifest: (Declared & Pick<Manifest, "compensation">) | null,
+  reader: Pick<Manifest, "audit"> | null,
+): Json {
+  const results = pathsInto("result", reader?.audit.redaction ?? []).map(({ keys }) => keys);
+  const shown = pathsInto("args", manifest?.card?.reveal ?? []).map(({ keys }) => keys);
+  const hidden = pathsInto("args", manifest?.audit.redaction ?? [])
+    .map(({ keys }) => keys)
+    .filter((keys) => !shown.some((wide) => isPrefix(wide, keys)));
+  const places = hidden.flatMap((keys) => {
+    const place = placeOf(before, manifest, keys);
+    return place === undefined ? [] : [place];
+  });
+  return withoutCredentials(maskExcept(before, [...results, ...places], []));
 }
 
 /** The arguments of an undo: what its call's manifest redacts is masked wherever the undo took it over. */

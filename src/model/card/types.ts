@@ -30,6 +30,8 @@ export interface ApprovalValues {
   args: Json;
   /** What the call would change, as it was read when the request was opened. */
   before?: Json | undefined;
+  /** It was to be read, and could not be. */
+  unread?: true | undefined;
   /** Of an offer: its arguments as they must be sent, for the run's principal. */
   offer?: Json | undefined;
 }

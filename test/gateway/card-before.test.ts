@@ -1,0 +1,209 @@
+/** What a call would change is on its card, read when the question is asked; a use of the answer is held against it. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Client } from "@modelcontextprotocol/client";
+import { beforeAll, expect, it, vi } from "vitest";
+import { intent } from "../../src/app/operations/journal.ts";
+import { perform } from "../../src/app/perform.ts";
+import type { Principal } from "../../src/model/roles.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { call, type GatewayTest, testGateway } from "./support/gateway.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const FILES = join(
+  dirname(createRequire(import.meta.url).resolve("@modelcontextprotocol/server-filesystem/package.json")),
+  "dist/index.js",
+);
+const DOCS = fileURLToPath(new URL("../undo/doc-upstream.mjs", import.meta.url));
+const MANIFESTS = `
+- {tool: read_text_file, effect: read, permission: p}
+- tool: edit_file
+  effect: reversible
+  permission: p
+  before: {tool: read_text_file, args: {path: $args.path}}
+  compensation: {tool: write_file, args: {path: $args.path, content: $before.content}, kind: inverse, until: 30d}
+- {tool: write_file, effect: idempotent, permission: p}
+- {tool: doc.get, effect: read, permission: p}
+- tool: doc.put
+  effect: reversible
+  permission: p
+  before: {tool: doc.get, args: {id: $args.id}, absent: {exists: false}}
+  compensation: {tool: doc.put, args: {id: $args.id, text: $before.text}, kind: inverse, when_absent: {tool: doc.drop, args: {id: $args.id}}}
+- {tool: doc.drop, effect: idempotent, permission: p}
+- tool: doc.plain
+  effect: reversible
+  permission: p
+  audit: {redaction: [$args.text]}
+  before: {tool: doc.get, args: {id: $args.id}, ignore: [$before.text]}
+  compensation: {tool: doc.put, args: {id: $args.id, text: $before.text}, kind: inverse}
+`;
+const POLICY = `version: 1
+rules:
+  - {id: edits, match: {tool: edit_file}, action: require_approval, reason: a person looks at edits}
+  - {id: docs, match: {tool: "doc.p*"}, action: require_approval, reason: a person looks at documents}
+`;
+
+const folder = tempDir("edited");
+const at = (name: string) => join(folder, name);
+let g: GatewayTest;
+let operator: Client;
+
+beforeAll(async () => {
+  const node = { command: process.execPath };
+  g = await testGateway({
+    upstreams: [
+      { name: "files", args: [FILES, folder], ...node },
+      { name: "docs", args: [DOCS, folder], ...node },
+    ],
+    manifests: MANIFESTS,
+    policy: POLICY,
+  });
+  operator = await g.connect("approver", { path: "/operator/mcp" });
+});
+
+const agent = (run: string) => g.connect("agent", { headers: { "svc-run-id": run } });
+const cardOf = async (approval_id: string) =>
+  (await call(operator, "svc.show_approval", { approval_id })).structuredContent;
+
+/** The request that the call opens. */
+async function asked(client: Client, tool: string, args: Record<string, unknown>): Promise<string> {
+  const answer = await call(client, tool, args);
+  expect(answer, JSON.stringify(answer)).toMatchObject({ isError: true, _meta: { "svc/decision": "block" } });
+  return answer._meta["svc/approval_id"];
+}
+
+async function approve(approval_id: string): Promise<void> {
+  const { card_hash } = await cardOf(approval_id);
+  const done = await call(operator, "svc.approve_action", { approval_id, card_hash });
+  expect(done.structuredContent.status).toBe("approved");
+}
+
+it("an approver of a file edit sees the edit, and approves that edit of that file", async () => {
+  verifies("beyond.before.card", "beyond.before.card-diff", "beyond.before.changed", "beyond.card.closes");
+  const path = at("notes.txt");
+  writeFileSync(path, "first canary-17\nsecond line\nthird\n");
+  const client = await agent("edit");
+  const args = { path, edits: [{ oldText: "second line", newText: "another line" }] };
+  const first = await asked(client, "edit_file", args);
+  const card = await cardOf(first);
+  expect(card.changes).toEqual([
+    {
+      label: "content",
+      before: "first canary-17\nsecond line\nthird\n",
+      after: "first canary-17\nanother line\nthird\n",
+      lines: expect.arrayContaining([
+        { kind: "removed", text: "second line" },
+        { kind: "added", text: "another line" },
+      ]),
+    },
+  ]);
+  expect(card.text).toContain(
+    "What changes in content:\n    first canary-17\n  - second line\n  + another line",
+  );
+  expect(card).toMatchObject({ proof: "never proven", closes: "closes 30d after the call succeeded" });
+  await approve(first);
+
+  writeFileSync(path, "first canary-18\nsecond line\nthird\n");
+  const second = await asked(client, "edit_file", args);
+  expect(second).not.toBe(first);
+  expect(readFileSync(path, "utf8")).toContain("second line");
+  expect(await g.service.core.store.get("approvals", first)).toMatchObject({
+    status: "expired",
+    note: "what the call would change is no longer as its card showed",
+  });
+  const anew = await cardOf(second);
+  expect(anew.changes[0].before).toContain("canary-18");
+  expect(anew.card_hash).not.toBe(card.card_hash);
+  await approve(second);
+
+  const done = await call(client, "edit_file", args);
+  expect(done._meta).toMatchObject({ "svc/decision": "allow", "svc/step": 0 });
+  expect(readFileSync(path, "utf8")).toBe("first canary-18\nanother line\nthird\n");
+  const trail = await g.trail("edit");
+  expect(trail.map(({ event }) => event)).toEqual([
+    "blocked",
+    "approved",
+    "approval_expired",
+    "blocked",
+    "approved",
+    "approved",
+    "intended",
+    "succeeded",
+  ]);
+  expect(trail[2]!.detail).toBe(
+    `request ${first}: what the call would change is no longer as its card showed`,
+  );
+  expect(JSON.stringify(trail)).not.toContain("canary");
+  expect(await g.service.core.store.get("approval_values", second)).toBeUndefined();
+});
+
+it("what was not there, and what could not be read, is on the card as that", async () => {
+  verifies("beyond.before.card-unread");
+  const client = await agent("nothing");
+  const made = await cardOf(await asked(client, "doc.put", { id: "fresh", text: "one\ntwo" }));
+  expect(made.changes).toMatchObject([{ label: "text", before: "", after: "one\ntwo" }]);
+
+  const path = at("late.txt");
+  const args = { path, edits: [{ oldText: "a", newText: "b" }] };
+  const unread = await asked(client, "edit_file", args);
+  expect((await cardOf(unread)).text).toContain("what is there now: (could not be read)");
+  await approve(unread);
+  writeFileSync(path, "a\n");
+  const seen = await asked(client, "edit_file", args);
+  expect(seen).not.toBe(unread);
+  expect((await cardOf(seen)).changes).toMatchObject([{ before: "a\n", after: "b\n" }]);
+  await approve(seen);
+  expect((await call(client, "edit_file", args)).isError).toBeFalsy();
+  expect(readFileSync(path, "utf8")).toBe("b\n");
+});
+
+it("what is read is masked like the arguments, and what the manifest ignores ends no approval", async () => {
+  verifies("beyond.before.card-masked", "beyond.before.card-ignore");
+  writeFileSync(at("secret.txt"), "old canary-23");
+  writeFileSync(at("open.txt"), "token ghp_0123456789abcdefghijABCDEFGHIJ012345 stays");
+  const client = await agent("masked");
+  const args = { id: "secret", text: "new canary-24" };
+  const masked = await asked(client, "doc.plain", args);
+  const card = JSON.stringify(await cardOf(masked));
+  expect(card).toContain("[REDACTED]");
+  expect(card).not.toMatch(/canary-2[34]/);
+  const open = await cardOf(await asked(client, "doc.put", { id: "open", text: "x" }));
+  expect(open.before.text).toMatch(/^token .* stays$/);
+  expect(JSON.stringify(open)).not.toContain("ghp_0123");
+  await approve(masked);
+  writeFileSync(at("secret.txt"), "older canary-25");
+  expect((await call(client, "doc.plain", args))._meta["svc/decision"]).toBe("allow");
+});
+
+it("an approval that was given on what was there is used by nobody who does not read it again", async () => {
+  verifies("beyond.before.reader-only");
+  writeFileSync(at("held.txt"), "old");
+  const client = await agent("held");
+  const args = { id: "held", text: "new" };
+  const id = await asked(client, "doc.put", args);
+  await approve(id);
+  const run = (await g.service.core.store.get("runs", "held"))!;
+  const principal: Principal = {
+    id: run.principal,
+    name: "agent",
+    roles: ["agent"],
+    groups: [],
+    tenant: null,
+    max_permissions: ["*"],
+    allow_observe: true,
+  };
+  const caller = { app: g.service, principal, signal: new AbortController().signal };
+  const told = await perform(intent, caller, { run_id: "held", tool: "doc.put", args, reason: "by hand" });
+  expect(told).toMatchObject({
+    decision: "block",
+    reasons: [
+      "a person looks at documents",
+      expect.stringContaining(`request ${id} was approved on what its card showed`),
+    ],
+  });
+  expect((await call(client, "doc.put", args))._meta["svc/decision"]).toBe("allow");
+});
