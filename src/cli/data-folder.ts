@@ -16,7 +16,7 @@ const kindsIn = (data: string): Kind[] =>
 
 /** The settings with the store that the folder holds, where nobody named another one. */
 export function withFoundStore(settings: Settings): Settings {
-  if (settings.meta.origins.has("store")) return settings;
+  if ((settings.meta.origins.get("store")?.from ?? "default") !== "default") return settings;
   const [found, more] = kindsIn(settings.data);
   return found === undefined || more !== undefined ? settings : { ...settings, store: found };
 }

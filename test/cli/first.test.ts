@@ -87,7 +87,7 @@ describe("a data folder", () => {
       ["show", "r"],
       ["export"],
       ["plan", "r"],
-      ["rollback", "r"],
+      ["resolve", "r", "0", "--status", "failed", "--note", "n"],
       ["horizon"],
       ["halt", "list"],
       ["halt", "lift", "--all"],
