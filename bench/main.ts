@@ -20,6 +20,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   verify: () => import("./verify.ts"),
   rollback: () => import("./rollback.ts"),
   gateway: () => import("./gateway.ts"),
+  hook: () => import("./hook.ts"),
   search: () => import("./search.ts"),
   simulate: () => import("./simulate.ts"),
 };

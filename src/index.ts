@@ -9,6 +9,8 @@ export type { DrillCall, DrillOptions } from "./library/drill.ts";
 export { BlockedError, UncertainError } from "./library/errors.ts";
 export { type OpenOptions, open, type RunOptions, type Svc } from "./library/open.ts";
 export type {
+  Allowed,
+  Asked,
   CallOptions,
   Intent,
   Outcome,

@@ -35,7 +35,7 @@ async function run(command: string, args: string[]): Promise<{ code: number | nu
 
 describe("the Python SDK", () => {
   it("passes its own tests, all of them", async () => {
-    verifies("beyond.hint.sdk");
+    verifies("beyond.hint.sdk", "beyond.python.frameworks");
     const { code, said } = await run(
       PYTHON,
       "-m unittest discover -s sdk/python/tests -t sdk/python".split(" "),

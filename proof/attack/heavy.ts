@@ -30,6 +30,7 @@ export const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/grants/:id/revoke": [],
   "/grants/preview": ["tool", "actor"],
   "/plans/:id": ["note"],
+  "/drills": ["tool", "upstream"],
   "/delegations": ["to", "tools", "reason"],
   "/delegations/:id/revoke": [],
   "/runs/:id/steps/:n/resolve": ["note"],
@@ -38,7 +39,7 @@ export const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/registry/manifests": ["yaml"],
   "/registry/manifests/:tool/approve": ["version"],
   "/registry/manifests/:tool/deprecate": ["version"],
-  "/policy": ["yaml", "note"],
+  "/policy": ["yaml", "note", "tool", "args", "earlier", "keep"],
   "/policy/versions/:version/activate": [],
   "/evidence/verify": [],
   "/evidence/halt": ["reason", "tool", "actor"],
@@ -71,7 +72,8 @@ const IN_A_LINE = 6_000;
 const SHORT = 15_000;
 const PATIENCE_MS = 180_000;
 const WHOLE_RUN = 10_000;
-const TURNS = 6;
+const TURNS = 15;
+const DOCUMENT_TURNS = 3;
 const DOCUMENTS: ReadonlySet<string> = new Set(["yaml", "policy"]);
 
 export async function runHeavy(count: number): Promise<AreaRow> {
@@ -109,11 +111,12 @@ class Watch {
     this.is_whole = is_whole;
   }
 
-  /** In a small run only documents get every input; of the other fields each gets its share in turn. */
+  /** In a small run each field gets its share in turn, and documents a larger one. */
   share(field: string, bombs: readonly Bomb[]): readonly Bomb[] {
-    if (this.is_whole || DOCUMENTS.has(field)) return bombs;
-    const turn = this.turn++ % TURNS;
-    return bombs.filter((_, i) => i % TURNS === turn);
+    if (this.is_whole) return bombs;
+    const turns = DOCUMENTS.has(field) ? DOCUMENT_TURNS : TURNS;
+    const turn = this.turn++ % turns;
+    return bombs.filter((_, i) => i % turns === turn);
   }
 
   async start(): Promise<void> {

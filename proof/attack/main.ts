@@ -32,7 +32,7 @@ const SHARES: Readonly<Record<string, number>> = {
   bundles: 0.06,
 };
 /** Each move of an upstream that turns takes a while; fewer than these would show little. */
-const FEWEST_TURNS = 60;
+const FEWEST_TURNS = 25;
 const AREAS = ["table", "heavy", ...Object.keys(SHARES)];
 
 export async function main(args: string[]): Promise<number> {

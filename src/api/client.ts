@@ -4,7 +4,7 @@ import { Content, JsonText, type Operation } from "../app/operation.ts";
 import { createEgress } from "../egress/egress.ts";
 import { ERRORS, type ErrorCode, invalid, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
-import { PROBLEM_HEADER } from "./row.ts";
+import { PROBLEM_HEADER, REPLAYED_HEADER } from "./row.ts";
 import { rowOf } from "./table.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -19,6 +19,8 @@ export interface Client {
     op: Operation<I, O>,
     input: z.input<I>,
     signal?: AbortSignal | undefined,
+    /** Told when the answer is one that was given before. */
+    replayed?: () => void,
   ): Promise<O>;
   close(): Promise<void>;
 }
@@ -32,7 +34,12 @@ export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOption
   // The caller chose this server; only the rules that always hold apply to it.
   const egress = createEgress({ block_private: false }, {});
   return {
-    async perform<I extends z.ZodType, O>(op: Operation<I, O>, input: z.input<I>, signal?: AbortSignal) {
+    async perform<I extends z.ZodType, O>(
+      op: Operation<I, O>,
+      input: z.input<I>,
+      signal?: AbortSignal,
+      replayed?: () => void,
+    ) {
       const row = rowOf(op);
       if (row === undefined)
         throw invalid("a server does not offer this: run it on the server's machine, with -d <dir>");
@@ -50,6 +57,7 @@ export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOption
         ...(signal === undefined ? {} : { signal }),
       });
       if (response.status >= 400) throw refusal(response.status, response.body);
+      if (response.headers[REPLAYED_HEADER] === "true") replayed?.();
       return answerOf(op, response.headers, response.body) as O;
     },
     close: () => egress.close(),

@@ -8,6 +8,9 @@ import type { Operation } from "../app/operation.ts";
 /** Carries what the reader of a document must be told beside it, percent-encoded. */
 export const PROBLEM_HEADER = "svc-problem";
 
+/** Stands at an answer that was given before, under the same Idempotency-Key. */
+export const REPLAYED_HEADER = "idempotency-replayed";
+
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** A field that travels as text. */

@@ -25,6 +25,8 @@ export interface Caller {
   objections?: readonly string[];
   /** The call is a drill, which proves the undo that a policy may ask a proof of; clients cannot set it. */
   drill?: boolean;
+  /** Told when the answer is one that was given before, under the same Idempotency-Key. */
+  replayed?(): void;
   /** What the surface read for the card of an intent; clients cannot set it. */
   seen?: Seen | undefined;
   /** Which surface reads what is there before and after a call; without one it is the agent's word. */
@@ -82,6 +84,8 @@ export interface Operation<I extends Shape = Shape, O = unknown> {
   readonly errors?: Partial<Record<ErrorCode, string>>;
   /** The run that it is about. Asked of what came in, before anything of it was checked. */
   run_of?(input: Partial<z.output<I>>): unknown;
+  /** It only looks, and need not see the newest: where there is a replica, that is asked. */
+  readonly reads_replica?: boolean;
   /** Whether an answer may take as long as the caller is willing to wait. */
   readonly waits?: boolean;
   /** Why the feature is not enabled here, or null when it is. Asked only after the role was checked. */

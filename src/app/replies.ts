@@ -34,6 +34,7 @@ export function withReply<T>(
   const request_hash = keyedHash(scope.run.salt, scope.request);
   return {
     needs: () => [...needsOf(unit), ["replies", address]],
+    share: unit.share,
     run(tx) {
       const first = tx.get("replies", address);
       if (first !== undefined) {

@@ -3,7 +3,7 @@
  * manifests, OIDC and gateway upstreams. Each hop is judged before anything is sent, the socket connects
  * to the very address that was judged, and proxy variables of the environment are not looked at.
  */
-import { Agent, type BodyInit, Headers, type RequestInit, fetch as send } from "undici";
+import type { Agent, BodyInit, fetch as fetchOfUndici, RequestInit } from "undici";
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { readBody, toInit } from "./body.ts";
@@ -62,6 +62,11 @@ interface Outgoing {
   readonly follow_redirects: boolean;
 }
 
+interface Sender {
+  readonly send: typeof fetchOfUndici;
+  readonly agent: Agent;
+}
+
 export function createEgress(settings: EgressSettings, deps: EgressDeps = {}): Egress {
   return new GuardedEgress(settings, deps);
 }
@@ -70,22 +75,30 @@ class GuardedEgress implements Egress {
   private readonly settings: EgressSettings;
   private readonly log: EgressDeps["log"];
   private readonly guard: Guard;
-  private readonly agent: Agent;
+  private sending: Promise<Sender> | undefined;
 
   constructor(settings: EgressSettings, deps: EgressDeps) {
     this.settings = settings;
     this.log = deps.log;
     this.guard = new Guard(settings, deps.lookup);
-    this.agent = new Agent({
-      // Set here so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch verification off.
-      connect: {
-        lookup: this.guard.connectLookup,
-        timeout: LIMITS.egress_timeout_ms,
-        rejectUnauthorized: true,
-      },
-      // A tool server may hold an event stream open in silence; `request` has its own deadline.
-      bodyTimeout: 0,
-    });
+  }
+
+  /** The library is loaded with the first request: most commands send none, and start the sooner. */
+  private sender(): Promise<Sender> {
+    this.sending ??= import("undici").then(({ Agent, fetch: send }) => ({
+      send,
+      agent: new Agent({
+        // Set here so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch verification off.
+        connect: {
+          lookup: this.guard.connectLookup,
+          timeout: LIMITS.egress_timeout_ms,
+          rejectUnauthorized: true,
+        },
+        // A tool server may hold an event stream open in silence; `request` has its own deadline.
+        bodyTimeout: 0,
+      }),
+    }));
+    return this.sending;
   }
 
   async request(url: string, options: EgressRequest = {}): Promise<EgressResponse> {
@@ -120,7 +133,13 @@ class GuardedEgress implements Egress {
   readonly fetch = (async (input: unknown, given?: unknown) => {
     const { url, init, body, replayable } = toInit(input, given);
     const method = (init.method ?? "GET").toUpperCase();
-    const hop = this.firstHop(url, method, new Headers(init.headers), body, replayable);
+    const hop = this.firstHop(
+      url,
+      method,
+      new Headers(init.headers as ConstructorParameters<typeof Headers>[0]),
+      body,
+      replayable,
+    );
     const follow_redirects = (init.redirect ?? "follow") === "follow";
     const response = await this.follow(hop, { init, body, secret_headers: [], follow_redirects });
     if (init.redirect === "error" && isRedirect(response.status, response.headers.get("location"))) {
@@ -156,8 +175,8 @@ class GuardedEgress implements Egress {
     return describeEgress(this.settings);
   }
 
-  close(): Promise<void> {
-    return this.agent.destroy();
+  async close(): Promise<void> {
+    await (await this.sending)?.agent.destroy();
   }
 
   private firstHop(
@@ -181,6 +200,7 @@ class GuardedEgress implements Egress {
   /** Sends a request and what redirects make of it, judging every hop. */
   private async follow(first: Hop, out: Outgoing) {
     const { guard } = this;
+    const { send, agent } = await this.sender();
     let hop = first;
     for (let redirects = 0; ; redirects++) {
       const read = guard.readUrl(hop.url);
@@ -191,7 +211,7 @@ class GuardedEgress implements Egress {
         headers: { "user-agent": "svc", ...hop.headers },
         body: hop.has_body ? out.body : null,
         redirect: "manual",
-        dispatcher: this.agent,
+        dispatcher: agent,
       }).catch((error: unknown) => {
         throw unwrap(error);
       });

@@ -52,6 +52,7 @@ export function outcomeUnit(
 ): Unit<OutcomeResult> {
   return {
     needs: finishNeeds(run_id, n),
+    share: asking.tenant ?? undefined,
     run(tx) {
       const run = loadSealedRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);

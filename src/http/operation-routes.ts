@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readRequest } from "../api/read-request.ts";
 import type { Row } from "../api/row.ts";
-import { PROBLEM_HEADER } from "../api/row.ts";
+import { PROBLEM_HEADER, REPLAYED_HEADER } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
 import { type Caller, Content, JsonText } from "../app/operation.ts";
@@ -22,11 +22,8 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
       onRequest(request, _reply, done) {
         request.admitted_at = performance.now();
         const found = authenticate(request.headers.authorization);
-        if (found instanceof Promise) void letIn(request, found, done);
-        else {
-          request.principal = found;
-          done();
-        }
+        if (found instanceof Promise) found.then((principal) => letIn(app, request, principal, done), done);
+        else letIn(app, request, found, done);
       },
       handler: (request, reply) => answer(app, authenticate, row, request, reply),
     });
@@ -34,14 +31,19 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
 }
 
 function letIn(
+  { quotas }: App,
   request: FastifyRequest,
-  found: Promise<Principal>,
+  principal: Principal,
   done: (error?: Error) => void,
-): Promise<void> {
-  return found.then((principal) => {
-    request.principal = principal;
-    done();
-  }, done);
+): void {
+  request.principal = principal;
+  let refused: Error | undefined;
+  try {
+    quotas?.admit(principal);
+  } catch (error) {
+    refused = error as Error;
+  }
+  done(refused);
 }
 
 async function answer(
@@ -97,6 +99,10 @@ class HttpCaller implements Caller {
   get traceparent(): string | undefined {
     const given = this.headers["traceparent"];
     return typeof given === "string" ? given : undefined;
+  }
+
+  replayed(): void {
+    this.response.setHeader(REPLAYED_HEADER, "true");
   }
 
   /** Made when it is asked for: an operation that is over at once pays nothing for it. */

@@ -4,41 +4,47 @@ import type { App } from "../app/app.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { connect, type RemoteSvc } from "../library/connect.ts";
 import { libraryRun } from "../library/open.ts";
-import { CANARY_PERMISSION, type ProbeLine, type ProbeSurface, runProbe } from "../library/probe.ts";
-import { localId, PROBE_ACTOR, type Principal } from "../model/roles.ts";
+import {
+  CANARY_PERMISSION,
+  canaryBehind,
+  PROBE_PRINCIPAL,
+  type ProbeLine,
+  type ProbeSurface,
+  runProbe,
+} from "../library/probe.ts";
+import { PROBE_ACTOR } from "../model/roles.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type Listening, listen } from "./lifecycle.ts";
 import { createHttpServer } from "./server.ts";
 
-const PRINCIPAL: Principal = {
-  id: localId(PROBE_ACTOR),
-  name: PROBE_ACTOR,
-  roles: ["agent"],
-  groups: [],
-  tenant: null,
-  max_permissions: [CANARY_PERMISSION],
-  allow_observe: false,
-};
-
 /** Probes every surface that is configured here, over loopback where it takes a connection. */
-export async function probe(app: App): Promise<ProbeLine[]> {
+export async function probe(
+  app: App,
+  gateway: readonly ProbeSurface[] = undriven(app),
+): Promise<ProbeLine[]> {
   const served = await serve(app);
   try {
-    return await runProbe(app, surfacesOf(app, served.client));
+    return await runProbe(app, [...surfacesOf(app, served.client), ...gateway]);
   } finally {
     await served.close();
   }
 }
 
+/** A server that is no gateway does not stand in front of tools, whatever its configuration names. */
+function undriven({ settings }: App): ProbeSurface[] {
+  const why = "this process is no gateway; svc probe drives one, and so does svc gateway with probe.interval";
+  return settings.upstreams.length === 0 ? [] : [{ name: "gateway", open: () => why }];
+}
+
 function surfacesOf(app: App, client: RemoteSvc): ProbeSurface[] {
   const options = { permissions: [CANARY_PERMISSION], reason: "svc probe" };
-  const surfaces: ProbeSurface[] = [
-    { name: "library", open: () => libraryRun(app, { actor: PROBE_ACTOR, ...options }) },
-    { name: "http", open: () => client.run(options) },
+  return [
+    {
+      name: "library",
+      open: async () => canaryBehind(app, await libraryRun(app, { actor: PROBE_ACTOR, ...options })),
+    },
+    { name: "http", open: async () => canaryBehind(app, await client.run(options)) },
   ];
-  if (app.settings.upstreams.length > 0)
-    surfaces.push({ name: "gateway", open: () => "the canary is not behind the gateway's upstreams" });
-  return surfaces;
 }
 
 async function serve(app: App): Promise<{ client: RemoteSvc; close(): Promise<void> }> {
@@ -48,7 +54,7 @@ async function serve(app: App): Promise<{ client: RemoteSvc; close(): Promise<vo
     // The probe's calls are left out of the metrics, and its server has none to show.
     metrics: { content_type: "text/plain", render: async () => "" } as unknown as Metrics,
     authenticate(header) {
-      if (header === `Bearer ${key}`) return PRINCIPAL;
+      if (header === `Bearer ${key}`) return PROBE_PRINCIPAL;
       throw new SvcError("unauthenticated", "this is the probe's own server");
     },
   });

@@ -26,7 +26,7 @@ export interface Approvals {
 /** The request after at most so many seconds of waiting for its decision. */
 export type Look = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
 
-type OfferedApproval = ApprovalView & { offer?: { approval_id: string; args?: unknown } };
+export type OfferedApproval = ApprovalView & { offer?: { approval_id: string; args?: unknown } };
 
 export function waitMs(wait: Wait, what: string): number {
   const ms = typeof wait === "number" ? wait * 1_000 : tryDuration(wait);
@@ -41,7 +41,7 @@ export async function waitFor(
   look: Look,
   id: string,
   { for: time = DEFAULT_WAIT, signal }: { for?: Wait; signal?: AbortSignal | undefined } = {},
-): Promise<ApprovalView> {
+): Promise<OfferedApproval> {
   const until = performance.now() + waitMs(time, "for");
   for (;;) {
     signal?.throwIfAborted();

@@ -15,7 +15,7 @@ import type { RollbackReport } from "../rollback/report.ts";
 import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
 import type { RunOptions, Svc } from "./open.ts";
 import { RemoteDesk } from "./remote-desk.ts";
-import { dependingOn, type RollbackRequest, Run } from "./run.ts";
+import { dependingOn, type RollbackRequest, Run, statusIn, tellingReplays } from "./run.ts";
 
 export interface ConnectOptions {
   url: string;
@@ -77,16 +77,19 @@ function remoteRun(client: Client, run_id: string, seal: string): Run {
   return new Run(run_id, seal, {
     look: lookFrom(client),
     propose: (plan) => client.perform(proposePlan, { run_id, ...plan }),
-    preview: ({ depends_on, ...intent }) =>
+    preview: ({ depends_on, idempotency_key: _, ...intent }) =>
       client.perform(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
-    intent: ({ depends_on, ...intent }) =>
-      surely((idempotency_key) =>
-        client.perform(intentOp, {
-          run_id,
-          idempotency_key,
-          ...intent,
-          ...dependingOn(depends_on),
-        }),
+    status: async (step) => statusIn(await client.perform(getRunOp, { run_id }), step),
+    intent: ({ depends_on, idempotency_key: own, ...intent }) =>
+      surely((key) =>
+        tellingReplays(own, (replayed) =>
+          client.perform(
+            intentOp,
+            { run_id, idempotency_key: own ?? key, ...intent, ...dependingOn(depends_on) },
+            undefined,
+            replayed,
+          ),
+        ),
       ),
     outcome: (step, outcome) =>
       surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),

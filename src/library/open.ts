@@ -10,7 +10,7 @@ import type { Operation } from "../app/operation.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
-import { openRun as openRunOp } from "../app/operations/runs.ts";
+import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
 import { perform } from "../app/perform.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
@@ -23,7 +23,7 @@ import type { Mode } from "../model/run.ts";
 import { executeRollback } from "../rollback/execute.ts";
 import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
 import { type DrillOptions, drillWith } from "./drill.ts";
-import { dependingOn, Run } from "./run.ts";
+import { dependingOn, Run, statusIn, tellingReplays } from "./run.ts";
 
 export interface OpenOptions {
   manifests?: string;
@@ -107,21 +107,26 @@ type Ask = <I extends z.ZodType, O>(
   op: Operation<I, O>,
   input: z.input<I>,
   signal?: AbortSignal,
+  replayed?: () => void,
 ) => Promise<O>;
 
 function asking(app: App, principal: Principal): Ask {
   const never = new AbortController().signal;
-  return async (op, input, signal = never) => {
+  return async (op, input, signal = never, replayed = () => {}) => {
     assertJson(input, "input");
-    return perform(op, { app, principal, signal, reads_by: "library" }, input);
+    return perform(op, { app, principal, signal, reads_by: "library", replayed }, input);
   };
 }
 
 function embeddedRun(app: App, principal: Principal, run_id: string, seal: string): Run {
   const call = asking(app, principal);
   return new Run(run_id, seal, {
-    intent: ({ depends_on, ...intent }) => call(intentOp, { run_id, ...intent, ...dependingOn(depends_on) }),
-    preview: ({ depends_on, ...intent }) =>
+    intent: ({ depends_on, ...intent }) =>
+      tellingReplays(intent.idempotency_key, (replayed) =>
+        call(intentOp, { run_id, ...intent, ...dependingOn(depends_on) }, undefined, replayed),
+      ),
+    status: async (step) => statusIn(await call(getRunOp, { run_id }), step),
+    preview: ({ depends_on, idempotency_key: _, ...intent }) =>
       call(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
     look: lookWith(call),
     propose: (plan) => call(proposePlan, { run_id, ...plan }),

@@ -1,12 +1,12 @@
 /**
  * The probe: calls of a canary tool, driven through each surface, judged by whether the canary really ran and not by
- * what the ledger says of it. The canary lives here and does nothing but remember.
+ * what the ledger says of it.
  */
 import { randomUUID } from "node:crypto";
 import { type App, announce } from "../app/app.ts";
 import { haltUnit, resumeUnit } from "../engine/halts.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { PROBE_ACTOR } from "../model/roles.ts";
+import { localId, PROBE_ACTOR, type Principal } from "../model/roles.ts";
 import { executeRollback } from "../rollback/execute.ts";
 import { PROBE_KEY, type ProbeState } from "../store/docs.ts";
 import { BlockedError } from "./errors.ts";
@@ -22,10 +22,33 @@ export const CANARY = {
 } as const;
 export const CANARY_PERMISSION = "probe";
 
+/** Who probes, on surfaces that ask for a principal. */
+export const PROBE_PRINCIPAL: Principal = {
+  id: localId(PROBE_ACTOR),
+  name: PROBE_ACTOR,
+  roles: ["agent"],
+  groups: [],
+  tenant: null,
+  max_permissions: [CANARY_PERMISSION],
+  allow_observe: false,
+};
+
+/** A run of the reserved principal on one surface, with the canary behind it. */
+export interface ProbeDoor {
+  readonly run_id: string;
+  /** Calls a canary tool; the refusal, where it was refused. */
+  call(tool: string, id: string): Promise<BlockedError | null>;
+  /** Whether the canary of this call ran and was not undone. */
+  ran(id: string): Promise<boolean>;
+  withdraw(approval_id: string): Promise<void>;
+  rollback(): Promise<void>;
+  close(): Promise<void>;
+}
+
 export interface ProbeSurface {
   name: "library" | "http" | "gateway";
-  /** A run of the reserved principal; or why the surface cannot be driven from here. */
-  open(): Promise<Run> | string;
+  /** Or why the surface cannot be driven from here. */
+  open(): Promise<ProbeDoor> | string;
 }
 
 export type ProbeVerdict = "holds" | "BROKEN" | "not checked";
@@ -39,25 +62,43 @@ export interface ProbeLine {
 
 interface Probing {
   app: App;
-  run: Run;
-  canary: Canary;
+  door: ProbeDoor;
 }
 
-class Canary {
-  private readonly ran = new Set<string>();
-
-  run(id: string): { id: string } {
-    this.ran.add(id);
-    return { id };
-  }
-
-  undo(id: string): void {
-    this.ran.delete(id);
-  }
-
-  hasRun(id: string): boolean {
-    return this.ran.has(id);
-  }
+/** Where the agent's own process makes the call, the canary lives in it and does nothing but remember. */
+export function canaryBehind({ core }: App, run: Run): ProbeDoor {
+  const ran = new Set<string>();
+  return {
+    run_id: run.run_id,
+    async call(tool, id) {
+      const execute = () => {
+        ran.add(id);
+        return { id };
+      };
+      try {
+        await run.call({ tool, args: { id }, reason: "svc probe" }, execute);
+        return null;
+      } catch (error) {
+        if (error instanceof BlockedError) return error;
+        throw error;
+      }
+    },
+    ran: async (id) => ran.has(id),
+    async withdraw(approval_id) {
+      await run.withdraw(approval_id);
+    },
+    async rollback() {
+      await executeRollback(core, run.run_id, {
+        actor: PROBE_ACTOR,
+        compensator: async ({ args }) => {
+          ran.delete(String((args as { id?: unknown }).id));
+          return {};
+        },
+        reader: null,
+      });
+    },
+    close: async () => {},
+  };
 }
 
 interface Called {
@@ -66,16 +107,10 @@ interface Called {
   blocked: BlockedError | null;
 }
 
-async function call({ run, canary }: Probing, tool: string): Promise<Called> {
+async function call({ door }: Probing, tool: string): Promise<Called> {
   const id = randomUUID();
-  let blocked: BlockedError | null = null;
-  try {
-    await run.call({ tool, args: { id }, reason: "svc probe" }, () => canary.run(id));
-  } catch (error) {
-    if (!(error instanceof BlockedError)) throw error;
-    blocked = error;
-  }
-  return { id, ran: canary.hasRun(id), blocked };
+  const blocked = await door.call(tool, id);
+  return { id, ran: await door.ran(id), blocked };
 }
 
 type Judged = Pick<ProbeLine, "verdict" | "reason">;
@@ -122,7 +157,7 @@ const GUARANTEES: readonly (readonly [name: string, judge: (probing: Probing) =>
       if (!hasRule(probing, RULES.waiting)) return unchecked(SET_UP);
       const { ran, blocked } = await call(probing, CANARY.waiting);
       const request = blocked?.approval_id ?? null;
-      if (request !== null) await probing.run.withdraw(request);
+      if (request !== null) await probing.door.withdraw(request);
       if (ran) return broken("it ran");
       return request === null ? unchecked(SET_UP) : holds;
     },
@@ -157,16 +192,8 @@ async function halted(probing: Probing): Promise<Judged> {
 async function undone(probing: Probing): Promise<Judged> {
   const { id, ran, blocked } = await call(probing, CANARY.allowed);
   if (!ran) return unchecked(isUnmanifested(blocked) ? SET_UP : "the canary does not run");
-  const { app, run, canary } = probing;
-  await executeRollback(app.core, run.run_id, {
-    actor: PROBE_ACTOR,
-    compensator: async ({ args }) => {
-      canary.undo(String((args as { id?: unknown }).id));
-      return {};
-    },
-    reader: null,
-  });
-  return canary.hasRun(id) ? broken("it was rolled back and is still there") : holds;
+  await probing.door.rollback();
+  return (await probing.door.ran(id)) ? broken("it was rolled back and is still there") : holds;
 }
 
 /** Tries every guarantee on every surface, keeps the result and records it. */
@@ -174,17 +201,16 @@ export async function runProbe(app: App, surfaces: readonly ProbeSurface[]): Pro
   const lines: ProbeLine[] = [];
   for (const surface of surfaces) {
     const opened = surface.open();
-    const run =
+    const door =
       typeof opened === "string" ? opened : await opened.catch((error: unknown) => messageOf(error));
     for (const [guarantee, judge] of GUARANTEES) {
       const judged =
-        typeof run === "string"
-          ? unchecked(run)
-          : await judge({ app, run, canary: new Canary() }).catch((error: unknown) =>
-              unchecked(messageOf(error)),
-            );
+        typeof door === "string"
+          ? unchecked(door)
+          : await judge({ app, door }).catch((error: unknown) => unchecked(messageOf(error)));
       lines.push({ surface: surface.name, guarantee, ...judged });
     }
+    if (typeof door !== "string") await door.close();
   }
   await keep(app, lines);
   return lines;

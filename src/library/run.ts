@@ -1,14 +1,15 @@
 /** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
 import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
+import { notFound } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import type { ApprovalView } from "../model/approval.ts";
 import type { PlanView } from "../model/plan.ts";
-import type { OutcomeStatus } from "../model/run.ts";
+import type { OutcomeStatus, StepStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { Compensator, Overwrite, Reader, ReadRequest } from "../rollback/ports.ts";
 import type { RollbackReport } from "../rollback/report.ts";
-import { type Look, type Wait, waitFor, waitMs } from "./approvals.ts";
+import { type Look, type OfferedApproval, type Wait, waitFor, waitMs } from "./approvals.ts";
 import { approvalIn, BlockedError, UncertainError } from "./errors.ts";
 
 export interface Intent {
@@ -16,7 +17,14 @@ export interface Intent {
   args: Json;
   reason: string;
   depends_on?: readonly number[];
+  /** The same call asked for again under the same key is answered as the first time. */
+  idempotency_key?: string;
 }
+
+/** `replayed`: the answer was given before, under the same key. Whoever got it then may have made the call. */
+export type Asked = Decision & { replayed?: true };
+/** A decision under which a call may be made. */
+export type Allowed = Exclude<Decision, { decision: "block" }>;
 
 export interface Outcome {
   status: OutcomeStatus;
@@ -62,8 +70,9 @@ export interface Preview {
 
 /** The few things a run needs from wherever the engine is. */
 export interface RunTransport {
-  intent(intent: Intent): Promise<Decision>;
+  intent(intent: Intent): Promise<Asked>;
   preview(intent: Intent): Promise<Preview>;
+  status(step: number): Promise<StepStatus>;
   /** A request of this run, with what was offered in its place. */
   look: Look;
   propose(plan: ProposedPlan): Promise<PlanView>;
@@ -95,7 +104,7 @@ export class Run {
     this.transport = transport;
   }
 
-  intent(intent: Intent): Promise<Decision> {
+  intent(intent: Intent): Promise<Asked> {
     return this.transport.intent(intent);
   }
 
@@ -127,6 +136,16 @@ export class Run {
     return this.transport.withdraw(id);
   }
 
+  /** A request of this run; with `for`, once it is decided or the time is over. */
+  approval(id: string, options: { for?: Wait; signal?: AbortSignal } = {}): Promise<OfferedApproval> {
+    return waitFor(this.transport.look, id, { for: 0, ...options });
+  }
+
+  /** What became of a step. */
+  status(step: number): Promise<StepStatus> {
+    return this.transport.status(step);
+  }
+
   private async blocked(reasons: readonly string[], hints?: readonly string[]): Promise<BlockedError> {
     const plain = new BlockedError(reasons, hints);
     if (plain.approval_id === null) return plain;
@@ -148,6 +167,16 @@ export class Run {
   ): Promise<T> {
     const decision = await this.decided(intent, options);
     if (decision.decision === "block") throw await this.blocked(decision.reasons, decision.hints);
+    return this.carryOut(decision, intent.tool, execute, options);
+  }
+
+  /** Executes what was allowed and reports it, as `call` does. */
+  async carryOut<T>(
+    decision: Allowed,
+    tool: string,
+    execute: (step: number) => Promise<T> | T,
+    options: Pick<CallOptions, "timeout_ms" | "read"> = {},
+  ): Promise<T> {
     const { before: asked } = decision;
     const { read } = options;
     const before =
@@ -156,7 +185,7 @@ export class Run {
         : await this.readBefore(decision.step, asked, read);
     let result: T;
     try {
-      result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, intent.tool);
+      result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, tool);
     } catch (error) {
       const status = error instanceof UncertainError ? "uncertain" : "failed";
       await this.outcome(decision.step, {
@@ -235,7 +264,7 @@ async function within<T>(work: Promise<T>, timeout_ms: number | undefined, tool:
 }
 
 /** A result that has no JSON form (a socket, a function) is simply not kept. */
-function jsonOf(value: unknown): Json | undefined {
+export function jsonOf(value: unknown): Json | undefined {
   if (value === undefined) return undefined;
   try {
     const text = JSON.stringify(value);
@@ -248,4 +277,22 @@ function jsonOf(value: unknown): Json | undefined {
 /** As the operations take it. */
 export function dependingOn(steps: Intent["depends_on"]): { depends_on?: number[] } {
   return steps === undefined ? {} : { depends_on: [...steps] };
+}
+
+/** Keys that the library makes are used for its own retries alone; a key of the caller's own may have been used before. */
+export async function tellingReplays(
+  own: string | undefined,
+  ask: (replayed: () => void) => Promise<Decision>,
+): Promise<Asked> {
+  let replayed = false;
+  const decision = await ask(() => {
+    replayed = true;
+  });
+  return replayed && own !== undefined ? { ...decision, replayed: true } : decision;
+}
+
+export function statusIn({ steps }: { steps: readonly { status: StepStatus }[] }, step: number): StepStatus {
+  const found = steps[step];
+  if (found === undefined) throw notFound(`step ${step} does not exist`);
+  return found.status;
 }

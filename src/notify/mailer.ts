@@ -1,5 +1,4 @@
 /** Sends one mail over SMTP to the address that the egress guard has checked, verifying the host's own name. */
-import { createTransport } from "nodemailer";
 import type { Egress } from "../egress/egress.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { MailDelivery } from "./channel.ts";
@@ -20,6 +19,8 @@ export async function sendMail(
   const { server, mail } = delivery;
   const place = await deps.egress.checkHost(server.host, server.port);
   signal?.throwIfAborted();
+  // Loaded with the first mail: most installations send none.
+  const { createTransport } = await import("nodemailer");
   const transport = createTransport({
     host: place.address,
     port: place.port,

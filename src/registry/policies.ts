@@ -67,6 +67,12 @@ export class PolicyRegistry {
     return entries;
   }
 
+  /** What a version says, as it was published. */
+  async text(version: string): Promise<string> {
+    if (!(await this.versions()).includes(version)) throw notFound(`there is no policy version ${version}`);
+    return (await readRegistryFile(this.pathOf(version))).yaml;
+  }
+
   async publish(yaml: string, note: string | null, by: Principal) {
     const { hash, passed, failed, tests } = await this.reader.check(yaml);
     if (failed > 0) {

@@ -1,7 +1,7 @@
 /** `svc gateway` as a process: one session on stdin and stdout, with the SDK's own clients of both lines. */
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
@@ -40,12 +40,11 @@ const trail = (
   folder: string,
   run: string,
 ): { event: string; actor: string; tool?: string; detail?: string }[] =>
-  execFileSync(process.execPath, [BIN, "export", "--run", run, "-d", join(folder, "data")], {
-    encoding: "utf8",
-  })
-    .trim()
+  readFileSync(join(folder, "data", "ledger.jsonl"), "utf8")
     .split("\n")
-    .map((line) => JSON.parse(line));
+    .filter((line) => line.endsWith("}"))
+    .map((line) => JSON.parse(line))
+    .filter(({ run_id }) => run_id === run);
 
 const open: { close(): Promise<void> }[] = [];
 afterAll(async () => {
@@ -129,22 +128,24 @@ describe("a stdio session", () => {
   });
 
   it("ends with its client, and says what became of what was under way", async () => {
-    const { folder, file } = setup();
+    const log = join(tempDir("stdio-log"), "calls");
+    const { folder, file } = setup({ upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })] });
     const child = start(file, "--run-id", "left-behind");
     await handshake(child);
     write(child, { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hang", arguments: {} } });
-    await until(() => recorded(folder, "left-behind").includes("intended"), "the intent");
+    await until(() => existsSync(log) && readFileSync(log, "utf8").includes('"hang"'), "the call");
     child.stdin.end();
     expect(await finished(child)).toMatchObject({ code: 0 });
     expect(trail(folder, "left-behind").map(({ event }) => event)).toEqual(["intended", "uncertain"]);
   });
 
   it("ends on SIGTERM with everything recorded", async () => {
-    const { folder, file } = setup();
+    const log = join(tempDir("stdio-log"), "calls");
+    const { folder, file } = setup({ upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })] });
     const child = start(file, "--run-id", "told-to-go");
     await handshake(child);
     write(child, { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hang", arguments: {} } });
-    await until(() => recorded(folder, "told-to-go").includes("intended"), "the intent");
+    await until(() => existsSync(log) && readFileSync(log, "utf8").includes('"hang"'), "the call");
     child.kill("SIGTERM");
     expect(await finished(child)).toMatchObject({ code: 0 });
     expect(trail(folder, "told-to-go").map(({ event }) => event)).toEqual(["intended", "uncertain"]);
@@ -268,13 +269,4 @@ async function handshake(child: ChildProcessWithoutNullStreams) {
   await until(() => messages.some(({ id }) => id === "hello"), "the handshake");
   write(child, { jsonrpc: "2.0", method: "notifications/initialized" });
   return messages;
-}
-
-/** The events of a run so far; empty while there is no such run. */
-function recorded(folder: string, run: string): string[] {
-  try {
-    return trail(folder, run).map(({ event }) => event);
-  } catch {
-    return [];
-  }
 }

@@ -5,9 +5,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
 import { registerProbe } from "../../src/cli/commands/probe.ts";
 import { glance } from "../../src/console/glance.ts";
+import { gatewayProbe } from "../../src/gateway/probe.ts";
 import { probe } from "../../src/http/probe.ts";
 import { libraryRun } from "../../src/library/open.ts";
-import { CANARY_MANIFESTS, CANARY_RULES, runProbe } from "../../src/library/probe.ts";
+import { CANARY_MANIFESTS, CANARY_RULES, canaryBehind, runProbe } from "../../src/library/probe.ts";
 import type { Run } from "../../src/library/run.ts";
 import { command } from "../evidence/support/command.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -59,7 +60,10 @@ describe("the probe", () => {
     verifies("beyond.probe.by-what-ran", "beyond.probe.recorded");
     const options = { actor: "svc-probe", permissions: ["probe"] };
     const lines = await runProbe(server.app, [
-      { name: "library", open: async () => spoil(await libraryRun(server.app, options)) },
+      {
+        name: "library",
+        open: async () => canaryBehind(server.app, spoil(await libraryRun(server.app, options))),
+      },
     ]);
     const found = lines.filter(({ verdict }) => verdict === "BROKEN").map(({ guarantee }) => guarantee);
     expect(found.map((text) => broken.find((start) => text.startsWith(start)))).toEqual(broken);
@@ -84,6 +88,28 @@ describe("the probe", () => {
   function swallowing(run: Run): Run {
     return Object.assign(Object.create(run), { call: async () => ({}) });
   }
+
+  it("drives a canary behind the gateway, where upstreams are configured", async () => {
+    verifies("beyond.probe.gateway");
+    const behind = await testServer({
+      manifests: CANARY_MANIFESTS,
+      policy: `version: 1\nrules:\n${CANARY_RULES}`,
+      config: "upstreams: [{name: files, command: no-such-program}]\n",
+    });
+    const lines = await runProbe(behind.app, gatewayProbe(behind.app));
+    expect(lines.map(({ surface, verdict, reason }) => [surface, verdict, reason])).toEqual(
+      Array(6).fill(["gateway", "holds", null]),
+    );
+    const records = (await behind.app.core.store.records({ limit: 1_000 })).map((line) => JSON.parse(line));
+    expect(records.filter(({ event }) => event === "compensated")).toHaveLength(3);
+    expect(records.filter(({ tool }) => tool === "probe.unmanifested")).toMatchObject([{ event: "blocked" }]);
+    expect((await behind.call("auditor", "GET", "/v1/approvals")).body.approvals).toMatchObject([
+      { tool: "probe.waiting", status: "expired", note: "withdrawn" },
+    ]);
+    const beside = await probe(behind.app);
+    expect(beside.at(-1)).toMatchObject({ surface: "gateway", verdict: "not checked" });
+    expect(gatewayProbe(server.app)).toEqual([]);
+  });
 
   it("on the command line says what is not set up, and drafts it", async () => {
     verifies("beyond.probe.init", "beyond.probe.lines");

@@ -96,6 +96,18 @@ function behaves(svc: () => Svc | RemoteSvc, foreign: () => Promise<string>): vo
     expect((await run.preview(ask(4))).reasons.at(-1)).toContain(id);
   });
 
+  it("says that an answer was given before, under the caller's own key", async () => {
+    verifies("beyond.library.once");
+    const run = await opened();
+    const look = { tool: "thing.look", args: {}, reason: "r", idempotency_key: "call-1" };
+    expect(await run.preview(look)).toMatchObject({ decision: "allow" });
+    expect(await run.intent(look)).toEqual({ decision: "allow", step: 0 });
+    expect(await run.intent(look)).toEqual({ decision: "allow", step: 0, replayed: true });
+    expect(await run.status(0)).toBe("intended");
+    await expect(run.status(1)).rejects.toMatchObject({ code: "not_found" });
+    await expect(run.intent({ ...look, args: { other: 1 } })).rejects.toMatchObject({ code: "conflict" });
+  });
+
   it("goes on with a run of its own, and with nobody else's", async () => {
     verifies("beyond.library.attach");
     const run = await opened();

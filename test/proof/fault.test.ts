@@ -12,7 +12,7 @@ import { runProof } from "./run-proof.ts";
 
 const fault = (...args: string[]) => runProof("fault", args);
 
-const SIZES = { kills: 4, approvals: 50, grants: 50, outcomes: 50, halts: 3, clocks: 4, outages: 4 };
+const SIZES = { kills: 3, approvals: 30, grants: 30, outcomes: 30, halts: 2, clocks: 2, outages: 2 };
 /** Those that take their time, in a test of their own. */
 const SLOW = { "set-backs": 1, "slow-commits": 1 };
 const zeros = { lost: 0, forks: 0, broken_chains: 0, bare_allows: 0, half_units: 0, problems: [] };

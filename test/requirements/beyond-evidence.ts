@@ -54,6 +54,7 @@ export const beyondTraces = section("beyond", "Traces", {
 export const beyondProbe = section("beyond", "Probe", {
   "beyond.probe.lines": [21, "`svc probe` prints one line a guarantee and surface: `holds`, `BROKEN`, or `not checked` with the reason; exit code 1 for BROKEN, 2 for not checked"],
   "beyond.probe.by-what-ran": [21, "the probe judges by whether the canary really ran"],
+  "beyond.probe.gateway": [21, "where upstreams are configured the probe drives a canary upstream through the gateway's whole pipeline"],
   "beyond.probe.init": [21, "`svc probe init` drafts canary manifests and rules, and overwrites nothing"],
   "beyond.probe.recorded": [21, "a probe is recorded as `probed`, raises `probe_failed` where a guarantee is broken, and its age is in `/readyz`"],
   "beyond.probe.quiet": [21, "halts of the probe are scoped to `svc-probe`, and notifications, banner and metrics leave it out"],

@@ -33,6 +33,7 @@ export const beyondClaims = section("beyond", "Claims", {
   "beyond.claim.incomplete-exit": [20, "a claim that cannot be decided is `incomplete` with the reason, and exits with 2"],
   "beyond.claim.checked": [20, "a claim over a field that does not exist is an error with its line"],
   "beyond.claim.registry": [20, "the registry refuses to activate a policy whose claim has a counterexample (409)"],
+  "beyond.claim.console": [20, "the console's Policy page says of each claim what it is, with the counterexample"],
   "beyond.claim.counterexample-run": [20, "a counterexample is a call that the decision function was run on"],
 });
 
@@ -43,6 +44,7 @@ export const beyondDiff = section("beyond", "Diff", {
   "beyond.diff.route": [20, "`POST /v1/policy/diff` compares a policy with the one in force or another"],
   "beyond.diff.roles": [20, "comparing policies is for operators"],
   "beyond.diff.second-admin": [20, "`registry.loosening: second_admin` makes a looser policy answer 202 and wait for another admin"],
+  "beyond.diff.console": [20, "the console's Policy page compares a text with the policy in force or a version, each class with an example"],
   "beyond.diff.examples-run": [20, "each class has an example that the decision function was run on under both policies"],
 });
 
@@ -55,6 +57,15 @@ export const beyondSuggest = section("beyond", "Suggest", {
   "beyond.suggest.checks": [20, "what `svc policy suggest` prints passes `svc policy check` as it is"],
   "beyond.suggest.actor": [20, "`--actor` drafts from the calls of one agent, for it alone"],
   "beyond.suggest.empty": [20, "a history without calls is an error that says why"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondPlayground = section("beyond", "Playground", {
+  "beyond.playground.types": [20, "the console's Policy page decides a call as one types: tool, arguments, actor, time"],
+  "beyond.playground.spoke": [20, "it shows which rules, limits and flows spoke, and with which words"],
+  "beyond.playground.button": [20, "without scripts a button does the same"],
+  "beyond.playground.keeps": [20, "it keeps the call as a test in the policy's text, whose other lines stay as they are"],
+  "beyond.playground.counterexample": [20, "a counterexample or an example of a difference becomes a test in one click"],
 });
 
 // biome-ignore format: one statement a line

@@ -1,3 +1,4 @@
+import { beyondAdapters } from "./beyond-adapters.ts";
 /**
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
@@ -21,6 +22,7 @@ import {
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
 } from "./beyond-gateway.ts";
+import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
 import {
   beyondClaims,
@@ -28,11 +30,14 @@ import {
   beyondErrors,
   beyondFlows,
   beyondHints,
+  beyondPlayground,
   beyondSuggest,
 } from "./beyond-policy.ts";
 
+import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
+import { beyondQuotas, beyondReplica } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -137,8 +142,12 @@ const SECTIONS = [
   beyondClaims,
   beyondDiff,
   beyondErrors,
+  beyondPython,
+  beyondPlayground,
   beyondSuggest,
   beyondTenants,
+  beyondQuotas,
+  beyondReplica,
   beyondCards,
   beyondFlows,
   beyondHints,
@@ -237,9 +246,11 @@ const SECTIONS = [
   beyondGrants,
   beyondPlans,
   beyondFloods,
+  beyondHooks,
   beyondLibrary,
   beyondContain,
   beyondDrills,
+  beyondAdapters,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -105,4 +105,13 @@ export const GATEWAY: readonly Bug[] = [
     tests: ["test/gateway/pins.test.ts", "src/rollback/execute.test.ts"],
     only: "not tried|before every attempt",
   },
+  {
+    name: "the gateway forwards what was refused",
+    file: "src/gateway/call.ts",
+    find: 'if (decision.decision === "block") return blocked(gateway, call, decision, facts);',
+    replace:
+      'if (decision.decision === "block" && call.route === undefined) return blocked(gateway, call, decision, facts);',
+    tests: ["test/http/probe.test.ts"],
+    only: "behind the gateway",
+  },
 ];

@@ -3,6 +3,13 @@ import type { Bug } from "../bug.ts";
 
 export const STORAGE: readonly Bug[] = [
   {
+    name: "a tenant that floods takes whole batches",
+    file: "src/store/fair-queue.ts",
+    find: "this.lines.size === 1 ? max - taken.length : 1",
+    replace: "max - taken.length",
+    tests: ["src/store/group-commit.test.ts"],
+  },
+  {
     name: "files: the ledger is not synced before the answer",
     file: "src/store/files/log.ts",
     find: "if (ledger_size !== this.synced.ledger) work.push(disk.datasync(ledger_fd));",

@@ -2,11 +2,16 @@
 
 __version__ = "0.1.0"
 
-from .client import Blocked, Client, Decision, OutcomeNotRecorded, Run, Uncertain
+from .aio import AsyncClient, AsyncRun
+from .client import Action, Blocked, Client, Decision, OutcomeNotRecorded, Run, Uncertain
+from .decorate import governed
 from .errors import InputError, Invalid
 from .transport import ServiceError
 
 __all__ = [
+    "Action",
+    "AsyncClient",
+    "AsyncRun",
     "Blocked",
     "Client",
     "Decision",
@@ -16,4 +21,5 @@ __all__ = [
     "Run",
     "ServiceError",
     "Uncertain",
+    "governed",
 ]

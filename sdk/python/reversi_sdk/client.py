@@ -4,21 +4,31 @@
     run = client.run(permissions=["payments.refund"])
     refund = run.call("payments.refund", {"id": 7}, "duplicate charge", lambda: do_refund(7))
 
+or, around code of one's own, and for every function that `governed` decorates:
+
+    with run.action("payments.refund", {"id": 7}, "duplicate charge") as action:
+        action.result = do_refund(7)
+    with run:
+        refund(7)
+
 Every intent and outcome carries an idempotency key, so a lost answer is asked for again and never counted
 twice. The tool runs only after the service said `allow` or `would_block`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import socket
 import time
 import uuid
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, TypeVar
+from types import TracebackType
+from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Sequence, Type, TypeVar
 from urllib.parse import quote
 
+from .current import enter, leave
 from .transport import ServiceError, Transport, encode_body
 
 T = TypeVar("T")
@@ -27,8 +37,8 @@ T = TypeVar("T")
 MAX_RESULT_BYTES = 1_000_000 - 16_384
 _APPROVAL_ID = re.compile(r"\bapr_[0-9A-Za-z-]+")
 _LONGEST_WAIT_S = 30.0
-# Before Python 3.10 a socket's timeout was no TimeoutError.
-_OPEN_ENDED = (TimeoutError, socket.timeout)
+# Older Pythons have timeouts of sockets and of asyncio that are no TimeoutError.
+_OPEN_ENDED = (TimeoutError, socket.timeout, asyncio.TimeoutError)
 
 
 class Blocked(Exception):
@@ -75,6 +85,20 @@ class Decision(NamedTuple):
     def may_run(self) -> bool:
         # Anything but the two known words is a no: an answer that is not understood never runs a tool.
         return self.decision in ("allow", "would_block") and self.step is not None
+
+
+Report = Dict[str, Any]
+Steps = Generator[Callable[[], Any], Any, Decision]
+
+
+def drive(steps: Steps) -> Decision:
+    """Does one step after the other, here and now."""
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(step())
+    except StopIteration as done:
+        return done.value
 
 
 def new_run_id() -> str:
@@ -159,6 +183,7 @@ class Run:
         self.scope_seal = scope_seal
         self._client = client
         self._path = f"/v1/runs/{quote(run_id, safe='')}"
+        self._entered: List[Any] = []
 
     def intent(
         self,
@@ -216,53 +241,74 @@ class Run:
         `uncertain` where it is Uncertain or a timeout, and then raised as it is. With `wait_for_approval`
         the call waits up to that many seconds for a person to decide.
         """
-        decision = self._decide(tool, args, reason, depends_on, wait_for_approval)
-        step = decision.step
-        if not decision.may_run or step is None:
-            raise Blocked(tool, decision.reasons, decision.approval_id, decision.hints)
+        step = self._accepted(tool, drive(self.deciding(tool, args, reason, depends_on, wait_for_approval)))
         try:
             result = fn()
         except BaseException as error:
-            # A timeout or an interrupt leaves open whether the tool took effect; anything else is a failure.
-            unknown = isinstance(error, (Uncertain, *_OPEN_ENDED)) or not isinstance(error, Exception)
-            report = {"status": "uncertain" if unknown else "failed", "error": _brief(error)}
-            try:
-                self.outcome(step, **report)
-            except ServiceError as lost:
-                raise OutcomeNotRecorded(step, report, None, lost) from error
+            self._report(step, failure_report(error), None, error)
             raise
-        report = {"status": "succeeded", "result": _reportable(result)}
+        self._report(step, success_report(result), result)
+        return result
+
+    def action(
+        self,
+        tool: str,
+        args: Any,
+        reason: str,
+        depends_on: Optional[Sequence[int]] = None,
+        wait_for_approval: float = 0,
+    ) -> "Action":
+        """The same around a block of code: `with run.action(...) as action:`. What raises in it has failed."""
+        return Action(self, tool, args, reason, depends_on, wait_for_approval)
+
+    def __enter__(self) -> "Run":
+        """Until the end of the block, functions that `governed` decorates ask in this run."""
+        self._entered.append(enter(self))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        leave(self._entered.pop())
+
+    def _accepted(self, tool: str, decision: Decision) -> int:
+        if not decision.may_run or decision.step is None:
+            raise Blocked(tool, decision.reasons, decision.approval_id, decision.hints)
+        return decision.step
+
+    def _report(self, step: int, report: Report, result: Any, error: Optional[BaseException] = None) -> None:
         try:
             self.outcome(step, **report)
         except ServiceError as lost:
-            raise OutcomeNotRecorded(step, report, result, lost) from lost
-        return result
+            raise OutcomeNotRecorded(step, report, result, lost) from error or lost
 
-    def _decide(
+    def deciding(
         self, tool: str, args: Any, reason: str, depends_on: Optional[Sequence[int]], wait_s: float
-    ) -> Decision:
+    ) -> "Steps":
         """The decision, asked for again while a request for approval is open and time is left.
 
         Asking again writes a `blocked` record each time, so the service is asked to say when the request is
         decided; only where this key may not read approvals does the pause between intents grow instead.
+        It yields what has to be done next and is sent what came of it, so that asyncio goes the same way.
         """
         deadline = time.monotonic() + wait_s
-        decision = self.intent(tool, args, reason, depends_on)
+        ask = lambda: self.intent(tool, args, reason, depends_on)  # noqa: E731
+        decision: Decision = yield ask
         awaited, pause = decision.approval_id, 2.0
         while not decision.may_run and awaited is not None and decision.approval_id == awaited:
             left = deadline - time.monotonic()
             if left <= 0:
                 break
-            status = self._await_decision(awaited, min(left, _LONGEST_WAIT_S))
+            waited = min(left, _LONGEST_WAIT_S)
+            status = yield lambda: self._await_decision(awaited, waited)
             if status in ("pending", "escalated"):
                 continue
             if status in ("denied", "expired"):
                 return decision._replace(reasons=[f"approval request {awaited} was {status}"])
             if status is None:
-                self._client._sleep(min(left, pause))
+                rest = min(left, pause)
+                yield lambda: self._client._sleep(rest)
                 pause = min(pause * 1.5, 15.0)
             # A new idempotency key, since the old one would bring back the old answer.
-            decision = self.intent(tool, args, reason, depends_on)
+            decision = yield ask
         return decision
 
     def _await_decision(self, approval_id: str, wait_s: float) -> Optional[str]:
@@ -285,6 +331,42 @@ class Run:
         return answer if isinstance(answer, dict) else {}
 
 
+class Action:
+    """One call around a block of code. Set `result` to what the tool answered; an undo may need it."""
+
+    def __init__(
+        self, run: Run, tool: str, args: Any, reason: str, depends_on: Optional[Sequence[int]], wait_s: float
+    ) -> None:
+        self.result: Any = None
+        self.step: Optional[int] = None
+        self._run = run
+        self._asked = (tool, args, reason, depends_on, wait_s)
+
+    def __enter__(self) -> "Action":
+        self.step = self._run._accepted(self._asked[0], drive(self._run.deciding(*self._asked)))
+        return self
+
+    def __exit__(
+        self, _: Optional[Type[BaseException]], error: Optional[BaseException], __: Optional[TracebackType]
+    ) -> None:
+        assert self.step is not None
+        self._run._report(self.step, block_report(self.result, error), self.result, error)
+
+
+def block_report(result: Any, error: Optional[BaseException]) -> Report:
+    return success_report(result) if error is None else failure_report(error)
+
+
+def success_report(result: Any) -> Report:
+    return {"status": "succeeded", "result": _reportable(result)}
+
+
+def failure_report(error: BaseException) -> Report:
+    """A timeout or an interrupt leaves open whether the tool took effect; anything else is a failure."""
+    unknown = isinstance(error, (Uncertain, *_OPEN_ENDED)) or not isinstance(error, Exception)
+    return {"status": "uncertain" if unknown else "failed", "error": f"{type(error).__name__}: {error}"[:2000]}
+
+
 def _approval_id(answer: Dict[str, Any], reasons: Sequence[str]) -> Optional[str]:
     if isinstance(answer.get("approval_id"), str):
         return answer["approval_id"]
@@ -295,10 +377,6 @@ def _approval_id(answer: Dict[str, Any], reasons: Sequence[str]) -> Optional[str
     return None
 
 
-def _brief(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:2000]
-
-
 def _reportable(result: Any) -> Any:
     """The result if it can be reported. The tool already ran, so a result that is no JSON must not fail it."""
     try:
@@ -307,5 +385,5 @@ def _reportable(result: Any) -> Any:
         problem = "is too large to report"
     except (TypeError, ValueError, RecursionError):
         problem = "is not JSON"
-    warnings.warn(f"the tool's result {problem}; without it an undo that needs it cannot be built", stacklevel=4)
+    warnings.warn(f"the tool's result {problem}; without it an undo that needs it cannot be built", stacklevel=5)
     return None

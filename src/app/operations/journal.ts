@@ -61,13 +61,16 @@ export const intent = operation({
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
     const arrived = performance.now();
-    return answered(
-      call,
-      { key, operation: "intent", run, request: body as Json },
-      unit,
-      (result) => result.decision,
-      (result) => intentDone(call, input.args, result, performance.now() - arrived),
-    );
+    const ask = () =>
+      answered(
+        call,
+        { key, operation: "intent", run, request: body as Json },
+        unit,
+        (result) => result.decision,
+        (result) => intentDone(call, input.args, result, performance.now() - arrived),
+      );
+    const { openRequests } = call.app;
+    return openRequests === undefined ? ask() : openRequests.around(run, ask);
   },
 });
 
@@ -173,19 +176,23 @@ function outcomeDone({ app }: Caller, result: Json | undefined, done: OutcomeRes
 
 /** Runs the unit, remembers its answer under the client's Idempotency-Key, and tells the side channels once. */
 async function answered<T, A extends Json>(
-  { app: { core } }: Caller,
+  caller: Caller,
   { key, ...scope }: Omit<ReplyScope, "key"> & { key: string | undefined },
   unit: Unit<T>,
   bodyOf: (result: T) => A,
   done: (result: T) => void,
 ): Promise<A> {
+  const { core } = caller.app;
   if (key === undefined) {
     const result = await core.store.transact(unit);
     done(result);
     return bodyOf(result);
   }
   const replied = await core.store.transact(withReply(core, unit, { key, ...scope }, bodyOf));
-  if (replied.replayed) return replied.body as A;
+  if (replied.replayed) {
+    caller.replayed?.();
+    return replied.body as A;
+  }
   done(replied.result);
   return bodyOf(replied.result);
 }

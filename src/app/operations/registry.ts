@@ -1,6 +1,6 @@
 /** The registry: drafts of manifests and policies, and what people decide about them. */
 import { z } from "zod";
-import { conflict, invalid, ProblemsError } from "../../kernel/errors.ts";
+import { conflict, invalid, notFound, ProblemsError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -128,6 +128,13 @@ export const readRegistry = operation({
     };
   },
 });
+
+/** The text of a policy version, for whoever may read the registry. */
+export async function policyVersionText(app: App, version: string): Promise<string> {
+  const off = policiesFeature(app);
+  if (off !== null) throw notFound(off);
+  return policies(app).text(version);
+}
 
 export const publishManifest = operation({
   id: "publish_manifest",

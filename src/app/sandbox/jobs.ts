@@ -8,6 +8,8 @@ import { toolLabels } from "../../model/manifest/labels.ts";
 import type { ManifestSet } from "../../model/manifest/types.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
 import type { PolicyDiff } from "../../model/policy/prove/diff.ts";
+import type { PolicyTestDoc } from "../../model/policy/schema.ts";
+import type { Trial, TypedCall } from "../../model/policy/trial.ts";
 import type { Change } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import type { ReplayReport } from "../../sandbox/replay.ts";
@@ -119,6 +121,16 @@ export function checkPolicyText(
   const { policy, manifests } = app.core.rules();
   const active = diff ? policy.doc : null;
   return readSent({ read: "checked_policy", text, active, labels: labelsOf(manifests) }, signal);
+}
+
+/** Judges one call, as somebody types it, under a policy that need not be in force. */
+export function tryOnPolicy(app: App, text: string, typed: TypedCall, signal?: AbortSignal): Promise<Trial> {
+  return readSent({ read: "trial", text, typed, labels: labelsOf(app.core.rules().manifests) }, signal);
+}
+
+/** The policy's text with one test more. */
+export function keepPolicyTest(text: string, test: PolicyTestDoc, signal?: AbortSignal): Promise<string> {
+  return readSent({ read: "kept_test", text, test }, signal);
 }
 
 /** What a policy may read of each declared tool. */

@@ -38,11 +38,17 @@ async function read<R extends Reading>(
 
 async function* nothing(): AsyncGenerator<Page> {}
 
+const isPlain = (text: string): boolean => text.length <= SHORT_CHARS && !COSTLY.test(text);
+
 function isShort(reading: Reading): boolean {
   switch (reading.read) {
     case "checked_policy":
     case "policy":
-      return reading.text.length <= SHORT_CHARS && !COSTLY.test(reading.text);
+      return isPlain(reading.text);
+    case "trial":
+      return isPlain(reading.text + JSON.stringify(reading.typed));
+    case "kept_test":
+      return isPlain(reading.text + JSON.stringify(reading.test));
     case "manifests":
       return reading.files.reduce((sum, { text }) => sum + text.length, 0) <= SHORT_CHARS;
     case "draft": {

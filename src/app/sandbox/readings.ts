@@ -12,12 +12,14 @@ import type { ToolLabels } from "../../model/manifest/labels.ts";
 import { manifestReading } from "../../model/manifest/load.ts";
 import type { Lifecycle } from "../../model/manifest/types.ts";
 import { compilePolicy, type Policy } from "../../model/policy/compile.ts";
+import { keepTest } from "../../model/policy/keep-test.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import { type ClaimResult, checkClaims } from "../../model/policy/prove/claims.ts";
 import { diffPolicies, type PolicyDiff } from "../../model/policy/prove/diff.ts";
 import type { Budget } from "../../model/policy/prove/search.ts";
-import type { PolicyDoc } from "../../model/policy/schema.ts";
+import type { PolicyDoc, PolicyTestDoc } from "../../model/policy/schema.ts";
 import { type PolicyTestResult, runPolicyTests } from "../../model/policy/tests.ts";
+import { type Trial, type TypedCall, tryCall } from "../../model/policy/trial.ts";
 import { draftOf, withLifecycle } from "../../registry/draft.ts";
 
 /** What is to be read, by what comes of it. */
@@ -26,6 +28,8 @@ export type Reading =
   | { read: "checked_policy"; text: string; active: PolicyDoc | null; labels: readonly Labelled[] }
   | { read: "claims"; text: string; file: string; labels: readonly Labelled[]; now_ms: number }
   | { read: "policy_diff"; a: GivenPolicy; b: GivenPolicy; labels: readonly Labelled[]; now_ms: number }
+  | { read: "trial"; text: string; typed: TypedCall; labels: readonly Labelled[] }
+  | { read: "kept_test"; text: string; test: PolicyTestDoc }
   | { read: "manifests"; files: readonly ManifestFile[] }
   | { read: "draft"; given: { manifest: JsonObject } | { yaml: string } }
   | { read: "moved"; yaml: string; to: Lifecycle };
@@ -76,6 +80,9 @@ const READERS = {
       budget: budget(),
       share: MOST_KINDS / 4,
     }),
+  trial: ({ text, typed, labels }: Of<"trial">): Trial =>
+    tryCall(compilePolicy(loadPolicy(text, "policy")), typed, new Map(labels)),
+  kept_test: ({ text, test }: Of<"kept_test">): string => keepTest(text, test),
   manifests: ({ files }: Of<"manifests">) => manifestReading(files),
   draft: ({ given }: Of<"draft">) => draftOf(given),
   moved: ({ yaml, to }: Of<"moved">) => withLifecycle(yaml, to),

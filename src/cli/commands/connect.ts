@@ -13,9 +13,11 @@ import {
   type Target,
 } from "../../gateway/connect/clients.ts";
 import { type Edit, snippet, withServer } from "../../gateway/connect/edit.ts";
+import { HOOK_CLIENTS } from "../../hook/clients.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Context, Register } from "../context.ts";
 import { inert } from "../io.ts";
+import { connectHooks } from "./connect-hooks.ts";
 
 export const registerConnect: Register = (program, context) => {
   program
@@ -35,7 +37,13 @@ export const registerConnect: Register = (program, context) => {
     .option("--file <path>", "this configuration file instead of the usual one")
     .option("--print", "print the entry; write nothing")
     .option("--undo", "take the change back")
-    .action((client: string, flags: Record<string, unknown>) => connect(context, client, flags));
+    .option("--hooks", `a coding agent's own tools instead, through its hooks: ${HOOK_CLIENTS.join(", ")}`)
+    .option("--observe", "with --hooks: nothing is blocked, only recorded")
+    .option("--dir <folder>", "with --hooks: where the service's files are (default: ~/.config/svc/hooks)")
+    .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
+    .action((client: string, flags: Record<string, unknown>) =>
+      flags["hooks"] === true ? connectHooks(context, client, flags) : connect(context, client, flags),
+    );
 };
 
 async function connect(context: Context, client: string, flags: Record<string, unknown>): Promise<void> {
@@ -71,9 +79,15 @@ async function connect(context: Context, client: string, flags: Record<string, u
   if ("url" in target) io.out(`put the agent's key into the environment variable ${KEY_VARIABLE}`);
   if (kind.own_tools !== null)
     io.out(
-      `${kind.title}'s own tools (${kind.own_tools}) do not go through the gateway: nothing here governs them`,
+      `${kind.title}'s own tools (${kind.own_tools}) do not go through the gateway: ${governed(client)}`,
     );
   io.out(`then: ${kind.next}`);
+}
+
+function governed(client: string): string {
+  return (HOOK_CLIENTS as readonly string[]).includes(client)
+    ? `svc connect ${client} --hooks governs them`
+    : "nothing here governs them";
 }
 
 function fileOf(io: Context["io"], client: ClientName, flags: Record<string, unknown>): string {

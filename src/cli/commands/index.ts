@@ -34,9 +34,10 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row(
     "connect",
-    "point an MCP client at the gateway",
+    "point an MCP client at the gateway, or a coding agent's hooks at the service",
     async () => (await import("./connect.ts")).registerConnect,
   ),
+  row("hook", "answer a coding agent's hook", async () => (await import("./hook.ts")).registerHook),
   row(
     "console",
     "open the console on this machine",

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isRemote } from "../../config/row.ts";
+import { gatewayProbe } from "../../gateway/probe.ts";
 import { probe } from "../../http/probe.ts";
 import { conflict } from "../../kernel/errors.ts";
 import { CANARY_MANIFESTS, CANARY_RULES, type ProbeLine } from "../../library/probe.ts";
@@ -18,7 +19,7 @@ export const registerProbe: Register = (program, context) => {
     .option("--policy <file>", "policy file")
     .option("--json", "print the result as JSON")
     .action(async (flags: Flags) => {
-      const lines = await context.withApp(flags, probe, ["policy"]);
+      const lines = await context.withApp(flags, (app) => probe(app, gatewayProbe(app)), ["policy"]);
       if (lines.some(({ verdict }) => verdict === "BROKEN")) context.done(1);
       else if (lines.some(({ verdict }) => verdict === "not checked")) context.done(ATTENTION);
       if (flags["json"]) return io.out(JSON.stringify({ lines }));

@@ -14,10 +14,11 @@ import { DIALOGS } from "./js/dialogs.ts";
 import { LIVE } from "./js/live.ts";
 import { SHORTCUTS } from "./js/shortcuts.ts";
 import { TOUCHES } from "./js/touches.ts";
+import { TRIAL } from "./js/trial.ts";
 
 /** Later ones win over earlier ones: tokens first, small screens last. */
 const STYLE = [TOKENS, BASE, FRAME, BLOCKS, FORMS, PAGES, SMALL].join("\n");
-const SCRIPT = [TOUCHES, DIALOGS, LIVE, SHORTCUTS].join("\n");
+const SCRIPT = [TOUCHES, DIALOGS, LIVE, SHORTCUTS, TRIAL].join("\n");
 
 const ASSETS: Record<string, { type: string; text: string }> = {
   "console.css": { type: "text/css; charset=utf-8", text: STYLE },

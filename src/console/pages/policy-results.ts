@@ -1,18 +1,20 @@
 /** What came of trying a policy: its problems, its own tests, what it changes, and what history would have been under it. */
 import type { CheckedPolicy } from "../../app/sandbox/readings.ts";
+import type { ClaimResult } from "../../model/policy/prove/claims.ts";
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, empty, notice, table } from "../parts/blocks.ts";
 import { diffLine } from "../parts/diff.ts";
 import { disclosed } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
-import { mark, plural, rulingMark } from "../parts/marks.ts";
+import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
+import { keepButton } from "./policy-trial.ts";
 
 export type { SimulationReport };
 
 type Passable = Extract<CheckedPolicy, { ok: true }>;
 
-export function checkedCards(checked: CheckedPolicy): Html {
+export function checkedCards(checked: CheckedPolicy, claims: readonly ClaimResult[]): Html {
   if (!checked.ok) {
     return notice(
       "bad",
@@ -30,7 +32,31 @@ export function checkedCards(checked: CheckedPolicy): Html {
           ? `${plural(passed, "test")} passed.`
           : `${plural(failed, "test")} of ${passed + failed} failed.`
     }</p>`,
-  )}<div class="columns">${testsCard(checked)}${diffCard(checked)}</div>`;
+  )}${claims.length === 0 ? null : claimsCard(claims)}<div class="columns">${testsCard(checked)}${diffCard(checked)}</div>`;
+}
+
+const CLAIMED: Record<ClaimResult["result"], Tone> = {
+  proved: "good",
+  counterexample: "bad",
+  incomplete: "warn",
+};
+
+function claimsCard(claims: readonly ClaimResult[]): Html {
+  return card(
+    { title: "Its claims", id: "claims" },
+    html`<p class="soft">Each is about all calls: proved, or shown to be wrong by a call that the policy was run on.</p>`,
+    table(
+      "Claims",
+      ["Claim", "Result", "Because"],
+      claims.map((claim) => [claim.name, mark(CLAIMED[claim.result], claim.result), claimWords(claim)]),
+    ),
+  );
+}
+
+function claimWords({ name, at_least, counterexample, reason }: ClaimResult): Part {
+  if (counterexample === undefined) return reason ?? "it holds for every call";
+  const { input, got, rules } = counterexample;
+  return html`expected at least ${rulingMark(at_least)}, got ${rulingMark(got)}${rules.map((rule) => html` <code>${rule}</code>`)} for <code class="example">${JSON.stringify(input)}</code> ${keepButton({ name, input, expect: at_least })}`;
 }
 
 function testsCard({ tests, passed, failed }: Passable): Html {

@@ -36,7 +36,7 @@ export async function versionsCard(ctx: Ctx): Promise<Html> {
           policies
             .toReversed()
             .map((one) => [
-              one.version,
+              html`<a href="/console/policy?version=${encodeURIComponent(one.version)}#text" title="Opens its text on the bench">${one.version}</a>`,
               mark(STATUS[one.status], one.status),
               hashText(one.hash, "the version's hash", 8),
               one.created_by ?? "",
@@ -45,6 +45,13 @@ export async function versionsCard(ctx: Ctx): Promise<Html> {
             ]),
         ),
   );
+}
+
+/** The versions that a text can be compared with. */
+export async function versionNames(ctx: Ctx): Promise<string[]> {
+  if (!ctx.may(readRegistry) || !ctx.has(publishPolicy)) return [];
+  const { policies } = await ctx.call(readRegistry, {});
+  return policies.map(({ version }) => version).toReversed();
 }
 
 function activateForm(ctx: Ctx, version: string): Html {

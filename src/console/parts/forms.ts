@@ -12,13 +12,15 @@ export interface FormOptions {
   about?: Html;
   /** How the dialog's button is labelled. */
   verb?: string;
+  /** What is typed is tried at once, where there are scripts. */
+  tried?: boolean;
 }
 
 export function form(ctx: Pick<Ctx, "csrf">, options: FormOptions, ...body: Part[]): Html {
-  const { action, id, confirm, verb, about } = options;
+  const { action, id, confirm, verb, about, tried } = options;
   return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
     id === undefined ? null : html` id="${id}"`
-  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}>
+  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}>
 <input type="hidden" name="csrf" value="${ctx.csrf}">${
     confirm === undefined
       ? null

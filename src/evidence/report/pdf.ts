@@ -1,6 +1,6 @@
 /** What the reports on paper share: an A4 page, headings, pairs, lines, and a footer on every page. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import PDFDocument from "pdfkit";
+import type PDFDocument from "pdfkit";
 import { forPlainFont } from "./text.ts";
 
 export type Doc = InstanceType<typeof PDFDocument>;
@@ -21,7 +21,9 @@ export interface Paper {
 }
 
 export async function paper(about: Paper, write: (doc: Doc) => Promise<void>): Promise<Uint8Array> {
-  const doc = new PDFDocument({
+  // Loaded with the first paper: it is large, and a server that prints nothing starts the sooner.
+  const { default: Document } = await import("pdfkit");
+  const doc = new Document({
     size: "A4",
     margins: { top: MARGIN, left: MARGIN, right: MARGIN, bottom: MARGIN + FOOTER_ROOM },
     bufferPages: true,

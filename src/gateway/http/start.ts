@@ -3,6 +3,7 @@ import type { Service } from "../../app/service.ts";
 import { mountConsole } from "../../console/mount.ts";
 import { type Listening, listen } from "../../http/lifecycle.ts";
 import type { Answered } from "../../http/parts.ts";
+import { probe } from "../../http/probe.ts";
 import { createHttpServer } from "../../http/server.ts";
 import { forbidden } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -15,6 +16,7 @@ import { drillsThrough } from "../drills.ts";
 import { Gateway, type GatewayOptions } from "../gateway.ts";
 import { createOperatorPeer } from "../operator.ts";
 import { atMost } from "../patience.ts";
+import { gatewayProbe } from "../probe.ts";
 import type { BoundRun } from "../runs.ts";
 import { type EndpointParts, mountEndpoint } from "./endpoint.ts";
 import { originGuard } from "./guard.ts";
@@ -71,7 +73,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
     },
   });
   mountConsole(server, { app: service, auth });
-  const sessions = [new Sessions(core.env), new Sessions(core.env)] as const;
+  const sessions = [new Sessions(core.env, service.quotas), new Sessions(core.env, service.quotas)] as const;
   const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
   const operators = mountEndpoint(server, { ...common(service, sessions[1]), ...operatorParts(gateway) });
   gateway.onBroadcast((method, params) => {
@@ -83,6 +85,9 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
   service.background.every(SWEEP_MS, "ending idle sessions", async () => {
     await Promise.all(sessions.map((one) => one.sweep()));
   });
+  const { interval_ms } = settings.probe;
+  if (interval_ms > 0)
+    service.background.every(interval_ms, "probing", () => probe(service, gatewayProbe(service)));
   const listening = await listen(server, settings.listen.host, settings.listen.port);
   return {
     ...listening,
@@ -102,13 +107,14 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
   };
 }
 
-type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "today">;
+type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "today" | "quotas">;
 
-function common({ settings, auth, log }: Service, sessions: Sessions): Common {
+function common({ settings, auth, log, quotas }: Service, sessions: Sessions): Common {
   return {
     guard: originGuard(settings),
     sessions,
     log,
+    quotas,
     authenticate: (header) => auth.identify(header),
     today: (credential) => auth.current(credential),
   };

@@ -28,8 +28,7 @@ export function combine(policy: Pick<Policy, "approvals">, findings: readonly Fi
   // Most calls: nothing was found, and nothing has to be weighed.
   if (findings.length === 0)
     return { action: "allow", reasons: [], rules: [], approval: null, causes: [], warnings: [], hints: [] };
-  const allowed = findings.some((finding) => finding.stage === "rule" && finding.action === "allow");
-  const standing = findings.filter((finding) => !(allowed && LIFTED_BY_ALLOW.has(finding.stage)));
+  const standing = standingOf(findings);
   const by = (action: Finding["action"]) => standing.filter((finding) => finding.action === action);
   const action: RuleAction =
     by("deny").length > 0 ? "deny" : by("require_approval").length > 0 ? "require_approval" : "allow";
@@ -52,6 +51,12 @@ export function combine(policy: Pick<Policy, "approvals">, findings: readonly Fi
     warnings: distinct(by("warn").map((finding) => finding.reason)),
     hints: distinct(against.flatMap(({ hint }) => (hint == null ? [] : [hint]))),
   };
+}
+
+/** The findings that count: those that no explicit allow lifts. */
+export function standingOf(findings: readonly Finding[]): readonly Finding[] {
+  const allowed = findings.some(({ stage, action }) => stage === "rule" && action === "allow");
+  return allowed ? findings.filter(({ stage }) => !LIFTED_BY_ALLOW.has(stage)) : findings;
 }
 
 function distinct(texts: readonly string[]): string[] {

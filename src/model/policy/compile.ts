@@ -232,3 +232,8 @@ function compileRule(rule: RuleDoc, approvals: ApprovalSettings): Rule {
     approval: compileTerms(rule.approval, approvals),
   };
 }
+
+/** Whether the clock has a say in it. */
+export function isTimed({ doc }: Policy): boolean {
+  return (doc.windows?.length ?? 0) + (doc.freezes?.length ?? 0) > 0;
+}

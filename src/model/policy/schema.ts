@@ -155,18 +155,20 @@ const testCall = {
   sink: flowLabels.optional(),
 };
 
+export const policyTestInput = z.strictObject({
+  ...testCall,
+  actor: text.optional(),
+  tenant: text.optional(),
+  environment: text.optional(),
+  /** Calls that the same run made before, and that were accepted. */
+  earlier: z.array(z.strictObject(testCall)).max(100).optional(),
+  /** The decision wanted is that on the last of so many equal calls, for limits and budgets. */
+  repeat: z.int().min(1).max(1_000).optional(),
+});
+
 const policyTest = z.strictObject({
   name: text,
-  input: z.strictObject({
-    ...testCall,
-    actor: text.optional(),
-    tenant: text.optional(),
-    environment: text.optional(),
-    /** Calls that the same run made before, and that were accepted. */
-    earlier: z.array(z.strictObject(testCall)).max(100).optional(),
-    /** The decision wanted is that on the last of so many equal calls, for limits and budgets. */
-    repeat: z.int().min(1).max(1_000).optional(),
-  }),
+  input: policyTestInput,
   expect: z.enum(RULE_ACTIONS),
   rule: id.optional(),
 });

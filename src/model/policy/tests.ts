@@ -73,6 +73,19 @@ export function evaluateTest(
 type TestInput = PolicyTestDoc["input"];
 type TestCall = NonNullable<TestInput["earlier"]>[number];
 
+/** A tool's labels as the input of a test says them. */
+export function labelInput(labels: ToolLabels): Partial<TestInput> {
+  const { effect, data_class, blast_radius, source, sink } = labels;
+  const words = (list: readonly string[]) => (list.length === 1 ? list[0]! : [...list]);
+  return {
+    ...(effect === null ? {} : { effect: effect as "read" }),
+    ...(data_class === null ? {} : { data_class }),
+    ...(blast_radius === null ? {} : { blast_radius: blast_radius as "none" }),
+    ...(source.length === 0 ? {} : { source: words(source) }),
+    ...(sink.length === 0 ? {} : { sink: words(sink) }),
+  };
+}
+
 function timeOf(at: string | undefined): number | null {
   return at === undefined ? null : (tryTimestamp(at) ?? null);
 }

@@ -25,7 +25,8 @@ export const LAYERS: readonly Layer[] = [
   },
   { name: "app", folders: ["app"], within: "free" },
   { name: "api", folders: ["api"], within: "free" },
-  { name: "surfaces", folders: ["http", "console", "gateway", "cli", "library"], within: "free" },
+  { name: "surfaces", folders: ["http", "console", "gateway", "cli", "library", "hook"], within: "free" },
+  { name: "adapters", folders: ["adapters"], within: "free" },
 ];
 
 /** Core is given its store; for that it needs the words of the port, and nothing that runs. */

@@ -126,7 +126,13 @@ export const PAGES = `
 .alert.critical, .alert.error { box-shadow: inset 3px 0 0 var(--bad); }
 .alert-head { display: flex; align-items: center; gap: 4px 10px; flex-wrap: wrap; }
 .impact h2 { font-family: var(--mono); }
-.bench textarea { min-height: 260px; }
+.bench { display: grid; gap: 18px; }
+.bench textarea[name="yaml"] { min-height: 260px; }
+.trial { display: grid; gap: 10px; align-content: start; min-width: 0; }
+.trial[aria-busy] { opacity: 0.7; }
+.verdict { font-size: 15px; }
+button.small { min-height: 22px; padding: 0 8px; font-size: 12px; }
+.example { overflow-wrap: anywhere; white-space: pre-wrap; }
 .diff { padding: 10px 0; border-radius: 8px; background: var(--sunk); font-size: 12.5px; max-height: 480px; line-height: 1.5; }
 .line { display: inline-block; min-width: 100%; padding: 0 12px; white-space: pre; }
 .line.added { background: var(--good-wash); color: var(--good); }

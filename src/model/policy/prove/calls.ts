@@ -4,6 +4,7 @@ import type { Json } from "../../../kernel/json.ts";
 import type { ToolLabels } from "../../manifest/labels.ts";
 import type { PolicyCall } from "../call.ts";
 import type { PolicyTestDoc } from "../schema.ts";
+import { labelInput } from "../tests.ts";
 import { NOBODY, textsFor } from "./domain.ts";
 import type { Chosen } from "./search.ts";
 
@@ -84,18 +85,13 @@ export type ExampleInput = PolicyTestDoc["input"];
 
 /** The call as the input of a policy test: it can be copied into the policy as it is. */
 export function exampleOf({ call, at_ms }: Concrete, timed: boolean): ExampleInput {
-  const labels = (list: readonly string[]) => (list.length === 1 ? list[0]! : [...list]);
   return {
     tool: call.tool,
     args: call.args,
     actor: call.actor,
     ...(call.tenant === null ? {} : { tenant: call.tenant }),
     ...(call.environment === null ? {} : { environment: call.environment }),
-    ...(call.effect === null ? {} : { effect: call.effect as "read" }),
-    ...(call.data_class === null ? {} : { data_class: call.data_class }),
-    ...(call.blast_radius === null ? {} : { blast_radius: call.blast_radius as "none" }),
-    ...(call.source.length === 0 ? {} : { source: labels(call.source) }),
-    ...(call.sink.length === 0 ? {} : { sink: labels(call.sink) }),
+    ...labelInput(call),
     ...(timed ? { at: new Date(at_ms).toISOString() } : {}),
   };
 }

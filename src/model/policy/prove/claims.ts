@@ -5,7 +5,7 @@
 import { globMatches } from "../../../kernel/glob.ts";
 import type { ToolLabels } from "../../manifest/labels.ts";
 import { combine } from "../combine.ts";
-import type { Policy } from "../compile.ts";
+import { isTimed, type Policy } from "../compile.ts";
 import { type Evaluation, evaluatePolicy } from "../evaluate.ts";
 import type { RuleAction } from "../finding.ts";
 import type { ClaimDoc } from "../schema.ts";
@@ -76,10 +76,6 @@ function checkClaim(policy: Policy, claim: ClaimDoc, { labels, now_ms, budget }:
   if (doubt === null) return { name, at_least, result: "proved" };
   const covered = all === 0 ? "" : `; ${done} of ${all} classes of tools were gone through`;
   return { name, at_least, result: "incomplete", reason: `${doubt}${covered}` };
-}
-
-export function isTimed({ doc }: Policy): boolean {
-  return (doc.windows?.length ?? 0) + (doc.freezes?.length ?? 0) > 0;
 }
 
 function judge(policy: Policy, { call, at_ms }: Concrete): Evaluation {

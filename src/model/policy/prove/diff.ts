@@ -3,7 +3,7 @@
  * was run through the decision function under both. Where the question is too large the answer says what is missing.
  */
 import type { ToolLabels } from "../../manifest/labels.ts";
-import type { Policy } from "../compile.ts";
+import { isTimed, type Policy } from "../compile.ts";
 import { type Evaluation, evaluatePolicy } from "../evaluate.ts";
 import type { RuleAction } from "../finding.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type ToolClass,
   toolClasses,
 } from "./calls.ts";
-import { concerning, isTimed } from "./claims.ts";
+import { concerning } from "./claims.ts";
 import { Domain, type Literal } from "./domain.ts";
 import { type Entry, entriesOf, settingsOf } from "./entries.ts";
 import { countersFor, type Level, levelsOf } from "./levels.ts";

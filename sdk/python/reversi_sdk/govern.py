@@ -1,0 +1,45 @@
+"""What the wrappers of tools have in common: a tool's call is asked for first, and a refusal is an answer to the model."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional, Union
+
+from .aio import AsyncRun
+from .client import Blocked, Run
+from .decorate import Reason, blocked_text, plain_args, reason_for
+
+
+class Governor:
+    """`names` gives the manifest's name of a tool where that is another: `{"refund": "payments.refund"}`."""
+
+    def __init__(
+        self,
+        run: Union[Run, AsyncRun],
+        names: Optional[Dict[str, str]],
+        reason: Reason,
+        wait_for_approval: float,
+    ) -> None:
+        self.run = run.sync if isinstance(run, AsyncRun) else run
+        self.reason = reason
+        self.wait_for_approval = wait_for_approval
+        self._names = names or {}
+
+    def name_of(self, tool: str) -> str:
+        return self._names.get(tool, tool)
+
+    def call(self, tool: str, args: Dict[str, Any], fn: Callable[[], Any]) -> Any:
+        try:
+            return self.run.call(*self._asked(tool, args), fn, wait_for_approval=self.wait_for_approval)
+        except Blocked as refusal:
+            return blocked_text(refusal)
+
+    async def acall(self, tool: str, args: Dict[str, Any], fn: Callable[[], Any]) -> Any:
+        try:
+            run = AsyncRun(self.run)
+            return await run.call(*self._asked(tool, args), fn, wait_for_approval=self.wait_for_approval)
+        except Blocked as refusal:
+            return blocked_text(refusal)
+
+    def _asked(self, tool: str, args: Dict[str, Any]) -> Any:
+        name, plain = self.name_of(tool), plain_args(args)
+        return name, plain, reason_for(self.reason, name, plain)

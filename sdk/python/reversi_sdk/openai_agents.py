@@ -1,0 +1,69 @@
+"""Tools of the OpenAI Agents SDK under governance.
+
+    from reversi_sdk.openai_agents import govern
+    agent = Agent(name="support", tools=govern(run, [refund, lookup]))
+
+Takes plain functions, which become function tools, and function tools that are there already. Give functions where
+you can: a ready tool turns what its function raises into a text by itself, and then counts as succeeded.
+The framework is imported when tools are wrapped, never before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from .aio import AsyncRun
+from .client import Run
+from .decorate import Reason, governed
+from .govern import Governor
+
+# The framework fills in such a first parameter itself; it is no part of the call.
+_CONTEXTS = ("RunContextWrapper", "ToolContext")
+
+
+def govern(
+    run: Union[Run, AsyncRun],
+    tools: Sequence[Any],
+    *,
+    names: Optional[Dict[str, str]] = None,
+    reason: Reason = None,
+    wait_for_approval: float = 0,
+) -> List[Any]:
+    """The tools, each behind the service. Tools with another name in their manifest are given it by `names`."""
+    from agents import FunctionTool, function_tool
+
+    governor = Governor(run, names, reason, wait_for_approval)
+
+    def of_function(fn: Any) -> Any:
+        decorate = governed(
+            governor.name_of(fn.__name__),
+            reason=reason,
+            run=run,
+            without=_context_of(fn),
+            wait_for_approval=wait_for_approval,
+            answer_blocked=True,
+        )
+        return function_tool(decorate(fn))
+
+    def of_tool(tool: Any) -> Any:
+        async def on_invoke_tool(context: Any, text: str) -> Any:
+            try:
+                args = json.loads(text or "{}")
+            except ValueError:
+                args = None
+            if not isinstance(args, dict):
+                return f"{tool.name} was not carried out: its arguments are no JSON object."
+            return await governor.acall(tool.name, args, lambda: tool.on_invoke_tool(context, text))
+
+        return dataclasses.replace(tool, on_invoke_tool=on_invoke_tool)
+
+    return [of_tool(tool) if isinstance(tool, FunctionTool) else of_function(tool) for tool in tools]
+
+
+def _context_of(fn: Any) -> List[str]:
+    first = next(iter(inspect.signature(fn).parameters.values()), None)
+    annotation = "" if first is None else str(first.annotation)
+    return [first.name] if first is not None and any(word in annotation for word in _CONTEXTS) else []

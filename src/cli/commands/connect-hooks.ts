@@ -1,0 +1,138 @@
+/**
+ * `svc connect <client> --hooks`: puts the hook into a coding agent's settings, and beside it everything that a
+ * service for it needs: manifests, policy, keys, configuration. Files that are there are kept as they are.
+ */
+import { existsSync, realpathSync } from "node:fs";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { KeyManager } from "../../auth/manage.ts";
+import { readIfThere, undoWrite, writeWithBackup } from "../../gateway/connect/backup.ts";
+import { HOOK_CLIENTS, type HookClient } from "../../hook/clients.ts";
+import { hooksFile, INSTALLED, withHooks } from "../../hook/install.ts";
+import { hooksFolder } from "../../hook/settings.ts";
+import { invalid } from "../../kernel/errors.ts";
+import type { Context } from "../context.ts";
+import { inert } from "../io.ts";
+
+const PACK = fileURLToPath(new URL("../../../packs/coding-agents", import.meta.url));
+const HERE = "http://127.0.0.1:8787";
+
+type Flags = Record<string, unknown>;
+
+export async function connectHooks(context: Context, named: string, flags: Flags): Promise<void> {
+  const { io } = context;
+  if (!(HOOK_CLIENTS as readonly string[]).includes(named))
+    throw invalid(`${inert(named)} has no hooks that svc knows; known are ${HOOK_CLIENTS.join(", ")}`);
+  const client = named as HookClient;
+  const file = settingsFile(io, client, flags);
+  if (flags["undo"] === true) {
+    const what = await undoWrite(file);
+    return io.out(
+      what === "restored" ? `restored ${inert(file)}` : `removed ${inert(file)}, which was not there before`,
+    );
+  }
+  const folder = resolve(io.cwd, (flags["dir"] as string | undefined) ?? hooksFolder(io.env));
+  const settings = join(folder, `${client}.json`);
+  const script = realpathSync(process.argv[1]!);
+  const command = [process.execPath, script].map(quoted).join(" ");
+  const text = withText(
+    client,
+    (await readIfThere(file)) ?? "",
+    `${command} hook ${client} --settings ${quoted(settings)}`,
+  );
+  if (flags["print"] === true) {
+    io.err(`for ${inert(file)}:`);
+    return io.out(text.trimEnd());
+  }
+  await writePack(context, folder, client, command, flags);
+  const backup = await writeWithBackup(file, text);
+  io.out(`wrote ${inert(file)}`);
+  io.out(`what was there before is in ${inert(backup)}; svc connect ${client} --hooks --undo takes it back`);
+  io.out("");
+  io.out("Next:");
+  const config = inert(join(folder, "svc.config.yaml"));
+  if (flags["url"] === undefined)
+    io.out(`  1. svc server --config ${config}   (while it is away every call is refused)`);
+  else io.out(`  1. give the service the manifests and the policy in ${inert(folder)}`);
+  io.out(`  2. ${INSTALLED[client].next}`);
+  io.out(`  3. svc approvals list --config ${config}   shows what waits for you`);
+}
+
+function settingsFile(io: Context["io"], client: HookClient, flags: Flags): string {
+  const given = flags["file"] as string | undefined;
+  if (given !== undefined) return resolve(io.cwd, given);
+  return join(flags["user"] === true ? (io.env["HOME"] ?? homedir()) : io.cwd, hooksFile(client));
+}
+
+function withText(client: HookClient, text: string, command: string): string {
+  try {
+    return withHooks(client, text, command);
+  } catch (error) {
+    throw invalid(
+      `the client's settings cannot be read (${(error as Error).message}); use --file, or correct them`,
+    );
+  }
+}
+
+const quoted = (word: string): string => `"${word.replace(/["\\$`]/g, "\\$&")}"`;
+
+async function writePack(
+  context: Context,
+  folder: string,
+  client: HookClient,
+  command: string,
+  flags: Flags,
+) {
+  const { io } = context;
+  const url = flags["url"] as string | undefined;
+  if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw invalid("--url: is not an http(s) address");
+  await mkdir(join(folder, "manifests"), { recursive: true, mode: 0o700 });
+  const write = async (name: string, make: (path: string) => Promise<void>) => {
+    const path = join(folder, name);
+    if (existsSync(path)) return io.out(`kept ${inert(path)}`);
+    await make(path);
+    io.out(`wrote ${inert(path)}`);
+  };
+  const own = (text: string) => (path: string) => writeFile(path, text, { mode: 0o600, flag: "wx" });
+  await write("manifests/coding-agents.yaml", (path) => copyFile(join(PACK, "manifests.yaml"), path));
+  await write("policy.yaml", (path) => copyFile(join(PACK, "policy.yaml"), path));
+  if (url === undefined) {
+    await write("svc.config.yaml", own(configText(command)));
+    await write(`${client}.key`, async (path) => {
+      const keys = new KeyManager(join(folder, "keys.json"), { env: io.clock, create_file: true });
+      const fields = { roles: ["agent" as const], max_permissions: ["code.*"], allow_observe: true };
+      await own(`${(await keys.create(client, fields)).key}\n`)(path);
+    });
+  }
+  const key_file = flags["keyFile"] as string | undefined;
+  const mode = flags["observe"] === true ? "observe" : "enforce";
+  const settings = {
+    server: url ?? HERE,
+    key_file: key_file === undefined ? `${client}.key` : resolve(io.cwd, key_file),
+    mode,
+    protect: [],
+  };
+  const path = join(folder, `${client}.json`);
+  await writeFile(path, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
+  io.out(`wrote ${inert(path)}: mode ${mode}`);
+}
+
+/** JSON's texts are YAML's too. */
+function configText(command: string): string {
+  const { port } = new URL(HERE);
+  return [
+    "# The service for coding agents on this machine. Start it with: svc server --config <this file>",
+    "manifests: manifests",
+    "policy: policy.yaml",
+    "keys: keys.json",
+    "data: data",
+    `listen: {host: 127.0.0.1, port: ${port}}`,
+    "rollback:",
+    "  # Files are put back and looked at by the hook itself, on the machine where they are.",
+    `  compensator_cmd: ${JSON.stringify(`${command} hook restore`)}`,
+    `  reader_cmd: ${JSON.stringify(`${command} hook read`)}`,
+    "",
+  ].join("\n");
+}

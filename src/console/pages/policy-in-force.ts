@@ -1,0 +1,112 @@
+/** What the policy in force says, section by section. */
+import type { Policy } from "../../model/policy/compile.ts";
+import type { MatchDoc, RuleDoc } from "../../model/policy/schema.ts";
+import { type Html, html, type Part } from "../html.ts";
+import { card, empty, facts, table } from "../parts/blocks.ts";
+import { hashText } from "../parts/ids.ts";
+import { plural, rulingMark } from "../parts/marks.ts";
+
+export function inForceCard({ doc, hash }: Policy): Html {
+  const rules = doc.rules ?? [];
+  return card(
+    { title: "In force", id: "in-force", aside: hashText(hash, "the policy's hash") },
+    rules.length === 0
+      ? empty(
+          "No rules are in force",
+          html`<p>Whatever manifests, scopes and halts allow is allowed. Start with one of the policies in <code>examples/policies</code>.</p>`,
+        )
+      : table("Rules in force", ["Rule", "For", "When", "Action", "Reason"], rules.map(ruleRow)),
+    facts(
+      [
+        [
+          "Content checks",
+          list(Object.entries(doc.content ?? {}).map(([name, value]) => `${name} ${value}`)),
+        ],
+        [
+          "Risk",
+          doc.risk === undefined
+            ? none()
+            : list(
+                [
+                  limitWords("approval at", doc.risk.require_approval_at),
+                  limitWords("deny at", doc.risk.deny_at),
+                ].filter((one) => one !== null),
+                "scored only",
+              ),
+        ],
+        [
+          "Limits",
+          list(
+            (doc.limits ?? []).map(
+              ({ id, max, per, window, refund }) =>
+                `${id}: ${max} per ${per} in ${window}${refundWords(refund)}`,
+            ),
+          ),
+        ],
+        [
+          "Budgets",
+          list(
+            (doc.budgets ?? []).map(
+              ({ id, max, per, window, path, refund }) =>
+                `${id}: ${path} up to ${max} per ${per} in ${window}${refundWords(refund)}`,
+            ),
+          ),
+        ],
+        ["Flows", list((doc.flows ?? []).map(({ id, action }) => `${id}: ${action ?? "deny"}`))],
+        [
+          "Windows",
+          list(
+            (doc.windows ?? []).map(
+              ({ id, hours, days, tz }) =>
+                `${id}: ${[days?.join(" "), hours, tz ?? "UTC"].filter(Boolean).join(", ")}`,
+            ),
+          ),
+        ],
+        ["Freezes", list((doc.freezes ?? []).map(({ id, from, to }) => `${id}: ${from} to ${to}`))],
+        ["Four eyes", doc.approvals?.four_eyes === true ? "nobody decides their own request" : none()],
+        [
+          "Retention",
+          doc.retention === undefined
+            ? "nothing is ever deleted"
+            : `${doc.retention.default_days} days by default`,
+        ],
+        ["Own tests", plural(doc.tests?.length ?? 0, "test")],
+        ["Claims", plural(doc.claims?.length ?? 0, "claim")],
+      ],
+      "wide",
+    ),
+  );
+}
+
+const none = (): Html => html`<span class="soft">none</span>`;
+const list = (items: readonly Part[], otherwise = "none"): Part =>
+  items.length === 0
+    ? html`<span class="soft">${otherwise}</span>`
+    : html`${items.map((item) => html`<span class="part">${item}</span>`)}`;
+const refundWords = (refund: boolean | undefined): string =>
+  refund === true ? ", given back by undos that were read back" : "";
+
+const limitWords = (label: string, value: number | undefined): string | null =>
+  value === undefined ? null : `${label} ${value}`;
+
+function ruleRow({ id, match, when, action, reason }: RuleDoc): Part[] {
+  return [
+    html`<code>${id}</code>`,
+    matchWords(match),
+    (when ?? []).map(
+      ({ path, op, value }) =>
+        html`<span class="part"><code>${path} ${op}${value === undefined ? "" : ` ${JSON.stringify(value)}`}</code></span>`,
+    ),
+    rulingMark(action),
+    reason ?? "",
+  ];
+}
+
+function matchWords(match: MatchDoc | undefined): Part {
+  const parts = Object.entries(match ?? {});
+  if (parts.length === 0) return html`<span class="soft">every call</span>`;
+  return parts.map(
+    ([name, glob]) =>
+      html`<span class="part">${name === "tool" ? null : html`<span class="soft">${name} </span>`}<code>${glob}</code></span>`,
+  );
+}

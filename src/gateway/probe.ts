@@ -1,0 +1,130 @@
+/**
+ * The gateway as the probe drives it: a gateway of its own over the same service, with one upstream, the canary, and one
+ * MCP client before it. The canary is a real child process behind the real pipeline; what it did is seen on disk.
+ */
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
+import type { App } from "../app/app.ts";
+import { Background } from "../app/background.ts";
+import type { CommandUpstream } from "../config/sections/gateway.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { BlockedError } from "../library/errors.ts";
+import { CANARY, PROBE_PRINCIPAL, type ProbeDoor, type ProbeSurface } from "../library/probe.ts";
+import { PROBE_ACTOR } from "../model/roles.ts";
+import { executeRollback } from "../rollback/execute.ts";
+import { AgentPeer } from "./agent.ts";
+import { Gateway } from "./gateway.ts";
+import { errorText } from "./result.ts";
+
+/** Nothing where no upstream is configured: then there is no gateway to probe. */
+export function gatewayProbe(app: App): ProbeSurface[] {
+  return app.settings.upstreams.length === 0 ? [] : [{ name: "gateway", open: () => openDoor(app) }];
+}
+
+/** A file for each call that ran and was not undone. It speaks just enough of the protocol to be an upstream. */
+const CANARY_SERVER = `
+const { rmSync, writeFileSync } = require("node:fs");
+const { join } = require("node:path");
+const [folder, undo, ...names] = process.argv.slice(1);
+const inputSchema = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
+const tools = [undo, ...names].map((name) => ({ name, description: "canary of svc probe", inputSchema }));
+const called = (name, { id }) => {
+  if (!/^[\\w-]+$/.test(id)) throw new Error("no such call");
+  if (name === undo) rmSync(join(folder, id), { force: true });
+  else writeFileSync(join(folder, id), name);
+  return { content: [{ type: "text", text: JSON.stringify({ id }) }], structuredContent: { id } };
+};
+const answers = {
+  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "svc-probe", version: "1" } }),
+  ping: () => ({}),
+  "tools/list": () => ({ tools }),
+  "tools/call": ({ name, arguments: args }) => called(name, args),
+};
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const say = (rest) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...rest }) + "\\n");
+  if (!Object.hasOwn(answers, method)) return say({ error: { code: -32601, message: "unknown method" } });
+  try {
+    say({ result: answers[method](params ?? {}) });
+  } catch (error) {
+    say({ error: { code: -32602, message: error.message } });
+  }
+}).on("close", () => process.exit(0));
+`;
+
+function canaryUpstream(folder: string): CommandUpstream {
+  const { undo, ...tools } = CANARY;
+  return {
+    name: PROBE_ACTOR,
+    command: process.execPath,
+    args: ["-e", CANARY_SERVER, folder, undo, ...Object.values(tools)],
+    env: {},
+    cwd: null,
+    namespace: false,
+    timeout_ms: LIMITS.upstream_timeout_ms,
+    passthrough: [],
+    isolation: "shared",
+    max_connections: 1,
+    idle_ms: LIMITS.upstream_idle_ms,
+  };
+}
+
+async function openDoor(app: App): Promise<ProbeDoor> {
+  const folder = await mkdtemp(join(tmpdir(), "svc-probe-"));
+  const background = new Background(app.log);
+  const settings = { ...app.settings, upstreams: [canaryUpstream(folder)], permissions: null };
+  // The same service in everything but who stands behind it, and with work of its own beside it, which ends with it.
+  const own: App = Object.create(app, { settings: { value: settings }, background: { value: background } });
+  const gateway = new Gateway(own);
+  const client = new Client({ name: PROBE_ACTOR, version: app.version });
+  const close = async () => {
+    await client.close();
+    await gateway.close();
+    await background.stop(LIMITS.stop_ms);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await gateway.start();
+    const run = gateway.runs.fresh(PROBE_PRINCIPAL);
+    const peer = new AgentPeer(gateway, {
+      local: PROBE_PRINCIPAL,
+      run: () => run,
+      named: true,
+      era: "legacy",
+    });
+    const [ours, theirs] = InMemoryTransport.createLinkedPair();
+    await peer.server.connect(theirs);
+    await client.connect(ours);
+    return {
+      run_id: run.run_id,
+      async call(tool, id) {
+        return blockedBy((await client.callTool({ name: tool, arguments: { id } })) as JsonObject);
+      },
+      ran: async (id) => existsSync(join(folder, id)),
+      async withdraw(approval_id) {
+        await client.callTool({ name: "svc.withdraw", arguments: { approval_id } });
+      },
+      async rollback() {
+        await executeRollback(app.core, run.run_id, { actor: PROBE_ACTOR, ...gateway.services.undo });
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The text of a refusal has a reason a line. */
+function blockedBy(result: JsonObject): BlockedError | null {
+  const meta = result["_meta"];
+  if (isJsonObject(meta) && meta["svc/decision"] === "block")
+    return new BlockedError(errorText(result).split("\n"));
+  if (result["isError"] === true) throw new Error(errorText(result));
+  return null;
+}

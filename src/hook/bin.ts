@@ -1,0 +1,50 @@
+/**
+ * The executable behind `svc hook <client>`, which a coding agent starts for every call. It loads nothing of the
+ * service; `restore` and `read` are the commands with which a rollback puts files back.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Answer, HOOK_CLIENTS, type HookClient, isRecord, refuseAnswer } from "./clients.ts";
+import { type Look, lookAt, restore } from "./files.ts";
+import { handleEvent } from "./hook.ts";
+import { hooksFolder, readSettings, type Variables } from "./settings.ts";
+
+export async function hookMain(argv: readonly string[], input: string, env: Variables): Promise<Answer> {
+  const [what, ...rest] = argv;
+  if (what === "restore" || what === "read") return undo(what, input);
+  if (!(HOOK_CLIENTS as readonly string[]).includes(what ?? ""))
+    return refuseAnswer(`svc hook: which client? known are ${HOOK_CLIENTS.join(", ")}`);
+  const at = rest.indexOf("--settings");
+  const file = (at < 0 ? undefined : rest[at + 1]) ?? join(hooksFolder(env), `${what}.json`);
+  return handleEvent(what as HookClient, input, () => readSettings(file, env));
+}
+
+/** A compensation call or a read request on stdin, as `svc rollback` gives them to its commands. */
+function undo(what: "restore" | "read", input: string): Answer {
+  try {
+    const given: unknown = JSON.parse(input);
+    if (!isRecord(given)) throw new Error("the input is not a JSON object");
+    if (what === "restore") {
+      const { state, content } = given["args"] as Look;
+      restore(content === undefined ? { state } : { state, content });
+      return { out: "", err: "", code: 0 };
+    }
+    const { paths } = given["arguments"] as { paths: string[] };
+    return { out: JSON.stringify(lookAt(paths, false)), err: "", code: 0 };
+  } catch (error) {
+    return { out: "", err: error instanceof Error ? error.message : String(error), code: 1 };
+  }
+}
+
+export async function runHook(argv: readonly string[]): Promise<void> {
+  let answer: Answer;
+  try {
+    answer = await hookMain(argv, readFileSync(0, "utf8"), process.env);
+  } catch (error) {
+    // Only code 2 refuses: any other failure would let the call through.
+    answer = refuseAnswer(`svc: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (answer.err !== "") process.stderr.write(`${answer.err}\n`);
+  if (answer.out !== "") process.stdout.write(`${answer.out}\n`);
+  process.exitCode = answer.code;
+}

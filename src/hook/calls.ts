@@ -1,0 +1,181 @@
+/** From a client's own tools to the tools of the pack: what the call is, its arguments, and the files it changes. */
+import { isAbsolute, resolve } from "node:path";
+import { type HookClient, type HookEvent, isRecord, text } from "./clients.ts";
+import { DECIDING_TOOL, type Guard } from "./guard.ts";
+import { judgeCommand } from "./shell/classify.ts";
+
+export interface PackCall {
+  tool: string;
+  args: Record<string, unknown>;
+  reason: string;
+  /** Files whose bytes are kept, so that they can be put back. */
+  files: string[];
+  touches: string[];
+}
+
+type Kind = "shell" | "edit" | "patch" | "read" | "web" | "client";
+
+const kinds = (kind: Kind, names: string): [string, Kind][] =>
+  names
+    .trim()
+    .split(/\s+/)
+    .map((name) => [name, kind]);
+
+/** The tools of all clients together: none gives a name another meaning. */
+const KINDS: ReadonlyMap<string, Kind> = new Map([
+  ...kinds("shell", "Bash PowerShell Shell run_shell_command shell local_shell exec_command"),
+  ...kinds("edit", "Edit Write MultiEdit NotebookEdit Delete StrReplace write_file replace"),
+  ...kinds("patch", "apply_patch"),
+  ...kinds(
+    "read",
+    `
+    Read Glob Grep LS NotebookRead LSP SemanticSearch read_file read_many_files list_directory glob grep_search
+    search_file_content view_image`,
+  ),
+  ...kinds("web", "WebFetch WebSearch web_fetch google_web_search web_search"),
+  ...kinds(
+    "client",
+    `
+    TodoWrite TodoRead Task Agent TaskCreate TaskUpdate TaskGet TaskList TaskOutput TaskStop BashOutput KillShell KillBash
+    AskUserQuestion ExitPlanMode EnterPlanMode Skill SlashCommand ToolSearch ListMcpResourcesTool ReadMcpResourceTool
+    write_todos ask_user update_plan spawn_agent wait_agent save_memory activate_skill`,
+  ),
+]);
+
+const MCP = /^(?:mcp__|mcp_|MCP:)/;
+/** Arguments are sent with the call; of a longer text its size says enough. */
+const MOST_TEXT = 200_000;
+const REASON_CHARS = 1_000;
+
+export function packCall(client: HookClient, event: HookEvent, guard: Guard, home: string): PackCall {
+  const { tool, input } = event;
+  const call = read(event, guard, home);
+  const said = text(input["description"]) ?? text(input["explanation"]);
+  return {
+    ...call,
+    args: {
+      client,
+      ...call.args,
+      ...(call.touches.length === 0 ? {} : { touches: call.touches }),
+    },
+    reason: (said ?? `${client}: ${tool}`).slice(0, REASON_CHARS),
+  };
+}
+
+type Read = Omit<PackCall, "reason">;
+
+function read(event: HookEvent, guard: Guard, home: string): Read {
+  const { tool, input, cwd } = event;
+  const kind = MCP.test(tool) ? "mcp" : KINDS.get(tool);
+  switch (kind) {
+    case "shell":
+      return shellCall(event, guard, home);
+    case "edit":
+      return fileCall("code.edit", pathsOf(input), event, guard);
+    case "patch":
+      return fileCall(
+        "code.edit",
+        patchedPaths(text(input["command"]) ?? text(input["input"]) ?? ""),
+        event,
+        guard,
+      );
+    case "read": {
+      const touches = pathsOf(input).flatMap((path) => guard.path(resolve(cwd, path), cwd) ?? []);
+      return { tool: "code.read", args: { name: tool, input: shown(input) }, files: [], touches };
+    }
+    case "web":
+    case "client":
+      return {
+        tool: `code.${kind}`,
+        args: { name: tool, input: shown(input) },
+        files: [],
+        touches: named(input, guard),
+      };
+    case "mcp": {
+      const touches = DECIDING_TOOL.test(tool) ? ["it is a deciding svc tool"] : named(input, guard);
+      return { tool: "code.mcp", args: { name: tool, input: shown(input) }, files: [], touches };
+    }
+    default:
+      return {
+        tool: "code.other",
+        args: { name: tool, input: shown(input) },
+        files: [],
+        touches: named(input, guard),
+      };
+  }
+}
+
+function shellCall({ input, cwd }: HookEvent, guard: Guard, home: string): Read {
+  const given = input["command"];
+  const command = Array.isArray(given) ? given.map(String).map(quoted).join(" ") : text(given);
+  if (command === null)
+    return { tool: "code.shell_unknown", args: { input: shown(input) }, files: [], touches: [] };
+  const folder =
+    text(input["working_directory"]) ??
+    text(input["cwd"]) ??
+    text(input["workdir"]) ??
+    text(input["dir_path"]) ??
+    text(input["directory"]);
+  const where = folder === null ? cwd : resolve(cwd, folder);
+  const judged = judgeCommand(command, { cwd: where, home }, guard);
+  return {
+    tool: `code.shell_${judged.class}`,
+    args: { command, cwd: where },
+    files: [],
+    touches: judged.touches,
+  };
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+function fileCall(
+  tool: string,
+  paths: readonly string[],
+  { tool: name, input, cwd }: HookEvent,
+  guard: Guard,
+): Read {
+  const files = [...new Set(paths.map((path) => (isAbsolute(path) ? path : resolve(cwd, path))))].sort();
+  const args = { name, paths: files, input: shown(input) };
+  // An edit that names no file cannot be put back, so a person looks at it.
+  if (files.length === 0) return { tool: "code.other", args, files, touches: named(input, guard) };
+  return { tool, args, files, touches: files.flatMap((path) => guard.path(path, cwd) ?? []) };
+}
+
+function pathsOf(input: Record<string, unknown>): string[] {
+  return ["file_path", "path", "notebook_path", "target_file", "absolute_path", "dir_path"].flatMap(
+    (name) => text(input[name]) ?? [],
+  );
+}
+
+/** The files of Codex's patch form. */
+function patchedPaths(patch: string): string[] {
+  return [...patch.matchAll(/^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm)].map(
+    ([, path]) => path!.trim(),
+  );
+}
+
+function named(input: Record<string, unknown>, guard: Guard): string[] {
+  return [...new Set(textsIn(input).flatMap((one) => guard.text(one) ?? []))];
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(textsIn);
+}
+
+/** Fields that change between two tries of one call would make an approval of the first worthless for the second. */
+const PASSING = new Set(["description", "explanation", "timeout", "run_in_background"]);
+
+function shown(input: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(input).flatMap(([name, value]) => (PASSING.has(name) ? [] : [[name, short(value)]])),
+  );
+}
+
+function short(value: unknown): unknown {
+  if (typeof value === "string") return value.length > MOST_TEXT ? `[${value.length} characters]` : value;
+  if (Array.isArray(value)) return value.map(short);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, short(inner)]));
+}

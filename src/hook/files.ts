@@ -1,0 +1,72 @@
+/**
+ * Files as an edit found and left them, byte for byte, and putting them back. `state` is what counts when two looks
+ * are compared; `content` is what a restore writes, and is read before the call alone.
+ */
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+
+type FileState = { exists: false } | { exists: true; sha256: string; mode: number };
+
+export interface Look {
+  state: Record<string, FileState>;
+  content?: Record<string, string>;
+}
+
+/** Together they must fit into the body of one request. */
+const MOST_CONTENT = 700_000;
+
+export class NotKept extends Error {}
+
+export function lookAt(paths: readonly string[], keep: boolean): Look {
+  const state: Record<string, FileState> = {};
+  const content: Record<string, string> = {};
+  for (const path of paths) {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) state[path] = { exists: false };
+    else if (!found?.isFile()) throw new NotKept(`${path} is no plain file`);
+    else {
+      const bytes = readFileSync(path);
+      state[path] = { exists: true, sha256: sha256(bytes), mode: found.mode & 0o777 };
+      if (keep) content[path] = gzipSync(bytes).toString("base64");
+    }
+  }
+  const size = Object.values(content).reduce((sum, kept) => sum + kept.length, 0);
+  if (size > MOST_CONTENT) throw new NotKept("the files are larger than what can be kept");
+  return keep ? { state, content } : { state };
+}
+
+/** Writes what was there; each file whole or not at all. */
+export function restore({ state, content = {} }: Look): void {
+  for (const [path, was] of Object.entries(state)) {
+    if (!was.exists) {
+      rmSync(path, { force: true });
+      continue;
+    }
+    const kept = content[path];
+    if (kept === undefined) throw new Error(`what was in ${path} was not kept`);
+    const bytes = gunzipSync(Buffer.from(kept, "base64"));
+    if (sha256(bytes) !== was.sha256) throw new Error(`what was kept of ${path} is damaged`);
+    mkdirSync(dirname(path), { recursive: true });
+    // A link stays one: what it leads to is written.
+    const target = existsSync(path) ? realpathSync(path) : path;
+    const fresh = `${target}.${process.pid}.svc-restore`;
+    writeFileSync(fresh, bytes, { mode: was.mode });
+    chmodSync(fresh, was.mode);
+    renameSync(fresh, target);
+  }
+}
+
+const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");

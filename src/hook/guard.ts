@@ -1,0 +1,132 @@
+/**
+ * What no call of a coding agent may touch: the service's own folder, keys and settings, the hook's settings in the
+ * client, and credentials. It recognises what is written plainly; it is no boundary against a program that hides it.
+ */
+import { realpathSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { CLIENT_FILES } from "./clients.ts";
+
+export interface Surroundings {
+  home: string;
+  /** Folders and files of the service, from the hook's settings. */
+  protect: readonly string[];
+  /** Host and port of the service. */
+  authority: string;
+}
+
+/** Every client's settings, whichever runs: one agent must not unhook another. */
+const CLIENT_SETTINGS = [...new Set(Object.values(CLIENT_FILES).flatMap(({ settings }) => settings))];
+const OF_HOME: readonly string[] = [
+  ".config/svc",
+  ".ssh",
+  ".aws",
+  ".gnupg",
+  ".kube",
+  ".azure",
+  ".config/gcloud",
+  ".config/gh",
+  ".docker/config.json",
+  ".netrc",
+  ".npmrc",
+  ".pypirc",
+  ".git-credentials",
+  ".pgpass",
+  ".claude.json",
+  ".claude/.credentials.json",
+  ".codex/auth.json",
+  ".gemini/oauth_creds.json",
+  ...CLIENT_SETTINGS,
+];
+/** Files that hold credentials wherever they lie. */
+const SECRET_NAME =
+  /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?)$/i;
+const OWN_NAME = /^svc\.config\.ya?ml$/;
+const EVERYWHERE = ["/proc/*/environ", "/etc/shadow", "/etc/sudoers"];
+
+export interface Guard {
+  /** Why this path may not be touched, or null. `reach`: everything below it is touched as well. */
+  path(text: string, cwd: string, reach?: boolean): string | null;
+  /** Why this text, which only running would explain, may not be run, or null. */
+  text(text: string): string | null;
+}
+
+export function createGuard({ home, protect, authority }: Surroundings): Guard {
+  const own = [...protect, ...OF_HOME.map((path) => join(home, path)), ...EVERYWHERE];
+  const paths = [...new Set(own.flatMap((path) => [path, real(path)]))];
+  const namesOf = (cwd: string) => CLIENT_SETTINGS.map((name) => join(cwd, name));
+  return {
+    path(text, cwd, reach = false) {
+      const full = absolute(text, home, cwd);
+      const name = basename(full);
+      if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
+      if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
+      if (CLIENT_SETTINGS.some((end) => full.endsWith(`/${end}`)))
+        return `${name} holds the hook's own settings`;
+      for (const seen of new Set([full, real(full)]))
+        for (const kept of [...paths, ...(reach ? namesOf(cwd) : [])]) {
+          const how = relation(segments(seen), segments(kept));
+          if (how === "inside" || (reach && how === "above")) return `${kept} is protected`;
+        }
+      return null;
+    },
+    text(text) {
+      if (text.includes(authority)) return "it talks to the service";
+      const found =
+        paths.find((path) => text.includes(path)) ?? /svc\.config\.ya?ml|\.svc-backup/.exec(text)?.[0];
+      if (found !== undefined) return `${found} is protected`;
+      return DECIDING_TEXT.test(text) ? "it names a deciding svc command" : null;
+    },
+  };
+}
+
+const DECIDING_TEXT =
+  /\b(?:svc|takeback)\b[^\n]{0,200}\b(?:approve|deny|halt|resume|rollback|keys|grants?|contain|resolve|kill-switch|reload|break-glass)\b|\/v1\/(?:approvals|halt|resume|keys|grants|contain|plans)\b/;
+
+/** Tools of the gateway's operator endpoint, however a client spells an MCP tool. */
+export const DECIDING_TOOL =
+  /svc[._](?:approve|deny|halt|resume|execute_rollback|contain|grant|revoke|decide|resolve|export_evidence)/i;
+
+function absolute(text: string, home: string, cwd: string): string {
+  const path = text === "~" || text.startsWith("~/") ? join(home, text.slice(1)) : text;
+  return isAbsolute(path) ? resolve(path) : resolve(cwd, path);
+}
+
+/** With links followed as far as it exists. */
+function real(path: string): string {
+  const missing: string[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return join(realpathSync(at), ...missing);
+    } catch {
+      if (dirname(at) === at) return path;
+      missing.unshift(basename(at));
+    }
+  }
+}
+
+const FOLDS_CASE = process.platform === "darwin" || process.platform === "win32";
+const segments = (path: string): string[] =>
+  (FOLDS_CASE ? path.toLowerCase() : path).split("/").filter(Boolean);
+
+function relation(path: readonly string[], kept: readonly string[]): "inside" | "above" | null {
+  const both = Math.min(path.length, kept.length);
+  for (let i = 0; i < both; i++) if (!alike(path[i]!, kept[i]!)) return null;
+  return path.length >= kept.length ? "inside" : "above";
+}
+
+const GLOB = /[*?[{]/;
+
+function alike(a: string, b: string): boolean {
+  if (a === b) return true;
+  if (!GLOB.test(a)) return GLOB.test(b) && matches(b, a);
+  return GLOB.test(b) || matches(a, b);
+}
+
+/** Wider than the shell's own matching where that is cheaper to say: a set or a brace stands for anything. */
+function matches(glob: string, name: string): boolean {
+  if (name.startsWith(".") && /^[*?[]/.test(glob)) return false;
+  const pattern = glob
+    .replace(/[.+^$()|\\]/g, "\\$&")
+    .replace(/\[[^\]]*\]|\{[^}]*\}|[*?[\]{}]+/g, (piece) => (piece === "?" ? "." : ".*"));
+  return new RegExp(`^${pattern}$`).test(name);
+}

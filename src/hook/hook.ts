@@ -1,0 +1,159 @@
+/**
+ * One event of a coding agent's hook: a call is asked for before it is made and its outcome reported after it. The
+ * hook refuses whatever it cannot get an answer for, and never says more than "no objection".
+ */
+import { packCall } from "./calls.ts";
+import {
+  type Answer,
+  denyAnswer,
+  type HookClient,
+  type HookEvent,
+  passAnswer,
+  readEvent,
+  refuseAnswer,
+} from "./clients.ts";
+import { type Look, lookAt, NotKept } from "./files.ts";
+import { createGuard } from "./guard.ts";
+import { type Note, Notes } from "./notes.ts";
+import { askFor, report, Unreachable } from "./service.ts";
+import type { HookSettings } from "./settings.ts";
+
+/** What the pack's manifests ask for; the key's `max_permissions` may hold less. */
+export const PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
+
+export async function handleEvent(
+  client: HookClient,
+  text: string,
+  settings: () => HookSettings,
+): Promise<Answer> {
+  let event: HookEvent | string | null;
+  try {
+    event = readEvent(client, JSON.parse(text));
+  } catch {
+    event = "the hook's input is not JSON";
+  }
+  if (event === null) return passAnswer(client);
+  if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
+  try {
+    if (event.moment === "before") return await before(client, event, settings());
+    await after(event, settings());
+    return passAnswer(client);
+  } catch (error) {
+    const why = explain(error);
+    return event.moment === "before" ? denyAnswer(client, why) : { ...passAnswer(client), err: why };
+  }
+}
+
+function explain(error: unknown): string {
+  const said = error instanceof Error ? error.message : String(error);
+  return error instanceof Unreachable
+    ? `svc: the service cannot be reached (${said}), so the call is refused; start it with svc server`
+    : `svc: ${said}`;
+}
+
+async function before(client: HookClient, event: HookEvent, settings: HookSettings): Promise<Answer> {
+  const guard = createGuard({
+    home: settings.home,
+    protect: settings.protect,
+    authority: new URL(settings.server).host,
+  });
+  const call = packCall(client, event, guard, settings.home);
+  const run_id = runOf(client, event.session);
+  const decided = await askFor(
+    settings,
+    {
+      run_id,
+      mode: settings.mode,
+      permissions: PERMISSIONS,
+      reason: `${client} in ${event.cwd}`.slice(0, 1_000),
+    },
+    { tool: call.tool, args: call.args, reason: call.reason },
+  );
+  if (decided.decision === "block" || decided.step === undefined)
+    return denyAnswer(client, refusal(decided.reasons ?? [], decided.hints ?? []));
+  const note: Note = { run: run_id, step: decided.step, tool: call.tool, files: call.files, before: null };
+  // Whatever the mode and the policy: what is protected stays out of reach.
+  if (call.touches.length > 0) {
+    await report(settings, run_id, decided.step, { status: "failed", error: "refused by the hook" });
+    return denyAnswer(client, refusal(call.touches, []));
+  }
+  // What cannot be kept may be changed all the same; its step then says that it cannot be undone.
+  if (decided.before !== undefined) note.before = seen(call.files, true);
+  new Notes(settings.notes, event.session).keep(event.call, note);
+  const would = decided.decision === "would_block";
+  return passAnswer(client, would ? `svc would have blocked this: ${decided.reasons?.join("; ")}` : null);
+}
+
+function refusal(reasons: readonly string[], hints: readonly string[]): string {
+  const waits = reasons.some((reason) => reason.startsWith("approval required"));
+  return [
+    `svc: ${reasons.join("; ")}`,
+    ...hints.map((hint) => `hint: ${hint}`),
+    ...(waits ? ["a person decides it (svc approvals list); make the same call again afterwards"] : []),
+  ].join("\n");
+}
+
+/** Ids of sessions are the client's; a run's id has its own letters. */
+function runOf(client: HookClient, session: string): string {
+  return `${client}-${session.replace(/[^A-Za-z0-9._-]/g, "_")}`.slice(0, 128);
+}
+
+async function after(event: HookEvent, settings: HookSettings): Promise<void> {
+  const notes = new Notes(settings.notes, event.session);
+  if (event.moment === "ended") {
+    for (const { note, forget } of notes.left()) {
+      await report(settings, note.run, note.step, unreported(note));
+      forget();
+    }
+    return;
+  }
+  const note = notes.find(event.call);
+  if (note === null) return;
+  await report(
+    settings,
+    note.run,
+    note.step,
+    event.moment === "failed" ? failure(note, event) : success(note),
+  );
+  notes.forget(event.call);
+}
+
+function success({ before, files }: Note): object {
+  if (before === null) return { status: "succeeded" };
+  const now = seen(files);
+  return { status: "succeeded", before, ...(now === null ? {} : { after: now }) };
+}
+
+/** Null where something else lies there by now. */
+function seen(files: readonly string[], keep = false): Look | null {
+  try {
+    return lookAt(files, keep);
+  } catch (error) {
+    if (error instanceof NotKept) return null;
+    throw error;
+  }
+}
+
+/** A call that changes nothing has failed; of another that ended with an error nobody knows how far it got. */
+const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
+
+function failure(note: Note, { error, interrupted, declined }: HookEvent): object {
+  const said = (error ?? "the client reports a failure").slice(0, 4_000);
+  if (note.before !== null) return settled(note, said);
+  const known = declined || (HARMLESS.test(note.tool) && !interrupted);
+  return { status: known ? "failed" : "uncertain", error: said };
+}
+
+/** No event came after it: refused by the client's user, interrupted, or failed in a client that does not tell. */
+function unreported(note: Note): object {
+  const said = "the client reported no outcome";
+  if (note.before !== null) return settled(note, said);
+  return { status: HARMLESS.test(note.tool) ? "failed" : "uncertain", error: said };
+}
+
+/** The files themselves say whether an edit took place. */
+function settled(note: Note, error: string): object {
+  if (JSON.stringify(seen(note.files)?.state) === JSON.stringify(note.before?.state))
+    return { status: "failed", error };
+  return success(note);
+}

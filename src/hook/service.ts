@@ -1,0 +1,100 @@
+/** The service as the hook calls it: one request a call, the run opened where it is not there yet. */
+import { request as plainRequest } from "node:http";
+
+export interface ServiceAddress {
+  server: string;
+  key: string;
+}
+
+export interface Decided {
+  decision: "allow" | "would_block" | "block";
+  step?: number;
+  reasons?: string[];
+  hints?: string[];
+  before?: unknown;
+}
+
+interface Reply {
+  status: number;
+  body: unknown;
+}
+
+/** Far below the time after which clients give a hook up and go on without it. */
+const PATIENCE_MS = 8_000;
+
+export class Unreachable extends Error {}
+
+export interface Opening {
+  run_id: string;
+  mode: string;
+  permissions: readonly string[];
+  reason: string;
+}
+
+export async function askFor(address: ServiceAddress, opening: Opening, intent: object): Promise<Decided> {
+  const path = `/v1/runs/${encodeURIComponent(opening.run_id)}/intents`;
+  let reply = await post(address, path, intent);
+  if (reply.status === 404) {
+    const { run_id, mode, permissions, reason } = opening;
+    const opened = await post(address, "/v1/runs", { run_id, mode, permissions, reason });
+    // Another call of the same session may have opened it meanwhile.
+    if (opened.status !== 201 && opened.status !== 409) throw refused(opened);
+    reply = await post(address, path, intent);
+  }
+  if (reply.status !== 200) throw refused(reply);
+  return reply.body as Decided;
+}
+
+export async function report(
+  address: ServiceAddress,
+  run: string,
+  step: number,
+  outcome: object,
+): Promise<void> {
+  const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/steps/${step}/outcome`, outcome);
+  // Reported before: there is nothing left to say.
+  if (reply.status !== 200 && reply.status !== 409) throw refused(reply);
+}
+
+function refused({ status, body }: Reply): Error {
+  const said = (body as { error?: unknown } | null)?.error;
+  return new Error(`the service answered ${status}${typeof said === "string" ? `: ${said}` : ""}`);
+}
+
+async function post({ server, key }: ServiceAddress, path: string, body: object): Promise<Reply> {
+  const url = new URL(server + path);
+  // Loaded where it is needed: it costs more than the whole rest of the hook.
+  const request = url.protocol === "https:" ? (await import("node:https")).request : plainRequest;
+  const sent = Buffer.from(JSON.stringify(body));
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => reject(new Unreachable(why));
+    const call = request(
+      url,
+      {
+        method: "POST",
+        agent: false,
+        timeout: PATIENCE_MS,
+        headers: {
+          authorization: `Bearer ${key}`,
+          "content-type": "application/json",
+          "content-length": sent.length,
+        },
+      },
+      (answer) => {
+        const parts: Buffer[] = [];
+        answer.on("data", (part: Buffer) => parts.push(part));
+        answer.on("error", (error) => fail(error.message));
+        answer.on("end", () => {
+          try {
+            resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(parts).toString()) });
+          } catch {
+            resolve({ status: answer.statusCode ?? 0, body: null });
+          }
+        });
+      },
+    );
+    call.on("timeout", () => call.destroy(new Error(`no answer within ${PATIENCE_MS / 1000} s`)));
+    call.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
+    call.end(sent);
+  });
+}

@@ -1,0 +1,162 @@
+/** What well-known programs do, by name. A program that stands nowhere here is unknown, which asks a person. */
+
+/** From the harmless to what a person should look at; a command is as bad as its worst part. */
+export const CLASSES = [
+  "read",
+  "build",
+  "write",
+  "vcs",
+  "network",
+  "packages",
+  "unknown",
+  "destructive",
+] as const;
+export type ShellClass = (typeof CLASSES)[number];
+
+export const worst = (classes: readonly ShellClass[]): ShellClass =>
+  CLASSES[Math.max(0, ...classes.map((one) => CLASSES.indexOf(one)))]!;
+
+const named = (names: string): readonly string[] => names.trim().split(/\s+/);
+
+const BY_CLASS: Partial<Record<ShellClass, readonly string[]>> = {
+  read: named(`
+    ls cat head tail less more grep egrep fgrep rg ag ack wc sort uniq cut tr diff cmp comm file stat du df pwd echo
+    printf true false which whereis type date whoami id uname hostname ps tree realpath readlink basename dirname test
+    [ [[ : sleep cd pushd popd unset umask wait jobs seq jq yq column nl tac rev fold fmt paste join md5sum sha1sum
+    sha256sum shasum cksum xxd hexdump od strings man help cal bc expr tput clear locale getconf nproc free uptime
+    export local readonly return exit break continue shift set tokei cloc fd bat sed awk gawk find`),
+  build: named(`
+    make cmake ninja meson bazel tsc vitest jest mocha ava eslint biome prettier stylelint webpack vite rollup esbuild
+    tsup turbo nx pytest mypy ruff black flake8 pylint isort tox nox rustc rustfmt gofmt golangci-lint javac mvn gradle
+    gradlew sbt dotnet phpunit rspec rubocop shellcheck hadolint gcc g++ clang cc ctest swiftc playwright cypress`),
+  write: named(`
+    mkdir touch cp mv ln tee install patch tar unzip zip gzip gunzip bzip2 xz zstd chmod split csplit ed mktemp`),
+  network: named(`
+    curl wget nc ncat netcat telnet ftp sftp ssh scp rsync gh glab aws gcloud az heroku vercel netlify flyctl psql mysql
+    mongosh redis-cli sqlite3 docker podman kubectl helm terraform pulumi ansible ansible-playbook ping dig nslookup
+    host traceroute http https openssl`),
+  packages: named(`
+    pip pip3 pipx uv poetry conda brew apt apt-get dnf yum pacman apk snap gem bundle composer cpan nuget pod mise asdf
+    nvm volta corepack`),
+  destructive: named(`
+    rm rmdir unlink shred dd mkfs fdisk truncate kill pkill killall shutdown reboot halt poweroff chown chgrp crontab
+    systemctl launchctl service iptables ufw mount umount userdel useradd passwd visudo at`),
+};
+
+export const PROGRAMS: ReadonlyMap<string, ShellClass> = new Map(
+  Object.entries(BY_CLASS).flatMap(([one, names]) => names.map((name) => [name, one as ShellClass] as const)),
+);
+
+/** Programs whose first word says what they do; what is not listed there is the program's own class. */
+const BY_WORD: Record<string, Partial<Record<ShellClass, readonly string[]>>> = {
+  git: {
+    read: named(`
+      status log diff show blame ls-files ls-tree rev-parse describe shortlog grep cat-file for-each-ref reflog version
+      help whatchanged name-rev merge-base check-ignore count-objects`),
+    vcs: named(`
+      add commit checkout switch branch merge rebase stash tag cherry-pick revert init mv restore worktree am apply
+      bisect notes`),
+    network: named("fetch pull clone push remote ls-remote submodule"),
+    destructive: named("clean reset rm gc prune filter-branch filter-repo update-ref"),
+  },
+  npm: {
+    build: named("test t run run-script start"),
+    read: named("ls list view info outdated explain why root prefix bin help pack"),
+  },
+  cargo: {
+    build: named("build b check c test t bench clippy fmt doc run r"),
+    read: named("tree metadata version search"),
+  },
+  go: {
+    build: named("build test vet fmt run generate"),
+    read: named("version list env doc"),
+  },
+  docker: {
+    read: named("ps images logs inspect version info"),
+    destructive: named("rm rmi prune kill system volume"),
+  },
+  kubectl: {
+    read: named("get describe logs version"),
+    destructive: named("delete drain apply replace patch scale edit"),
+  },
+  terraform: {
+    read: named("plan validate fmt show version"),
+    destructive: named("apply destroy import state taint"),
+  },
+  pip: { read: named("list show freeze check") },
+};
+const SAME: Record<string, string> = { pnpm: "npm", yarn: "npm", bun: "npm", pip3: "pip", podman: "docker" };
+/** Where the first word is not listed. */
+const OTHERWISE: Record<string, ShellClass> = {
+  git: "unknown",
+  npm: "packages",
+  cargo: "packages",
+  go: "packages",
+  docker: "network",
+  kubectl: "network",
+  terraform: "network",
+  pip: "packages",
+};
+
+/** Undefined where the program is not one whose first word counts. */
+export function byFirstWord(program: string, word: string | undefined): ShellClass | undefined {
+  const table = BY_WORD[SAME[program] ?? program];
+  if (table === undefined) return undefined;
+  for (const [one, words] of Object.entries(table))
+    if (word !== undefined && words.includes(word)) return one as ShellClass;
+  return word === undefined ? "read" : OTHERWISE[SAME[program] ?? program];
+}
+
+/** Options that make a harmless use of a program something else. */
+const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] = [
+  { program: /^sed$/, option: /^(?:-[a-zA-Z]*i|--in-place)/, into: "write" },
+  { program: /^sort$/, option: /^(?:-[a-zA-Z]*o|--output)/, into: "write" },
+  { program: /^g?awk$/, option: /system\s*\(|getline|[|>]/, into: "unknown" },
+  { program: /^sed$/, option: /(?:^|[;{}\d\s/])[ew]\s*(?:\s\S|$)/, into: "unknown" },
+  { program: /^find$/, option: /^-delete$/, into: "destructive" },
+  { program: /^find$/, option: /^-fprint/, into: "write" },
+  { program: /^fd$/, option: /^(?:-[a-zA-Z]*[xX]|--exec)/, into: "unknown" },
+  {
+    program: /^git$/,
+    option: /^(?:--hard|--force|--force-with-lease|--mirror|-[a-zA-Z]*[fD]|--delete|-c|--exec-path.*)$/,
+    into: "destructive",
+  },
+  { program: /^date$/, option: /^(?:-s|--set)/, into: "destructive" },
+  { program: /^mv$|^cp$/, option: /^(?:--remove-destination)$/, into: "destructive" },
+];
+
+export function turnedInto(program: string, options: readonly string[]): ShellClass[] {
+  return TURNED.filter(
+    (turn) => turn.program.test(program) && options.some((text) => turn.option.test(text)),
+  ).map(({ into }) => into);
+}
+
+/** Running these runs what comes after them; the number says how many of their own words to pass over. */
+export const WRAPPERS: Readonly<Record<string, number>> = {
+  nohup: 0,
+  time: 0,
+  command: 0,
+  builtin: 0,
+  exec: 0,
+  setsid: 0,
+  nice: 0,
+  ionice: 0,
+  stdbuf: 0,
+  caffeinate: 0,
+  timeout: 1,
+};
+/** Options of the wrappers that take a value. */
+export const WRAPPER_VALUES = /^(?:-n|-c|-p|-s|-k|-u|-o|-i|-e|--signal|--kill-after|--adjustment)$/;
+
+export const SHELLS = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/;
+export const INTERPRETERS =
+  /^(?:node|nodejs|tsx|ts-node|deno|python[0-9.]*|pypy3?|ruby|perl|php|lua|Rscript|osascript|pwsh|powershell)$/;
+export const RUNNERS: Readonly<Record<string, readonly string[]>> = {
+  npx: [],
+  bunx: [],
+  pnpx: [],
+  npm: ["exec", "x"],
+  pnpm: ["dlx", "exec"],
+  yarn: ["dlx", "exec"],
+  bun: ["x"],
+};

@@ -1,0 +1,258 @@
+/**
+ * A shell command taken apart into the simple commands that it would run, with quotes and escapes taken away. It
+ * does not run anything and does not guess: what it cannot read is named in `odd`, and a word whose text is only
+ * known at run time is `dynamic`.
+ */
+
+export interface Word {
+  text: string;
+  /** Holds something that only running the command would tell. */
+  dynamic: boolean;
+  /** An unquoted glob character: it may stand for other names. */
+  glob: boolean;
+}
+
+export interface Part {
+  words: Word[];
+  /** Files that it reads from or writes to by redirection. */
+  redirects: { write: boolean; target: Word }[];
+  /** The text that a here-document or here-string feeds it. */
+  fed: string | null;
+}
+
+export interface Script {
+  parts: Part[];
+  odd: string[];
+}
+
+export type Known = Map<string, string>;
+
+const DEPTH = 6;
+const MOST_CHARS = 65_536;
+
+export function parseScript(text: string, known: Known, depth = 0): Script {
+  if (depth > DEPTH || text.length > MOST_CHARS) return { parts: [], odd: ["a command this deep or long"] };
+  return new Reader(text, known, depth).read();
+}
+
+const OPERATORS = /^(?:&&|\|\||\|&|;;|[;&|()\n])/;
+const REDIRECT = /^(?:\d*|&)(?:<<<|<<-?|<>|>>|>\||>&|<&|<|>)/;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
+/** Numbers that the shell itself makes; they name no file and no program. */
+const COUNTERS = /^[?#!$0-9]/;
+
+class Reader {
+  private at = 0;
+  private readonly parts: Part[] = [];
+  private readonly odd: string[] = [];
+  private part: Part = empty();
+  private word: Word | null = null;
+  private waiting: { write: boolean; feeds: "document" | "string" | null } | null = null;
+  private documents: { end: string; part: Part }[] = [];
+
+  private readonly text: string;
+  private readonly known: Known;
+  private readonly depth: number;
+
+  constructor(text: string, known: Known, depth: number) {
+    this.text = text;
+    this.known = known;
+    this.depth = depth;
+  }
+
+  read(): Script {
+    while (this.at < this.text.length) this.step();
+    this.endPart();
+    if (this.documents.length > 0) this.odd.push("a here-document without an end");
+    return { parts: this.parts, odd: this.odd };
+  }
+
+  private step(): void {
+    const rest = this.text.slice(this.at, this.at + 8);
+    const char = rest[0]!;
+    const redirect = REDIRECT.exec(rest)?.[0];
+    const operator = OPERATORS.exec(rest)?.[0];
+    if (char === " " || char === "\t" || char === "\r") this.space();
+    else if (char === "#" && this.word === null) this.comment();
+    else if (rest.startsWith("<(") || rest.startsWith(">(")) this.nested(2, ")");
+    else if (redirect !== undefined && (this.word === null || !/^\d/.test(redirect))) this.redirect(redirect);
+    else if (operator !== undefined) this.operator(operator);
+    else if (char === "'") this.quoted();
+    else if (char === '"') this.doubleQuoted();
+    else if (char === "\\") this.escaped();
+    else if (char === "$" || char === "`") this.dollar();
+    else {
+      this.current().glob ||= /[*?[{]/.test(char);
+      this.add(char, 1);
+    }
+  }
+
+  private space(): void {
+    this.endWord();
+    this.at++;
+  }
+
+  private current(): Word {
+    this.word ??= { text: "", dynamic: false, glob: false };
+    return this.word;
+  }
+
+  private add(text: string, chars: number): void {
+    this.current().text += text;
+    this.at += chars;
+  }
+
+  private comment(): void {
+    const end = this.text.indexOf("\n", this.at);
+    this.at = end < 0 ? this.text.length : end;
+  }
+
+  private operator(operator: string): void {
+    this.at += operator.length;
+    this.endPart();
+    if (operator === ";;") this.odd.push("case");
+    if (operator === "\n") this.readDocuments();
+  }
+
+  private redirect(found: string): void {
+    this.endWord();
+    this.at += found.length;
+    const feeds = found.endsWith("<<<") ? "string" : /<<-?$/.test(found) ? "document" : null;
+    this.waiting = { write: found.includes(">"), feeds };
+  }
+
+  private quoted(): void {
+    const end = this.text.indexOf("'", this.at + 1);
+    if (end < 0) this.odd.push("a quote without an end");
+    const stop = end < 0 ? this.text.length : end;
+    this.add(this.text.slice(this.at + 1, stop), stop + 1 - this.at);
+  }
+
+  private doubleQuoted(): void {
+    this.current();
+    this.at++;
+    while (this.at < this.text.length && this.text[this.at] !== '"') {
+      const char = this.text[this.at]!;
+      if (char === "\\" && /["\\$`\n]/.test(this.text[this.at + 1] ?? "")) this.escaped();
+      else if (char === "$" || char === "`") this.dollar();
+      else this.add(char, 1);
+    }
+    if (this.at >= this.text.length) this.odd.push("a quote without an end");
+    this.at++;
+  }
+
+  private escaped(): void {
+    const next = this.text[this.at + 1] ?? "";
+    this.add(next === "\n" ? "" : next, 2);
+  }
+
+  private dollar(): void {
+    const rest = this.text.slice(this.at);
+    const braced = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}/.exec(rest);
+    const name = braced?.[1] ?? NAME.exec(rest.slice(1))?.[0];
+    if (rest.startsWith("$((")) this.odd.push("arithmetic");
+    if (rest[0] === "`") this.nested(1, "`");
+    else if (rest.startsWith("$(")) this.nested(2, ")");
+    else if (name !== undefined) this.variable(name, braced?.[0].length ?? name.length + 1);
+    else if (COUNTERS.test(rest.slice(1))) this.add("0", 2);
+    else {
+      // Among them the quotes that the shell translates, `$'..'`.
+      this.current().dynamic = true;
+      this.at++;
+    }
+  }
+
+  private variable(name: string, chars: number): void {
+    const value = this.known.get(name);
+    if (value === undefined) this.current().dynamic = true;
+    this.add(value ?? `$${name}`, chars);
+  }
+
+  /** What stands inside is run as well. */
+  private nested(open: number, close: string): void {
+    const start = this.at + open;
+    const end = this.closing(start, close);
+    if (end < 0) this.odd.push("a substitution without an end");
+    const inner = this.text.slice(start, end < 0 ? undefined : end);
+    const { parts, odd } = parseScript(inner, this.known, this.depth + 1);
+    this.parts.push(...parts);
+    this.odd.push(...odd);
+    this.current().dynamic = true;
+    this.at = end < 0 ? this.text.length : end + 1;
+  }
+
+  private closing(from: number, close: string): number {
+    let open = 1;
+    for (let at = from; at < this.text.length; at++) {
+      const char = this.text[at]!;
+      if (char === "\\") at++;
+      else if (char === "'" && close === ")") {
+        const end = this.text.indexOf("'", at + 1);
+        if (end < 0) return -1;
+        at = end;
+      } else if (char === "(" && close === ")") open++;
+      else if (char === close && --open === 0) return at;
+    }
+    return -1;
+  }
+
+  private endWord(): void {
+    const { word, waiting } = this;
+    if (word === null) return;
+    this.word = null;
+    if (waiting === null) this.part.words.push(word);
+    else if (waiting.feeds === "document") this.documents.push({ end: word.text, part: this.part });
+    else if (waiting.feeds === "string") this.part.fed = word.text;
+    else if (!/^(?:\d+|-)$/.test(word.text)) this.part.redirects.push({ write: waiting.write, target: word });
+    this.waiting = null;
+  }
+
+  private endPart(): void {
+    this.endWord();
+    const { part } = this;
+    if (part.words.length > 0 || part.redirects.length > 0) {
+      this.parts.push(part);
+      this.learn(part);
+    }
+    this.part = empty();
+  }
+
+  /** A plain assignment, or the names of a loop, make a variable's text known. */
+  private learn({ words }: Part): void {
+    const [first, name, , value] = words;
+    if (first?.text === "for" && name !== undefined) {
+      if (value !== undefined && !words.some(({ dynamic, glob }) => dynamic || glob))
+        this.known.set(name.text, value.text);
+      return;
+    }
+    for (const { text, dynamic } of words) {
+      const [, variable, assigned] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
+      if (variable === undefined) return;
+      if (dynamic) this.known.delete(variable);
+      else this.known.set(variable, assigned!);
+    }
+  }
+
+  private readDocuments(): void {
+    for (const { end, part } of this.documents.splice(0)) {
+      const lines: string[] = [];
+      for (;;) {
+        if (this.at >= this.text.length) {
+          this.odd.push("a here-document without an end");
+          break;
+        }
+        const stop = this.text.indexOf("\n", this.at);
+        const line = this.text.slice(this.at, stop < 0 ? undefined : stop);
+        this.at = stop < 0 ? this.text.length : stop + 1;
+        if (line.trim() === end) break;
+        lines.push(line);
+      }
+      part.fed = lines.join("\n");
+      if (/\$\(|`/.test(part.fed)) this.odd.push("a substitution in a here-document");
+    }
+  }
+}
+
+function empty(): Part {
+  return { words: [], redirects: [], fed: null };
+}

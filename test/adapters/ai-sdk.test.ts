@@ -1,0 +1,277 @@
+/** The AI SDK's own loop with a scripted model: what the model is told, what is carried out, what is recorded. */
+import { generateText, type ModelMessage, stepCountIs, streamText, tool } from "ai";
+import { MockLanguageModelV3, simulateReadableStream } from "ai/test";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { type GovernOptions, govern, threadRun } from "../../src/adapters/ai-sdk.ts";
+import type { Run } from "../../src/index.ts";
+import { verifies } from "../support/verifies.ts";
+import { runGuide } from "./support/guide.ts";
+import { openWorld, type World } from "./support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world?.close());
+
+const input = z.object({ text: z.string().optional(), id: z.string().optional() });
+const toolsOf = () => ({
+  notes_add: tool({ inputSchema: input, execute: world.code.notes_add! }),
+  notes_send: tool({ inputSchema: input, execute: world.code.notes_send! }),
+  notes_wipe: tool({ inputSchema: input, execute: world.code.notes_wipe! }),
+  notes_break: tool({ inputSchema: input, execute: world.code.notes_break! }),
+  notes_remove: tool({ inputSchema: input, execute: world.code.notes_remove! }),
+});
+
+type Call = [tool: string, args: object];
+type Streamed = Awaited<ReturnType<MockLanguageModelV3["doStream"]>>["stream"];
+type StreamPart = Streamed extends ReadableStream<infer P> ? P : never;
+let ids = 0;
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+/** Calls what each turn says, all at once, and ends with a word. */
+function scripted(...turns: Call[][]) {
+  return saying("done", turns);
+}
+function saying(text: string, turns: Call[][]) {
+  const left = [...turns];
+  const content = () => {
+    const calls = left.shift();
+    if (calls === undefined) return [{ type: "text" as const, text }];
+    return calls.map(([toolName, args]) => ({
+      type: "tool-call" as const,
+      toolCallId: `call-${++ids}`,
+      toolName,
+      input: JSON.stringify(args),
+    }));
+  };
+  const finish = (parts: ReturnType<typeof content>) => {
+    const unified = parts[0]!.type === "text" ? ("stop" as const) : ("tool-calls" as const);
+    return { unified, raw: unified };
+  };
+  return new MockLanguageModelV3({
+    doGenerate: async () => {
+      const parts = content();
+      return { content: parts, finishReason: finish(parts), usage, warnings: [] };
+    },
+    doStream: async () => {
+      const parts = content();
+      const chunks = parts.flatMap((part): StreamPart[] =>
+        part.type === "text"
+          ? [
+              { type: "text-start" as const, id: "t" },
+              { type: "text-delta" as const, id: "t", delta: part.text },
+              { type: "text-end" as const, id: "t" },
+            ]
+          : [part],
+      );
+      const end: StreamPart = { type: "finish", finishReason: finish(parts), usage };
+      return { stream: simulateReadableStream({ chunks: [...chunks, end] }) };
+    },
+  });
+}
+
+function agent(run: Run, turns: Call[][], options: GovernOptions = {}) {
+  const { tools, undo } = govern(run, toolsOf(), options);
+  const model = scripted(...turns);
+  const messages: ModelMessage[] = [{ role: "user", content: "go" }];
+  const go = async () => {
+    const result = await generateText({ model, tools, messages, stopWhen: stepCountIs(9) });
+    messages.push(...result.response.messages);
+    return result;
+  };
+  return { go, messages, undo, tools, model };
+}
+
+/** What the model was told last, for each call. */
+const told = (messages: ModelMessage[]) =>
+  messages.flatMap((message) =>
+    message.role === "tool"
+      ? message.content.flatMap((part) => (part.type === "tool-result" ? [part.output] : []))
+      : [],
+  );
+/** Answers every question that the SDK asks. */
+function answer(messages: ModelMessage[], approved: boolean): void {
+  const last = messages.at(-1) as { content: { type: string; approvalId: string }[] };
+  const asked = last.content.filter(({ type }) => type === "tool-approval-request");
+  expect(asked.length).toBeGreaterThan(0);
+  messages.push({
+    role: "tool",
+    content: asked.map(({ approvalId }) => ({ type: "tool-approval-response", approvalId, approved })),
+  });
+}
+
+describe("takeback/ai-sdk", () => {
+  it("carries out what is allowed, in parallel, and records the tool's own value", async () => {
+    verifies("beyond.adapter.ai-sdk", "beyond.adapter.allowed");
+    const run = await world.run();
+    const { go, messages } = agent(run, [
+      [
+        ["notes_add", { text: "a" }],
+        ["notes_add", { text: "b" }],
+      ],
+    ]);
+    expect((await go()).text).toBe("done");
+    const made = { type: "json", value: { id: expect.stringMatching(/^n/) } };
+    expect(told(messages)).toMatchObject([made, made]);
+    expect(await world.steps(run)).toEqual(["succeeded", "succeeded"]);
+    const { actions } = await run.plan();
+    expect(actions.map((action) => action.kind)).toEqual(["compensate", "compensate"]);
+  });
+
+  it("answers a blocked call with reasons and hints, and the model goes on", async () => {
+    verifies("beyond.adapter.blocked");
+    const run = await world.run();
+    const { go, messages } = agent(run, [[["notes_wipe", {}]], [["notes_add", { text: "c" }]]]);
+    expect((await go()).text).toBe("done");
+    expect(told(messages)[0]).toMatchObject({
+      type: "json",
+      value: { blocked: true, reasons: ["nothing is wiped"], hints: ["remove one note"] },
+    });
+    expect(world.ran.notes_wipe).toBeUndefined();
+    expect(await world.steps(run)).toEqual(["succeeded"]);
+  });
+
+  it("pauses as the SDK does, leaves nothing behind, and carries out once after a decision", async () => {
+    verifies("beyond.adapter.waiting", "beyond.adapter.previews", "beyond.adapter.once");
+    const run = await world.run();
+    const before = world.ran.notes_send ?? 0;
+    const asked: string[] = [];
+    const onApproval: GovernOptions["onApproval"] = ({ approval_id, tool, args, reasons }) => {
+      asked.push(`${tool} ${JSON.stringify(args)} ${reasons[0]}`);
+      return world.decide(approval_id);
+    };
+    const { messages, model, go } = agent(run, [[["notes_send", { text: "d" }]]], { onApproval });
+    await go();
+    expect(await world.steps(run)).toEqual([]);
+    answer(messages, true);
+    // Another process goes on from the messages alone.
+    const again = JSON.parse(JSON.stringify(messages)) as ModelMessage[];
+    const resume = async (run: Run) => {
+      const { tools } = govern(run, toolsOf(), { onApproval });
+      return generateText({ model, tools, messages: again, stopWhen: stepCountIs(9) });
+    };
+    const { response } = await resume(await world.svc.attach(run.run_id));
+    expect(told(response.messages)).toMatchObject([
+      { type: "json", value: { id: expect.stringMatching(/^n/) } },
+    ]);
+    expect(asked).toEqual(['notes_send {"text":"d"} a person looks at what is sent']);
+    expect(world.ran.notes_send).toBe(before + 1);
+    // Resumed a second time from the same state, it is not made again.
+    const second = await resume(await world.svc.attach(run.run_id));
+    expect(JSON.stringify(told(second.response.messages))).toContain("was used already");
+    expect(world.ran.notes_send).toBe(before + 1);
+    expect(asked).toHaveLength(1);
+    expect(await world.steps(run)).toEqual(["succeeded"]);
+  });
+
+  it("does not carry out what a person denies, there or here, and opens no second request", async () => {
+    verifies("beyond.adapter.denied");
+    const run = await world.run();
+    const before = world.ran.notes_send ?? 0;
+    const there = agent(run, [[["notes_send", { text: "e" }]]]);
+    await there.go();
+    answer(there.messages, false);
+    await there.go();
+    const ids: string[] = [];
+    const onApproval: GovernOptions["onApproval"] = ({ approval_id }) => {
+      ids.push(approval_id);
+      return world.decide(approval_id, "deny");
+    };
+    const here = agent(run, [[["notes_send", { text: "f" }]]], { onApproval });
+    await here.go();
+    answer(here.messages, true);
+    const resumed = [...here.messages];
+    await here.go();
+    expect(JSON.stringify(told(here.messages))).toContain("denied by ann: seen");
+    await generateText({ model: scripted(), tools: here.tools, messages: resumed });
+    expect(ids).toHaveLength(1);
+    expect(world.ran.notes_send ?? 0).toBe(before);
+    expect(await world.steps(run)).toEqual([]);
+  });
+
+  it("decides nothing where nobody was asked, or where the person may not", async () => {
+    verifies("beyond.adapter.credential");
+    const run = await world.run();
+    const onApproval: GovernOptions["onApproval"] = ({ approval_id }) =>
+      world.svc.approvals.approve(approval_id, { key: "nobody" });
+    const { go, messages, tools } = agent(run, [[["notes_send", { text: "g" }]]], { onApproval });
+    const alone = await tools.notes_send.execute!({ text: "g" }, { toolCallId: "x", messages: [] });
+    expect(alone).toMatchObject({ blocked: true, approval_id: expect.stringMatching(/^apr_/) });
+    await go();
+    answer(messages, true);
+    await go();
+    expect(JSON.stringify(told(messages))).toContain("the approval was not given");
+    expect(await world.steps(run)).toEqual([]);
+  });
+
+  it("reports what a tool throws, and the SDK tells the model as always", async () => {
+    verifies("beyond.adapter.errors");
+    const run = await world.run();
+    const { go, messages } = agent(run, [[["notes_break", {}]]]);
+    await go();
+    expect(told(messages)).toMatchObject([{ type: "error-text", value: "the disk is full" }]);
+    expect(await world.steps(run)).toEqual(["failed"]);
+  });
+
+  it("streams, and a tool that yields goes on yielding", async () => {
+    verifies("beyond.adapter.streaming");
+    const run = await world.run();
+    async function* slowly() {
+      yield { at: "half" };
+      yield world.code.notes_add!({ text: "h" });
+    }
+    const given = { notes_add: tool({ inputSchema: input, execute: slowly }) };
+    const { tools } = govern(run, given);
+    const result = streamText({
+      model: scripted([["notes_add", {}]]),
+      tools,
+      prompt: "go",
+      stopWhen: stepCountIs(9),
+    });
+    const outputs: unknown[] = [];
+    for await (const part of result.fullStream) if (part.type === "tool-result") outputs.push(part.output);
+    expect(outputs[0]).toEqual({ at: "half" });
+    expect(outputs.at(-1)).toMatchObject({ id: expect.stringMatching(/^n/) });
+    expect((await run.plan()).actions).toMatchObject([
+      { kind: "compensate", args: outputs.at(-1) as object },
+    ]);
+  });
+
+  it("undoes a whole thread in one call", async () => {
+    verifies("beyond.adapter.undo", "beyond.adapter.threads");
+    const options = { actor: "bot", permissions: ["p"] };
+    const thread = "thread-ai-sdk";
+    const there = [...world.notes.keys()];
+    for (const text of ["i", "j"])
+      await agent(await threadRun(world.svc, thread, options), [[["notes_add", { text }]]]).go();
+    expect([...world.notes.values()]).toEqual(expect.arrayContaining(["i", "j"]));
+    const report = await agent(await threadRun(world.svc, thread, options), []).undo();
+    expect(report.compensated).toHaveLength(2);
+    expect([...world.notes.keys()]).toEqual(there);
+  });
+
+  it("does what its guide shows", async () => {
+    verifies("beyond.adapter.guide");
+    const turns: Call[][] = [600, 300, 300].map((amount) => [["refund", { amount }]]);
+    const { printed, shown } = await runGuide("ai-sdk", saying("refunded in two parts", turns));
+    expect(printed).toBe(shown);
+  });
+
+  it("says what the newest SDK asks before a call: nothing, a person, or no with the reasons", async () => {
+    verifies("beyond.adapter.ai-sdk-7");
+    const run = await world.run();
+    const { toolApproval } = govern(run, toolsOf());
+    const call = { toolCallId: "hook", messages: [] };
+    expect(await toolApproval.notes_add({}, call)).toEqual({ type: "not-applicable" });
+    expect(await toolApproval.notes_send({}, call)).toMatchObject({ type: "user-approval" });
+    expect(await toolApproval.notes_wipe({}, call)).toEqual({
+      type: "denied",
+      reason: "blocked: nothing is wiped. Instead: remove one note",
+    });
+    expect(await world.steps(run)).toEqual([]);
+  });
+});

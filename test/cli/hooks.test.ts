@@ -1,0 +1,117 @@
+/** The whole way as a user goes it: connect, serve, the hook as the client starts it, rollback, undo. */
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { HOOK_CLIENTS } from "../../src/hook/clients.ts";
+import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+const PACK = fileURLToPath(new URL("../../packs/coding-agents/", import.meta.url));
+const FILES = {
+  "claude-code": ".claude/settings.json",
+  cursor: ".cursor/hooks.json",
+  codex: ".codex/hooks.json",
+  gemini: ".gemini/settings.json",
+} as const;
+
+/** As clients start a command hook: through a shell. */
+function started(command: string, input: object, env: Record<string, string>): Promise<CliResult> {
+  return new Promise((resolve) => {
+    const child = spawn("sh", ["-c", command], { env: { PATH: process.env["PATH"]!, ...env } });
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (text) => (out += text));
+    child.stderr.on("data", (text) => (err += text));
+    child.on("close", (code) => resolve({ code, out, err }));
+    child.stdin.end(JSON.stringify(input));
+  });
+}
+
+describe("svc connect --hooks", () => {
+  it("governs a session of Claude Code from the first call to the rollback", async () => {
+    verifies("beyond.hooks.connect", "beyond.hooks.restores", "beyond.hooks.fails-closed");
+    const home = tempDir("hooks");
+    const cwd = join(home, "shop");
+    mkdirSync(cwd);
+    const env = { HOME: home };
+    const made = await svc(["connect", "claude-code", "--hooks"], { cwd, env });
+    expect([made.code, made.err]).toEqual([0, ""]);
+    const folder = join(home, ".config/svc/hooks");
+    expect(statSync(join(folder, "claude-code.key")).mode & 0o077).toBe(0);
+    const { hooks } = JSON.parse(readFileSync(join(cwd, ".claude/settings.json"), "utf8"));
+    const { command, onFailure } = hooks.PreToolUse[0].hooks[0];
+    expect(onFailure).toBe("block");
+
+    const config = join(folder, "svc.config.yaml");
+    const server = await startSvcServer(["--config", config], { cwd, env });
+    const there = { ...env, SVC_SERVER: server.url };
+    const path = join(cwd, "a.txt");
+    writeFileSync(path, "as it was\r\n");
+    const call = {
+      session_id: "first",
+      cwd,
+      hook_event_name: "PreToolUse",
+      tool_name: "Write",
+      tool_input: { file_path: path, content: "changed" },
+      tool_use_id: "toolu_1",
+    };
+    expect(await started(command, call, there)).toEqual({ code: 0, out: "", err: "" });
+    writeFileSync(path, "changed");
+    expect((await started(command, { ...call, hook_event_name: "PostToolUse" }, there)).code).toBe(0);
+    await server.stop();
+    const away = await started(command, { ...call, tool_use_id: "toolu_2" }, there);
+    expect(JSON.parse(away.out).hookSpecificOutput).toMatchObject({
+      permissionDecision: "deny",
+      permissionDecisionReason: expect.stringContaining("the service cannot be reached"),
+    });
+    const undone = await svc(["rollback", "claude-code-first", "--config", config], { cwd, env });
+    expect(undone.out).toBe("run claude-code-first: rollback complete\n  compensated: 0\n");
+    expect(readFileSync(path, "utf8")).toBe("as it was\r\n");
+    const back = await svc(["connect", "claude-code", "--hooks", "--undo"], { cwd, env });
+    expect([back.code, existsSync(join(cwd, ".claude/settings.json"))]).toEqual([0, false]);
+  });
+
+  it("keeps what is there, in the client's settings and in the service's folder", async () => {
+    verifies("beyond.hooks.connect");
+    const cwd = tempDir("hooks");
+    const options = { cwd, env: { HOME: cwd } };
+    mkdirSync(join(cwd, ".gemini"));
+    const mine = { theme: "x", hooks: { BeforeTool: [{ hooks: [{ type: "command", command: "mine" }] }] } };
+    writeFileSync(join(cwd, ".gemini/settings.json"), JSON.stringify(mine));
+    for (const client of HOOK_CLIENTS) {
+      await svc(["connect", client, "--hooks", "--dir", "svc"], options);
+      const again = await svc(["connect", client, "--hooks", "--dir", "svc", "--observe"], options);
+      expect([again.code, again.out]).toEqual([0, expect.stringContaining(`kept ${cwd}/svc/policy.yaml`)]);
+      const text = readFileSync(join(cwd, FILES[client]), "utf8");
+      expect(text.match(new RegExp(`hook ${client} --settings`, "g"))).toHaveLength(
+        Object.keys(JSON.parse(text).hooks).length,
+      );
+      expect(JSON.parse(readFileSync(join(cwd, "svc", `${client}.json`), "utf8")).mode).toBe("observe");
+    }
+    const gemini = JSON.parse(readFileSync(join(cwd, ".gemini/settings.json"), "utf8"));
+    expect([gemini.theme, gemini.hooks.BeforeTool[0]]).toEqual(["x", mine.hooks.BeforeTool[0]]);
+    const keys = JSON.parse(readFileSync(join(cwd, "svc/keys.json"), "utf8")) as { name: string }[];
+    expect(keys.map(({ name }) => name)).toEqual([...HOOK_CLIENTS]);
+    const other = await svc(["connect", "vscode", "--hooks"], options);
+    expect([other.code, other.err]).toEqual([
+      1,
+      expect.stringContaining("known are claude-code, cursor, codex, gemini"),
+    ]);
+  });
+
+  it("ships a pack that is valid and passes its own tests", async () => {
+    verifies("beyond.hooks.pack");
+    const valid = await svc(["validate", join(PACK, "manifests.yaml")]);
+    expect([valid.code, valid.out]).toEqual([0, expect.stringMatching(/^ok: \d+ tool manifests valid/)]);
+    const tested = await svc([
+      "policy",
+      "test",
+      join(PACK, "policy.yaml"),
+      "-m",
+      join(PACK, "manifests.yaml"),
+    ]);
+    expect([tested.code, tested.out]).toEqual([0, expect.stringMatching(/\d+ passed/)]);
+  });
+});

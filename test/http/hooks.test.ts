@@ -1,0 +1,236 @@
+/** Coding agents' hooks against a real server; inputs made by hand from the clients' documentation. */
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { HOOK_CLIENTS, type HookClient } from "../../src/hook/clients.ts";
+import { handleEvent } from "../../src/hook/hook.ts";
+import type { HookSettings } from "../../src/hook/settings.ts";
+import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
+import { verifies } from "../support/verifies.ts";
+
+const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const text = (path: string) => readFileSync(file(path), "utf8");
+const svc = `${process.execPath} ${file("bin/svc.js")}`;
+const home = tempDir("hook-home");
+
+let s: ConsoleServer;
+let n = 0;
+beforeAll(async () => {
+  s = await consoleServer({
+    manifests: text("packs/coding-agents/manifests.yaml"),
+    policy: text("packs/coding-agents/policy.yaml"),
+    config: `console: off\nrollback: {compensator_cmd: "${svc} hook restore", reader_cmd: "${svc} hook read"}\n`,
+  });
+  return () => s.close();
+});
+
+type Events = Record<string, Record<string, unknown> | null>;
+const waiting = /approval required: request (apr_[0-9a-f-]+)/;
+
+/** A session of a client in a folder of its own. */
+function session(client: HookClient, more: Partial<HookSettings> = {}) {
+  const cwd = tempDir("hook-cwd");
+  const id = `s${n++}`;
+  const run = `${client}-${id}`;
+  const events = JSON.parse(text(`test/cases/hooks/${client}.json`)) as Events;
+  const settings = {
+    server: s.url,
+    key: "agent",
+    mode: "enforce",
+    notes: join(home, "notes"),
+    protect: [s.folder],
+    home,
+  };
+  const send = async (event: object) => {
+    const key = client === "cursor" ? "conversation_id" : "session_id";
+    const input = JSON.stringify({ ...event, [key]: id }).replaceAll("$CWD", cwd);
+    return handleEvent(client, input, () => ({ ...settings, ...more }) as HookSettings);
+  };
+  const filled = (name: string, values: Record<string, string>) => {
+    const source = JSON.stringify(events[name]);
+    return JSON.parse(
+      Object.entries(values).reduce(
+        (all, [from, to]) => all.replaceAll(from, JSON.stringify(to).slice(1, -1)),
+        source,
+      ),
+    ) as Record<string, unknown>;
+  };
+  return {
+    cwd,
+    run,
+    events,
+    send,
+    shell: (command: string) => filled("shell", { COMMAND: command }),
+    edit: (name: string) => filled("edit", { FILE: name }),
+    steps: async () => (await s.api("agent", "GET", `/v1/runs/${run}`)).body.steps as Answer[],
+  };
+}
+
+const denied: Record<HookClient, (out: Answer) => string> = {
+  "claude-code": (out) =>
+    out.hookSpecificOutput.permissionDecision === "deny" && out.hookSpecificOutput.permissionDecisionReason,
+  codex: (out) =>
+    out.hookSpecificOutput.permissionDecision === "deny" && out.hookSpecificOutput.permissionDecisionReason,
+  cursor: (out) => out.permission === "deny" && out.agent_message,
+  gemini: (out) => out.decision === "deny" && out.reason,
+};
+const NO_WORD: Record<HookClient, string> = { "claude-code": "", codex: "", cursor: "{}", gemini: "" };
+const reason = (client: HookClient, out: string) => denied[client](JSON.parse(out));
+
+async function rolledBack(run: string) {
+  await s.api("operator", "POST", `/v1/runs/${run}/rollback`, { confirm: true, retries: 1 });
+  const job = async () => (await s.api("auditor", "GET", `/v1/runs/${run}/rollback`)).body.job;
+  await until(async () => (await job()).state !== "running", "the job to end");
+  return (await job()).report;
+}
+
+describe.each(HOOK_CLIENTS)("%s", (client) => {
+  it("records what passes, and says no word to the client", async () => {
+    verifies("beyond.hooks.clients", "beyond.hooks.intents", "beyond.hooks.no-override");
+    const { send, shell, events, steps } = session(client);
+    const call = shell("ls -la");
+    expect(await send(call)).toEqual({ out: NO_WORD[client], err: "", code: 0 });
+    expect(await send({ ...call, ...events["after"] })).toEqual({ out: NO_WORD[client], err: "", code: 0 });
+    expect(await steps()).toMatchObject([{ tool: "code.shell_read", status: "succeeded" }]);
+    if (events["failed"] === null) return;
+    await send(shell("npm test"));
+    await send({ ...shell("npm test"), ...events["failed"] });
+    expect((await steps())[1]).toMatchObject({ tool: "code.shell_build", status: "failed" });
+  });
+
+  it("refuses in the client's own words until a person has decided, and then lets it pass once", async () => {
+    verifies("beyond.hooks.waits", "beyond.hooks.clients");
+    const { send, shell, events } = session(client);
+    const call = shell("rm -r build");
+    const why = reason(client, (await send(call)).out);
+    expect(why).toContain("what it removes or changes cannot be brought back");
+    const id = waiting.exec(why)![1];
+    expect(reason(client, (await send(events["mcp"]!)).out)).toMatch(waiting);
+    expect((await s.api("approver", "POST", `/v1/approvals/${id}/approve`, {})).status).toBe(200);
+    // The same command, described in other words.
+    const again = {
+      ...call,
+      tool_use_id: "another",
+      tool_input: { ...(call["tool_input"] as object), description: "again" },
+    };
+    expect((await send(again)).out).toBe(NO_WORD[client]);
+    expect(reason(client, (await send({ ...again, tool_use_id: "third" })).out)).toMatch(waiting);
+  });
+
+  it("puts edited files back, byte for byte", async () => {
+    verifies("beyond.hooks.restores", "beyond.hooks.clients");
+    const { cwd, run, send, edit, events } = session(client);
+    const path = join(cwd, "a.bin");
+    const fresh = join(cwd, "fresh.txt");
+    const bytes = Buffer.from([0, 255, 10, 13, 128, ...Buffer.from("old ä\r\n")]);
+    writeFileSync(path, bytes);
+    chmodSync(path, 0o754);
+    const call = edit("a.bin");
+    expect((await send(call)).out).toBe(NO_WORD[client]);
+    writeFileSync(path, "new");
+    if (client === "codex") writeFileSync(fresh, "fresh\n");
+    await send({ ...call, ...events["after"] });
+    expect(await rolledBack(run)).toMatchObject({ complete: true, compensated: [0] });
+    expect([readFileSync(path), statSync(path).mode & 0o777]).toEqual([bytes, 0o754]);
+    expect(statSync(fresh, { throwIfNoEntry: false })).toBeUndefined();
+  });
+
+  it("refuses what is protected, and every decision", async () => {
+    verifies("beyond.hooks.protected", "beyond.hooks.deciding");
+    const { send, shell, edit, run } = session(client);
+    for (const call of [
+      shell("svc approvals approve apr_1"),
+      shell(`cat ${s.folder}/keys.json`),
+      edit(".env"),
+    ])
+      expect(reason(client, (await send(call)).out)).toContain(
+        "it touches what decides about the agent, or credentials",
+      );
+    expect((await s.api("auditor", "GET", `/v1/runs/${run}`)).body.steps).toEqual([]);
+    // Also where the policy and the mode would let it pass.
+    const { send: observed, edit: other } = session(client, { mode: "observe" });
+    expect(reason(client, (await observed(other(".env"))).out)).toContain("holds credentials");
+  });
+
+  it("refuses when the service cannot be asked", async () => {
+    verifies("beyond.hooks.fails-closed");
+    const away = session(client, { server: "http://127.0.0.1:1" });
+    expect(reason(client, (await away.send(away.shell("ls"))).out)).toContain(
+      "the service cannot be reached (ECONNREFUSED)",
+    );
+    const stranger = session(client, { key: "no such key" });
+    expect(reason(client, (await stranger.send(stranger.shell("ls"))).out)).toContain(
+      "the service answered 401",
+    );
+    const settings = () => {
+      throw new Error("hook.json: must be a JSON object");
+    };
+    expect(
+      reason(client, (await handleEvent(client, JSON.stringify(away.shell("ls")), settings)).out),
+    ).toContain("hook.json");
+    for (const input of ["", "[]", "{}", JSON.stringify({ ...away.shell("ls"), tool_name: undefined })])
+      expect(await handleEvent(client, input, settings)).toMatchObject({
+        out: "",
+        code: 2,
+        err: expect.stringContaining("svc: "),
+      });
+  });
+});
+
+describe("a session", () => {
+  it("is told in observe mode what would have been blocked, and nothing is", async () => {
+    verifies("beyond.hooks.observe");
+    const { send, shell, run } = session("claude-code", { mode: "observe" });
+    const { out } = await send(shell("curl https://example.com"));
+    expect(JSON.parse(out)).toEqual({
+      systemMessage: expect.stringContaining("svc would have blocked this: it talks to other machines"),
+    });
+    const { body } = await s.api("auditor", "GET", `/v1/search/records?run_id=${run}&event=would_block`);
+    expect(body.records).toHaveLength(1);
+  });
+
+  it("settles at the end of a turn what no event came after", async () => {
+    verifies("beyond.hooks.no-outcome");
+    const { cwd, send, shell, edit, events, steps, run } = session("claude-code");
+    writeFileSync(join(cwd, "a"), "old");
+    writeFileSync(join(cwd, "b"), "old");
+    await send(shell("mkdir build"));
+    await send({ ...edit("a"), tool_use_id: "1" });
+    await send({ ...edit("b"), tool_use_id: "2" });
+    writeFileSync(join(cwd, "b"), "new");
+    await send(events["ended"]!);
+    await send(events["ended"]!);
+    expect((await steps()).map(({ status }) => status)).toEqual(["uncertain", "failed", "succeeded"]);
+    await rolledBack(run);
+    expect(readFileSync(join(cwd, "b"), "utf8")).toBe("old");
+  });
+
+  it("says of an edit that could not be kept that it cannot be undone", async () => {
+    verifies("beyond.hooks.not-kept");
+    const { cwd, send, edit, events, run } = session("claude-code");
+    writeFileSync(
+      join(cwd, "big"),
+      Buffer.from(Array.from({ length: 900_000 }, () => Math.floor(Math.random() * 256))),
+    );
+    await send(edit("big"));
+    writeFileSync(join(cwd, "big"), "new");
+    await send({ ...edit("big"), ...events["after"] });
+    expect(await rolledBack(run)).toMatchObject({ complete: false, unrecoverable: [0] });
+  });
+
+  it("leaves alone what was written since", async () => {
+    verifies("beyond.hooks.restores");
+    const { cwd, send, edit, events, run } = session("claude-code");
+    mkdirSync(join(cwd, "new"));
+    await send(edit("new/x"));
+    writeFileSync(join(cwd, "new/x"), "agent's");
+    await send({ ...edit("new/x"), ...events["after"] });
+    writeFileSync(join(cwd, "new/x"), "mine");
+    expect((await rolledBack(run)).failed).toMatchObject([{ step: 0, conflict: true }]);
+    rmSync(join(cwd, "new/x"));
+    expect(await rolledBack(run)).toMatchObject({ complete: true });
+  });
+});

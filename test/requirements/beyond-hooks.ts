@@ -1,0 +1,20 @@
+/** Statements on coding agents and their hooks. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondHooks = section("beyond", "Coding agents", {
+  "beyond.hooks.clients": [22, "`svc hook <client>` reads and answers the hook interfaces of Claude Code, Cursor, Codex and Gemini CLI"],
+  "beyond.hooks.connect": [22, "`svc connect <client> --hooks` installs the hook, the pack, a key and a configuration, and `--undo` takes it back"],
+  "beyond.hooks.pack": [22, "the pack's manifests and policy are valid and pass their own tests"],
+  "beyond.hooks.intents": [22, "shell commands, file edits, web access and MCP calls become intents of the session's run, with their outcomes"],
+  "beyond.hooks.classes": [22, "shell commands are classified by what they do; what cannot be read asks for approval"],
+  "beyond.hooks.restores": [22, "edits get a `before` by themselves, and a rollback restores the files byte for byte"],
+  "beyond.hooks.not-kept": [22, "what could not be kept is reported as not undone"],
+  "beyond.hooks.waits": [22, "a call that waits is refused in the client's own way, with the reason and the id of the request, and passes once approved"],
+  "beyond.hooks.fails-closed": [22, "when the service cannot be reached, or anything fails before a call, the hook refuses it"],
+  "beyond.hooks.protected": [22, "commands and edits that touch the data folder, keys, credentials, the service's configuration or the hook's settings are refused"],
+  "beyond.hooks.deciding": [22, "every deciding `svc` command is refused, also through wrappers as far as they can be recognised"],
+  "beyond.hooks.no-override": [22, "an allow of the service is no word at all to the client, whose own prompt stays"],
+  "beyond.hooks.observe": [22, "in observe mode nothing is blocked and the session is told what would have been"],
+  "beyond.hooks.no-outcome": [22, "a call that no event came after is settled when the turn ends"],
+});
