@@ -69,7 +69,7 @@ describe("a data folder", () => {
     verifies("beyond.first.store-found");
     await seed("sqlite");
     const before = readdirSync(join(folder, "data")).filter((name) => !name.startsWith("svc."));
-    expect((await svc(["verify", "-d", "data"])).out).toMatch(/^ok: 4 records/);
+    expect((await svc(["verify", "-d", "data"])).out).toMatch(/^ok: 5 records/);
     expect((await svc(["export", "-d", "data"])).out).toContain('"tool":"crm.get"');
     const { code, err } = await svc(["runs", "-d", "data", "--store", "files"]);
     expect([code, err]).toEqual([

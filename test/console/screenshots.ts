@@ -26,7 +26,6 @@ const SHOTS: Shot[] = [
   { name: "overview", path: "", key: "noor.admin", width: 1320, height: 900 },
   { name: "approvals", path: "/approvals", key: "maria.finance", width: 1320, height: 900 },
   { name: "run", path: "/runs/ticket-48213", key: "tom.ops", width: 1320, height: 1080 },
-  { name: "tool", path: "/tools/payments.refund", key: "tom.ops", width: 1320, height: 900 },
   { name: "phone-approvals", path: "/approvals", key: "maria.finance", width: 390, height: 844, phone: true },
   { name: "dark", path: "", key: "noor.admin", width: 1320, height: 900, dark: true },
 ];

@@ -43,6 +43,7 @@ beforeAll(async () => {
   await run(registerKeygen, "keygen", "other");
   writeFileSync(at("manifests.yaml"), "- {tool: t, effect: read, permission: p}\n");
   mkdirSync(at("folder"));
+  mkdirSync(at("bare"));
   execFileSync("mkfifo", [at("pipe")]);
 });
 
@@ -117,7 +118,7 @@ describe("svc verify", () => {
   });
 
   it.each([
-    ["no ledger", "folder", "does not exist"],
+    ["no ledger", "bare", "does not exist"],
     ["no folder", "nowhere", "does not exist"],
   ])("refuses %s in one line", async (_, data, why) => {
     const { code, err } = await run(registerVerify, "verify", "-d", data);
