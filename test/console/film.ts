@@ -43,10 +43,10 @@ async function startDemo() {
 async function stage(browser: Browser, inner: string, line: string, ms = 2_600): Promise<void> {
   const page = await browser.newPage({ viewport: STAGE });
   await page.setContent(`<style>
-    body { margin: 0; height: 100vh; display: grid; grid-template-rows: 1fr 52px; background: #e9e6dd; font: 600 20px "Inter", "DejaVu Sans", sans-serif; color: #1a2420; overflow: hidden; }
+    body { margin: 0; height: 100vh; display: grid; grid-template-rows: minmax(0, 1fr) 52px; background: #e9e6dd; font: 600 20px "Inter", "DejaVu Sans", sans-serif; color: #1a2420; overflow: hidden; }
     .seen { display: grid; place-items: center; min-height: 0; padding: 16px 16px 0; }
-    img { max-width: 100%; max-height: 100%; border-radius: 10px; box-shadow: 0 8px 30px rgb(0 0 0 / 22%); }
-    pre { box-sizing: border-box; width: 100%; height: 100%; margin: 0; padding: 22px; border-radius: 10px; background: #12211b; color: #e4ece7; font: 14.5px/1.55 "DejaVu Sans Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; box-shadow: 0 8px 30px rgb(0 0 0 / 22%); }
+    img { max-width: 100%; max-height: 552px; border-radius: 10px; box-shadow: 0 8px 30px rgb(0 0 0 / 22%); }
+    pre { box-sizing: border-box; width: 100%; height: 100%; margin: 0; padding: 22px; border-radius: 10px; background: #12211b; color: #e4ece7; font: 17px/1.6 "DejaVu Sans Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; box-shadow: 0 8px 30px rgb(0 0 0 / 22%); }
     p { margin: 0; display: grid; place-items: center; }
   </style><div class="seen">${inner}</div><p>${line}</p>`);
   frames.push({ png: await page.screenshot(), ms });
