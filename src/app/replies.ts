@@ -35,6 +35,7 @@ export function withReply<T>(
   return {
     needs: () => [...needsOf(unit), ["replies", address]],
     share: unit.share,
+    keeps_places: unit.keeps_places,
     run(tx) {
       const first = tx.get("replies", address);
       if (first !== undefined) {

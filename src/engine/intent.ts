@@ -52,6 +52,7 @@ export function intentUnit(
   return {
     needs: () => (known === undefined ? [["runs", run_id]] : intentNeeds(core, known, input, hashArgs)),
     share: asking.tenant ?? undefined,
+    keeps_places: true,
     run(tx) {
       const run = loadRun(tx, run_id);
       // To an agent, another's run is as unknown as one that does not exist.

@@ -53,6 +53,7 @@ export function outcomeUnit(
   return {
     needs: finishNeeds(run_id, n),
     share: asking.tenant ?? undefined,
+    keeps_places: true,
     run(tx) {
       const run = loadSealedRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);

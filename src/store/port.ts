@@ -26,6 +26,11 @@ export interface Unit<T> {
    * it. Units of one share stay in their order.
    */
   share?: string | undefined;
+  /**
+   * It looks at the places of its own records (`seq`) only to keep them in the fields that PLACES names. Such a unit can
+   * be decided before its place is known; any other that looks at a place, or at the head, waits until it is.
+   */
+  keeps_places?: boolean | undefined;
   run(tx: Tx): T;
 }
 

@@ -21,3 +21,13 @@ export const beyondReplica = section("beyond", "Reads elsewhere", {
   "beyond.replica.decides": [23, "nothing that decides reads a replica"],
   "beyond.replica.gone": [23, "a replica that does not answer costs nobody an answer"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondBeside = section("beyond", "Deciding beside each other", {
+  "beyond.beside.decided-ahead": [23, "on PostgreSQL a server that is not alone decides a batch before it takes the head"],
+  "beyond.beside.again": [23, "a batch whose facts changed meanwhile is decided again"],
+  "beyond.beside.sealed": [23, "it is sealed where it comes to stand: one chain, and documents that name the right places"],
+  "beyond.beside.approvals": [23, "an approval that two servers decided on is used once"],
+  "beyond.beside.limits": [23, "a limit that two servers decided on is not over"],
+  "beyond.beside.halts": [23, "a call that was decided before a halt was answered, and would be recorded after it, is blocked"],
+});

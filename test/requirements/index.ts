@@ -37,7 +37,7 @@ import {
 import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
-import { beyondQuotas, beyondReplica } from "./beyond-scale.ts";
+import { beyondBeside, beyondQuotas, beyondReplica } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -148,6 +148,7 @@ const SECTIONS = [
   beyondTenants,
   beyondQuotas,
   beyondReplica,
+  beyondBeside,
   beyondCards,
   beyondFlows,
   beyondHints,

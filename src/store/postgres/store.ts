@@ -18,7 +18,7 @@ import { Session } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
 import { Told } from "./told.ts";
 import { tryRecord } from "./try-record.ts";
-import { type Callers, Writer } from "./writer.ts";
+import { type Callers, type Work, Writer } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
@@ -62,6 +62,11 @@ async function warnOfSettings({ client }: Session, warn: Warn): Promise<void> {
   }
 }
 
+/** What the store's batches have cost so far; undefined for another store. */
+export function workOf(store: Store): Work | undefined {
+  return store instanceof PostgresStore ? store.work : undefined;
+}
+
 class PostgresStore implements Store {
   readonly kind = "postgres" as const;
   private readonly url: string;
@@ -89,6 +94,10 @@ class PostgresStore implements Store {
       isOwn: (process_id) => this.writer.isServedBy(process_id),
       wake: () => this.signal.notify(),
     });
+  }
+
+  get work(): Work {
+    return this.writer.work;
   }
 
   async start(): Promise<void> {
