@@ -5,7 +5,7 @@ import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import { invalid } from "../kernel/errors.ts";
 import { channelsSchema } from "../notify/channels/table.ts";
-import { MemoryStore } from "../store/memory/store.ts";
+import { openStore } from "../store/open.ts";
 import { doesWithoutStore, withFoundStore } from "./data-folder.ts";
 import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
 import type { Io } from "./io.ts";
@@ -101,7 +101,10 @@ export function createContext(
     if (address === null) {
       const { openLocalApp } = await import("../app/local.ts");
       const chosen = settings(flags, own);
-      const store = doesWithoutStore(called(), chosen) ? new MemoryStore() : undefined;
+      const { data, database_url } = chosen;
+      const store = doesWithoutStore(called(), chosen)
+        ? await openStore({ store: "memory", data, database_url, warn: io.err })
+        : undefined;
       return localDoor(await openLocalApp(chosen, io.clock, store === undefined ? {} : { store }), as);
     }
     if (flags["as"] !== undefined) throw invalid("--as: on a server the key says who acts");
