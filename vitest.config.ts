@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** Tests that leave nothing behind in their process: many files share one, and load the service once. */
 const SHARING = [
   "src/{kernel,model,ledger,engine,evidence,egress,notify,telemetry,capture,alerts,auth,rollback,retention}/**/*.test.ts",
-  "test/{http,sandbox,evidence}/**/*.test.ts",
+  "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters}/**/*.test.ts",
 ];
 
 const common = {

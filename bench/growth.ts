@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../src/app/app.ts";
 import { openLocalApp } from "../src/app/local.ts";
+import { readEntry } from "../src/auth/key-entry.ts";
 import { KeyRing } from "../src/auth/keys.ts";
 import { loadSettings } from "../src/config/load.ts";
 import { intentUnit } from "../src/engine/intent.ts";
@@ -111,20 +112,10 @@ async function growSteps(app: App, run: RunDoc, steps: number): Promise<void> {
 
 /** Finds one key after the other among so many. */
 function finder(keys: number): () => void {
-  const entries = Array.from({ length: keys }, (_, i) => ({
-    name: `k${i}`,
-    roles: ["agent" as const],
-    key_sha256: sha256Hex(`key-${i}`),
-    max_permissions: [],
-    groups: [],
-    tenant: null,
-    tenant_only: false,
-    not_before: null,
-    expires_at: null,
-    disabled: false,
-    allow_observe: false,
-    self_rollback: false,
-  }));
+  const entries = Array.from(
+    { length: keys },
+    (_, i) => readEntry({ name: `k${i}`, role: "agent", key_sha256: sha256Hex(`key-${i}`) }).entry!,
+  );
   const ring = new KeyRing(entries);
   let i = 0;
   return () => void ring.find(`key-${(i++ * 7919) % keys}`, 0);

@@ -23,6 +23,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   hook: () => import("./hook.ts"),
   search: () => import("./search.ts"),
   simulate: () => import("./simulate.ts"),
+  scale: () => import("./scale.ts"),
 };
 
 const { values, positionals } = parseArgs({

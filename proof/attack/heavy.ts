@@ -30,6 +30,7 @@ export const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/grants/:id/revoke": [],
   "/grants/preview": ["tool", "actor"],
   "/plans/:id": ["note"],
+  "/drills": ["tool", "upstream"],
   "/delegations": ["to", "tools", "reason"],
   "/delegations/:id/revoke": [],
   "/runs/:id/steps/:n/resolve": ["note"],

@@ -16,7 +16,8 @@ import {
   seesTenant,
 } from "../model/roles.ts";
 import { RUN_ID, type RunDoc } from "../model/run.ts";
-import { confinedStore, tenantOf } from "../store/confined.ts";
+import { confinedStore, tenantOf, wholeOf } from "../store/confined.ts";
+import { readingFrom } from "../store/reading-from.ts";
 import type { App } from "./app.ts";
 
 const confinedApps = new WeakMap<App, Map<string, App>>();
@@ -35,6 +36,25 @@ export function appFor(app: App, principal: Principal): App {
     known.set(tenant, confined);
   }
   return confined;
+}
+
+const replicaApps = new WeakMap<App, App>();
+
+/** The service over the store's replica, for what only looks; undefined where there is none that is fresh enough. */
+export async function replicaApp(app: App): Promise<App | undefined> {
+  const { core } = app;
+  const whole = wholeOf(core.store);
+  const { replica } = whole;
+  if (replica === undefined || !(await replica.isFresh())) return undefined;
+  let looking = replicaApps.get(app);
+  if (looking === undefined) {
+    const tenant = tenantOf(core.store);
+    const reads = readingFrom(whole, replica);
+    const store = tenant === null ? reads : confinedStore(reads, tenant);
+    looking = Object.create(app, { core: { value: { ...core, store }, enumerable: true } }) as App;
+    replicaApps.set(app, looking);
+  }
+  return looking;
 }
 
 export function requireRole(principal: Principal, role: Role): void {

@@ -16,6 +16,8 @@ import type { Lookout } from "../rollback/look.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Background } from "./background.ts";
 import type { DrillTools } from "./drill/ports.ts";
+import type { OpenRequests } from "./open-requests.ts";
+import type { Quotas } from "./quotas.ts";
 import type { RulesSource } from "./rules-source.ts";
 
 export interface App {
@@ -47,6 +49,10 @@ export interface App {
   reload(): Promise<{ manifests: number; policy: string; keys: number }>;
   /** What this process counted of refused credentials and the shared window does not hold yet. */
   refusedCredentials?: AuthFailureCounter;
+  /** What callers may take of this server; absent where nothing bounds them. */
+  quotas?: Quotas;
+  /** Counts open requests; only where a quota bounds them. */
+  openRequests?: OpenRequests;
   /** Writes captured calls; absent or null where this process captures none. */
   capture?: CaptureRecorder | null;
   /** The tool servers behind this process; only a gateway has any. */

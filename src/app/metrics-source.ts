@@ -33,6 +33,7 @@ export function appMetrics(app: App, { notifier, tracer }: Deliveries): Metrics 
         return oldest === undefined ? null : env.now() - oldest.doc.requested_ms;
       },
       undosClosing: () => closingSoon(app),
+      ...(store.replica === undefined ? {} : { replicaLagMs: () => store.replica!.lag_ms }),
       queues: () => ({
         ...Object.fromEntries(notifier.channels().map(({ name, queued }) => [`notify:${name}`, queued])),
         ...(tracer === null ? {} : { trace: tracer.stats().queued }),

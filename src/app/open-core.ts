@@ -42,6 +42,10 @@ export async function openCore({ settings, env, log, ...options }: OpenCoreOptio
       store: settings.store as StoreKind,
       data: settings.data,
       database_url: settings.database_url,
+      replica:
+        settings.database_read_url === null
+          ? undefined
+          : { url: settings.database_read_url, max_lag_ms: settings.max_lag_ms },
       warn: (message, fields) => log.warn(message, fields),
     }));
   const store = options.watch === undefined ? opened : watched(opened, options.watch);

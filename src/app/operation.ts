@@ -84,6 +84,8 @@ export interface Operation<I extends Shape = Shape, O = unknown> {
   readonly errors?: Partial<Record<ErrorCode, string>>;
   /** The run that it is about. Asked of what came in, before anything of it was checked. */
   run_of?(input: Partial<z.output<I>>): unknown;
+  /** It only looks, and need not see the newest: where there is a replica, that is asked. */
+  readonly reads_replica?: boolean;
   /** Whether an answer may take as long as the caller is willing to wait. */
   readonly waits?: boolean;
   /** Why the feature is not enabled here, or null when it is. Asked only after the role was checked. */

@@ -6,7 +6,8 @@ import type { z } from "zod";
 import { forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { boundTo, hasRole, type Principal, ROLE_MESSAGES } from "../model/roles.ts";
 import { RUN_ID } from "../model/run.ts";
-import { appFor, hideForeignRun, undoesOwnRun, wholeService } from "./access.ts";
+import { appFor, hideForeignRun, replicaApp, undoesOwnRun, wholeService } from "./access.ts";
+import type { App } from "./app.ts";
 import { describeIssues } from "./issues.ts";
 import type { Caller, Operation } from "./operation.ts";
 
@@ -35,13 +36,32 @@ export async function perform<I extends z.ZodType, O>(
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
   assertWithin(op, caller.principal);
   const app = appFor(caller.app, caller.principal);
-  const confined = app === caller.app ? caller : (Object.create(caller, { app: { value: app } }) as Caller);
+  const confined = withApp(caller, app);
   const why = op.feature?.(app, confined) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
   const parsed = op.input.safeParse(input);
   const wrong = complaint(parsed.error);
   if (wrong !== undefined) throw invalid(wrong);
-  return op.run(confined, parsed.data as z.output<I>);
+  const given = parsed.data as z.output<I>;
+  if (op.reads_replica !== true) return op.run(confined, given);
+  return onReplica(confined, (looking) => op.run(looking, given));
+}
+
+function withApp(caller: Caller, app: App): Caller {
+  return app === caller.app ? caller : (Object.create(caller, { app: { value: app } }) as Caller);
+}
+
+/** What the replica does not have yet, or does not answer, is asked of the primary. */
+async function onReplica<O>(caller: Caller, look: (caller: Caller) => Promise<O>): Promise<O> {
+  const app = await replicaApp(caller.app);
+  if (app === undefined) return look(caller);
+  try {
+    return await look(withApp(caller, app));
+  } catch (error) {
+    const isPrimarys = error instanceof SvcError && ["not_found", "unavailable"].includes(error.code);
+    if (!isPrimarys) throw error;
+    return look(caller);
+  }
 }
 
 /** Fails closed: an operation that does not say how it is confined is not for those who are. */

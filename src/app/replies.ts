@@ -34,6 +34,8 @@ export function withReply<T>(
   const request_hash = keyedHash(scope.run.salt, scope.request);
   return {
     needs: () => [...needsOf(unit), ["replies", address]],
+    share: unit.share,
+    keeps_places: unit.keeps_places,
     run(tx) {
       const first = tx.get("replies", address);
       if (first !== undefined) {

@@ -86,6 +86,22 @@ export const decisionView = z.union([
 
 export const outcomeView = z.strictObject({ step: z.int(), status: z.enum(OUTCOMES) });
 
+/** How people decided on a request or a plan. */
+export const decidedFields = {
+  votes: z.array(
+    z.strictObject({
+      by: z.string(),
+      decision: z.enum(["approve", "deny"]),
+      note: nullable(z.string()),
+      at_ms: z.int(),
+      for: nullable(z.string()),
+    }),
+  ),
+  decided_by: nullable(z.string()),
+  decided_ms: nullable(z.int()),
+  note: nullable(z.string()),
+};
+
 export const approvalViewShape = z.strictObject({
   id: z.string(),
   run_id: z.string(),
@@ -100,18 +116,7 @@ export const approvalViewShape = z.strictObject({
   requested_ms: z.int(),
   expires_ms: z.int(),
   approvers: z.strictObject({ groups: z.array(z.string()), quorum: z.int() }),
-  votes: z.array(
-    z.strictObject({
-      by: z.string(),
-      decision: z.enum(["approve", "deny"]),
-      note: nullable(z.string()),
-      at_ms: z.int(),
-      for: nullable(z.string()),
-    }),
-  ),
-  decided_by: nullable(z.string()),
-  decided_ms: nullable(z.int()),
-  note: nullable(z.string()),
+  ...decidedFields,
   kind: z.enum(["call", "compensation"]),
   step: nullable(z.int()),
   escalated_ms: nullable(z.int()),

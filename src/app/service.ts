@@ -29,7 +29,9 @@ import { commandTools } from "./job-tools.ts";
 import { type LocalOptions, openLocalApp, refuse } from "./local.ts";
 import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
+import { OpenRequests, RECOUNT_MS } from "./open-requests.ts";
 import { anchoringParts } from "./operations/anchors.ts";
+import { Quotas } from "./quotas.ts";
 import { SideChannels } from "./side-channels.ts";
 import { forgetReplies, sweepApprovals, sweepPlans } from "./sweep.ts";
 
@@ -84,6 +86,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   app.refusedCredentials = failures;
   core.today = identity.today;
   app.jobTools = commandTools(settings, background.signal, identity.today);
+  applyQuotas(app);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
   background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, notifier));
@@ -135,6 +138,17 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       await log.flush();
     },
   });
+}
+
+function applyQuotas(app: App): void {
+  const { settings, core, background } = app;
+  if (settings.quotas.length === 0) return;
+  app.quotas = new Quotas(settings.quotas, core.env);
+  if (settings.quotas.every(({ open_approvals }) => open_approvals === undefined)) return;
+  const open = new OpenRequests(core, app.quotas);
+  app.openRequests = open;
+  core.mayOpen = (run, id) => open.mayOpen(run, id);
+  background.every(RECOUNT_MS, "counting open requests", () => open.recount());
 }
 
 /** People hear of what was passed on to them, and of what waits in a flood. */

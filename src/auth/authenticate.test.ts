@@ -6,6 +6,7 @@ import { tempDir } from "../../test/support/tmp.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { Authenticator, type AuthFailure } from "./authenticate.ts";
+import { readEntry } from "./key-entry.ts";
 import { KeyFile } from "./key-file.ts";
 import { KeyRing } from "./keys.ts";
 
@@ -67,20 +68,8 @@ describe("an empty credential", () => {
   test("is nobody's, on every way in, whatever a ring may hold", async () => {
     const { env } = await setUp();
     const nothing = ["", " ", "\n", "\r\n", "\t", "\u0000"];
-    const entries = nothing.map((key, n) => ({
-      name: `n${n}`,
-      roles: ["admin" as const],
-      key_sha256: sha256Hex(key),
-      max_permissions: [],
-      groups: [],
-      tenant: null,
-      tenant_only: false,
-      not_before: null,
-      expires_at: null,
-      disabled: false,
-      allow_observe: false,
-      self_rollback: false,
-    }));
+    const { entry } = readEntry({ name: "n", role: "admin", key_sha256: sha256Hex("something") });
+    const entries = nothing.map((key) => ({ ...entry!, key_sha256: sha256Hex(key) }));
     const keys = { ring: new KeyRing(entries) } as KeyFile;
     const auth = new Authenticator({ env, keys, oidc: null });
     for (const key of nothing) {

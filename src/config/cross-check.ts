@@ -28,6 +28,11 @@ const RULES: readonly Rule[] = [
     message: "the postgres store needs SVC_DATABASE_URL (or database_url)",
   },
   {
+    key: "database_read_url",
+    broken: ({ store, database_read_url }) => store !== "postgres" && database_read_url !== null,
+    message: "only the postgres store has replicas to read from (store: postgres)",
+  },
+  {
     key: "oidc.issuer",
     broken: ({ oidc }) => oidc.issuer !== null && oidc.audience.length === 0 && oidc.client_id === null,
     message:

@@ -38,6 +38,9 @@ describe("problems", () => {
     ],
     ["retention", "retention: {}\n", /retention: unknown key; retention belongs in the policy file/],
     ["a malformed duration", "capture: {ttl: 7 days}", /capture\.ttl: is not a duration/],
+    ["a quota that limits nothing", "quotas: [{match: {tenant: a}}]", /quotas\[0\]: limits nothing; write/],
+    ["a quota's glob", 'quotas: [{match: {actor: "{"}, waiting: 1}]', /quotas\[0\]\.match\.actor: glob/],
+    ["a burst alone", "quotas: [{burst: 2, waiting: 1}]", /quotas\[0\]: burst needs requests_per_second/],
     ["a number as duration", "capture: {ttl: 7}", /capture\.ttl: must be text/],
     ["an endless duration", "capture: {ttl: 99999999w}", /capture\.ttl: is not a duration/],
     ["no time at all", "anchor: {interval: 0s}", /anchor\.interval: is too short/],
@@ -134,7 +137,7 @@ describe("problems", () => {
     ["a tag", "store: !!js/function x", /tags/],
   ];
   test.each(cases)("%s", (_name, yaml, wanted) => {
-    verifies("contract.config.unknown-key");
+    verifies("contract.config.unknown-key", "beyond.quotas.config");
     expect(problems(yaml).join("\n")).toMatch(wanted);
   });
 

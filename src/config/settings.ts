@@ -6,9 +6,16 @@ import { type DurationRow, isSection, type Row, type Section } from "./row.ts";
 import { GATEWAY_ROWS } from "./sections/gateway.ts";
 import { IDENTITY_ROWS } from "./sections/identity.ts";
 import { OPERATIONS_ROWS } from "./sections/operations.ts";
+import { QUOTA_ROWS } from "./sections/quotas.ts";
 import { SERVER_ROWS } from "./sections/server.ts";
 
-export const SETTINGS = { ...SERVER_ROWS, ...IDENTITY_ROWS, ...OPERATIONS_ROWS, ...GATEWAY_ROWS } as const;
+export const SETTINGS = {
+  ...SERVER_ROWS,
+  ...IDENTITY_ROWS,
+  ...QUOTA_ROWS,
+  ...OPERATIONS_ROWS,
+  ...GATEWAY_ROWS,
+} as const;
 
 type Table = typeof SETTINGS;
 type ValueOf<R> = R extends Row<infer T> ? T : never;
@@ -17,7 +24,11 @@ type SectionValues<R> = {
 };
 
 export type SettingValues = {
-  [K in keyof Table]: Table[K] extends Section<infer R> ? SectionValues<R> : ValueOf<Table[K]>;
+  [K in keyof Table as Table[K] extends DurationRow ? `${K & string}_ms` : K]: Table[K] extends Section<
+    infer R
+  >
+    ? SectionValues<R>
+    : ValueOf<Table[K]>;
 };
 
 /** Where a value came from: the strongest of the four that gave one. */

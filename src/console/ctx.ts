@@ -80,6 +80,7 @@ export type NavId =
   | "runs"
   | "alerts"
   | "tools"
+  | "drills"
   | "policy"
   | "impact"
   | "evidence"

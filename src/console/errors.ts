@@ -1,5 +1,5 @@
 /** What a person is told when something did not work: what happened, and what to do about it. */
-import { ERRORS, type ErrorCode, messageOf, SvcError } from "../kernel/errors.ts";
+import { ERRORS, type ErrorCode, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
 import { MayBeFound } from "../store/may-be-found.ts";
 import { type Html, html } from "./html.ts";
 import { notice, pageHead } from "./parts/blocks.ts";
@@ -60,6 +60,8 @@ export interface Failure {
   extra: Record<string, unknown> | undefined;
   /** The store could not find out in time whether it was recorded. */
   may_be_found?: boolean;
+  /** In seconds, for a 429. */
+  retry_after?: number | undefined;
 }
 
 const FASTIFY: Record<string, ErrorCode> = {
@@ -77,6 +79,7 @@ export function failureOf(error: unknown): Failure | null {
       message: error.message,
       extra: error.extra,
       may_be_found: error instanceof MayBeFound,
+      retry_after: retryAfter(error),
     };
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const known = code === undefined ? undefined : FASTIFY[code];

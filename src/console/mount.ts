@@ -97,6 +97,7 @@ class Console {
   ): Promise<FastifyReply> {
     const { principal, token } = this.gate.visit(request)!;
     if (principal === null) return this.askToLogIn(request, reply);
+    this.app.quotas?.admit(principal);
     // A page that only looks for news must not take the message meant for the reader.
     const live = request.headers["x-svc-live"] !== undefined;
     const said = live ? null : this.gate.takeNotice(request, reply, token);
@@ -216,6 +217,7 @@ class Console {
     }
     if (failure?.code === "unauthenticated") return this.askToLogIn(request, reply);
     const status = failure?.status ?? 500;
+    if (failure?.retry_after !== undefined) reply.header("retry-after", failure.retry_after);
     const { title } = failureWords(failure);
     const principal = this.gate.visit(request)?.principal ?? null;
     const seen = principal === null ? null : await glance(appFor(this.app, principal)).catch(() => null);

@@ -6,6 +6,7 @@ import { approvalRoutes } from "./pages/approvals.ts";
 import { containRoutes } from "./pages/contain.ts";
 import { delegationRoutes } from "./pages/delegations.ts";
 import { documentRoutes } from "./pages/documents.ts";
+import { drillRoutes } from "./pages/drills.ts";
 import { evidenceRoutes } from "./pages/evidence.ts";
 import { alikeRoutes } from "./pages/grant-alike.ts";
 import { grantRoutes } from "./pages/grants.ts";
@@ -39,6 +40,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...replayRoutes,
   ...alertRoutes,
   ...toolsRoutes,
+  ...drillRoutes,
   ...registryRoutes,
   ...policyRoutes,
   ...impactRoutes,

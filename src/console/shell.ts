@@ -21,11 +21,14 @@ const NAV: readonly (readonly [NavId, path: string, label: string, key: string])
   ["runs", "/console/runs", "Runs", "r"],
   ["alerts", "/console/alerts", "Alerts", "l"],
   ["tools", "/console/tools", "Tools", "t"],
+  ["drills", "/console/drills", "Drills", "d"],
   ["policy", "/console/policy", "Policy", "p"],
   ["impact", "/console/impact", "Impact", "i"],
   ["evidence", "/console/evidence", "Evidence", "e"],
   ["settings", "/console/settings", "Settings", "s"],
 ];
+/** Drills have their place where they may run. */
+const shown = ({ settings }: App, id: NavId) => id !== "drills" || settings.drills.environments.length > 0;
 /** What a thumb reaches on a phone; the rest is one jump away. */
 const QUICK: readonly NavId[] = ["overview", "approvals", "runs", "alerts"];
 
@@ -45,7 +48,7 @@ export function shell(ctx: Ctx, seen: Glance, page: Page, said: Notice | null): 
 <a class="skip" href="#main">Skip to the content</a>
 <div id="halted" data-live aria-live="assertive">${haltBanner(ctx, seen)}</div>
 <div class="frame">
-<aside class="side">${brand(ctx.app)}${navigation(page.nav, seen)}${foot(ctx, seen)}</aside>
+<aside class="side">${brand(ctx.app)}${navigation(ctx.app, page.nav, seen)}${foot(ctx, seen)}</aside>
 <div class="pane">${top(ctx)}<main id="main" tabindex="-1">${said === null ? null : html`<div class="said-now">${noticeBlock(said.kind, said.text)}</div>`}${page.body}</main></div>
 </div>
 ${quickBar(page.nav, seen)}
@@ -58,8 +61,8 @@ function brand({ settings }: App): Html {
   }</a>`;
 }
 
-function navigation(current: NavId | null, seen: Glance): Html {
-  const items = NAV.map(
+function navigation(app: App, current: NavId | null, seen: Glance): Html {
+  const items = NAV.filter(([id]) => shown(app, id)).map(
     ([id, path, label, key]) =>
       html`<li><a href="${path}" data-key="${key}"${id === current ? html` aria-current="page"` : nothing}>${icon(id)}${label}${badge(id, seen)}</a></li>`,
   );

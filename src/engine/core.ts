@@ -27,6 +27,8 @@ export interface Core {
   storeKey: string;
   /** The authority that a kept principal has now; absent where this process knows no credentials. */
   today?: Today | undefined;
+  /** Throws where whoever asks may have no further request open; absent where nobody counts. May be asked again. */
+  mayOpen?: ((run: RunDoc, approval_id: string) => void) | undefined;
   /** Takes credentials out of free text before it is kept anywhere. */
   redact(text: string): string;
   listeners: Listeners;
@@ -73,7 +75,8 @@ export const silentListeners: Listeners = {
 /** Who acts, on the ledger, when nobody in particular does. */
 export const ENGINE = "engine";
 
-export type Asking = Pick<Principal, "id" | "name">;
+/** `tenant`: whose share of a batch it takes. */
+export type Asking = Pick<Principal, "id" | "name"> & Partial<Pick<Principal, "tenant">>;
 
 /** Who asks for a call, with what the credential may ask for now: a run may have been opened when that was more. */
 export type Caller = Asking & Pick<Principal, "max_permissions" | "allow_observe">;

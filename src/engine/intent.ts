@@ -51,6 +51,8 @@ export function intentUnit(
   const hashArgs = hashArgsOnce(input.args);
   return {
     needs: () => (known === undefined ? [["runs", run_id]] : intentNeeds(core, known, input, hashArgs)),
+    share: asking.tenant ?? undefined,
+    keeps_places: true,
     run(tx) {
       const run = loadRun(tx, run_id);
       // To an agent, another's run is as unknown as one that does not exist.
@@ -73,6 +75,7 @@ export function previewUnit(core: Core, asking: Caller, run_id: string, input: I
   const hashArgs = hashArgsOnce(input.args);
   return {
     needs: [["runs", run_id]],
+    share: asking.tenant ?? undefined,
     run(tx) {
       const run = loadRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);
@@ -103,6 +106,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   const reason = core.redact(input.reason);
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
+  if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
   const opened = moveApprovals(core, tx, gathered, { ...input, reason }, verdict, step);
   const records = verdict.records.map((part) =>
     appendRunRecord(tx, run, {

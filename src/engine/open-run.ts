@@ -51,6 +51,7 @@ export function newRun(core: Core, principal: Principal, input: OpenRunInput): R
 export function openRunUnit(run: RunDoc): Unit<RunDoc> {
   return {
     needs: [["runs", run.run_id]],
+    share: run.tenant ?? undefined,
     run(tx) {
       if (tx.get("runs", run.run_id) !== undefined) throw conflict(`run ${run.run_id} already exists`);
       tx.put("runs", run.run_id, run);

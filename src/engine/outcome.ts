@@ -52,6 +52,8 @@ export function outcomeUnit(
 ): Unit<OutcomeResult> {
   return {
     needs: finishNeeds(run_id, n),
+    share: asking.tenant ?? undefined,
+    keeps_places: true,
     run(tx) {
       const run = loadSealedRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);

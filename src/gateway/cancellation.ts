@@ -5,9 +5,16 @@ export class Cancellation {
 
   static of(signal: AbortSignal): Cancellation {
     const cancellation = new Cancellation();
-    if (signal.aborted) cancellation.cancel();
-    else signal.addEventListener("abort", () => cancellation.cancel(), { once: true });
+    cancellation.follow(signal);
     return cancellation;
+  }
+
+  /** Is cancelled with the signal, until the answered function is called: a signal may outlive many calls. */
+  follow(signal: AbortSignal): () => void {
+    const act = (): void => this.cancel();
+    if (signal.aborted) act();
+    else signal.addEventListener("abort", act, { once: true });
+    return () => signal.removeEventListener("abort", act);
   }
 
   get cancelled(): boolean {

@@ -11,8 +11,6 @@ import type { Gateway } from "./gateway.ts";
 import { principalHolder } from "./own-links.ts";
 import { errorText, resultValue } from "./result.ts";
 
-const NEVER = new AbortController().signal;
-
 /** What `App.drills` is on a gateway. */
 export function drillsThrough(gateway: Gateway): NonNullable<App["drills"]> {
   return (named) => {
@@ -62,7 +60,7 @@ async function make(
       holder: route === undefined ? undefined : principalHolder(route.upstream, principal.id),
       rounds: false,
       envelope: {},
-      cancellation: Cancellation.of(NEVER),
+      cancellation: new Cancellation(),
       session: {},
       log: () => {},
       drill: true,

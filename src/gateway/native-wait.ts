@@ -78,7 +78,7 @@ export function decisionOf(
   const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
   const { signal } = context.cancellation;
   return tellingProgress(app.core.env, progress, total, () =>
-    awaitDecision(app, approval_id, total, signal, mine),
+    awaitDecision(app, { id: approval_id, wait_s: total, signal, who: principal }, mine),
   );
 }
 

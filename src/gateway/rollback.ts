@@ -96,15 +96,19 @@ async function callPlainly(
   const params: JsonObject = { arguments: isJsonObject(args) ? args : {} };
   if (Object.keys(meta).length > 0) params["_meta"] = meta;
   const { timeout_ms } = upstream.spec;
+  const cancellation = new Cancellation();
+  const letGo = cancellation.follow(signal);
   let result: JsonObject;
   try {
-    const options = { timeout_ms, cancellation: Cancellation.of(signal) };
+    const options = { timeout_ms, cancellation };
     const holder = principal === undefined ? undefined : principalHolder(upstream, principal);
     result = await upstream.callTool(name, definition, params, options, holder);
   } catch (error) {
     signal.throwIfAborted();
     if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);
     throw new Error(`upstream ${upstream.name}: ${upstream.hide(failureOf(error).message)}`);
+  } finally {
+    letGo();
   }
   if (result["isError"] === true) throw new Error(upstream.hide(errorText(result)));
   if (result["resultType"] === "input_required")

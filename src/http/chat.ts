@@ -56,6 +56,7 @@ export function chatRoutes(server: FastifyInstance, app: App, auth: Pick<Authent
       const principal = name === undefined ? undefined : auth.named(name);
       if (principal === undefined) throw forbidden("this chat user is not mapped to a key that works");
       request.principal = principal;
+      app.quotas?.admit(principal);
       const verb = action.action_id === "svc_approve" ? "approve" : "deny";
       const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
       const call = { app, principal, signal: new AbortController().signal, headers };

@@ -1,6 +1,7 @@
 /** Routes without a credential, and the metrics that may be one of them. */
 import type { FastifyInstance } from "fastify";
 import { requireRole, wholeService } from "../app/access.ts";
+import { replicaState } from "../app/operations/status.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { boundTo } from "../model/roles.ts";
 import { PROBE_KEY, type ProbeState } from "../store/docs.ts";
@@ -30,9 +31,15 @@ export function openRoutes(
         ? {}
         : { probe: { age_ms: Math.max(0, app.core.env.now() - probed.at_ms), broken: probed.broken } };
     const ok = problems.length === 0;
-    return reply
-      .code(ok ? 200 : 503)
-      .send({ ok, store: app.core.store.kind, version: app.version, problems, ...probe, ...more?.facts });
+    return reply.code(ok ? 200 : 503).send({
+      ok,
+      store: app.core.store.kind,
+      version: app.version,
+      problems,
+      ...probe,
+      ...replicaState(app.core.store),
+      ...more?.facts,
+    });
   });
 
   server.get("/metrics", async (request, reply) => {

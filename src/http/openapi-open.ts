@@ -22,6 +22,16 @@ const READINESS = {
       },
       required: ["age_ms", "broken"],
     },
+    replica: {
+      type: "object",
+      description: "the replica that is read from; absent where there is none",
+      properties: {
+        lag_ms: { type: ["integer", "null"] },
+        max_lag_ms: { type: "integer" },
+        in_use: { type: "boolean" },
+      },
+      required: ["lag_ms", "max_lag_ms", "in_use"],
+    },
     upstreams: {
       type: "array",
       description: "a gateway's tool servers",

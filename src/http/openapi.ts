@@ -149,6 +149,7 @@ function responses({ op, ...row }: Row, answers: Components): JsonSchema {
     ...(op.feature === undefined ? {} : { 404: "not enabled on this server" }),
     ...(op.run_of === undefined ? {} : { 404: "unknown run", 409: "the run's scope was changed" }),
     ...(row.method === "GET" ? {} : { 413: "a body over 1 MB", 415: "a body that is not plain JSON" }),
+    429: "over a quota; nothing was done, and Retry-After says when to ask again",
     503: "the ledger is not available; nothing was done",
     ...Object.fromEntries(own),
   };

@@ -22,11 +22,8 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
       onRequest(request, _reply, done) {
         request.admitted_at = performance.now();
         const found = authenticate(request.headers.authorization);
-        if (found instanceof Promise) void letIn(request, found, done);
-        else {
-          request.principal = found;
-          done();
-        }
+        if (found instanceof Promise) found.then((principal) => letIn(app, request, principal, done), done);
+        else letIn(app, request, found, done);
       },
       handler: (request, reply) => answer(app, authenticate, row, request, reply),
     });
@@ -34,14 +31,19 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
 }
 
 function letIn(
+  { quotas }: App,
   request: FastifyRequest,
-  found: Promise<Principal>,
+  principal: Principal,
   done: (error?: Error) => void,
-): Promise<void> {
-  return found.then((principal) => {
-    request.principal = principal;
-    done();
-  }, done);
+): void {
+  request.principal = principal;
+  let refused: Error | undefined;
+  try {
+    quotas?.admit(principal);
+  } catch (error) {
+    refused = error as Error;
+  }
+  done(refused);
 }
 
 async function answer(

@@ -10,7 +10,7 @@ import Fastify, {
   type FastifyRequest,
 } from "fastify";
 import type { App } from "../app/app.ts";
-import { ERRORS, invalid, messageOf, SvcError } from "../kernel/errors.ts";
+import { ERRORS, invalid, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
@@ -147,6 +147,7 @@ export function sendError(app: App, error: unknown, reply: FastifyReply): Fastif
     if (status === 503)
       app.log.warn("request refused", { error: known.message, cause: messageOf(known.cause ?? "") });
     if (status === 401) reply.header("www-authenticate", "Bearer");
+    if (status === 429) reply.header("retry-after", retryAfter(known));
     return reply.code(status).send({ error: known.message, ...known.extra });
   }
   app.log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });

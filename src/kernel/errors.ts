@@ -36,6 +36,21 @@ export class SvcError extends Error {
   }
 }
 
+/** Past a bound on how much may be asked for; it tells when to ask again. */
+export class TooMany extends SvcError {
+  readonly retry_after_s: number;
+  constructor(message: string, retry_after_s: number) {
+    super("too_many", message);
+    this.retry_after_s = retry_after_s;
+  }
+}
+
+/** The Retry-After of an error that is answered with 429; undefined for every other. */
+export function retryAfter(error: SvcError): number | undefined {
+  if (error.code !== "too_many") return undefined;
+  return error instanceof TooMany ? error.retry_after_s : 1;
+}
+
 export const invalid = (message: string): SvcError => new SvcError("invalid", message);
 export const notFound = (message: string): SvcError => new SvcError("not_found", message);
 /** `extra` holds the facts that a program needs of it, so that it need not read the words. */

@@ -6,7 +6,7 @@
 import type { Head, LedgerRecord, RecordDraft } from "../ledger/record.ts";
 import { sealRecord } from "../ledger/record.ts";
 import type { Key, Tx, Unit } from "./port.ts";
-import type { TableName, Tables } from "./tables.ts";
+import { PLACES, type TableName, type Tables } from "./tables.ts";
 
 type AnyDoc = Tables[TableName];
 
@@ -25,6 +25,12 @@ export class MissingFact extends Error {
     this.keys = keys;
   }
 }
+
+/** Thrown where a unit asks where the chain stands before that is known; the batch is run again when it is. */
+export class HeadNeeded extends Error {}
+
+/** Where a batch begins that is run before its place is known: behind every record that there can be. */
+const UNPLACED: Head = { records: 2 ** 52, hash: "" };
 
 export type View = (table: TableName, key: string) => AnyDoc | undefined;
 
@@ -75,6 +81,9 @@ export class Batch {
   readonly changes = new Changes();
   /** The units that left something, in order. */
   readonly units: CommittedUnit[] = [];
+  private is_sealed: boolean;
+  /** Whether the unit that runs now may look at places that are not the last word. */
+  private keeps_places = false;
   private readonly view: View;
   /** Whether the view would have to go to the network for a document; absent where it never has to. */
   private readonly lacks: ((table: TableName, key: string) => boolean) | undefined;
@@ -82,8 +91,10 @@ export class Batch {
   private written: Change[] = [];
   private overwritten: (Change | undefined)[] = [];
 
-  constructor(head: Head, view: View, lacks?: (table: TableName, key: string) => boolean) {
-    this.head = head;
+  /** Without a head its place is not known yet: its records are sealed later. */
+  constructor(head: Head | undefined, view: View, lacks?: (table: TableName, key: string) => boolean) {
+    this.head = head ?? UNPLACED;
+    this.is_sealed = head !== undefined;
     this.view = view;
     this.lacks = lacks;
   }
@@ -92,10 +103,11 @@ export class Batch {
     return this.units.length === 0;
   }
 
-  /** Runs one unit and keeps its outcome. Only MissingFact passes through; the unit then has not run. */
+  /** Runs one unit and keeps its outcome. Only MissingFact and HeadNeeded pass through; the unit then has not run. */
   run(pending: Pending): void {
     const { head } = this;
-    const count = this.lines.length;
+    this.keeps_places = pending.unit.keeps_places === true;
+    const count = this.records.length;
     this.written = [];
     this.overwritten = [];
     try {
@@ -103,7 +115,7 @@ export class Batch {
       pending.outcome = { ok: true, value, wrote: this.keep(count) };
     } catch (error) {
       this.takeBack(head, count);
-      if (error instanceof MissingFact) throw error;
+      if (error instanceof MissingFact || error instanceof HeadNeeded) throw error;
       pending.outcome = { ok: false, error };
     }
   }
@@ -137,6 +149,12 @@ export class Batch {
   }
 
   append(draft: RecordDraft): LedgerRecord {
+    if (!this.is_sealed) {
+      const record = unplaced(draft, this.keeps_places ? this.head.records : undefined);
+      this.head = { records: this.head.records + 1, hash: "" };
+      this.records.push(record);
+      return record;
+    }
     const { record, line } = sealRecord(draft, this.head);
     this.head = { records: record.seq + 1, hash: record.hash };
     this.lines.push(line);
@@ -144,9 +162,37 @@ export class Batch {
     return record;
   }
 
+  /** Where the chain stands, for a unit. */
+  get known_head(): Head {
+    if (!this.is_sealed) throw new HeadNeeded();
+    return this.head;
+  }
+
+  /** Gives the batch its place: seals its records there, and moves what its documents say of their places. */
+  seal(head: Head): void {
+    this.is_sealed = true;
+    this.head = head;
+    for (const draft of this.records) {
+      for (const field of PLACE_FIELDS) Object.defineProperty(draft, field, PLAIN);
+      const { record, line } = sealRecord(draft, this.head);
+      this.head = { records: record.seq + 1, hash: record.hash };
+      this.lines.push(line);
+    }
+    for (const { table, doc } of this.changes) {
+      const fields = PLACES[table] as readonly string[] | undefined;
+      if (fields === undefined || doc === undefined) continue;
+      const places = doc as unknown as Record<string, number | null>;
+      for (const field of fields) {
+        const place = places[field];
+        if (typeof place === "number" && place >= UNPLACED.records)
+          places[field] = place - UNPLACED.records + head.records;
+      }
+    }
+  }
+
   /** Says whether the unit left anything. */
   private keep(count: number): boolean {
-    if (this.written.length === 0 && this.lines.length === count) return false;
+    if (this.written.length === 0 && this.records.length === count) return false;
     this.units.push({
       head: this.head,
       lines: this.lines.slice(count),
@@ -158,13 +204,27 @@ export class Batch {
 
   private takeBack(head: Head, count: number): void {
     this.head = head;
-    this.lines.length = this.records.length = count;
+    this.records.length = count;
+    if (this.is_sealed) this.lines.length = count;
     this.written.forEach(({ table, key }, i) => {
       const before = this.overwritten[i];
       if (before === undefined) this.changes.delete(table, key);
       else this.changes.set(before);
     });
   }
+}
+
+const PLACE_FIELDS = ["seq", "prev", "hash"] as const;
+const PLAIN = { value: undefined, writable: true, enumerable: true, configurable: true };
+
+/** A record that has no place yet; whoever looks at it nevertheless is run again when it has, but for a `seq` to keep. */
+function unplaced(draft: RecordDraft, seq: number | undefined): LedgerRecord {
+  const get = () => {
+    throw new HeadNeeded();
+  };
+  const hidden = { get, enumerable: true, configurable: true };
+  const kept = seq === undefined ? hidden : { ...PLAIN, value: seq };
+  return Object.defineProperties(draft, { seq: kept, prev: hidden, hash: hidden }) as LedgerRecord;
 }
 
 /** What a unit sees of its batch. */
@@ -176,7 +236,7 @@ class UnitTx implements Tx {
   }
 
   get head(): Head {
-    return this.batch.head;
+    return this.batch.known_head;
   }
 
   get<N extends TableName>(table: N, key: string): Tables[N] | undefined {

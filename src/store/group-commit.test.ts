@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import type { Pending } from "./batch.ts";
-import { GroupCommit, type Written } from "./group-commit.ts";
+import { GroupCommit, MAX_BATCH, type Written } from "./group-commit.ts";
 import { MayBeFound } from "./may-be-found.ts";
 
 /** A store whose batches are written when `written` lets them, and become durable when the test says so. */
@@ -150,5 +151,80 @@ describe("group commit", () => {
     batches[0]!.resolve();
     await Promise.all([a, closing]);
     expect(answered).toEqual(["b: the store is closed", "a"]);
+  });
+});
+
+describe("the shares of a batch", () => {
+  const flood = (tenants: Record<string, number>, deadline_ms?: number) => {
+    const batches: string[][] = [];
+    let let_go = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      let_go = resolve;
+    });
+    const commits = new GroupCommit(async (batch) => {
+      if (batches.length === 0) await held;
+      batches.push(batch.map(({ unit }) => unit.share ?? ""));
+      for (const pending of batch)
+        pending.outcome = { ok: true, value: pending.unit.run(null!), wrote: true };
+      return undefined;
+    }, deadline_ms);
+    const answers: Promise<{ share: string; n: number } | Error>[] = [];
+    const submit = (share: string, n: number) =>
+      answers.push(commits.submit({ share, run: () => ({ share, n }) }).catch((error: Error) => error));
+    submit("first", 0);
+    return {
+      batches,
+      answers,
+      submit,
+      letGo: () => let_go(),
+      floodWith: () => {
+        for (const [share, count] of Object.entries(tenants))
+          for (let n = 0; n < count; n++) submit(share, n);
+      },
+    };
+  };
+
+  const count = (batch: readonly string[], share: string) => batch.filter((one) => one === share).length;
+
+  it("a tenant that floods takes no more than its share, and its neighbours are all in the next batch", async () => {
+    verifies("beyond.quotas.share");
+    const { batches, answers, floodWith, letGo } = flood({
+      flood: 4 * MAX_BATCH,
+      quiet: 3,
+      other: MAX_BATCH,
+    });
+    floodWith();
+    letGo();
+    await Promise.all(answers);
+    const part = (MAX_BATCH - 3 - 1) / 2;
+    expect(count(batches[0]!, "quiet")).toBe(3);
+    expect(Math.abs(count(batches[0]!, "flood") - part)).toBeLessThanOrEqual(1);
+    expect(Math.abs(count(batches[0]!, "other") - part)).toBeLessThanOrEqual(1);
+    expect(batches.slice(0, -1).every((batch) => batch.length === MAX_BATCH)).toBe(true);
+    expect(batches.flat()).toHaveLength(5 * MAX_BATCH + 4);
+  });
+
+  it("more tenants than a batch has room for all get their turn", async () => {
+    const tenants = Object.fromEntries(Array.from({ length: 2 * MAX_BATCH }, (_, i) => [`t${i}`, 2]));
+    const { batches, answers, floodWith, letGo } = flood(tenants);
+    floodWith();
+    letGo();
+    await Promise.all(answers);
+    const seen = new Set(batches.slice(0, 3).flat());
+    expect(seen.size).toBe(2 * MAX_BATCH + 1);
+  });
+
+  it("whoever waited too long behind its own flood is refused alone", async () => {
+    const { answers, submit, floodWith, letGo } = flood({ flood: 2 * MAX_BATCH }, 60_000);
+    floodWith();
+    const now = vi.spyOn(performance, "now");
+    const later = performance.now() + 31_000;
+    now.mockReturnValue(later);
+    submit("quiet", 0);
+    letGo();
+    const all = await Promise.all(answers);
+    now.mockRestore();
+    expect(all.at(-1)).toEqual({ share: "quiet", n: 0 });
+    expect(all.filter((one) => one instanceof Error).length).toBeGreaterThan(0);
   });
 });

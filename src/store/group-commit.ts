@@ -8,10 +8,11 @@
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Pending } from "./batch.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { MayBeFound, mayBeFound } from "./may-be-found.ts";
 import type { Unit } from "./port.ts";
 
-const MAX_BATCH = 512;
+export const MAX_BATCH = 512;
 
 /** A batch that has run, on what is perhaps not durable yet: its own writes, or only what it has seen. */
 export interface Written {
@@ -38,7 +39,7 @@ interface Waiting extends Pending {
 }
 
 export class GroupCommit {
-  private queue: Waiting[] = [];
+  private readonly queue = new FairQueue<Waiting>();
   private running: Promise<void> | undefined;
   /** Ends when the batch that was written last is durable or lost; it never rejects. */
   private finishing: Promise<void> = Promise.resolve();
@@ -57,7 +58,7 @@ export class GroupCommit {
     if (this.closed) return Promise.reject(new SvcError("unavailable", "the store is closed"));
     if (this.overdue > 0) return Promise.reject(slow());
     return new Promise<T>((resolve, reject) => {
-      this.queue.push({
+      this.queue.push(unit.share ?? "", {
         unit,
         outcome: undefined,
         since: performance.now(),
@@ -85,12 +86,30 @@ export class GroupCommit {
     await new Promise(setImmediate);
     while (this.queue.length > 0) {
       const earlier = this.finishing;
-      const { finished } = await this.begin(this.queue.splice(0, MAX_BATCH));
+      const batch = this.nextBatch();
+      if (batch.length === 0) continue;
+      const { finished } = await this.begin(batch);
       this.finishing = finished;
       // One batch is synced while one is written; more would only make them smaller.
       await earlier;
     }
     this.running = undefined;
+  }
+
+  /**
+   * Where several shares have more than one batch holds, those who waited long behind their own kind are refused by
+   * themselves: in a batch they would leave no time to the others in it.
+   */
+  private nextBatch(): Waiting[] {
+    const taken = this.queue.take(MAX_BATCH);
+    const fits = this.queue.length === 0 || taken.every(({ unit }) => unit.share === taken[0]!.unit.share);
+    if (fits) return taken;
+    const oldest = performance.now() - this.deadline_ms / 2;
+    refuse(
+      taken.filter(({ since }) => since < oldest),
+      slow(),
+    );
+    return taken.filter(({ since }) => since >= oldest);
   }
 
   /** Resolves once the batch is written, or has failed; `finished` ends when its units were answered. */
@@ -127,7 +146,7 @@ export class GroupCommit {
         is_late = true;
         this.overdue++;
         refuse(batch, has_left ? mayBeFound("the store did not confirm the record in time") : slow());
-        refuse(this.queue.splice(0), slow());
+        refuse(this.queue.take(this.queue.length), slow());
       },
       Math.max(0, until - performance.now()),
     );

@@ -1,6 +1,6 @@
 /** The one place that names concrete stores; a driver is loaded only when it is chosen. */
 import { SvcError } from "../kernel/errors.ts";
-import type { Store } from "./port.ts";
+import type { ReplicaPlace, Store } from "./port.ts";
 
 export const STORE_KINDS = ["files", "sqlite", "postgres"] as const;
 export type StoreKind = (typeof STORE_KINDS)[number];
@@ -10,6 +10,8 @@ export interface StoreSettings {
   /** The data directory of files and sqlite. */
   data: string;
   database_url: string | null;
+  /** A replica of that database. */
+  replica?: ReplicaPlace | undefined;
   /** Told of what a store repairs or refuses; never of values. */
   warn(message: string, fields?: Record<string, unknown>): void;
 }
@@ -29,7 +31,11 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
           "the postgres store needs SVC_DATABASE_URL (or database_url in svc.config.yaml)",
         );
       }
-      return (await import("./postgres/store.ts")).openPostgresStore(settings.database_url, settings.warn);
+      return (await import("./postgres/store.ts")).openPostgresStore(
+        settings.database_url,
+        settings.warn,
+        settings.replica,
+      );
     }
   }
 }

@@ -21,6 +21,16 @@ export interface Unit<T> {
    * that has round trips to save.
    */
   needs?: readonly Key[] | (() => readonly Key[]);
+  /**
+   * Whose part of a batch it takes, a tenant's: where more wait than a batch holds, every share gets the same part of
+   * it. Units of one share stay in their order.
+   */
+  share?: string | undefined;
+  /**
+   * It looks at the places of its own records (`seq`) only to keep them in the fields that PLACES names. Such a unit can
+   * be decided before its place is known; any other that looks at a place, or at the head, waits until it is.
+   */
+  keeps_places?: boolean | undefined;
   run(tx: Tx): T;
 }
 
@@ -77,6 +87,22 @@ export interface LedgerState extends Head {
   events: Record<string, number>;
 }
 
+/** A copy that follows the store, for what only looks. Nothing that decides may read it. */
+export interface Replica {
+  readonly reads: Pick<Store, "get" | "list" | "count" | "records" | "head">;
+  /** How old the newest state of the store is that it is known to have; null where that is not known. */
+  readonly lag_ms: number | null;
+  readonly max_lag_ms: number;
+  /** Whether its lag is within the bound now; looks where that is not known. */
+  isFresh(): Promise<boolean>;
+}
+
+/** Where the replica is, and how far it may be behind to be asked. */
+export interface ReplicaPlace {
+  url: string;
+  max_lag_ms: number;
+}
+
 export interface Store {
   readonly kind: "memory" | "files" | "sqlite" | "postgres";
 
@@ -111,6 +137,9 @@ export interface Store {
 
   /** Drops deleted documents from the medium itself as far as the engine can (after a purge). */
   scrub(): Promise<void>;
+
+  /** Where reads may be sent that need not be the newest; absent where there is none. */
+  readonly replica?: Replica | undefined;
 
   /** Finishes what is under way and lets go of everything. Further calls reject. */
   close(): Promise<void>;

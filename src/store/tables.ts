@@ -67,6 +67,14 @@ export interface Tables {
 
 export type TableName = keyof Tables;
 
+/**
+ * The fields that hold a record's place in the chain. A batch that is decided before its place is known writes them as
+ * if it stood behind everything, and moves them when it is sealed; a unit keeps places nowhere else.
+ */
+export const PLACES: { readonly [T in TableName]?: readonly (keyof Tables[T] & string)[] } = {
+  steps: ["intended_seq", "succeeded_seq", "compensated_seq"],
+};
+
 export interface IndexEntry {
   owner: string;
   sort: number;

@@ -18,6 +18,7 @@ export function watched(store: Store, watch: StoreWatch): Store {
     });
   return {
     kind: store.kind,
+    replica: store.replica,
     async transact(unit) {
       const start = performance.now();
       const value = await seen("append", store.transact(unit));

@@ -19,6 +19,8 @@ export interface MetricsSource {
   oldestApprovalMs?(): Awaitable<number | null>;
   /** Undos that stop working soon. */
   undosClosing?(): Awaitable<number>;
+  /** How far the replica is behind; null while that is not known. */
+  replicaLagMs?(): Awaitable<number | null>;
   /** Entries waiting, by queue: `notify:<channel>`, `trace`, `ledger`. */
   queues?(): Awaitable<Counts>;
   /** What became of side-channel deliveries, by target and result, counted since the start. */
@@ -195,7 +197,7 @@ type Fill = <T>(
 
 function addOptionalState(registry: Registry, source: MetricsSource, fill: Fill): void {
   const registers = [registry];
-  const { oldestApprovalMs, undosClosing, queues, deliveries } = source;
+  const { oldestApprovalMs, undosClosing, replicaLagMs, queues, deliveries } = source;
   if (undosClosing !== undefined) {
     new Gauge({
       name: "svc_undo_closing",
@@ -203,6 +205,18 @@ function addOptionalState(registry: Registry, source: MetricsSource, fill: Fill)
       registers,
       collect() {
         return fill(this, "undo_closing", undosClosing.bind(source), (undos) => this.set(undos));
+      },
+    });
+  }
+  if (replicaLagMs !== undefined) {
+    new Gauge({
+      name: "svc_replica_lag_seconds",
+      help: "How far the replica is behind that reads are sent to; NaN while that is not known",
+      registers,
+      collect() {
+        return fill(this, "replica_lag", replicaLagMs.bind(source), (ms) =>
+          this.set(ms === null ? Number.NaN : ms / 1_000),
+        );
       },
     });
   }

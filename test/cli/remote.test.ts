@@ -28,16 +28,10 @@ beforeAll(async () => {
   write("s.key", newKeyPair().private_pem);
   write(
     "svc.config.yaml",
-    "manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\nsigning_key: s.key\ncapture: {enabled: true}\n",
+    "manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\nsigning_key: s.key\ncapture: {enabled: true}\nrollback: {compensator_cmd: 'true'}\n",
   );
   write("root.key", "root\n");
   server = await startSvcServer([], { cwd: folder });
-  const call = async (path: string, body: unknown) =>
-    fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: { authorization: "Bearer bot", "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
   await call("/v1/runs", { run_id: "r1", permissions: ["crm"], reason: "clean up" });
   await call("/v1/runs/r1/intents", { tool: "crm.create", args: { name: "Jo" }, reason: "a new lead" });
   await call("/v1/runs/r1/steps/0/outcome", { status: "succeeded", result: { id: 7 } });
@@ -45,6 +39,12 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
+const call = async (path: string, body: unknown) =>
+  fetch(`${server.url}${path}`, {
+    method: "POST",
+    headers: { authorization: "Bearer bot", "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
 const here = (...args: string[]) => svc(args, { cwd: folder });
 const there = (...args: string[]) =>
   svc([...args, "--server", server.url, "--key-file", "root.key"], { cwd: folder });
@@ -117,6 +117,28 @@ describe("svc show", () => {
       code: 1,
       err: expect.stringContaining("unknown run none"),
     });
+  });
+});
+
+describe("svc rollback", () => {
+  it("has the server undo the run, waits for its report, and says what is left", async () => {
+    verifies("beyond.cli.rollback-server", "beyond.cli.next-command");
+    expect((await there("rollback", "r1", "--compensator-cmd", "true")).err).toContain(
+      "--compensator-cmd: a server undoes with its own",
+    );
+    expect((await there("rollback", "r1", "--actor", "me")).err).toContain("the key says who acts");
+    expect(await there("rollback", "none")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("unknown run"),
+    });
+    const done = await there("rollback", "r1");
+    expect([done.code, done.out]).toEqual([0, "run r1: rollback complete\n  compensated: 0\n"]);
+    await call("/v1/runs/r1/intents", { tool: "crm.create", args: {}, reason: "left open" });
+    const left = await there("rollback", "r1");
+    expect(left.code).toBe(2);
+    expect(left.out).toContain(
+      "to settle 1: svc resolve r1 1 --status succeeded|failed --note <how you know>\n",
+    );
   });
 });
 

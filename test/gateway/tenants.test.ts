@@ -12,6 +12,7 @@ beforeAll(async () => {
     tenant_only: true,
   });
   g = await testGateway({
+    config: { quotas: [{ match: { tenant: "globex", actor: "*-agent" }, sessions: 2 }] },
     keys: ["acme", "globex"].flatMap((tenant) => [bound(tenant, "agent"), bound(tenant, "admin")]),
   });
   for (const tenant of ["acme", "globex"]) {
@@ -41,4 +42,30 @@ it("acts within the tenant", async () => {
     halts: { scope: { tenant: string } }[];
   };
   expect(halts.map(({ scope }) => scope.tenant)).toEqual(["acme"]);
+});
+
+it("opens no more sessions than the quota lets, and again once one has ended", async () => {
+  verifies("beyond.quotas.sessions");
+  const second = await g.connect("globex-agent");
+  const body = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+  };
+  const headers = {
+    authorization: "Bearer globex-agent",
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  const open = () => fetch(`${g.url}/mcp`, { method: "POST", headers, body: JSON.stringify(body) });
+  const refused = await open();
+  expect([refused.status, refused.headers.get("retry-after"), await refused.json()]).toEqual([
+    429,
+    "1",
+    { error: "over the quota of 2 open sessions; end one of them first" },
+  ]);
+  const id = (second.transport as unknown as { sessionId: string }).sessionId;
+  await fetch(`${g.url}/mcp`, { method: "DELETE", headers: { ...headers, "mcp-session-id": id } });
+  expect((await open()).status).toBe(200);
 });

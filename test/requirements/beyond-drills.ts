@@ -16,4 +16,5 @@ export const beyondDrills = section("beyond", "Drills", {
   "beyond.drill.policy": [17, "policy `undo: {max_age, unproven}` makes a missing, old or failing proof warn, need approval or deny; drills themselves pass it"],
   "beyond.drill.library": [17, "the library drills with callbacks"],
   "beyond.drill.cli": [17, "`svc drill [tool..] [--due] [--upstream <name>]` exits 1 where one failed"],
+  "beyond.drill.console": [17, "a console page lists each tool's proof and starts drills for an operator; it is linked where drills are configured"],
 });

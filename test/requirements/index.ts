@@ -37,6 +37,7 @@ import {
 import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
+import { beyondBeside, beyondQuotas, beyondReplica } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -145,6 +146,9 @@ const SECTIONS = [
   beyondPlayground,
   beyondSuggest,
   beyondTenants,
+  beyondQuotas,
+  beyondReplica,
+  beyondBeside,
   beyondCards,
   beyondFlows,
   beyondHints,

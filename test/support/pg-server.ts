@@ -5,7 +5,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -17,7 +17,7 @@ import { watchOver } from "./watchdog.ts";
 
 const run = promisify(execFile);
 const USER = "svc";
-const READY = /ready to accept connections/;
+const READY = /ready to accept (?:read-only )?connections/;
 const PORT_TAKEN = /could not bind|Address already in use/;
 
 /** smart waits for clients, fast throws them out, immediate skips the checkpoint, kill is SIGKILL for all. */
@@ -78,6 +78,29 @@ export class PgServer {
       throw error;
     }
     return server;
+  }
+
+  /** A copy of this server that follows it from now on; this one is stopped while it is copied. */
+  async standby(): Promise<PgServer> {
+    await this.stop();
+    const folder = mkdtempSync(join(tmpdir(), "svc-pg-"));
+    const port = await freePort();
+    const copy = new PgServer(this.#binaries, this.#options, { folder, password: this.#password, port });
+    try {
+      cpSync(this.#data, copy.#data, { recursive: true });
+      writeFileSync(join(copy.#data, "standby.signal"), "");
+      const primary = `host=127.0.0.1 port=${this.#port} user=${USER} password=${this.#password}`;
+      appendFileSync(join(copy.#data, "postgresql.auto.conf"), `primary_conninfo = '${primary}'\n`);
+      chmodSync(folder, 0o700);
+      const { uid, gid } = pgUser;
+      if (uid !== undefined) await run("chown", ["-R", `${uid}:${gid}`, folder]);
+      await this.start();
+      await copy.start();
+      return copy;
+    } catch (error) {
+      await copy.dispose();
+      throw error;
+    }
   }
 
   get #data(): string {

@@ -12,6 +12,7 @@ import { verifies } from "../support/verifies.ts";
 import { docs, MANIFESTS } from "./support.ts";
 
 const shelf = docs();
+const DOC_UPSTREAM = fileURLToPath(new URL("./doc-upstream.mjs", import.meta.url));
 
 describe("a manifest", () => {
   const problems = (before: string, more = "") =>
@@ -50,10 +51,9 @@ describe("a manifest", () => {
 describe("the gateway", () => {
   let g: GatewayTest;
   beforeAll(async () => {
-    const upstream = fileURLToPath(new URL("./doc-upstream.mjs", import.meta.url));
     g = await testGateway({
       manifests: `${MANIFESTS}- {tool: doc.drop, effect: idempotent, permission: p}\n`,
-      upstreams: [{ name: "docs", command: process.execPath, args: [upstream, shelf.folder] }],
+      upstreams: [{ name: "docs", command: process.execPath, args: [DOC_UPSTREAM, shelf.folder] }],
     });
   });
   const operator = () => g.connect("operator", { path: "/operator/mcp" });
@@ -201,5 +201,35 @@ describe("the library and the command line", () => {
     const shown = await svc(["export", "--run", "r", ...here]);
     expect(shown.out).toContain('"before_hash":"sha256:');
     expect(shown.out).not.toContain("foreign");
+  });
+
+  it("undoes through the configured upstreams where no compensator is named", async () => {
+    verifies("beyond.cli.rollback-upstreams", "beyond.cli.next-command");
+    const place = tempDir("undo-upstreams");
+    const upstream = { name: "docs", command: process.execPath, args: [DOC_UPSTREAM, shelf.folder] };
+    const config = { manifests: "manifests.yaml", data: "data", upstreams: [upstream] };
+    writeFileSync(join(place, "manifests.yaml"), MANIFESTS);
+    writeFileSync(join(place, "svc.config.yaml"), JSON.stringify(config));
+    const library = await open({ manifests: join(place, "manifests.yaml"), data: join(place, "data") });
+    const run = await library.run({ actor: "bot", permissions: ["p"], run_id: "u" });
+    // As the upstream shows it, without the times that change by themselves.
+    const read = async () => ({ exists: true, text: shelf.text("u")! });
+    for (const text of ["one", "two"]) {
+      if (text === "one") shelf.write("u", "old");
+      const intent = { tool: "doc.put", args: { id: "u", text }, reason: "r" };
+      await run.call(intent, () => shelf.write("u", text), { read });
+    }
+    await library.close();
+    const rollback = (...more: string[]) => svc(["rollback", "u", ...more], { cwd: place });
+    shelf.write("u", "foreign");
+    const left = await rollback();
+    expect(left.code).toBe(2);
+    expect(shelf.text("u")).toBe("foreign");
+    const [, current] = /to overwrite 1: svc rollback u --overwrite 1 --current (\S+) --reason <text>/.exec(
+      left.out,
+    )!;
+    const done = await rollback("--overwrite", "1", "--current", current!, "--reason", "agreed", "--json");
+    expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { compensated: [1, 0], complete: true }]);
+    expect(shelf.text("u")).toBe("old");
   });
 });

@@ -5,6 +5,13 @@ const ENGINE = "src/engine/engine.test.ts";
 
 export const DECISIONS: readonly Bug[] = [
   {
+    name: "a quota of open requests lets one more in",
+    file: "src/app/open-requests.ts",
+    find: "ids.size >= quota.open_approvals!",
+    replace: "ids.size > quota.open_approvals!",
+    tests: ["test/http/quotas.test.ts"],
+  },
+  {
     name: "an approval can be used twice",
     file: "src/engine/approvals/requests.ts",
     find: '"consumed");',

@@ -3,6 +3,20 @@ import type { Bug } from "../bug.ts";
 
 export const STORAGE: readonly Bug[] = [
   {
+    name: "postgres: a batch that was decided ahead is not held against the database again",
+    file: "src/store/postgres/rounds.ts",
+    find: "return rows.length > 0;",
+    replace: "return rows.length < 0;",
+    tests: ["test/contract/postgres-ahead.test.ts"],
+  },
+  {
+    name: "a tenant that floods takes whole batches",
+    file: "src/store/fair-queue.ts",
+    find: "this.lines.size === 1 ? max - taken.length : 1",
+    replace: "max - taken.length",
+    tests: ["src/store/group-commit.test.ts"],
+  },
+  {
     name: "files: the ledger is not synced before the answer",
     file: "src/store/files/log.ts",
     find: "if (ledger_size !== this.synced.ledger) work.push(disk.datasync(ledger_fd));",

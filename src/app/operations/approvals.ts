@@ -18,7 +18,7 @@ import {
   approvalView,
   OPEN_APPROVAL,
 } from "../../model/approval.ts";
-import { hasRole, seesTenant } from "../../model/roles.ts";
+import { hasRole, type Principal, seesTenant } from "../../model/roles.ts";
 import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { cardShape } from "../card-shape.ts";
@@ -79,7 +79,8 @@ export const getApproval = operation({
   output: approvalWithOffer,
   errors: { not_found: "unknown request, or one of another agent's run" },
   async run(caller, { approval_id, wait: wait_s = 0 }) {
-    const approval = await awaitDecision(caller.app, approval_id, wait_s, caller.signal, async (found) => {
+    const { app, signal, principal: who } = caller;
+    const approval = await awaitDecision(app, { id: approval_id, wait_s, signal, who }, async (found) => {
       const principal = wait_s === 0 ? caller.principal : ((await caller.again?.()) ?? caller.principal);
       const mine = hasRole(principal, "auditor") || found.internal.principal === principal.id;
       return mine && seesTenant(principal, found.tenant);
@@ -97,14 +98,31 @@ export async function withOffer(
   return offer === undefined ? approvalView(approval) : { ...approvalView(approval), offer };
 }
 
+export interface Wait {
+  /** The request that is waited for. */
+  id: string;
+  wait_s: number;
+  signal: AbortSignal;
+  who: Principal;
+}
+
 /** Waits until the request is decided or the time is over; sees decisions of every process of the store. */
 export async function awaitDecision(
   app: App,
-  id: string,
-  wait_s: number,
-  signal: AbortSignal,
+  wait: Wait,
   visible: (approval: ApprovalDoc) => boolean | Promise<boolean>,
 ) {
+  const release = wait.wait_s > 0 ? app.quotas?.hold("waiting", wait.who) : undefined;
+  try {
+    const approval = await whenDecided(app, wait);
+    if (approval !== undefined && (await visible(approval))) return approval;
+    throw notFound(`unknown approval request ${wait.id}`);
+  } finally {
+    release?.();
+  }
+}
+
+async function whenDecided(app: App, { id, wait_s, signal }: Wait): Promise<ApprovalDoc | undefined> {
   const { store, env } = app.core;
   const until = env.elapsed() + wait_s * 1_000;
   const over = (approval: ApprovalDoc | undefined) =>
@@ -124,7 +142,6 @@ export async function awaitDecision(
     }
     approval = await store.get("approvals", id);
   }
-  if (approval === undefined || !(await visible(approval))) throw notFound(`unknown approval request ${id}`);
   return approval;
 }
 

@@ -61,10 +61,14 @@ export const startDrills = operation({
   },
 });
 
-/** Calls are made for real: nowhere but where somebody wrote that they may be. */
-export function assertEnvironment({ settings, core }: App): void {
-  const { environments } = settings.drills;
-  if (core.environment !== null && environments.includes(core.environment)) return;
+/** Calls are made for real: nowhere but where the configuration says that they may be. */
+export function mayDrillHere({ settings, core }: App): boolean {
+  return core.environment !== null && settings.drills.environments.includes(core.environment);
+}
+
+export function assertEnvironment(app: App): void {
+  if (mayDrillHere(app)) return;
+  const { core } = app;
   const here = core.environment === null ? "none is set here" : `this one is ${core.environment}`;
   throw forbidden(`drills run only in the environments listed under drills.environments; ${here}`);
 }

@@ -9,6 +9,7 @@ import { pageLimit } from "../schemas.ts";
 
 export const horizon = operation({
   id: "horizon",
+  reads_replica: true,
   summary: "Undos that stop working, soonest first",
   role: "auditor",
   within_tenant: true,

@@ -61,13 +61,16 @@ export const intent = operation({
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
     const arrived = performance.now();
-    return answered(
-      call,
-      { key, operation: "intent", run, request: body as Json },
-      unit,
-      (result) => result.decision,
-      (result) => intentDone(call, input.args, result, performance.now() - arrived),
-    );
+    const ask = () =>
+      answered(
+        call,
+        { key, operation: "intent", run, request: body as Json },
+        unit,
+        (result) => result.decision,
+        (result) => intentDone(call, input.args, result, performance.now() - arrived),
+      );
+    const { openRequests } = call.app;
+    return openRequests === undefined ? ask() : openRequests.around(run, ask);
   },
 });
 

@@ -23,6 +23,7 @@ export function oversightOf({ core, version }: App, since: string, anonymous: bo
 
 export const oversightReport = operation({
   id: "oversight_report",
+  reads_replica: true,
   summary: "How people decide: rates, times, decisions made too quickly, break-glass, grants and idle rules",
   role: "auditor",
   within_tenant: true,

@@ -22,7 +22,7 @@ import { cutPage, decodeCursor } from "../cursor.ts";
 import { type Caller, operation } from "../operation.ts";
 import { heldGrants } from "../sandbox/jobs.ts";
 import { openSandbox } from "../sandbox/work.ts";
-import { anyJson, givenId, note, pageLimit, runId, text, tool } from "../schemas.ts";
+import { anyJson, decidedFields, givenId, note, pageLimit, runId, text, tool } from "../schemas.ts";
 import { cardHash } from "./approvals.ts";
 import { ruling } from "./simulate.ts";
 
@@ -61,18 +61,7 @@ const planShape = z.strictObject({
   residue: z.array(z.string()),
   requested_ms: z.int(),
   expires_ms: z.int(),
-  votes: z.array(
-    z.strictObject({
-      by: z.string(),
-      decision: z.enum(["approve", "deny"]),
-      note: nullable(z.string()),
-      at_ms: z.int(),
-      for: nullable(z.string()),
-    }),
-  ),
-  decided_by: nullable(z.string()),
-  decided_ms: nullable(z.int()),
-  note: nullable(z.string()),
+  ...decidedFields,
   next: z.int(),
 });
 

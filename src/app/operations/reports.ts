@@ -54,6 +54,7 @@ async function reportPeriod(app: App, since: string): Promise<PeriodReport> {
 
 export const runReport = operation({
   id: "run_report",
+  reads_replica: true,
   summary: "The report of a run as one HTML page",
   role: "auditor",
   input: ofRun,
@@ -69,6 +70,7 @@ export const runReport = operation({
 
 export const runReportAsPdf = operation({
   id: "run_report_pdf",
+  reads_replica: true,
   summary: "The report of a run as a PDF on A4",
   role: "auditor",
   input: ofRun,
@@ -84,6 +86,7 @@ export const runReportAsPdf = operation({
 
 export const periodReport = operation({
   id: "period_report",
+  reads_replica: true,
   summary: "What happened since a point in time: calls, approvals, rollbacks and what needs attention",
   role: "auditor",
   within_tenant: true,

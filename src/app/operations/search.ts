@@ -25,6 +25,7 @@ function bounds(query: { since?: string | undefined; until?: string | undefined 
 
 export const searchRuns = operation({
   id: "search_runs",
+  reads_replica: true,
   summary: "Search runs, newest first unless told otherwise",
   role: "auditor",
   within_tenant: true,
@@ -73,6 +74,7 @@ export const searchRuns = operation({
 
 export const searchRecords = operation({
   id: "search_records",
+  reads_replica: true,
   summary: "Search ledger records, newest first",
   role: "auditor",
   within_tenant: true,

@@ -1,7 +1,8 @@
 /** What the service is doing, at a glance. */
 import { z } from "zod";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
-import { shownRecords } from "../../store/confined.ts";
+import { shownRecords, wholeOf } from "../../store/confined.ts";
+import type { Store } from "../../store/port.ts";
 import type { App } from "../app.ts";
 import { operation } from "../operation.ts";
 import { haltView, nothing } from "../schemas.ts";
@@ -12,6 +13,15 @@ export async function approvalCounts(app: App): Promise<Record<string, number>> 
     APPROVAL_STATUSES.map((tag) => app.core.store.count("approvals", { tag })),
   );
   return Object.fromEntries(APPROVAL_STATUSES.map((status, i) => [status, counts[i]!]));
+}
+
+/** How far the replica is behind; nothing where there is none. */
+export function replicaState(store: Store) {
+  const { replica } = wholeOf(store);
+  if (replica === undefined) return {};
+  const { lag_ms, max_lag_ms } = replica;
+  const in_use = lag_ms !== null && lag_ms <= max_lag_ms;
+  return { replica: { lag_ms: lag_ms === null ? null : Math.round(lag_ms), max_lag_ms, in_use } };
 }
 
 export const status = operation({
@@ -36,6 +46,14 @@ export const status = operation({
     capture: z.boolean(),
     signing: z.boolean(),
     egress: z.boolean(),
+    replica: z
+      .strictObject({
+        lag_ms: z.union([z.int(), z.null()]),
+        max_lag_ms: z.int(),
+        in_use: z.boolean(),
+      })
+      .optional()
+      .meta({ description: "the replica that is read from; `lag_ms` is null while it is not known" }),
   }),
   async run({ app }) {
     const { core, settings } = app;
@@ -63,6 +81,7 @@ export const status = operation({
       capture: settings.capture.enabled,
       signing: settings.signing_key !== null,
       egress: app.egress.describe().in_force,
+      ...replicaState(core.store),
     };
   },
 });

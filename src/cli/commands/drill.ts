@@ -1,13 +1,12 @@
 /** `svc drill`: proves undos through the configured upstreams, here or on a server. Exits 1 where one failed. */
 import { listDrills, startDrills } from "../../app/operations/drills.ts";
-import { openService } from "../../app/service.ts";
 import { drillsThrough } from "../../gateway/drills.ts";
-import { Gateway } from "../../gateway/gateway.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { DrillDoc } from "../../model/proof.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { type Door, localDoor } from "../door.ts";
 import { type Io, inert, table } from "../io.ts";
+import { withUpstreams } from "../upstreams.ts";
 
 const LOOK_MS = 200;
 const PATIENCE_MS = 15 * 60_000;
@@ -25,30 +24,12 @@ export const registerDrill: Register = (program, context) => {
     .action(async (tools: string[], flags: Flags) => {
       if (context.isRemote(flags))
         return context.withDoor(flags, (door) => drill(context, door, tools, flags));
-      await withUpstreams(context, flags, (door) => drill(context, door, tools, flags));
+      await withUpstreams(context, flags, (service, gateway) => {
+        if (gateway.upstreams.length > 0) service.drills = drillsThrough(gateway);
+        return drill(context, localDoor(service, flags["as"] as string | undefined), tools, flags);
+      });
     });
 };
-
-/** The tools are behind the upstreams of the configuration: a gateway without a listener reaches them. */
-async function withUpstreams(
-  context: Context,
-  flags: Flags,
-  work: (door: Door) => Promise<void>,
-): Promise<void> {
-  const settings = context.settings(flags);
-  const service = await openService(settings, context.io.clock);
-  const gateway = new Gateway(service);
-  try {
-    if (settings.upstreams.length > 0) {
-      await gateway.start();
-      service.drills = drillsThrough(gateway);
-    }
-    await work(localDoor(service, flags["as"] as string | undefined));
-  } finally {
-    await gateway.close();
-    await service.close();
-  }
-}
 
 async function drill({ io, done }: Context, door: Door, tools: string[], flags: Flags): Promise<void> {
   const upstream = flags["upstream"] as string | undefined;

@@ -1,13 +1,10 @@
 /** `svc oversight --since <period>`: how people decide what they are asked. */
-import { resolve } from "node:path";
 import { oversightReport } from "../../app/operations/oversight.ts";
 import { DEFAULT_PERIOD } from "../../app/operations/reports.ts";
-import { writeOutFile } from "../../evidence/out-file.ts";
 import { PERIOD_FORMATS } from "../../evidence/report/period-formats.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Flags, globalOptions, type Register } from "../context.ts";
-import { bytesOf, partsOf } from "../door.ts";
-import { inert } from "../io.ts";
+import { tellOrWrite } from "../out.ts";
 import { requireDataFolder } from "./verify.ts";
 
 type OversightFlags = Flags & {
@@ -36,12 +33,6 @@ export const registerOversight: Register = (program, context) => {
       const report = await context.withDoor(flags, (door) => door.perform(oversightReport, input), [
         "policy",
       ]);
-      if (flags.out === undefined) {
-        for await (const part of partsOf(report)) await io.write(part);
-        return;
-      }
-      const out = resolve(io.cwd, flags.out);
-      await writeOutFile(out, bytesOf(report));
-      io.out(`wrote ${inert(out)}`);
+      await tellOrWrite(io, report, flags.out);
     });
 };

@@ -41,13 +41,17 @@ export function describePlan(plan: RollbackPlan, color: Paint): string[] {
     paintKind(action, color),
     explain(action),
   ]);
-  return [head, ...table(rows), ...plan.actions.filter(hasConflict).flatMap(describeConflict)];
+  return [
+    head,
+    ...table(rows),
+    ...plan.actions.filter(hasConflict).flatMap((action) => describeConflict(plan.run_id, action)),
+  ];
 }
 
 /** A value that fills a screen says no more than its beginning. */
 const SHOWN_CHARS = 300;
 
-function describeConflict(action: CompensateAction): string[] {
+function describeConflict(run: string, action: CompensateAction): string[] {
   const value = (json: Json | undefined) =>
     json === undefined ? "(not read)" : inert(JSON.stringify(json)).slice(0, SHOWN_CHARS);
   return [
@@ -55,7 +59,7 @@ function describeConflict(action: CompensateAction): string[] {
     `    was       ${value(action.was)}`,
     `    is        ${value(action.is)}`,
     `    would be  ${value(action.would_be)}`,
-    `    to overwrite: svc rollback <run> --overwrite ${action.step} --current ${action.current_hash} --reason <text>`,
+    `    to overwrite: svc rollback ${run} --overwrite ${action.step} --current ${action.current_hash} --reason <text>`,
   ];
 }
 

@@ -1,12 +1,10 @@
 /** `svc report <run>` and `svc report --since <period>`: a run as a page or a PDF, a period in three formats. */
-import { resolve } from "node:path";
 import { DEFAULT_PERIOD, periodReport, runReport, runReportAsPdf } from "../../app/operations/reports.ts";
-import { writeOutFile } from "../../evidence/out-file.ts";
 import { PERIOD_FORMATS } from "../../evidence/report/period-formats.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
-import { bytesOf, partsOf } from "../door.ts";
 import { inert } from "../io.ts";
+import { tellOrWrite } from "../out.ts";
 import { requireDataFolder } from "./verify.ts";
 
 type ReportFlags = Flags & { since?: string; format?: string; out?: string; policy?: string };
@@ -37,16 +35,14 @@ async function oneRun(context: Context, run: string, flags: ReportFlags): Promis
   if (ending === undefined || !Object.hasOwn(RUN_FORMATS, ending)) {
     throw invalid("--out: name a file that ends in .html or .pdf");
   }
-  const out = resolve(io.cwd, flags.out!);
   await context.withDoor(flags, async (door) => {
     const report = await door.perform(RUN_FORMATS[ending as keyof typeof RUN_FORMATS], { run_id: run });
-    await writeOutFile(out, bytesOf(report));
+    await tellOrWrite(io, report, flags.out);
     if (report.problem !== undefined) {
       io.err(`the trail of the run does not verify: ${inert(report.problem)}; the report says so`);
       context.done(1);
     }
   });
-  io.out(`wrote ${inert(out)}`);
 }
 
 async function period(context: Context, flags: ReportFlags): Promise<void> {
@@ -59,13 +55,7 @@ async function period(context: Context, flags: ReportFlags): Promise<void> {
     (door) => door.perform(periodReport, { since: flags.since, format }),
     ["policy"],
   );
-  if (flags.out === undefined) {
-    for await (const part of partsOf(report)) await io.write(part);
-    return;
-  }
-  const out = resolve(io.cwd, flags.out);
-  await writeOutFile(out, bytesOf(report));
-  io.out(`wrote ${inert(out)}`);
+  await tellOrWrite(io, report, flags.out);
 }
 
 const FORMATS = [...PERIOD_FORMATS, "pdf"] as const;

@@ -1,14 +1,20 @@
-/** `svc rollback <run>`: undoes the standing steps of a run. Exits 2 when anything is left. */
+/**
+ * `svc rollback <run>`: undoes the standing steps of a run, by commands, through the configured upstreams, or on a
+ * server. Exits 2 when anything is left, and says what to do about it.
+ */
 import { readRun } from "../../app/access.ts";
+import type { App } from "../../app/app.ts";
 import { checkOverwrite } from "../../app/lookout.ts";
-import { invalid } from "../../kernel/errors.ts";
+import { getRollback, startRollback } from "../../app/operations/rollback.ts";
+import { conflict, invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { compensatorCommand, readerCommand, verifyCommand } from "../../process/rollback-commands.ts";
 import { executeRollback, type RollbackOptions, type RollbackProgress } from "../../rollback/execute.ts";
 import type { Overwrite } from "../../rollback/ports.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
-import { ATTENTION, type Context, globalOptions, type Register } from "../context.ts";
+import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { type Io, inert } from "../io.ts";
+import { withUpstreams } from "../upstreams.ts";
 
 export const registerRollback: Register = (program, context) => {
   const { min, max } = LIMITS.rollback_retries;
@@ -31,34 +37,78 @@ export const registerRollback: Register = (program, context) => {
     .option("--reason <text>", "why it is overwritten")
     .option("--actor <name>", "who rolls back (default: cli)")
     .option("--json", "print the report as JSON")
-    .action(async (run: string, flags: Record<string, unknown>) => {
-      const options = rollbackOptions(context, flags);
-      await context.withApp(flags, async (app) => {
-        await readRun(app, run);
-        const { overwrite, reader } = options;
-        if (overwrite !== undefined) await checkOverwrite(app, run, overwrite, reader ? { reader } : null);
-        const report = await executeRollback(app.core, run, options);
-        if (flags["json"]) context.io.out(JSON.stringify(report, null, 2));
-        else for (const line of describeReport(run, report)) context.io.out(line);
-        if (!report.complete) context.done(ATTENTION);
-      });
+    .action(async (run: string, flags: Flags) => {
+      const report = context.isRemote(flags)
+        ? await onServer(context, run, flags)
+        : await onData(context, run, flags);
+      if (flags["json"]) context.io.out(JSON.stringify(report, null, 2));
+      else for (const line of describeReport(run, report)) context.io.out(line);
+      if (!report.complete) context.done(ATTENTION);
     });
 };
 
-function rollbackOptions({ io, settings }: Context, flags: Record<string, unknown>): RollbackOptions {
-  const { compensator_cmd, reader_cmd, timeout_ms } = settings(flags, [
-    "compensatorCmd",
-    "readerCmd",
-  ]).rollback;
-  if (compensator_cmd === null)
-    throw invalid("how are steps undone? give --compensator-cmd <cmd>, or set SVC_COMPENSATOR_CMD");
+const LOOK_MS = 200;
+
+/** The server undoes with what it has: its compensator, or its upstreams. Here the work is only waited for. */
+async function onServer(context: Context, run_id: string, flags: Flags): Promise<RollbackReport> {
+  for (const [name, flag] of Object.entries(OWN_COMMANDS))
+    if (flags[name] !== undefined) throw invalid(`${flag}: a server undoes with its own; leave it out`);
+  if (flags["actor"] !== undefined) throw invalid("--actor: on a server the key says who acts");
+  const { step: overwrite, ...word } = readOverwrite(flags as Record<string, string | undefined>) ?? {};
+  const retries = readRetries(flags["retries"] as string | undefined);
+  const approve_compensations = flags["approveCompensations"] === true;
+  return context.withDoor(flags, async (door) => {
+    const more = { ...(retries && { retries }), ...(overwrite === undefined ? {} : { overwrite, ...word }) };
+    await door.perform(startRollback, { run_id, confirm: true, approve_compensations, ...more });
+    for (;;) {
+      const { job } = await door.perform(getRollback, { run_id });
+      if (job.state === "done") return job.report as RollbackReport;
+      if (job.state === "failed")
+        throw conflict(`the rollback broke off: ${job.error}; run it again to go on`);
+      await door.clock.sleep(LOOK_MS);
+    }
+  });
+}
+
+const OWN_COMMANDS = {
+  compensatorCmd: "--compensator-cmd",
+  readerCmd: "--reader-cmd",
+  verifyCmd: "--verify-cmd",
+};
+
+/** By the commands that are given or configured, else through the upstreams. */
+async function onData(context: Context, run: string, flags: Flags): Promise<RollbackReport> {
+  const { rollback, upstreams } = context.settings(flags, ["compensatorCmd", "readerCmd"]);
+  const { compensator_cmd, reader_cmd, timeout_ms } = rollback;
+  const options = rollbackOptions(context, flags);
+  const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
+  if (compensator_cmd !== null) {
+    const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
+    return context.withApp(flags, (app) => undo(app, run, { ...options, compensator, reader }));
+  }
+  if (upstreams.length === 0)
+    throw invalid(
+      "how are steps undone? give --compensator-cmd <cmd>, set SVC_COMPENSATOR_CMD, or configure upstreams",
+    );
+  return withUpstreams(context, flags, (service, { services: { undo: through } }) =>
+    undo(service, run, { ...options, ...through, ...(reader && { reader }) }),
+  );
+}
+
+async function undo(app: App, run: string, options: RollbackOptions): Promise<RollbackReport> {
+  await readRun(app, run);
+  const { overwrite, reader, objection } = options;
+  if (overwrite !== undefined)
+    await checkOverwrite(app, run, overwrite, reader ? { reader, objection } : null);
+  return executeRollback(app.core, run, options);
+}
+
+function rollbackOptions({ io }: Context, flags: Flags): Omit<RollbackOptions, "compensator" | "reader"> {
   const verify = flags["verifyCmd"] as string | undefined;
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   return {
     actor: (flags["actor"] as string | undefined) ?? "cli",
-    compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
-    reader: reader_cmd === null ? null : readerCommand(reader_cmd, {}),
     own_reader: true,
     verify: verify === undefined ? null : verifyCommand(verify, {}),
     retries: readRetries(flags["retries"] as string | undefined),
@@ -123,5 +173,25 @@ export function describeReport(run: string, report: RollbackReport): string[] {
     lines.push(`  deferred: ${step} (waits for ${blocked_by.join(", ")})`);
   list("awaiting_approval", report.awaiting_approval);
   list("unverified", report.unverified);
+  return [...lines, ...nextCommands(run, report)];
+}
+
+/** What a person could do now about each thing that is left. */
+function nextCommands(run: string, report: RollbackReport): string[] {
+  const lines = report.unresolved.map(
+    (step) => `to settle ${step}: svc resolve ${run} ${step} --status succeeded|failed --note <how you know>`,
+  );
+  const failed = report.failed.filter(({ step, current_hash }) => {
+    if (current_hash === undefined) return true;
+    lines.push(
+      `to overwrite ${step}: svc rollback ${run} --overwrite ${step} --current ${current_hash} --reason <text>`,
+    );
+    return false;
+  });
+  if (report.awaiting_approval.length > 0)
+    lines.push(`to approve: svc approvals list, or svc rollback ${run} --approve-compensations`);
+  if (failed.length > 0) lines.push(`to try again: svc rollback ${run}`);
+  if (report.unrecoverable.length + report.unmanifested.length + report.unverified.length > 0)
+    lines.push(`to see what was done: svc show ${run}`);
   return lines;
 }

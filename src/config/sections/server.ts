@@ -5,6 +5,7 @@ import { STORE_KINDS } from "../../store/open.ts";
 import { maskConnection, maskUrl } from "../mask.ts";
 import {
   choiceRow,
+  durationRow,
   isRemote,
   locatePath,
   numberRow,
@@ -30,6 +31,11 @@ const hostSchema = z
   );
 
 const namesSchema = z.array(textSchema).max(1_000);
+
+const databaseUrl = textSchema.refine(
+  (text) => /^postgres(?:ql)?:\/\//.test(text),
+  "is not a URL that begins with postgres://",
+);
 
 export const SERVER_ROWS = {
   manifests: pathRow({
@@ -57,16 +63,25 @@ export const SERVER_ROWS = {
   }),
   database_url: row<string | null>({
     type: "connection URL",
-    schema: textSchema.refine(
-      (text) => /^postgres(?:ql)?:\/\//.test(text),
-      "is not a URL that begins with postgres://",
-    ),
+    schema: databaseUrl,
     default: null,
     env: "SVC_DATABASE_URL",
     flag: "database-url",
     secret: true,
     about: "The PostgreSQL database of the postgres store.",
     mask: (url) => (url === null ? null : maskConnection(url)),
+  }),
+  database_read_url: row<string | null>({
+    type: "connection URL",
+    schema: databaseUrl,
+    default: null,
+    env: "SVC_DATABASE_READ_URL",
+    secret: true,
+    about: "A streaming replica of that database, for search, reports and the console's lists.",
+    mask: (url) => (url === null ? null : maskConnection(url)),
+  }),
+  max_lag: durationRow(10_000, 100, {
+    about: "How far the replica may be behind; past that the primary is asked.",
   }),
   listen: section("Where the server or the gateway listens. A gateway without it serves one stdio session.", {
     host: row<string>({

@@ -7,6 +7,7 @@ import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, command, empty, pageHead, table } from "../parts/blocks.ts";
 import { input } from "../parts/forms.ts";
+import { toolLink } from "../parts/ids.ts";
 import { effectMark, lifecycleMark, mark, plural } from "../parts/marks.ts";
 import { registryCard } from "./registry.ts";
 import { toolPage } from "./tool.ts";
@@ -65,10 +66,6 @@ async function connectorsCard(ctx: Ctx): Promise<Html> {
 
 const textOf = ({ tool, owner, permission, risk }: Manifest): string =>
   [tool, owner ?? "", permission, risk.data_class ?? ""].join("\n").toLowerCase();
-
-function toolLink(tool: string): Html {
-  return html`<a href="/console/tools/${encodeURIComponent(tool)}"><code>${tool}</code></a>`;
-}
 
 function toolsTable(
   shown: readonly Manifest[],

@@ -7,6 +7,7 @@ const PATHS: Record<NavId | "more" | "search" | "halt", readonly string[]> = {
   approvals: ["M12 3l7 3v5c0 4.5-3 8-7 10-4-2-7-5.5-7-10V6z", "M9 12l2.2 2.2L15 10"],
   runs: ["M5 6h2M5 12h2M5 18h2", "M10 6h9M10 12h9M10 18h9"],
   alerts: ["M6 16V11a6 6 0 0 1 12 0v5l1.5 2h-15z", "M10 21h4"],
+  drills: ["M6 3v18", "M6 4h12l-3 4 3 4H6"],
   tools: [
     "M14.5 6.5a4 4 0 0 1 5-1.5l-2.7 2.7 1.5 1.5L21 6.5a4 4 0 0 1-5.5 5L8 19l-3-3 7.5-7.5a4 4 0 0 1 2-2z",
   ],

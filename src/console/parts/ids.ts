@@ -51,3 +51,7 @@ export function ribbon(hash: string): Html {
   });
   return html`<svg class="ribbon" viewBox="0 0 ${STRIPES * 3} 16" width="${STRIPES * 3}" height="16" aria-hidden="true">${stripes}</svg>`;
 }
+
+export function toolLink(tool: string): Html {
+  return html`<a href="/console/tools/${encodeURIComponent(tool)}"><code>${tool}</code></a>`;
+}

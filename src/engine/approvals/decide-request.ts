@@ -57,6 +57,7 @@ export function decideUnit(
       ["approval_values", id],
       ...delegations.map(({ id }) => ["delegations", id] as const),
     ],
+    share: principal.tenant ?? undefined,
     run(tx) {
       const now = core.env.now();
       const { approval, run, ended } = openRequest(core, tx, id);
@@ -206,6 +207,7 @@ export function breakGlassUnit(
 export function withdrawUnit(core: Core, principal: Principal, id: string): Unit<DecideResult> {
   return {
     needs: [["approvals", id]],
+    share: principal.tenant ?? undefined,
     run(tx) {
       const { approval, run, ended } = openRequest(core, tx, id);
       if (ended !== null) return ended;

@@ -45,6 +45,7 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
   const ids = input.calls.map(() => `apr_${core.env.uuid()}`);
   return {
     needs: [["runs", run_id]],
+    share: asking.tenant ?? undefined,
     run(tx) {
       const run = loadSealedRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);

@@ -14,6 +14,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Quotas } from "../../app/quotas.ts";
 import type { Authenticated } from "../../auth/authenticate.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
@@ -31,6 +32,7 @@ export interface EndpointParts {
   guard: Guard;
   sessions: Sessions;
   log: Logger;
+  quotas: Quotas | undefined;
   authenticate(authorization: string | undefined): Promise<Authenticated>;
   /** Who holds that credential now; null once it no longer counts. */
   today(credential: Authenticated): Principal | null;
@@ -90,6 +92,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
       const credential = await parts.authenticate(request.headers.authorization);
       parts.admit(credential.principal);
       request.principal = credential.principal;
+      parts.quotas?.admit(credential.principal);
       request.credential = credential;
     },
     async handler(request, reply) {

@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Server } from "@modelcontextprotocol/server";
+import type { Quotas } from "../../app/quotas.ts";
 import type { Env } from "../../kernel/env.ts";
 import { notFound, SvcError } from "../../kernel/errors.ts";
 import type { Principal } from "../../model/roles.ts";
@@ -33,19 +34,35 @@ const MAX_PER_PRINCIPAL = 1_000;
 
 export class Sessions {
   private readonly env: Env;
+  private readonly quotas: Quotas | undefined;
   private readonly sessions = new Map<string, Session>();
   private readonly perPrincipal = new Map<string, number>();
   /** Streams of clients that have no session, with whether their credential still counts. */
   private readonly streams = new Map<ServerResponse, () => boolean>();
 
-  constructor(env: Env) {
+  constructor(env: Env, quotas?: Quotas) {
     this.env = env;
+    this.quotas = quotas;
   }
 
   async open(principal: Principal, stillValid: () => boolean, opened: () => Opened): Promise<Session> {
     await this.makeRoom(principal);
+    const release = this.quotas?.hold("sessions", principal) ?? (() => {});
+    try {
+      return await this.opened(principal, stillValid, opened(), release);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  private async opened(
+    principal: Principal,
+    stillValid: () => boolean,
+    { server, direct, close }: Opened,
+    release: () => void,
+  ): Promise<Session> {
     const held = this.perPrincipal.get(principal.id) ?? 0;
-    const { server, direct, close } = opened();
     const transport = new SessionTransport(this.env.uuid());
     transport.direct = direct ?? null;
     const session: Session = {
@@ -60,7 +77,7 @@ export class Sessions {
     this.perPrincipal.set(principal.id, held + 1);
     server.onclose = () => {
       close();
-      this.forget(session);
+      if (this.forget(session)) release();
     };
     await server.connect(transport);
     return session;
@@ -79,11 +96,13 @@ export class Sessions {
       throw new SvcError("too_many", "too many open sessions; end some, or wait until idle ones are");
   }
 
-  private forget({ transport, principal }: Session): void {
-    if (!this.sessions.delete(transport.sessionId)) return;
+  /** Whether it was there to be forgotten. */
+  private forget({ transport, principal }: Session): boolean {
+    if (!this.sessions.delete(transport.sessionId)) return false;
     const left = (this.perPrincipal.get(principal) ?? 1) - 1;
     if (left === 0) this.perPrincipal.delete(principal);
     else this.perPrincipal.set(principal, left);
+    return true;
   }
 
   /** Throws not_found alike for a session that never was, that ended, and that is somebody else's. */

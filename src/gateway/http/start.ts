@@ -73,7 +73,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
     },
   });
   mountConsole(server, { app: service, auth });
-  const sessions = [new Sessions(core.env), new Sessions(core.env)] as const;
+  const sessions = [new Sessions(core.env, service.quotas), new Sessions(core.env, service.quotas)] as const;
   const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
   const operators = mountEndpoint(server, { ...common(service, sessions[1]), ...operatorParts(gateway) });
   gateway.onBroadcast((method, params) => {
@@ -107,13 +107,14 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
   };
 }
 
-type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "today">;
+type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "today" | "quotas">;
 
-function common({ settings, auth, log }: Service, sessions: Sessions): Common {
+function common({ settings, auth, log, quotas }: Service, sessions: Sessions): Common {
   return {
     guard: originGuard(settings),
     sessions,
     log,
+    quotas,
     authenticate: (header) => auth.identify(header),
     today: (credential) => auth.current(credential),
   };

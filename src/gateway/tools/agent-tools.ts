@@ -84,7 +84,7 @@ const awaitApproval = ownTool({
     const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
     const wait_s = Math.min(seconds, LONGEST_WAIT_S);
     const approval = await tellingProgress(services.app.core.env, call.progress, wait_s, () =>
-      awaitDecision(services.app, approval_id, wait_s, signal, mine),
+      awaitDecision(services.app, { id: approval_id, wait_s, signal, who: principal }, mine),
     );
     const answer = await withOffer({ app: services.app, principal }, approval);
     const next = answer.offer == null || answer.offer.args === null ? NEXT[approval.status] : OFFERED;

@@ -13,6 +13,21 @@ export class Facts {
   /** The document's JSON until somebody reads it, then the document; undefined is known to be absent. */
   private readonly known = new Map<TableName, Map<string, { json: string; doc?: AnyDoc } | undefined>>();
 
+  /** What was read before the head was taken, in which version; undefined is known to be absent. */
+  readonly keys: Key[] = [];
+  readonly versions: (string | undefined)[] = [];
+
+  /** The same for what has to be held against the database again later. */
+  addVersions(
+    keys: readonly Key[],
+    json: readonly (string | undefined)[],
+    versions: readonly (string | undefined)[],
+  ): void {
+    this.add(keys, json);
+    this.keys.push(...keys);
+    this.versions.push(...versions);
+  }
+
   /** Takes in the answer to a fetch: the JSON of each key in turn, undefined where there is no document. */
   add(keys: readonly Key[], json: readonly (string | undefined)[]): void {
     keys.forEach(([table, key], i) => {
@@ -40,10 +55,13 @@ export class Facts {
   readonly lacks = (table: TableName, key: string): boolean => this.known.get(table)?.has(key) !== true;
 }
 
-/** Runs the units in turn. What ran stays as it ran; only those from a missing fact on are run again. */
+/**
+ * Runs the units in turn, without a head where its place is not known yet. What ran stays as it ran; only those from a
+ * missing fact on are run again.
+ */
 export async function runUnits(
   units: readonly Pending[],
-  head: Head,
+  head: Head | undefined,
   facts: Facts,
   obtain: (keys: readonly Key[]) => Promise<void>,
 ): Promise<Batch> {
@@ -54,7 +72,7 @@ export async function runUnits(
       next++;
     } catch (error) {
       if (!(error instanceof MissingFact)) throw error;
-      await obtain([...error.keys, ...guessMissing(units.slice(next + 1), batch.head, facts)]);
+      await obtain([...error.keys, ...guessMissing(units.slice(next + 1), head, facts)]);
     }
   }
   return batch;
@@ -64,7 +82,7 @@ export async function runUnits(
  * What the rest of the batch will also miss, by running it for nothing: one round trip for all of them
  * instead of one each. It is a guess, since they do not see what the units before them wrote.
  */
-function guessMissing(units: readonly Pending[], head: Head, facts: Facts): Key[] {
+function guessMissing(units: readonly Pending[], head: Head | undefined, facts: Facts): Key[] {
   const missing: Key[] = [];
   const scratch = new Batch(head, facts.read, facts.lacks);
   for (const { unit } of units) {

@@ -25,11 +25,25 @@ const IDLE_MS = 30_000;
 const LOOK_AGAIN = 500;
 
 const GET = { name: "svc_get", text: "SELECT doc FROM svc_docs WHERE tbl = $1 AND key = $2" };
+/** `$1` is a place; the answer has the hash of the record there, or null. */
+const VERSION = {
+  name: "svc_read_version",
+  text: `SELECT xmin::text AS version, records, hash,
+    (SELECT l.hash FROM svc_ledger l WHERE l.seq = $1) AS hash_there FROM svc_head WHERE one`,
+};
 const HEAD = {
   name: "svc_read_head",
   text: "SELECT records, hash, events FROM svc_head WHERE one",
   values: [],
 };
+
+/** `version` changes with every batch, also with one that leaves no record. */
+export interface HeadVersion {
+  version: string;
+  records: number;
+  hash: string;
+  hash_there: string | null;
+}
 
 export class Reader {
   private readonly pool: SessionPool;
@@ -78,6 +92,13 @@ export class Reader {
     if (rows[0] === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
     const { records, hash, events } = rows[0];
     return { records: Number(records), hash, events };
+  }
+
+  /** How the head stands, and what is in the place. */
+  async version(seq = -1): Promise<HeadVersion> {
+    const [row] = await this.query<HeadVersion & { records: string }>({ ...VERSION, values: [seq] });
+    if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
+    return { ...row, records: Number(row.records) };
   }
 
   /** A read that hangs does not hold this up for longer than it may take. */

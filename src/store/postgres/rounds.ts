@@ -1,13 +1,14 @@
 /**
- * A batch as two round trips: lock the head and fetch the facts; write, move the head and commit. Each
- * is sent as one bundle without waiting for the answers in between.
+ * A batch as round trips: lock the head and fetch the facts; write, move the head and commit. Where others take the
+ * head, too, the facts are fetched before it, and the first of the two only looks whether they have changed. Each is
+ * sent as one bundle without waiting for the answers in between.
  */
 import type { QueryResult } from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts";
 import type { Batch, Change } from "../batch.ts";
 import type { Key } from "../port.ts";
-import { INDEX, type TableName, type Tables } from "../tables.ts";
+import { INDEX, PLACES, type TableName, type Tables } from "../tables.ts";
 import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
 import type { Facts } from "./facts.ts";
 import { notConfirmed } from "./failures.ts";
@@ -34,13 +35,13 @@ interface HeadRow {
   told: string | null;
 }
 
-/** Refuses a database that does not have what has been told of. */
-export async function begin(
-  session: Session,
-  { needs, facts, told }: { needs: readonly Key[]; facts: Facts; told: Head },
-): Promise<Locked> {
+/**
+ * Takes the head, and with it what `read` asks for in the same round trip. Refuses a database that does not have what
+ * has been told of.
+ */
+export async function begin(session: Session, told: Head, read: () => Promise<void>): Promise<Locked> {
   const [, locked] = await session.together(() =>
-    Promise.all([session.begin(sql.BEGIN), lock(session, told), fetchFacts(session, needs, facts)]),
+    Promise.all([session.begin(sql.BEGIN), lock(session, told), read()]),
   );
   const row = locked.rows[0];
   if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
@@ -56,16 +57,53 @@ export function lock(session: Session, told: Head = EMPTY_HEAD): Promise<QueryRe
 
 export async function fetchFacts(session: Session, keys: readonly Key[], facts: Facts): Promise<void> {
   if (keys.length === 0) return;
-  const values = [textArray(keys.map(([table]) => table)), textArray(keys.map(([, key]) => toText(key)))];
   const { rows } = await session.client.query<[string, string]>({
     ...session.prepared(sql.FETCH),
-    values,
+    values: keyValues(keys),
     rowMode: "array",
   });
   const json: (string | undefined)[] = new Array(keys.length);
   for (const [at, doc] of rows) json[Number(at) - 1] = doc;
   facts.add(keys, json);
 }
+
+/** Facts before the head is taken; `recheck` looks at them again when it is. */
+export async function fetchVersions(session: Session, keys: readonly Key[], facts: Facts): Promise<void> {
+  if (keys.length === 0) return;
+  const { rows } = await session.client.query<[string, string, string]>({
+    ...session.prepared(sql.FETCH_VERSIONS),
+    values: keyValues(keys),
+    rowMode: "array",
+  });
+  const json: (string | undefined)[] = new Array(keys.length);
+  const versions: (string | undefined)[] = new Array(keys.length);
+  for (const [at, doc, version] of rows) {
+    json[Number(at) - 1] = doc;
+    versions[Number(at) - 1] = version;
+  }
+  facts.addVersions(keys, json, versions);
+}
+
+/** Under the head: puts what has changed since into the facts, and answers whether anything has. */
+export async function recheck(session: Session, facts: Facts): Promise<boolean> {
+  const { keys, versions } = facts;
+  if (keys.length === 0) return false;
+  const { rows } = await session.client.query<[string, string | null]>({
+    ...session.prepared(sql.CHANGED),
+    values: [...keyValues(keys), textArray(versions)],
+    rowMode: "array",
+  });
+  facts.add(
+    rows.map(([at]) => keys[Number(at) - 1]!),
+    rows.map(([, doc]) => doc ?? undefined),
+  );
+  return rows.length > 0;
+}
+
+const keyValues = (keys: readonly Key[]): Buffer[] => [
+  textArray(keys.map(([table]) => table)),
+  textArray(keys.map(([, key]) => toText(key))),
+];
 
 /** What would be lost with the answer to a COMMIT, and what to look for then. */
 export interface Sent {
@@ -108,20 +146,39 @@ export interface Statement {
 }
 
 /** Everything a batch changed, ready to be sent. Throws on a value that JSON or an array cannot hold. */
-export function statementsOf(batch: Batch, { head, events }: Locked): Statement[] {
-  const { puts, removed } = split(batch.changes);
-  const statements: Statement[] = [];
-  if (batch.records.length > 0) statements.push({ ...sql.APPEND, values: appendValues(batch, head) });
-  for (const chunk of chunks(puts)) statements.push({ ...sql.PUT, values: putValues(chunk) });
+export function statementsOf(batch: Batch, locked: Locked): Statement[] {
+  return [...documents([...batch.changes]), ...recordsOf(batch, locked)];
+}
+
+const hasPlaces = ({ table }: Change): boolean => PLACES[table] !== undefined;
+
+/** What can be made ready of a batch before its place is known: documents of any size, but those that name places. */
+export function statementsAhead(batch: Batch): Statement[] {
+  return documents([...batch.changes].filter((change) => !hasPlaces(change)));
+}
+
+/** The rest, once it is sealed: it grows with the records alone. */
+export function statementsBehind(batch: Batch, locked: Locked): Statement[] {
+  return [...documents([...batch.changes].filter(hasPlaces)), ...recordsOf(batch, locked)];
+}
+
+function documents(changes: readonly Change[]): Statement[] {
+  const { puts, removed } = split(changes);
+  const statements: Statement[] = [...chunks(puts)].map((chunk) => ({
+    ...sql.PUT,
+    values: putValues(chunk),
+  }));
   if (removed.length > 0) {
-    const values = [
-      textArray(removed.map(({ table }) => table)),
-      textArray(removed.map(({ key }) => toText(key))),
-    ];
+    const values = keyValues(removed.map(({ table, key }) => [table, key]));
     statements.push({ ...sql.REMOVE, values });
   }
-  statements.push({ ...sql.ADVANCE, values: advanceValues(batch, events) });
   return statements;
+}
+
+function recordsOf(batch: Batch, { head, events }: Locked): Statement[] {
+  const advance = { ...sql.ADVANCE, values: advanceValues(batch, events) };
+  if (batch.records.length === 0) return [advance];
+  return [{ ...sql.APPEND, values: appendValues(batch, head) }, advance];
 }
 
 function appendValues({ records, lines }: Batch, head: Head): (Buffer | number)[] {

@@ -23,6 +23,22 @@ export const FETCH = {
     JOIN svc_docs d ON d.tbl = n.tbl AND d.key = n.key`,
 };
 
+/** The same, with the version of each: the transaction that wrote it. */
+export const FETCH_VERSIONS = {
+  name: "svc_fetch_versions",
+  text: `
+    SELECT n.at, d.doc, d.xmin::text FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS n(tbl, key, at)
+    JOIN svc_docs d ON d.tbl = n.tbl AND d.key = n.key`,
+};
+
+/** Of what was read, all that has another version by now, as it is now. */
+export const CHANGED = {
+  name: "svc_changed_facts",
+  text: `
+    SELECT n.at, d.doc FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS n(tbl, key, version, at)
+    LEFT JOIN svc_docs d ON d.tbl = n.tbl AND d.key = n.key WHERE d.xmin::text IS DISTINCT FROM n.version`,
+};
+
 export const APPEND = {
   name: "svc_append",
   text: `

@@ -7,17 +7,18 @@ import type { Pending } from "../batch.ts";
 import { changeSignal } from "../change-signal.ts";
 import { Doubt } from "../doubt.ts";
 import { GroupCommit } from "../group-commit.ts";
-import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
+import type { LedgerState, ListQuery, RecordQuery, ReplicaPlace, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
 import { failure } from "./failures.ts";
 import { Listener } from "./listener.ts";
 import { Reader } from "./reader.ts";
+import { PostgresReplica } from "./replica.ts";
 import { prepareDatabase } from "./schema.ts";
 import { Session } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
 import { Told } from "./told.ts";
 import { tryRecord } from "./try-record.ts";
-import { type Callers, Writer } from "./writer.ts";
+import { type Callers, type Work, Writer } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
@@ -25,9 +26,9 @@ type Warn = (message: string, fields?: Record<string, unknown>) => void;
 const PREPARE_MS = 30_000;
 const SCRUB_MS = 600_000;
 
-export async function openPostgresStore(url: string, warn: Warn): Promise<Store> {
+export async function openPostgresStore(url: string, warn: Warn, replica?: ReplicaPlace): Promise<Store> {
   await prepare(url, warn);
-  const store = new PostgresStore(url, warn);
+  const store = new PostgresStore(url, warn, replica);
   try {
     await store.start();
   } catch (error) {
@@ -61,6 +62,11 @@ async function warnOfSettings({ client }: Session, warn: Warn): Promise<void> {
   }
 }
 
+/** What the store's batches have cost so far; undefined for another store. */
+export function workOf(store: Store): Work | undefined {
+  return store instanceof PostgresStore ? store.work : undefined;
+}
+
 class PostgresStore implements Store {
   readonly kind = "postgres" as const;
   private readonly url: string;
@@ -69,22 +75,29 @@ class PostgresStore implements Store {
   private readonly told = new Told();
   private readonly writer: Writer;
   private readonly reader: Reader;
+  readonly replica: PostgresReplica | undefined;
   private readonly listener: Listener;
   private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, { until, leave }));
   private readonly doubt = new Doubt();
   private isSound = true;
   private closing: Promise<void> | undefined;
 
-  constructor(url: string, warn: Warn) {
+  constructor(url: string, warn: Warn, replica: ReplicaPlace | undefined) {
     this.url = url;
     this.warn = warn;
     this.writer = new Writer(url, this.told);
     this.reader = new Reader(url);
+    if (replica !== undefined)
+      this.replica = new PostgresReplica(replica.url, replica.max_lag_ms, this.reader);
     this.listener = new Listener(url, {
       told: this.told,
       isOwn: (process_id) => this.writer.isServedBy(process_id),
       wake: () => this.signal.notify(),
     });
+  }
+
+  get work(): Work {
+    return this.writer.work;
   }
 
   async start(): Promise<void> {
@@ -151,7 +164,8 @@ class PostgresStore implements Store {
 
   private async shut(): Promise<void> {
     await this.commits.close();
-    await Promise.all([this.writer.close(), this.listener.close(), this.reader.close()]);
+    await Promise.all([this.writer.close(), this.listener.close()]);
+    await Promise.all([this.reader.close(), this.replica?.close()]);
     this.signal.notify();
   }
 

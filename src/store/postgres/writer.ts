@@ -6,16 +6,22 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { declaredNeeds, type Pending } from "../batch.ts";
+import { type Batch, declaredNeeds, HeadNeeded, type Pending } from "../batch.ts";
+import type { Key } from "../port.ts";
 import { Facts, runUnits } from "./facts.ts";
 import { failure, isConnectionLoss, isValueError, notInTime, outcomeUnknown, sqlState } from "./failures.ts";
 import {
   begin,
   commitNothing,
   fetchFacts,
+  fetchVersions,
   hasLanded,
   type Locked,
+  recheck,
   type Sent,
+  type Statement,
+  statementsAhead,
+  statementsBehind,
   statementsOf,
   touch,
   writeAndCommit,
@@ -43,7 +49,56 @@ export interface Callers {
   leave(): void;
 }
 
+/** A batch that was decided before the head was taken. */
+interface Ahead {
+  session: Session;
+  facts: Facts;
+  batch: Batch;
+  statements: Statement[];
+}
+
+interface Begun {
+  session: Session;
+  locked: Locked;
+  facts: Facts;
+  /** Whether all that the batch was decided on ahead is as it was. */
+  holds: boolean;
+}
+
+/** What batches have cost, for benches: how they were decided, and how long the head was held. */
+export interface Work {
+  under_lock: number;
+  ahead: number;
+  again: number;
+  records: number;
+  /** CPU of this process from when the head was taken until the batch was sent: what it does while all others wait. */
+  cpu_us: number;
+  /** From when the head was taken until the commit was answered, by the clock. */
+  held_ms: number;
+}
+
+/** What holds of a batch that was decided ahead needs only its place. */
+function placed({ batch, statements }: Ahead, locked: Locked): { batch: Batch; statements: Statement[] } {
+  if (batch.isEmpty) return { batch, statements };
+  batch.seal(locked.head);
+  return { batch, statements: [...statements, ...statementsBehind(batch, locked)] };
+}
+
+async function decided(
+  units: readonly Pending[],
+  session: Session,
+  locked: Locked,
+  facts: Facts,
+): Promise<{ batch: Batch; statements: Statement[] }> {
+  const batch = await runUnits(units, locked.head, facts, (keys) => fetchFacts(session, keys, facts));
+  return { batch, statements: batch.isEmpty ? [] : statementsOf(batch, locked) };
+}
+
 export class Writer {
+  readonly work: Work = { under_lock: 0, ahead: 0, again: 0, records: 0, cpu_us: 0, held_ms: 0 };
+  /** Whether the chain was found as the last batch had left it. */
+  private isAlone = true;
+  private left: string | undefined;
   private readonly url: string;
   private readonly told: Told;
   private session: Session | undefined;
@@ -101,17 +156,22 @@ export class Writer {
     signal: AbortSignal,
     { answer_by, leave }: { answer_by: number; leave(): void },
   ): Promise<void> {
-    const facts = new Facts();
-    const { session, locked } = await this.begin(units, facts, signal);
+    const ahead = this.isAlone ? undefined : await this.decideAhead(units, signal);
+    const { session, locked, facts, holds } = await this.begin(units, ahead, signal);
+    const locked_at = performance.now();
+    const cpu = process.cpuUsage();
     let sent: Sent | undefined;
     let refused: SvcError | undefined;
     let head = locked.head;
     try {
       await session.until(signal, async () => {
-        const batch = await runUnits(units, locked.head, facts, (keys) => fetchFacts(session, keys, facts));
+        const { batch, statements } =
+          ahead !== undefined && holds ? placed(ahead, locked) : await decided(units, session, locked, facts);
         if (batch.isEmpty) return await commitNothing(session);
-        const statements = statementsOf(batch, locked);
         leave();
+        const { user, system } = process.cpuUsage(cpu);
+        this.work.cpu_us += user + system;
+        this.work.records += batch.records.length;
         head = batch.head;
         sent = { last: batch.records.at(-1), xid: locked.xid };
         refused = await writeAndCommit(session, statements);
@@ -121,22 +181,60 @@ export class Writer {
       if (sent === undefined) throw error;
       if (!(await this.hasLanded(sent, answer_by - performance.now()))) throw error;
     }
+    this.work.held_ms += performance.now() - locked_at;
+    this.work[ahead === undefined ? "under_lock" : holds ? "ahead" : "again"]++;
     if (refused !== undefined) throw refused;
     if (sent !== undefined) this.told.note(head);
+    // Whoever finds the chain as it was left has nobody to make room for.
+    this.isAlone = locked.head.hash === this.left;
+    this.left = head.hash;
   }
 
-  /** A connection may have died while nobody used it; before anything was written, another is as good. */
+  /**
+   * Decides the batch before the head is taken, on documents whose versions are looked at again when it is: other
+   * servers need not wait for it. Undefined where that is not possible; then it is decided under the head.
+   */
+  private async decideAhead(units: readonly Pending[], signal: AbortSignal): Promise<Ahead | undefined> {
+    const session = await this.connected(signal);
+    // Versions are held against the database over one connection; a pooler may lend another one.
+    if (session.pooled) return undefined;
+    const facts = new Facts();
+    const obtain = (keys: readonly Key[]) => fetchVersions(session, keys, facts);
+    try {
+      return await session.until(signal, async () => {
+        await obtain(declaredNeeds(units));
+        const batch = await runUnits(units, undefined, facts, obtain);
+        return { session, facts, batch, statements: statementsAhead(batch) };
+      });
+    } catch (error) {
+      if (error instanceof HeadNeeded) return undefined;
+      if (signal.aborted || !isConnectionLoss(error)) throw error;
+      this.drop();
+      return undefined;
+    }
+  }
+
+  /**
+   * A connection may have died while nobody used it; before anything was written, another is as good. What was decided
+   * ahead over the old one is then decided anew: the database behind the new one may be another.
+   */
   private async begin(
     units: readonly Pending[],
-    facts: Facts,
+    ahead: Ahead | undefined,
     signal: AbortSignal,
-  ): Promise<{ session: Session; locked: Locked }> {
-    const needs = declaredNeeds(units);
+  ): Promise<Begun> {
     const told = this.told.newest;
     for (let kept = this.session !== undefined; ; kept = false) {
       const session = await this.connected(signal);
+      const facts = session === ahead?.session ? ahead.facts : new Facts();
+      let holds = false;
+      const read = async () => {
+        if (facts === ahead?.facts) holds = !(await recheck(session, facts));
+        else await fetchFacts(session, declaredNeeds(units), facts);
+      };
       try {
-        return { session, locked: await session.until(signal, () => begin(session, { needs, facts, told })) };
+        const locked = await session.until(signal, () => begin(session, told, read));
+        return { session, locked, facts, holds };
       } catch (error) {
         this.drop();
         if (!kept || signal.aborted || !isConnectionLoss(error)) throw error;

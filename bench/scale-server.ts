@@ -1,0 +1,78 @@
+/** One of the servers that `scale` measures: an engine on PostgreSQL with agents that ask as fast as they are answered. */
+import type { Core } from "../src/engine/core.ts";
+import { intentUnit } from "../src/engine/intent.ts";
+import { newRun, openRunUnit } from "../src/engine/open-run.ts";
+import { systemEnv } from "../src/kernel/env.ts";
+import type { Principal } from "../src/model/roles.ts";
+import { openPostgresStore, workOf } from "../src/store/postgres/store.ts";
+import type { Work } from "../src/store/postgres/writer.ts";
+import { principal, testEngine } from "../test/support/engine.ts";
+
+export type ScaleWork =
+  | { kind: "intents" | "contested"; seconds: number }
+  | { kind: "neighbour"; seconds: number; flood: number };
+
+export interface ScaleFigures {
+  decided: number;
+  cpu_us: number;
+  work: Work;
+  p99_ms: number;
+}
+
+const AGENTS = 64;
+const MANIFESTS = "- {tool: crm.get, effect: read, permission: crm.read}";
+const CONTESTED =
+  "version: 1\nlimits:\n  - {id: all, match: {tool: crm.get}, per: global, max: 1000000, window: 1d}\n";
+
+async function open(url: string, policy: string): Promise<Core> {
+  const store = await openPostgresStore(url, () => {});
+  return { ...testEngine({ manifests: MANIFESTS, policy }).core, env: systemEnv, store };
+}
+
+/** An agent of this tenant with a run of its own; each call of what is answered asks once. */
+async function agent(core: Core, tenant: string | null): Promise<() => Promise<void>> {
+  const who: Principal = { ...principal("bench"), tenant };
+  const run = newRun(core, who, { permissions: ["crm.read"] });
+  await core.store.transact(openRunUnit(run));
+  const { run_id, principal: owner, actor, environment, salt } = run;
+  const known = { run_id, principal: owner, actor, tenant, environment, salt };
+  return async () => {
+    const input = { tool: "crm.get", args: { id: 1 }, reason: "measuring", depends_on: [] };
+    await core.store.transact(intentUnit(core, who, run_id, input, known));
+  };
+}
+
+async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
+  const core = await open(url, work.kind === "contested" ? CONTESTED : "version: 1");
+  const until = (end: number, ask: () => Promise<void>, done: (ms: number) => void) =>
+    (async () => {
+      for (let now = performance.now(); now < end; now = performance.now()) {
+        await ask();
+        done(performance.now() - now);
+      }
+    })();
+  let decided = 0;
+  const waits: number[] = [];
+  const flooding = work.kind === "neighbour" ? work.flood : AGENTS;
+  const asks = await Promise.all(Array.from({ length: flooding }, () => agent(core, "flood")));
+  const neighbour = work.kind === "neighbour" ? await agent(core, "neighbour") : undefined;
+  const before = { ...workOf(core.store)! };
+  const cpu = process.cpuUsage();
+  const end = performance.now() + work.seconds * 1_000;
+  const all = asks.map((ask) => until(end, ask, () => decided++));
+  if (neighbour !== undefined) all.push(until(end, neighbour, (ms) => waits.push(ms)));
+  await Promise.allSettled(all);
+  const { user, system } = process.cpuUsage(cpu);
+  const after = workOf(core.store)!;
+  const spent = Object.fromEntries(
+    Object.entries(after).map(([name, value]) => [name, value - before[name as keyof Work]]),
+  ) as unknown as Work;
+  await core.store.close();
+  waits.sort((a, b) => a - b);
+  return { decided, cpu_us: user + system, work: spent, p99_ms: waits[Math.floor(waits.length * 0.99)] ?? 0 };
+}
+
+process.once("message", async (message) => {
+  const { url, work } = message as { url: string; work: ScaleWork };
+  process.send!(await measure(url, work), () => process.exit(0));
+});

@@ -1,0 +1,132 @@
+/**
+ * One, two and four servers on one PostgreSQL: what they decide together, how long the head is held for it, what is
+ * decided again, and what a neighbour waits while a tenant floods. What more servers would do is computed from that.
+ */
+import { fork } from "node:child_process";
+import { join } from "node:path";
+import pg from "pg";
+import type { BenchOptions } from "./main.ts";
+import { openBenchDatabase } from "./postgres.ts";
+import { median, type Row } from "./report.ts";
+import type { ScaleFigures, ScaleWork } from "./scale-server.ts";
+import { HERE } from "./server.ts";
+
+const SERVERS = [1, 2, 4] as const;
+const suite = "scale";
+
+/** Several servers at once, and what the database wrote for them. */
+interface Together {
+  decided: number;
+  per_s: number;
+  cpu_us: number;
+  /** Of the time that passed, how much the head was held. */
+  held: number;
+  /** A record's part of it by the clock, and the server's CPU in it. */
+  held_us: number;
+  held_cpu_us: number;
+  again: number;
+  wal_bytes: number;
+}
+
+const FIGURES: readonly (readonly [what: string, unit: string, pick: (one: Together) => number])[] = [
+  ["decisions a second", "", ({ per_s }) => per_s],
+  ["CPU of the servers a decision", " us", ({ cpu_us }) => cpu_us],
+  ["their CPU under the head a record", " us", ({ held_cpu_us }) => held_cpu_us],
+  ["head held a record, commit included", " us", ({ held_us }) => held_us],
+  ["share of the time that the head is held", "", ({ held }) => held],
+  ["share of batches decided again", "", ({ again }) => again],
+  ["WAL bytes a decision", " B", ({ wal_bytes }) => wal_bytes],
+];
+
+async function together(url: string, servers: number, work: ScaleWork): Promise<Together> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const wal = async () => {
+    const { rows } = await client.query("SELECT pg_current_wal_lsn() - '0/0' AS at");
+    return Number(rows[0].at);
+  };
+  try {
+    const before = await wal();
+    const all = await Promise.all(Array.from({ length: servers }, () => serve(url, work)));
+    const sum = (pick: (one: ScaleFigures) => number) => all.reduce((total, one) => total + pick(one), 0);
+    const decided = sum(({ decided }) => decided);
+    const records = sum(({ work }) => work.records);
+    const batches = sum(({ work }) => work.ahead + work.again + work.under_lock);
+    return {
+      decided,
+      per_s: decided / work.seconds,
+      cpu_us: sum(({ cpu_us }) => cpu_us) / decided,
+      held: sum(({ work }) => work.held_ms) / (work.seconds * 1_000),
+      held_us: (sum(({ work }) => work.held_ms) * 1_000) / records,
+      held_cpu_us: sum(({ work }) => work.cpu_us) / records,
+      again: sum(({ work }) => work.again) / batches,
+      wal_bytes: ((await wal()) - before) / decided,
+    };
+  } finally {
+    await client.end();
+  }
+}
+
+function serve(url: string, work: ScaleWork): Promise<ScaleFigures> {
+  return new Promise((resolve, reject) => {
+    const child = fork(join(HERE, "scale-server.ts"), { execArgv: ["--import", "tsx"] });
+    child.once("message", (figures) => resolve(figures as ScaleFigures));
+    child.once("exit", (code) => reject(new Error(`a measured server ended with code ${code}`)));
+    child.send({ url, work });
+  });
+}
+
+export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
+  const database = await openBenchDatabase();
+  try {
+    const rows: Row[] = [];
+    const figure = (what: string, value: number, unit: string, goal: Row["goal"] = null) =>
+      rows.push({ suite, what, value, unit, goal });
+    const seen = new Map<number, Together[]>(SERVERS.map((servers) => [servers, []]));
+    const contested: Together[] = [];
+    const alone: number[] = [];
+    const beside: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      for (const servers of SERVERS)
+        seen.get(servers)!.push(await together(database.url, servers, { kind: "intents", seconds }));
+      contested.push(await together(database.url, 2, { kind: "contested", seconds }));
+      alone.push((await serve(database.url, { kind: "neighbour", seconds, flood: 0 })).p99_ms);
+      beside.push((await serve(database.url, { kind: "neighbour", seconds, flood: 4_000 })).p99_ms);
+    }
+    const of = (servers: number, pick: (one: Together) => number) => median(seen.get(servers)!.map(pick));
+    for (const servers of SERVERS) {
+      const name = servers === 1 ? "1 server" : `${servers} servers`;
+      for (const [what, unit, pick] of FIGURES) figure(`${name}: ${what}, measured`, of(servers, pick), unit);
+    }
+    const again = median(contested.map((one) => one.again));
+    figure("2 servers on one global limit: share of batches decided again", again, "");
+    figure("a neighbour's p99 on an idle server", median(alone), " ms");
+    figure("a neighbour's p99 beside a tenant with 4,000 calls waiting", median(beside), " ms");
+    const cpu = of(2, ({ cpu_us }) => cpu_us) / of(1, ({ cpu_us }) => cpu_us);
+    figure("CPU a decision, two servers against one", cpu, "x", { at_most: 1.2 });
+    model(of, figure);
+    return rows;
+  } finally {
+    await database.close();
+  }
+}
+
+/**
+ * Each server decides what its core can, and all of them together what the head lets through: what a server does under
+ * it when it decides ahead, and what writing and the commit take where nobody disturbs them.
+ */
+function model(
+  of: (servers: number, pick: (one: Together) => number) => number,
+  figure: (what: string, value: number, unit: string) => void,
+): void {
+  const writing_us = of(1, ({ held_us, held_cpu_us }) => held_us - held_cpu_us);
+  const through_head = 1_000_000 / (writing_us + of(2, ({ held_cpu_us }) => held_cpu_us));
+  const first = 1_000_000 / of(1, ({ cpu_us }) => cpu_us);
+  const each = 1_000_000 / of(2, ({ cpu_us }) => cpu_us);
+  for (const servers of [1, 2, 4, 8]) {
+    const by_cores = servers === 1 ? first : servers * each;
+    const what = `${servers} servers with a core each, computed: by their cores, and by the head`;
+    figure(`${what} (cores)`, by_cores, " a second");
+    figure(`${what} (head)`, through_head, " a second");
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Two servers that decide before they take the head. A stranger holds it meanwhile, so that each is caught between
+ * deciding and checking; then they go on in the order in which they came.
+ */
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { decideUnit } from "../../src/engine/approvals/decide-request.ts";
+import type { Core } from "../../src/engine/core.ts";
+import { haltUnit } from "../../src/engine/halts.ts";
+import { type IntentResult, intentUnit } from "../../src/engine/intent.ts";
+import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openPostgresStore, workOf } from "../../src/store/postgres/store.ts";
+import { principal, testEngine } from "../support/engine.ts";
+import { freshDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+import { verifies } from "../support/verifies.ts";
+import { expectWhole } from "./chain.ts";
+import { append, put } from "./samples.ts";
+
+const BOT = principal("bot");
+const MANIFESTS = `
+- {tool: crm.get, effect: read, permission: crm.read}
+- {tool: mail.send, effect: irreversible, permission: mail.send}
+`;
+const POLICY = `
+version: 1
+limits:
+  - {id: once, match: {tool: crm.get}, per: global, max: 1, window: 1d}
+rules:
+  - {id: ask, match: {tool: mail.send}, action: require_approval, reason: a person}
+`;
+
+let url: string;
+let holder: pg.Client;
+let a: Core;
+let b: Core;
+
+beforeAll(async () => {
+  ({ url } = await freshDatabase());
+  const core = (store: Store, policy: string): Core => ({
+    ...testEngine({ manifests: MANIFESTS, policy }).core,
+    store,
+  });
+  a = core(await openPostgresStore(url, () => {}), POLICY);
+  b = core(await openPostgresStore(url, () => {}), POLICY);
+  holder = new pg.Client(url);
+  await holder.connect();
+});
+afterAll(async () => {
+  await Promise.all([a.store.close(), b.store.close(), holder.end()]);
+});
+
+/** Each finds that the other has written since: from then on it decides ahead. */
+async function beside(): Promise<void> {
+  for (const { store } of [a, b, a, b]) await append(store);
+}
+
+const hold = () => holder.query("BEGIN; SELECT FROM svc_head FOR UPDATE");
+const letGo = () => holder.query("COMMIT");
+const queued = (count: number) =>
+  until(async () => {
+    const { rows } = await holder.query(
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+    );
+    return rows[0].n === count;
+  }, `${count} servers to wait for the head`);
+
+/** Begins the work of each in turn, once the one before it has decided and waits; answers when all are done. */
+async function between<T>(...works: (() => Promise<T>)[]): Promise<T[]> {
+  await hold();
+  const begun: Promise<T>[] = [];
+  for (const work of works) {
+    begun.push(work());
+    await queued(begun.length);
+  }
+  await letGo();
+  return Promise.all(begun);
+}
+
+async function open(core: Core, run_id: string): Promise<void> {
+  const permissions = ["crm.read", "mail.send"];
+  await core.store.transact(openRunUnit(newRun(core, BOT, { run_id, permissions })));
+}
+
+const intent = (core: Core, run_id: string, tool: string): Promise<IntentResult> =>
+  core.store.transact(intentUnit(core, BOT, run_id, { tool, args: {}, reason: "r", depends_on: [] }));
+
+const approve = (id: string) =>
+  a.store.transact(decideUnit(a, principal("ann", "approver"), id, { decision: "approve", note: null }, []));
+
+describe("a batch that was decided before it took the head", () => {
+  it("is sealed where it comes to stand, and its documents name that place", async () => {
+    verifies("beyond.beside.sealed", "beyond.beside.decided-ahead");
+    await Promise.all([open(a, "s1"), open(b, "s2")]);
+    await beside();
+    const before = [workOf(a.store)!.ahead, workOf(b.store)!.ahead];
+    const [first, second] = await between(
+      () => intent(a, "s1", "mail.send"),
+      () => intent(b, "s2", "mail.send"),
+    );
+    expect([workOf(a.store)!.ahead, workOf(b.store)!.ahead]).toEqual([before[0]! + 1, before[1]! + 1]);
+    const chain = await expectWhole(a.store);
+    for (const { records } of [first!, second!])
+      for (const record of records) expect(chain[record.seq]).toEqual(JSON.parse(JSON.stringify(record)));
+    await approve(first!.opened!.id);
+    await beside();
+    const [, used] = await between<unknown>(
+      () => put(b.store, "meta", { somebody: 1 }),
+      () => intent(a, "s1", "mail.send"),
+    );
+    const { records } = used as IntentResult;
+    const step = await b.store.get("steps", (await b.store.list("steps", { owner: "s1", limit: 1 }))[0]!.key);
+    expect(step!.intended_seq).toBe(records.at(-1)!.seq);
+    expect((await b.store.head()).records).toBe(records.at(-1)!.seq + 1);
+    await expectWhole(b.store);
+  });
+
+  it("is decided again where what it was decided on has changed: a limit is never over", async () => {
+    verifies("beyond.beside.again", "beyond.beside.limits");
+    await Promise.all([open(a, "l1"), open(b, "l2")]);
+    await beside();
+    const { again } = workOf(b.store)!;
+    const answers = await between(
+      () => intent(a, "l1", "crm.get"),
+      () => intent(b, "l2", "crm.get"),
+    );
+    expect(answers.map(({ decision }) => decision.decision)).toEqual(["allow", "block"]);
+    expect(workOf(b.store)!.again).toBe(again + 1);
+  });
+
+  it("uses an approval once, however many decided on it", async () => {
+    verifies("beyond.beside.approvals");
+    await open(a, "u1");
+    const asked = await intent(a, "u1", "mail.send");
+    await approve(asked.opened!.id);
+    await beside();
+    const answers = await between(
+      () => intent(a, "u1", "mail.send"),
+      () => intent(b, "u1", "mail.send"),
+    );
+    expect(answers.map(({ decision }) => decision.decision)).toEqual(["allow", "block"]);
+  });
+
+  it("allows nothing once a halt was answered, also where it was decided before the halt", async () => {
+    verifies("beyond.beside.halts");
+    await open(a, "h1");
+    await beside();
+    const halt = haltUnit(b, "boss", { reason: "stop" });
+    const [, answer] = await between<unknown>(
+      () => b.store.transact(halt),
+      () => intent(a, "h1", "crm.get"),
+    );
+    expect((answer as IntentResult).decision).toMatchObject({ decision: "block" });
+    expect(JSON.stringify((answer as IntentResult).decision)).toContain("kill switch: stop");
+  });
+});

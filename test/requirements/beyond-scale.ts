@@ -1,0 +1,33 @@
+/** Statements on many machines and many callers. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyondQuotas = section("beyond", "Fairness", {
+  "beyond.quotas.requests": [23, "past `requests_per_second` and `burst` a request is a 429 with Retry-After and the error body, and nothing is recorded"],
+  "beyond.quotas.open-approvals": [23, "a call that would open more requests than `open_approvals` is a 429, records nothing, and is asked again once one has ended"],
+  "beyond.quotas.waiting": [23, "past `waiting` a long poll is a 429"],
+  "beyond.quotas.sessions": [23, "past `sessions` a further MCP session is a 429"],
+  "beyond.quotas.match": [23, "`match` takes globs of tenant and actor, counted apart for each tenant and actor that they fit"],
+  "beyond.quotas.console": [23, "console pages count, and say 429 with Retry-After"],
+  "beyond.quotas.config": [23, "a quota that limits nothing, or has a bad glob, is refused at its place"],
+  "beyond.quotas.share": [23, "without quotas a flooding tenant takes no more than its share of a batch"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondReplica = section("beyond", "Reads elsewhere", {
+  "beyond.replica.reads": [23, "with `database_read_url` search, reports and the console's lists read the replica"],
+  "beyond.replica.lag": [23, "a replica that is further behind than `max_lag` is not asked, the primary is"],
+  "beyond.replica.shown": [23, "`/v1/status`, `/readyz` and the metric `svc_replica_lag_seconds` show the lag"],
+  "beyond.replica.decides": [23, "nothing that decides reads a replica"],
+  "beyond.replica.gone": [23, "a replica that does not answer costs nobody an answer"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondBeside = section("beyond", "Deciding beside each other", {
+  "beyond.beside.decided-ahead": [23, "on PostgreSQL a server that is not alone decides a batch before it takes the head"],
+  "beyond.beside.again": [23, "a batch whose facts changed meanwhile is decided again"],
+  "beyond.beside.sealed": [23, "it is sealed where it comes to stand: one chain, and documents that name the right places"],
+  "beyond.beside.approvals": [23, "an approval that two servers decided on is used once"],
+  "beyond.beside.limits": [23, "a limit that two servers decided on is not over"],
+  "beyond.beside.halts": [23, "a call that was decided before a halt was answered, and would be recorded after it, is blocked"],
+});
