@@ -17,6 +17,7 @@ const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.met
 const text = (path: string) => readFileSync(file(path), "utf8");
 const svc = `${process.execPath} ${file("bin/svc.js")}`;
 const home = tempDir("hook-home");
+const GIT = await program("git");
 
 let s: ConsoleServer;
 let n = 0;
@@ -218,11 +219,10 @@ describe("a session", () => {
   it("is told which files a command changed, for nothing can put them back", async () => {
     verifies("beyond.hooks.work-tree");
     const { cwd, send, shell, events, run } = session("claude-code");
-    const git = await program("git");
-    execFileSync(git, ["init", "-q"], { cwd });
+    execFileSync(GIT, ["init", "-q"], { cwd });
     for (const name of ["same", "gone", "changed", "build.log"]) writeFileSync(join(cwd, name), name);
     writeFileSync(join(cwd, ".gitignore"), "*.log\n");
-    execFileSync(git, ["add", "."], { cwd });
+    execFileSync(GIT, ["add", "."], { cwd });
     // Times of files are coarser than the clock.
     await until(() => Date.now() > statSync(join(cwd, ".gitignore")).ctimeMs + 50, "the clock to go on");
     const call = shell("mv gone ../elsewhere");
