@@ -23,6 +23,18 @@ function policyOf(n: number): PolicyDoc {
   return { version: 1, rules };
 }
 
+/** `n` rules for the very tool that is called, each with a threshold that the call does not reach. */
+function thresholds(n: number): PolicyDoc {
+  const rules = Array.from({ length: n }, (_, i) => ({
+    id: `rule-${i}`,
+    match: { tool: "payments.refund" },
+    when: [{ path: "$args.amount", op: "gt" as const, value: 500 + i }],
+    action: "deny" as const,
+    reason: "too much",
+  }));
+  return { version: 1, rules };
+}
+
 function factsFor(doc: PolicyDoc): Facts {
   const policy = compilePolicy(doc);
   const manifest = readManifests([{ file: "m", text: MANIFESTS }]).active("payments.refund")!;
@@ -91,12 +103,14 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
     one: factsFor(policyOf(1)),
     hundred: factsFor(policyOf(100)),
     many: factsFor(policyOf(10_000)),
+    thresholds: factsFor(thresholds(5_000)),
   };
   const peers = await peerEngines();
   const speeds = await alternate(rounds, {
     one: () => perSecond(() => decide(facts.one)),
     hundred: () => perSecond(() => decide(facts.hundred)),
     many: () => perSecond(() => decide(facts.many)),
+    thresholds: () => perSecond(() => decide(facts.thresholds)),
     ...peers,
   });
   const rows: Row[] = [
@@ -113,6 +127,13 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
       value: ratio(speeds.hundred, speeds.many),
       unit: "x",
       goal: { at_most: 2 },
+    },
+    {
+      suite: "decide",
+      what: "5,000 conditional rules on the tool that is called: time against 1",
+      value: ratio(speeds.one, speeds.thresholds),
+      unit: "x",
+      goal: { at_most: 3 },
     },
     {
       suite: "decide",

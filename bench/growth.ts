@@ -10,6 +10,7 @@ import { openLocalApp } from "../src/app/local.ts";
 import { readEntry } from "../src/auth/key-entry.ts";
 import { KeyRing } from "../src/auth/keys.ts";
 import { loadSettings } from "../src/config/load.ts";
+import type { IntentInput } from "../src/engine/gather.ts";
 import { intentUnit } from "../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../src/engine/open-run.ts";
 import { systemEnv } from "../src/kernel/env.ts";
@@ -28,7 +29,7 @@ const INTENTS = 5_000;
 const SETTLE_MS = 1_500;
 const GOAL = { at_most: 1.2 };
 const KEY = { name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex("bench-key") };
-const BOT: Principal = {
+export const BOT: Principal = {
   id: "key:bench",
   name: "bench",
   roles: ["agent"],
@@ -39,32 +40,26 @@ const BOT: Principal = {
   allow_observe: true,
 };
 
-function open(folder: string, store: string, database: string): Promise<App> {
+export function open(folder: string, store: string, database: string | null, policy?: string): Promise<App> {
   const flags = {
+    ...(policy === undefined ? {} : { policy }),
     data: join(folder, store),
     manifests: join(folder, "manifests.yaml"),
     store,
-    "database-url": database,
+    ...(database === null ? {} : { "database-url": database }),
   };
   return openLocalApp(loadSettings({ flags, env: { SVC_LOG_LEVEL: "error" }, cwd: folder }), systemEnv);
 }
 
-const newOne = ({ core }: App): Promise<RunDoc> =>
+export const newOne = ({ core }: App): Promise<RunDoc> =>
   core.store.transact(openRunUnit(newRun(core, BOT, { permissions: ["crm.read"] })));
 
-const intent = ({ core }: App, run: RunDoc) =>
-  core.store.transact(
-    intentUnit(
-      core,
-      BOT,
-      run.run_id,
-      { tool: "crm.get", args: { id: 1 }, reason: "bench", depends_on: [] },
-      run,
-    ),
-  );
+const CALL: IntentInput = { tool: "crm.get", args: { id: 1 }, reason: "bench", depends_on: [] };
+export const intent = ({ core }: App, run: RunDoc, call = CALL) =>
+  core.store.transact(intentUnit(core, BOT, run.run_id, call, run));
 
 /** Milliseconds an intent, with sixteen at a time: the median of many short looks, after what grew has settled. */
-async function cost(app: App, run: RunDoc, rounds: number, before = () => {}): Promise<number> {
+export async function cost(app: App, run: RunDoc, rounds: number, before = () => {}): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const measured: number[] = [];
   for (let look = 0; look < 10 * rounds; look++) {
@@ -209,5 +204,6 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
     await none.close();
     rmSync(folder, { recursive: true, force: true });
   }
-  return rows;
+  const { things } = await import("./growth-things.ts");
+  return [...rows, ...(await things(rounds))];
 }

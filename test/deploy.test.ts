@@ -1,7 +1,10 @@
 /** The deployment examples: they parse, name only settings and routes that exist, and their config loads. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { basename, join } from "node:path";
+import { DCLinter } from "dclint";
+import { validate } from "dockerfile-utils";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { loadSettings } from "../src/config/load.ts";
@@ -12,16 +15,24 @@ import { tempDir } from "./support/tmp.ts";
 import { verifies } from "./support/verifies.ts";
 
 const read = (path: string) => readFileSync(join(ROOT, "deploy", path), "utf8");
-const FOLDERS = ["systemd", "container", "compose", "kubernetes"];
+const FOLDERS = ["systemd", "container", "compose", "kubernetes", "helm"];
 const known = new Set([...allRows().flatMap(({ row }) => row.env ?? []), "SVC_CONFIG"]);
 
 interface Resource {
+  apiVersion: string;
   kind: string;
   metadata: { name: string };
   // biome-ignore lint/suspicious/noExplicitAny: a manifest is looked into freely
   spec?: any;
   data?: Record<string, string>;
 }
+const require = createRequire(import.meta.url);
+/** The published schema of a resource's kind, as a class that validates. */
+const model = ({ apiVersion, kind }: Resource) =>
+  require(`kubernetes-models/${apiVersion}/${kind}`)[kind] as new (
+    resource: Resource,
+  ) => { validate(): void };
+
 const resources = () =>
   parseAllDocuments(read("kubernetes/svc.yaml")).map((document) => {
     expect(document.errors).toEqual([]);
@@ -91,12 +102,19 @@ describe("the systemd unit", () => {
 });
 
 describe("the container file", () => {
-  it("ends as somebody who is not root, with a health check", () => {
+  it("is one that a linter finds nothing in", () => {
+    expect(validate(read("container/Dockerfile")).map(({ message }) => message)).toEqual([]);
+  });
+
+  it("ends as an account that is not root, with a health check and production packages", () => {
+    verifies("beyond.package.image");
     const text = read("container/Dockerfile");
+    expect(text).toContain("npm ci --omit=dev");
+    expect(text).toContain("COPY --from=dependencies /src/node_modules ./node_modules");
     expect(text.match(/^USER .*$/gm)).toEqual(["USER 10001:10001"]);
     expect(text).toContain("/healthz");
     expect(text).toMatch(/^CMD \["server"\]$/m);
-    for (const [, image] of text.matchAll(/^FROM (\S+)/gm)) expect(image).toBe("node:20-slim");
+    for (const [, image] of text.matchAll(/^FROM (\S+)/gm)) expect(image).toBe("node:24-slim");
   });
 
   it("copies only what is there and what the build context lets in", () => {
@@ -116,6 +134,24 @@ describe("the container file", () => {
 
 describe("the compose file", () => {
   const compose = () => parse(read("compose/compose.yaml"), { merge: true });
+
+  it("is accepted by a linter that has the published schema", () => {
+    verifies("beyond.package.compose");
+    const linter = new DCLinter({
+      rules: {},
+      quiet: true,
+      debug: false,
+      exclude: [],
+    });
+    // Its declarations leave their file endings out, so that nothing is known of an answer's type.
+    const results: { messages: { type: string }[] }[] = linter.lintFiles(
+      [join(ROOT, "deploy/compose/compose.yaml")],
+      false,
+    );
+    expect(results).toHaveLength(1);
+    const problems = results.flatMap(({ messages }) => messages.filter(({ type }) => type === "error"));
+    expect(problems).toEqual([]);
+  });
 
   it("has two servers on one database behind one address", () => {
     const { services } = compose();
@@ -157,12 +193,31 @@ describe("the Kubernetes example", () => {
       "Deployment",
       "Service",
       "PodDisruptionBudget",
+      "Ingress",
     ]);
     const [deployment] = kind("Deployment");
     const { labels } = deployment!.spec.template.metadata;
     expect(deployment!.spec.selector.matchLabels).toEqual(labels);
     expect(kind("Service")[0]!.spec.selector).toEqual(labels);
     expect(kind("PodDisruptionBudget")[0]!.spec.selector.matchLabels).toEqual(labels);
+  });
+
+  it("is accepted by the schema of each kind", () => {
+    verifies("beyond.package.kubernetes");
+    for (const one of resources()) expect(() => new (model(one))(one).validate(), one.kind).not.toThrow();
+    const broken = kind("Deployment")[0]!;
+    broken.spec.replicas = "two";
+    expect(() => new (model(broken))(broken).validate()).toThrow(/replicas/);
+  });
+
+  it("lets Prometheus scrape what it is told to, and the outside nothing of it", () => {
+    verifies("beyond.package.scrape");
+    const config = parse(kind("ConfigMap")[0]!.data!["svc.config.yaml"]!);
+    const { annotations } = kind("Deployment")[0]!.spec.template.metadata;
+    expect(annotations).toMatchObject({ "prometheus.io/scrape": "true", "prometheus.io/path": "/metrics" });
+    expect(config.metrics_public).toBe(true);
+    const paths = kind("Ingress")[0]!.spec.rules[0].http.paths.map(({ path }: { path: string }) => path);
+    expect(paths).toEqual(["/v1", "/console", "/openapi.json"]);
   });
 
   it("probes the right routes and drops what it can", () => {
@@ -192,5 +247,61 @@ describe("the Kubernetes example", () => {
       listen: { host: "0.0.0.0", port: 8787 },
       environment: "prod",
     });
+  });
+});
+
+describe("the Helm chart", () => {
+  const values = () => parse(read("helm/values.yaml"));
+  const templates = () =>
+    filesUnder("deploy/helm/templates", "").map((path) => readFileSync(join(ROOT, path), "utf8"));
+
+  it("names only values that it declares, and its schema accepts them", () => {
+    verifies("beyond.package.chart");
+    const named = templates().flatMap((text) =>
+      [...text.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path]) => path!),
+    );
+    expect(named.length).toBeGreaterThan(10);
+    const missing = named.filter(
+      (path) => path.split(".").reduce((one, key) => one?.[key], values()) === undefined,
+    );
+    expect(missing).toEqual([]);
+    const Ajv = require("ajv").default as new () => { compile(schema: object): (value: unknown) => boolean };
+    const accepts = new Ajv().compile(JSON.parse(read("helm/values.schema.json")));
+    expect(accepts(values())).toBe(true);
+    expect(accepts({ ...values(), replica: 3 })).toBe(false);
+  });
+
+  it("closes what it opens, and carries the package's version", () => {
+    for (const text of templates()) {
+      expect(text.match(/\{\{-? ?(?:if|with|range|define) /g)?.length ?? 0).toBe(
+        text.match(/\{\{-? end \}\}/g)?.length ?? 0,
+      );
+    }
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    expect(parse(read("helm/Chart.yaml"))).toMatchObject({ version, appVersion: version });
+  });
+
+  it("declares a configuration that loads", () => {
+    const folder = tempDir("helm");
+    const { config, manifests, policy } = values();
+    writeFileSync(join(folder, "manifests.yaml"), manifests);
+    writeFileSync(join(folder, "policy.yaml"), policy);
+    const own = { manifests: "manifests.yaml", policy: "policy.yaml", metrics_public: true };
+    writeFileSync(join(folder, "svc.config.yaml"), JSON.stringify({ ...own, ...config }));
+    expect(loadSettings({ env: {}, cwd: folder })).toMatchObject({
+      environment: "prod",
+      secure_cookies: true,
+    });
+  });
+
+  it("passes helm's own linter and the schema of each kind it renders, where there is a helm", () => {
+    if (spawnSync("helm", ["version"]).status !== 0) return;
+    const chart = join(ROOT, "deploy/helm");
+    const all = ["--set", "ingress.enabled=true,signing=true,ingress.tlsSecret=certificate"];
+    execFileSync("helm", ["lint", "--strict", chart, ...all], { encoding: "utf8" });
+    const rendered = execFileSync("helm", ["template", "svc", chart, ...all], { encoding: "utf8" });
+    const made = parseAllDocuments(rendered).map((document) => document.toJS() as Resource);
+    expect(made.map(({ kind }) => kind)).toContain("Ingress");
+    for (const one of made) expect(() => new (model(one))(one).validate(), one.kind).not.toThrow();
   });
 });

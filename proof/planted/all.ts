@@ -6,6 +6,7 @@ import { GATEWAY } from "./bugs/gateway.ts";
 import { HELD } from "./bugs/held.ts";
 import { IDENTITY } from "./bugs/identity.ts";
 import { INPUT } from "./bugs/input.ts";
+import { PROVER } from "./bugs/prover.ts";
 import { SETUP } from "./bugs/setup.ts";
 import { STORAGE } from "./bugs/storage.ts";
 import { TOLD } from "./bugs/told.ts";
@@ -16,6 +17,7 @@ export const BUGS: readonly Bug[] = [
   ...IDENTITY,
   ...EVIDENCE,
   ...INPUT,
+  ...PROVER,
   ...SETUP,
   ...TOLD,
   ...HELD,

@@ -13,7 +13,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { isProbe } from "../model/roles.ts";
-import { approvalRequested } from "../notify/events.ts";
+import { approvalRequested, planProposed } from "../notify/events.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import { watchJobs } from "../rollback/job.ts";
 import { createLogger } from "../telemetry/log.ts";
@@ -33,7 +33,7 @@ import { OpenRequests, RECOUNT_MS } from "./open-requests.ts";
 import { anchoringParts } from "./operations/anchors.ts";
 import { Quotas } from "./quotas.ts";
 import { SideChannels } from "./side-channels.ts";
-import { forgetReplies, sweepApprovals, sweepPlans } from "./sweep.ts";
+import { forgetReplies, Sweep } from "./sweep.ts";
 
 const SWEEP_MS = 1_000;
 const FORGET_MS = 60_000;
@@ -77,6 +77,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       if (!isProbe(approval.internal.principal) && !inDigest(approval))
         notifier.notify(approvalRequested(approval));
     },
+    planProposed: (plan) => notifier.notify(planProposed(plan)),
   });
   const tracer = openTracer(app);
   if (tracer !== null)
@@ -89,8 +90,9 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   applyQuotas(app);
 
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
-  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, notifier));
-  background.every(SWEEP_MS, "ageing plans", () => sweepPlans(app));
+  const sweep = new Sweep(app);
+  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, sweep, notifier));
+  background.every(SWEEP_MS, "ageing plans", () => sweep.endPlans());
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
   background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
   background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>
@@ -152,8 +154,8 @@ function applyQuotas(app: App): void {
 }
 
 /** People hear of what was passed on to them, and of what waits in a flood. */
-async function ageApprovals(app: App, notifier: Notifier): Promise<void> {
-  const { escalated, together } = await sweepApprovals(app);
+async function ageApprovals(app: App, sweep: Sweep, notifier: Notifier): Promise<void> {
+  const { escalated, together } = await sweep.approvals();
   for (const approval of escalated) notifier.notify(approvalRequested(approval));
   if (notifier.channels().length === 0) return;
   for (const event of await dueDigests(app.core, together)) notifier.notify(event);

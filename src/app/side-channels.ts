@@ -20,6 +20,7 @@ export class SideChannels implements Listeners {
 
   recorded: Listeners["recorded"] = (records, traceparent) => this.tell("recorded", records, traceparent);
   approvalRequested: Listeners["approvalRequested"] = (approval) => this.tell("approvalRequested", approval);
+  planProposed: Listeners["planProposed"] = (plan) => this.tell("planProposed", plan);
   intentDecided: Listeners["intentDecided"] = (call) => this.tell("intentDecided", call);
   outcomeReported: Listeners["outcomeReported"] = (call) => this.tell("outcomeReported", call);
 

@@ -4,6 +4,7 @@ import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
+import type { PlanDoc } from "../model/plan.ts";
 import type { Policy } from "../model/policy/compile.ts";
 import type { Principal, Today } from "../model/roles.ts";
 import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
@@ -39,6 +40,8 @@ export interface Listeners {
   /** `traceparent`: the trace of whoever asked for it, where the caller said so. */
   recorded(records: readonly LedgerRecord[], traceparent?: string): void;
   approvalRequested(approval: ApprovalDoc): void;
+  /** It waits for people; one that nobody has to decide is not told. */
+  planProposed(plan: PlanDoc): void;
   intentDecided(call: DecidedCall): void;
   outcomeReported(call: FinishedCall): void;
 }
@@ -68,6 +71,7 @@ export interface FinishedCall {
 export const silentListeners: Listeners = {
   recorded: () => {},
   approvalRequested: () => {},
+  planProposed: () => {},
   intentDecided: () => {},
   outcomeReported: () => {},
 };

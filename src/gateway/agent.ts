@@ -7,17 +7,28 @@ import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";
 import type { Principal } from "../model/roles.ts";
+import { type Asked, approvalOf, isOwn, progressOf, stillAsking, unknownTool } from "./asked.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
-import { OWN_PREFIXES, type Route } from "./catalog.ts";
+import type { Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
-import { askAndWait, decisionOf, declined, inputRequired, notApproved, waitsBy } from "./native-wait.ts";
+import {
+  askAndWait,
+  decisionOf,
+  declined,
+  inputRequired,
+  notApproved,
+  TASKS_EXTENSION,
+  waitOf,
+  waitsBy,
+} from "./native-wait.ts";
 import { OwnLinks, offered, principalHolder } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
-import { isOurState, redeemState } from "./request-state.ts";
+import { isOurState, redeemState, type WaitingCall } from "./request-state.ts";
 import type { BoundRun, RunOf } from "./runs.ts";
+import { bindTasks } from "./tasks.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { callOwnTool } from "./tools/own-tool.ts";
 import type { Holder } from "./upstream/pool.ts";
@@ -58,6 +69,7 @@ export class AgentPeer {
     this.named = named;
     this.era = era;
     const { app, passthrough } = gateway;
+    const tasks = era === "modern" && app.settings.approvals.wait_ms > 0;
     this.server = createPeer({
       version: app.version,
       capabilities: {
@@ -66,12 +78,14 @@ export class AgentPeer {
         ...(passthrough.has("prompts") ? { prompts: { listChanged: true } } : {}),
         ...(passthrough.has("resources") ? { resources: { subscribe: true, listChanged: true } } : {}),
         ...(passthrough.has("completions") ? { completions: {} } : {}),
+        ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
       },
       instructions: [...gateway.instructions(), gateway.listing.instructions()].join("\n\n"),
       log: app.log,
-      serves: method === undefined || method.startsWith("tools/") || passthrough.serves(method),
+      serves: method === undefined || /^(?:tools|tasks)\//.test(method) || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
     });
+    if (tasks) bindTasks(this.server, (method, params, context) => this.handle(method, params, context));
     this.links = new OwnLinks({
       clientCapabilities: () => this.server.getClientCapabilities(),
       ask: (upstream, method, params, signal) => this.ask(upstream, method, params, signal),
@@ -86,6 +100,8 @@ export class AgentPeer {
     if (method === "tools/call") return this.callTool(params, context);
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
+    if (method.startsWith("tasks/") && this.era === "modern")
+      return this.gateway.tasks.handle(method, params, this.asking(context));
     const { passthrough, subscriptions } = this.gateway;
     const request = {
       method,
@@ -182,9 +198,30 @@ export class AgentPeer {
     const by = waitsBy(app, this.server, context);
     const call = { principal: this.asking(context), tool: asked.tool, args: asked.args };
     if (by === "rounds") return inputRequired(app, call, { run_id: run.run_id, approval_id });
+    if (by === "task") return this.task(run, asked, call, approval_id, context);
     if (by === null) return null;
     const approval = await askAndWait(app, call, approval_id, context, progressOf(context));
     return approval === null ? null : this.decided(run, asked, approval, context);
+  }
+
+  /** Waits beside the request, which is answered with a handle at once. */
+  private task(
+    run: BoundRun,
+    asked: Asked,
+    call: WaitingCall,
+    approval_id: string,
+    context: RequestContext,
+  ): JsonObject | null {
+    const { app, tasks } = this.gateway;
+    return tasks.begin(call.principal, waitOf(app, call, approval_id, context), async (cancellation) => {
+      // By then the request has its answer: nothing is told or asked on its stream.
+      const apart = { ...context, cancellation, envelope: undefined, retried: undefined, notify: () => {} };
+      const approval = await decisionOf(app, call, approval_id, apart, undefined);
+      if (cancellation.cancelled) return null;
+      const decided = await this.decided(run, asked, approval, apart);
+      const result = decided ?? (await this.gateway.track(this.govern(run, asked, apart)));
+      return { resultType: "complete", ...this.project(result, asked.route) };
+    });
   }
 
   /** The second half of a call that waits: held until there is a decision, and then made like any other. */
@@ -357,39 +394,4 @@ export class AgentPeer {
     this.links.close();
     this.gateway.subscriptions.drop(this);
   }
-}
-
-/** A call as it was asked for: the tool as manifests name it, its arguments, and why. */
-interface Asked {
-  tool: string;
-  route: Route | undefined;
-  args: JsonObject;
-  reason: string | undefined;
-}
-
-function isOwn(tool: string): boolean {
-  return OWN_PREFIXES.some((prefix) => tool.startsWith(prefix));
-}
-
-/** Undefined where the client did not ask to hear of progress. */
-function progressOf({ meta, notify }: RequestContext): ((told: JsonObject) => void) | undefined {
-  const token = meta["progressToken"];
-  if (token === undefined) return undefined;
-  return (told) => notify("notifications/progress", { ...told, progressToken: token });
-}
-
-/** The request that a blocked call waits for. */
-function approvalOf({ _meta }: JsonObject): string | null {
-  if (!isJsonObject(_meta) || _meta["svc/decision"] !== "block") return null;
-  const id = _meta["svc/approval_id"];
-  return typeof id === "string" ? id : null;
-}
-
-/** The request's extra with the authority of this moment; throws where the credential no longer counts. */
-function stillAsking({ extra }: RequestContext): RequestContext["extra"] {
-  return extra === undefined ? undefined : { ...extra, principal: extra.again() };
-}
-
-function unknownTool(name: string): Error {
-  return invalidParams(`unknown tool ${JSON.stringify(name.slice(0, 80))}`);
 }

@@ -18,6 +18,7 @@ import { Pins } from "./pins.ts";
 import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
 import { type Listener, Subscriptions } from "./subscriptions.ts";
+import { Tasks } from "./tasks.ts";
 import type { ToolServices } from "./tools/own-tool.ts";
 import type { Link } from "./upstream/link.ts";
 import type { Holder } from "./upstream/pool.ts";
@@ -48,6 +49,7 @@ export class Gateway implements Governing {
   readonly runs: Runs;
   readonly flights = new Flights();
   readonly waiting: WaitingCalls;
+  readonly tasks: Tasks;
   readonly subscriptions = new Subscriptions();
   readonly upstreams: readonly Upstream[];
   readonly passthrough: Passthrough;
@@ -67,6 +69,7 @@ export class Gateway implements Governing {
     this.app = app;
     this.runs = new Runs(app);
     this.waiting = new WaitingCalls(app);
+    this.tasks = new Tasks(app.core.env);
     this.pins = new Pins(app.core);
     const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {
@@ -296,6 +299,7 @@ export class Gateway implements Governing {
 
   /** Ends the connections; calls under way become uncertain, and are recorded so before this resolves. */
   async close(): Promise<void> {
+    this.tasks.close();
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
     await this.idle();
   }

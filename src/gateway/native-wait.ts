@@ -17,6 +17,7 @@ import { tellingProgress } from "./tools/progress.ts";
 
 const URL_ELICITATION = "2025-11-25";
 const QUESTION = "approval";
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 /** Where a person finds the card; null where there is no such place, or everybody could act there. */
 function cardUrl({ settings }: App, approval_id: string): string | null {
@@ -27,14 +28,26 @@ function message({ tool }: WaitingCall): string {
   return `A person has to decide the call of ${tool}. The page shows it; opening the page decides nothing.`;
 }
 
-/** How this client can be asked to wait; null where it cannot, or nobody wants it. */
-export function waitsBy(app: App, server: Server, context: RequestContext): "rounds" | "elicitation" | null {
+/** How this client can be asked to wait; null where it cannot, or the configuration does not want it. */
+export function waitsBy(
+  app: App,
+  server: Server,
+  { envelope }: RequestContext,
+): "task" | "rounds" | "elicitation" | null {
   if (app.settings.approvals.wait_ms === 0) return null;
-  if (context.envelope !== undefined)
-    return takesUrls(context.envelope[CLIENT_CAPABILITIES_META_KEY]) ? "rounds" : null;
+  if (envelope !== undefined) {
+    const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY];
+    if (takesTasks(capabilities)) return "task";
+    return takesUrls(capabilities) ? "rounds" : null;
+  }
   const version = server.getNegotiatedProtocolVersion();
   if (version === undefined || version < URL_ELICITATION) return null;
   return takesUrls(server.getClientCapabilities()) ? "elicitation" : null;
+}
+
+function takesTasks(capabilities: unknown): boolean {
+  const { extensions } = isJsonObject(capabilities as JsonObject) ? (capabilities as JsonObject) : {};
+  return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
 }
 
 function takesUrls(capabilities: unknown): boolean {
@@ -44,13 +57,32 @@ function takesUrls(capabilities: unknown): boolean {
 
 /** The first half for a client of the newer revision: the question, and what it brings back. Null without an address. */
 export function inputRequired(app: App, call: WaitingCall, state: State): JsonObject | null {
-  const url = cardUrl(app, state.approval_id);
+  const inputRequests = question(app, call, state.approval_id);
+  if (inputRequests === null) return null;
+  return { resultType: "input_required", inputRequests, requestState: mintState(app, call, state) };
+}
+
+function question(app: App, call: WaitingCall, approval_id: string): JsonObject | null {
+  const url = cardUrl(app, approval_id);
   if (url === null) return null;
-  const question = { method: "elicitation/create", params: { mode: "url", message: message(call), url } };
+  const params = { mode: "url", message: message(call), url };
+  return { [QUESTION]: { method: "elicitation/create", params } };
+}
+
+/** What is known of a wait before it begins. */
+export interface Wait {
+  message: string;
+  wait_ms: number;
+  inputRequests: JsonObject | null;
+}
+
+/** What a task says of itself while it waits, and asks of a client that can show pages. */
+export function waitOf(app: App, call: WaitingCall, approval_id: string, { envelope }: RequestContext): Wait {
+  const shows = takesUrls(envelope?.[CLIENT_CAPABILITIES_META_KEY]);
   return {
-    resultType: "input_required",
-    inputRequests: { [QUESTION]: question },
-    requestState: mintState(app, call, state),
+    message: `a person has to decide the call of ${call.tool} (request ${approval_id})`,
+    wait_ms: app.settings.approvals.wait_ms,
+    inputRequests: shows ? question(app, call, approval_id) : null,
   };
 }
 

@@ -12,6 +12,8 @@ import { Lines } from "./upstream/lines.ts";
 
 const INVALID_REQUEST = -32_600;
 const PARSE_ERROR = -32_700;
+/** How long requests may take that were under way when the input ended: a pipe ends with its last line. */
+const LINGER_MS = 5_000;
 
 export class StrictStdio implements Transport {
   onclose?: () => void;
@@ -21,6 +23,8 @@ export class StrictStdio implements Transport {
   private readonly input: Readable;
   private readonly output: Writable;
   private readonly lines = new Lines(LIMITS.body_bytes);
+  private readonly unanswered = new Set<string | number>();
+  private ended = false;
   private over = false;
 
   constructor(input: Readable, output: Writable) {
@@ -33,8 +37,8 @@ export class StrictStdio implements Transport {
     input.on("data", this.onData);
     input.once("end", this.onEnd);
     input.once("close", this.onEnd);
-    input.once("error", this.onEnd);
-    output.once("error", this.onEnd);
+    input.once("error", this.onGone);
+    output.once("error", this.onGone);
   }
 
   private readonly onData = (chunk: Buffer): void => {
@@ -44,7 +48,15 @@ export class StrictStdio implements Transport {
     void this.close();
   };
 
-  private readonly onEnd = (): void => void this.close();
+  private readonly onGone = (): void => void this.close();
+
+  /** Nothing more comes, but whoever asked may still read the answers. */
+  private readonly onEnd = (): void => {
+    if (this.ended) return;
+    this.ended = true;
+    if (this.unanswered.size === 0) this.onGone();
+    else setTimeout(this.onGone, LINGER_MS).unref();
+  };
 
   private read(line: string): void {
     if (line.trim() === "") return;
@@ -70,6 +82,7 @@ export class StrictStdio implements Transport {
     if (message === undefined) {
       return { id: idIn(line), code: INVALID_REQUEST, message: "this is not a JSON-RPC 2.0 message" };
     }
+    if ("method" in message && "id" in message) this.unanswered.add(message.id);
     this.onmessage?.(message);
     return null;
   }
@@ -80,6 +93,9 @@ export class StrictStdio implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     this.write(message);
+    if ("method" in message || message.id === undefined) return;
+    this.unanswered.delete(message.id);
+    if (this.ended && this.unanswered.size === 0) this.onGone();
   }
 
   private write(message: object): void {

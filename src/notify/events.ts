@@ -3,9 +3,11 @@
  * have no field here, so no channel can send one.
  */
 import { type ApprovalView, requestGroups } from "../model/approval.ts";
+import type { PlanCall, PlanDoc, PlanView } from "../model/plan.ts";
 
 export const NOTIFICATION_EVENTS = {
   approval_requested: "a call waits for a person's decision",
+  plan_proposed: "calls that an agent proposes wait for a person's decision",
   approval_digest: "an agent asked so often that its requests are told together",
   alert: "a condition needs attention",
   alert_resolved: "a condition has cleared",
@@ -42,6 +44,16 @@ export interface ApprovalRequested
   readonly event: "approval_requested";
   /** True when the request was passed on because nobody had decided it. */
   readonly escalated: boolean;
+}
+
+export interface PlanProposed extends Pick<PlanView, "id" | "run_id" | "actor" | "tenant" | "reason"> {
+  readonly event: "plan_proposed";
+  readonly calls: readonly Pick<PlanCall, "tool" | "arg_names" | "decision">[];
+  /** Whoever decides some of it; the highest quorum of those calls that need an approval. */
+  readonly approvers: { readonly groups: readonly string[]; readonly quorum: number };
+  readonly fully_reversible: boolean;
+  readonly requested_ms: number;
+  readonly expires_ms: number;
 }
 
 export interface ApprovalDigest {
@@ -101,6 +113,7 @@ export interface TestMessage {
 
 export type NotificationEvent =
   | ApprovalRequested
+  | PlanProposed
   | ApprovalDigest
   | AlertRaised
   | AlertResolved
@@ -127,6 +140,28 @@ export function approvalRequested(request: ApprovalView): ApprovalRequested {
     requested_ms,
     expires_ms,
     escalated: request.escalated_ms !== null,
+  };
+}
+
+/** The tools and the names of their arguments, as a request has them. */
+export function planProposed({ calls, internal, ...plan }: PlanDoc): PlanProposed {
+  const { id, run_id, actor, tenant, reason, fully_reversible, requested_ms, expires_ms } = plan;
+  const asking = internal.requests.filter((_, i) => calls[i]?.approval_id !== null);
+  return {
+    event: "plan_proposed",
+    id,
+    run_id,
+    actor,
+    tenant,
+    reason,
+    calls: calls.map(({ tool, arg_names, decision }) => ({ tool, arg_names: [...arg_names], decision })),
+    approvers: {
+      groups: [...new Set(asking.flatMap(({ approvers }) => approvers.groups))],
+      quorum: Math.max(1, ...asking.map(({ approvers }) => approvers.quorum)),
+    },
+    fully_reversible,
+    requested_ms,
+    expires_ms,
   };
 }
 

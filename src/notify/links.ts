@@ -2,6 +2,7 @@
 export interface ConsoleLinks {
   approval(id: string): string | null;
   approvals(): string | null;
+  plan(id: string): string | null;
   run(id: string): string | null;
   alerts(): string | null;
   settings(): string | null;
@@ -14,6 +15,7 @@ export function consoleLinks(base: string | null): ConsoleLinks {
   return {
     approval: (id) => at(`/approvals/${encodeURIComponent(id)}`),
     approvals: () => at("/approvals"),
+    plan: (id) => at(`/plans/${encodeURIComponent(id)}`),
     run: (id) => at(`/runs/${encodeURIComponent(id)}`),
     alerts: () => at("/alerts"),
     settings: () => at("/settings"),

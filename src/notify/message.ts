@@ -12,6 +12,7 @@ import type {
   ApprovalRequested,
   NotificationEvent,
   NotificationName,
+  PlanProposed,
   RetentionPurged,
   Severity,
   TestMessage,
@@ -49,6 +50,7 @@ const DESCRIBE: {
   ) => Described;
 } = {
   approval_requested: describeApproval,
+  plan_proposed: describePlan,
   approval_digest: describeDigest,
   alert: describeAlert,
   alert_resolved: describeResolved,
@@ -94,6 +96,37 @@ function describeApproval(event: ApprovalRequested, context: RenderContext): Des
     incident: { key: incidentKey(context, "approval", event.id), change: "opens" },
   };
 }
+
+function describePlan(event: PlanProposed, context: RenderContext): Described {
+  const { calls, approvers } = event;
+  const asking = calls.filter(({ decision }) => decision === "needs_approval").length;
+  const from = approvers.groups.length > 0 ? ` from ${listed(approvers.groups, 10)}` : "";
+  return {
+    heading: "Plan proposed",
+    title: `${event.actor} proposes ${plural(calls.length, "call")}, ${asking} needing approval`,
+    facts: [
+      { label: "Plan", value: event.id },
+      { label: "Run", value: event.run_id },
+      { label: "Actor", value: event.actor },
+      ...optional("Tenant", event.tenant),
+      ...calls.slice(0, PLAN_CALLS).map(({ tool, arg_names, decision }, i) => ({
+        label: `Call ${i}`,
+        value: `${tool} (${listed(arg_names)}): ${decision.replace("_", " ")}`,
+      })),
+      ...optional("More calls", calls.length > PLAN_CALLS ? calls.length - PLAN_CALLS : null),
+      { label: "Can be undone", value: event.fully_reversible ? "all of it" : "not all of it" },
+      { label: "Needs", value: `${plural(approvers.quorum, "approval")}${from}` },
+      { label: "Expires", value: stamp(event.expires_ms) },
+    ],
+    words: { label: "Reason", value: event.reason },
+    severity: "warning",
+    url: consoleLinks(context.console_url).plan(event.id),
+    incident: { key: incidentKey(context, "plan", event.id), change: "opens" },
+  };
+}
+
+/** A message is for reading, and the console lists the rest. */
+const PLAN_CALLS = 10;
 
 function describeDigest(event: ApprovalDigest, context: RenderContext): Described {
   const { waiting, escalated, groups } = event;

@@ -182,10 +182,10 @@ class ChannelNotifier implements Notifier {
   }
 }
 
-/** A digest stands in for the messages of its requests, so whoever wants those gets it. */
+/** A digest stands in for the messages of its requests, and a plan for those of its calls: whoever wants those gets them. */
 function wants(events: readonly NotificationName[] | undefined, name: NotificationName): boolean {
   if (events === undefined || events.includes(name)) return true;
-  return name === "approval_digest" && events.includes("approval_requested");
+  return (name === "approval_digest" || name === "plan_proposed") && events.includes("approval_requested");
 }
 
 /** Our own words and ids, which must arrive as they are: a button carries an id back. */

@@ -1,9 +1,11 @@
 /** The report on oversight: its figures from decisions that really happened, on each surface. */
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { registerOversight } from "../../src/cli/commands/oversight.ts";
 import { mountConsole } from "../../src/console/mount.ts";
+import { program } from "../support/programs.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -16,6 +18,50 @@ rules:
   - {id: ask-create, match: {tool: crm.create}, action: require_approval}
   - {id: no-get, match: {tool: crm.get}, action: deny, reason: reading is closed}
   - {id: idle, match: {tool: nothing.ever}, action: deny}
+`;
+const PYTHON = await program("python3");
+// biome-ignore lint/suspicious/noExplicitAny: tests look into bodies freely
+type Json = any;
+
+/** Reads nothing but the records: who asked when, who decided when. */
+const RECOUNT = `
+import json, math, re, statistics, sys
+asked, by_call, ended, people, glass = {}, {}, {}, {}, 0
+for line in sys.stdin:
+    record = json.loads(line)
+    event, detail, at = record["event"], record.get("detail", ""), record["ts_ms"]
+    found = re.search(r"apr_[0-9a-f-]{36}", detail)
+    request = found.group() if found else None
+    call = (record.get("run_id"), record.get("tool"), record.get("args_hash"))
+    if event == "blocked":
+        for opened in re.findall(r"request (apr_[0-9a-f-]{36}) is pending", line):
+            asked.setdefault(opened, at)
+            by_call[call] = opened
+    if event not in ("approved", "denied") or record["actor"] == "engine":
+        continue
+    if detail.startswith("break-glass:"):
+        glass += 1
+        ended[by_call[call]] = (None, at)
+        continue
+    if not re.match(r"request \\S+ \\(\\d+ of \\d+\\)", detail):
+        ended[request] = (event, at)
+    one = people.setdefault(record["actor"], {"approved": 0, "denied": 0, "waits": [], "without_card": 0})
+    one[event] += 1
+    one["waits"].append(at - asked[request])
+    one["without_card"] += 0 if re.search(r"; card sha256:[0-9a-f]{64}$", detail) else 1
+waits = sorted(at - asked[request] for request, (_, at) in ended.items())
+verdicts = [verdict for verdict, _ in ended.values()]
+approved, denied = verdicts.count("approved"), verdicts.count("denied")
+middle = lambda values: statistics.median(values) if values else None
+print(json.dumps({
+    "requests": {"opened": len(asked), "approved": approved, "denied": denied},
+    "approve_rate": round(approved / (approved + denied), 3),
+    "time_to_decide": {"median_ms": middle(waits), "p90_ms": waits[math.ceil(len(waits) * 0.9) - 1]},
+    "break_glass": glass,
+    "by_approver": {name: {"approved": one["approved"], "denied": one["denied"], "median_ms": middle(one["waits"]),
+        "under_5s": sum(wait < 5000 for wait in one["waits"]), "without_card": one["without_card"]}
+        for name, one in people.items()},
+}))
 `;
 let server: TestServer;
 
@@ -76,6 +122,27 @@ describe("the oversight report", () => {
     expect((await server.call("agent", "GET", "/v1/report/oversight")).status).toBe(403);
     for (const bad of ["since=never", "format=pdf", "anonymous=maybe"])
       expect((await server.call("auditor", "GET", `/v1/report/oversight?${bad}`)).status, bad).toBe(400);
+  });
+
+  it("says what anybody can count again from the ledger, with a program that was written apart", async () => {
+    verifies("beyond.oversight.recounted");
+    const { body } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d");
+    const ledger = (await server.app.core.store.records({ limit: 1_000 })).join("\n");
+    const counted = JSON.parse(execFileSync(PYTHON, ["-c", RECOUNT], { input: ledger, encoding: "utf8" }));
+    const people = body.by_approver.map(
+      ({ name, approved, denied, median_ms, under_5s, without_card }: Json) => [
+        name,
+        { approved, denied, median_ms, under_5s, without_card },
+      ],
+    );
+    const { opened, approved, denied } = body.requests;
+    expect(counted).toEqual({
+      requests: { opened, approved, denied },
+      approve_rate: body.approve_rate,
+      time_to_decide: body.time_to_decide,
+      break_glass: body.break_glass.count,
+      by_approver: Object.fromEntries(people),
+    });
   });
 
   it("knows the broken glass, names no approver where asked, and claims nothing of the law", async () => {

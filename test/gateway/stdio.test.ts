@@ -82,6 +82,31 @@ describe("a stdio session", () => {
     },
   );
 
+  it(`answers a call that came with the first line, though nothing comes after it ${verifies("beyond.stdio.at-once")}`, async () => {
+    const { file } = setup();
+    const child = spawn(process.execPath, args(file), { stdio: ["pipe", "pipe", "ignore"] });
+    let out = "";
+    child.stdout.on("data", (chunk) => {
+      out += chunk;
+    });
+    const clientInfo = { name: "pipe", version: "1" };
+    const first = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
+    const lines = [
+      { id: 1, method: "initialize", params: first },
+      { method: "notifications/initialized" },
+      { id: 2, method: "tools/call", params: { name: "echo", arguments: { a: 1 } } },
+    ];
+    child.stdin.end(lines.map((line) => `${JSON.stringify({ jsonrpc: "2.0", ...line })}\n`).join(""));
+    const [code] = await once(child, "exit");
+    const answers = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(answers.map(({ id }) => id)).toEqual([1, 2]);
+    expect(answers[1].result.structuredContent.got).toEqual({ a: 1 });
+    expect(code).toBe(0);
+  });
+
   it("serves the older line of the SDK", async () => {
     const { file } = setup();
     const client = new OlderClient({ name: "v1", version: "1" });

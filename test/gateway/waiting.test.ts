@@ -133,6 +133,86 @@ describe("a client of 2026-07-28", () => {
   });
 });
 
+/** One request of a client that declares tasks; the SDK's own client takes no such answer. */
+async function withTasks(method: string, params: AnyResult, key = "agent", more = {}): Promise<AnyResult> {
+  const meta = "io.modelcontextprotocol";
+  const _meta = {
+    [`${meta}/protocolVersion`]: "2026-07-28",
+    [`${meta}/clientInfo`]: { name: "tasks", version: "1" },
+    [`${meta}/clientCapabilities`]: { extensions: { [`${meta}/tasks`]: {} }, ...more },
+  };
+  const answer = await fetch(`${g.url}/mcp`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      "mcp-name": params.name ?? params.taskId ?? "",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }),
+  });
+  const text = await answer.text();
+  const { result, error } = JSON.parse(text.startsWith("{") ? text : text.match(/^data: (\{.*)$/m)![1]!);
+  if (error !== undefined) throw new Error(`${error.code} ${error.message}`);
+  return result;
+}
+
+describe("a client that declares tasks", () => {
+  const beginTask = (n: number, more = {}) =>
+    withTasks("tools/call", { name: "create", arguments: { n } }, "agent", more);
+  const get = (taskId: string, key?: string) => withTasks("tasks/get", { taskId }, key);
+  const ended = async (taskId: string): Promise<AnyResult> => {
+    let task: AnyResult;
+    await until(async () => {
+      task = await get(taskId);
+      return task.status !== "working" && task.status !== "input_required";
+    }, "its end");
+    return task;
+  };
+
+  it(`gets one for a call that waits, which is made once it is approved ${verifies("beyond.wait.task")}`, async () => {
+    const { capabilities } = await withTasks("server/discover", {});
+    expect(capabilities.extensions).toEqual({ "io.modelcontextprotocol/tasks": {} });
+    const begun = await beginTask(20);
+    expect(begun).toMatchObject({ resultType: "task", status: "working", taskId: expect.any(String) });
+    const approval_id = await openRequest(20);
+    expect(begun.statusMessage).toContain(approval_id);
+    expect(await get(begun.taskId)).toMatchObject({ resultType: "complete", status: "working" });
+    await expect(get(begun.taskId, "agent2")).rejects.toThrow(/-32602 tasks\/get: unknown task/);
+    expect(created(20)).toBe(0);
+    await decide("approve", approval_id);
+    const task = await ended(begun.taskId);
+    expect(task).toMatchObject({ status: "completed", result: { _meta: { "svc/decision": "allow" } } });
+    expect(created(20)).toBe(1);
+  });
+
+  it(`is told of a denial, shows the card where it can, and may give up ${verifies("beyond.wait.task")}`, async () => {
+    const shown = await beginTask(21, URLS.capabilities);
+    const denied = await openRequest(21);
+    expect(shown.status).toBe("input_required");
+    expect((await get(shown.taskId)).inputRequests.approval.params.url).toContain(denied);
+    // It says that its person has seen the card: that decides nothing.
+    await withTasks("tasks/update", {
+      taskId: shown.taskId,
+      inputResponses: { approval: { action: "accept" } },
+    });
+    expect((await get(shown.taskId)).status).toBe("working");
+    await decide("deny", denied);
+    expect(await ended(shown.taskId)).toMatchObject({
+      status: "completed",
+      result: { isError: true, content: [{ text: expect.stringContaining("was denied") }] },
+    });
+    const { taskId } = await beginTask(22);
+    const open = await openRequest(22);
+    await withTasks("tasks/cancel", { taskId });
+    expect((await ended(taskId)).status).toBe("cancelled");
+    await decide("approve", open);
+    expect([created(21), created(22)]).toEqual([0, 0]);
+  });
+});
+
 describe("a client of 2025-11-25", () => {
   it(`is asked while its call is held ${verifies("beyond.wait.elicitation")}`, async () => {
     const asked: AnyResult[] = [];

@@ -1,6 +1,8 @@
 /** Plans over HTTP: proposed, judged, decided by one vote, and made in their order. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Receiver, startReceiver } from "../golden/notify/support/receivers.ts";
 import { type TestServer, testServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const MANIFESTS = `
@@ -20,8 +22,12 @@ rules:
 `;
 let s: TestServer;
 let n = 0;
+let hook: Receiver;
+afterAll(() => hook?.close());
 beforeAll(async () => {
+  hook = await startReceiver();
   s = await testServer({
+    config: `notifications: {channels: [{name: ops, type: webhook, url: "${hook.url()}", events: [approval_requested]}]}\n`,
     manifests: MANIFESTS,
     policy: POLICY,
     keys: [
@@ -56,6 +62,31 @@ async function proposed(calls: object[]) {
 }
 
 describe("a plan", () => {
+  it("is told to approvers like a request, by names alone, and only where somebody has to decide", async () => {
+    verifies("beyond.plan.notifies");
+    await proposed([get(1)]);
+    const { plan, run_id } = await proposed([get(2), create(77), { ...create(78), tool: "pay.ops" }]);
+    const told = () => hook.received.map(({ body }) => JSON.parse(body));
+    await until(() => told().length > 0, "the notification");
+    expect(told()).toMatchObject([
+      {
+        event: "plan_proposed",
+        id: plan.id,
+        run_id,
+        actor: "agent",
+        reason: "a tidy week",
+        calls: [
+          { tool: "crm.get", arg_names: ["id"], decision: "allow" },
+          { tool: "crm.create", arg_names: ["id", "name"], decision: "needs_approval" },
+          { tool: "pay.ops", decision: "needs_approval" },
+        ],
+        approvers: { groups: ["ops"], quorum: 1 },
+        expires_ms: plan.expires_ms,
+      },
+    ]);
+    expect(hook.received.map(({ body }) => body).join()).not.toContain("canary");
+  });
+
   it("is judged call by call, decided once, and made in its order", async () => {
     verifies("beyond.plan.propose", "beyond.plan.decide", "beyond.plan.order", "beyond.plan.events");
     const { plan, ask, vote, now, events } = await proposed([get(1), create(1), create(2)]);

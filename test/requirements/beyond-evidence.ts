@@ -30,6 +30,7 @@ export const beyondOversight = section("beyond", "Oversight", {
   "beyond.oversight.break-glass": [21, "the report lists break-glass decisions, and grants with what passed under them"],
   "beyond.oversight.rules": [21, "the report names rules never used, always approved and always denied"],
   "beyond.oversight.duties": [21, "the report says which duties each figure supports, and never that a law is complied with"],
+  "beyond.oversight.recounted": [21, "the figures of the oversight report are those that a program written apart counts from an exported ledger"],
   "beyond.oversight.anonymous": [21, "with `anonymous` no approver is named"],
 });
 

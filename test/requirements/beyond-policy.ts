@@ -34,6 +34,7 @@ export const beyondClaims = section("beyond", "Claims", {
   "beyond.claim.checked": [20, "a claim over a field that does not exist is an error with its line"],
   "beyond.claim.registry": [20, "the registry refuses to activate a policy whose claim has a counterexample (409)"],
   "beyond.claim.console": [20, "the console's Policy page says of each claim what it is, with the counterexample"],
+  "beyond.claim.cookbook": [20, "the cookbook has twelve policies at least whose claims are proved, and would not hold without the policy"],
   "beyond.claim.counterexample-run": [20, "a counterexample is a call that the decision function was run on"],
 });
 

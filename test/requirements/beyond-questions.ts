@@ -30,6 +30,7 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
 // biome-ignore format: one statement a line
 export const beyondPlans = section("beyond", "2. Fewer and better questions: plans", {
   "beyond.plan.propose": [18, "`POST /v1/runs/{id}/plans` answers 201 `{id: pln_<uuid>, status, calls: [{decision, reasons, risk_score}], fully_reversible, irreversible, residue}`, judged as speculation judges"],
+  "beyond.plan.notifies": [17, "a proposed plan that waits is notified like a request, with tools and argument names only"],
   "beyond.plan.decide": [18, "one decision makes a single-use approval for each call that needs one, for exactly its arguments; a second is a 409"],
   "beyond.plan.order": [18, "the approvals are usable in the plan's order only; a call out of order is not covered and changes nothing"],
   "beyond.plan.ends": [18, "a planned call that is refused or fails ends the plan, and what is left is not covered; so do a denial and the plan's expiry"],

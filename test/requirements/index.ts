@@ -24,6 +24,7 @@ import {
 } from "./beyond-gateway.ts";
 import { beyondHooks } from "./beyond-hooks.ts";
 import { beyondLibrary } from "./beyond-library.ts";
+import { beyondPackage } from "./beyond-package.ts";
 import {
   beyondClaims,
   beyondDiff,
@@ -138,6 +139,7 @@ const SECTIONS = [
   beyondGatewayUpstreams,
   beyondGatewayWaiting,
   beyondReach,
+  beyondPackage,
   beyondFirst,
   beyondClaims,
   beyondDiff,

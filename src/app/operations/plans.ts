@@ -107,6 +107,7 @@ export const proposePlan = operation({
     const unit = proposeUnit(core, principal, run_id, { ...judged, reason, calls: proposed });
     const { plan, records } = await core.store.transact(unit);
     announce(core.listeners, records);
+    if (plan.status === "pending") core.listeners.planProposed(plan);
     return planView(plan);
   },
 });

@@ -46,7 +46,7 @@ function isShort(reading: Reading): boolean {
     case "policy":
       return isPlain(reading.text);
     case "trial":
-      return isPlain(reading.text + JSON.stringify(reading.typed));
+      return reading.typed.repeat === "" && isPlain([reading.text, ...Object.values(reading.typed)].join());
     case "kept_test":
       return isPlain(reading.text + JSON.stringify(reading.test));
     case "manifests":

@@ -23,6 +23,7 @@ import type {
   RuleDoc,
   UNPROVEN,
 } from "./schema.ts";
+import { type Guard, guardOf } from "./sieve.ts";
 
 export type { PolicyCall } from "./call.ts";
 
@@ -139,7 +140,7 @@ export function* compiling(doc: PolicyDoc, hash: string): Generator<void, Policy
             max_age_ms: parseDuration(doc.undo.max_age ?? PROOF_AGE),
             unproven: doc.undo.unproven ?? "warn",
           },
-    rules: yield* index(doc.rules, (rule) => compileRule(rule, approvals)),
+    rules: yield* index(doc.rules, (rule) => compileRule(rule, approvals), ruleGuard),
     limits: yield* index(doc.limits, (limit) => ({
       ...common(limit),
       max: limit.max,
@@ -186,10 +187,11 @@ export const EMPTY_POLICY: Policy = compilePolicy({ version: 1 });
 function* index<D extends { match?: MatchDoc | undefined }, T>(
   docs: readonly D[] | undefined,
   compile: (doc: D) => T,
+  guard: (doc: D) => Guard | undefined = () => undefined,
 ): Generator<void, MatchIndex<T>> {
   const made = new MatchIndex<T>();
   for (const doc of docs ?? []) {
-    made.add(doc.match, compile(doc));
+    made.add(doc.match, compile(doc), guard(doc));
     yield;
   }
   return made;
@@ -231,6 +233,10 @@ function compileRule(rule: RuleDoc, approvals: ApprovalSettings): Rule {
     }),
     approval: compileTerms(rule.approval, approvals),
   };
+}
+
+function ruleGuard({ when = [] }: RuleDoc): Guard | undefined {
+  return guardOf(when.map(({ path, op, value }) => ({ path: parsePath(path), op, value: value as Json })));
 }
 
 /** Whether the clock has a say in it. */

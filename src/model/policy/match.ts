@@ -5,6 +5,7 @@
 import { compileGlob, type Glob } from "../../kernel/glob.ts";
 import type { PolicyCall } from "./call.ts";
 import type { MatchDoc, MatchField } from "./schema.ts";
+import { type Guard, Sieve } from "./sieve.ts";
 
 export type Match = (call: PolicyCall) => boolean;
 
@@ -45,10 +46,19 @@ interface Entry<T> {
   readonly others: readonly (readonly [(typeof OTHER_FIELDS)[number], Glob])[];
 }
 
+/** Entries with the same literal start, and the same by their conditions. */
+interface List<T> {
+  readonly entries: Entry<T>[];
+  readonly sieve: Sieve<Entry<T>>;
+}
+
+/** So few are tested one by one before they are looked up. */
+const FEW = 16;
+
 export class MatchIndex<T> {
   private readonly items: T[] = [];
-  private readonly exact = new Map<string, Entry<T>[]>();
-  private readonly byPrefix = new Map<string, Entry<T>[]>();
+  private readonly exact = new Map<string, List<T>>();
+  private readonly byPrefix = new Map<string, List<T>>();
   /** The lengths that literal starts have: one lookup for each, however many entries there are. */
   private readonly lengths: number[] = [];
 
@@ -56,16 +66,19 @@ export class MatchIndex<T> {
     for (const { match, item } of items) this.add(match, item);
   }
 
-  /** The next entry, in the order of the policy. */
-  add(match: MatchDoc | undefined, item: T): void {
+  /** The next entry, in the order of the policy; a guard is a condition without which it says nothing. */
+  add(match: MatchDoc | undefined, item: T, guard?: Guard): void {
     const entry: Entry<T> = { order: this.items.length, item, ...compileMatch(match) };
     this.items.push(item);
     for (const { prefix, exact } of entry.tool?.prefixes ?? [{ prefix: "", exact: false }]) {
       const map = exact ? this.exact : this.byPrefix;
-      const list = map.get(prefix);
-      if (list === undefined) map.set(prefix, [entry]);
-      else if (list[list.length - 1] !== entry) list.push(entry);
-      if (!exact && list === undefined) this.noteLength(prefix.length);
+      const known = map.get(prefix);
+      const list = known ?? { entries: [], sieve: new Sieve<Entry<T>>() };
+      if (known === undefined) map.set(prefix, list);
+      if (list.entries[list.entries.length - 1] === entry) continue;
+      list.entries.push(entry);
+      list.sieve.add(entry, guard);
+      if (!exact && known === undefined) this.noteLength(prefix.length);
     }
   }
 
@@ -84,15 +97,16 @@ export class MatchIndex<T> {
     return this.items;
   }
 
-  /** The items that match the call, in the order of the policy. */
+  /** The items that match the call and whose guards may hold for it, in the order of the policy. */
   matching(call: PolicyCall): T[] {
     if (this.size === 0) return [];
     const found: Entry<T>[] = [];
     let lists = 0;
-    const take = (list: Entry<T>[] | undefined) => {
+    const take = (list: List<T> | undefined) => {
       if (list === undefined) return;
-      lists++;
-      for (const entry of list) {
+      const few = list.entries.length <= FEW;
+      lists += few ? 1 : 2;
+      for (const entry of few ? list.entries : list.sieve.could(call.args)) {
         if ((entry.tool === null || entry.tool.test(call.tool)) && othersMatch(entry, call))
           found.push(entry);
       }
@@ -102,7 +116,7 @@ export class MatchIndex<T> {
       if (length > call.tool.length) break;
       take(this.byPrefix.get(call.tool.slice(0, length)));
     }
-    // Only several lists can put entries out of order, or bring one with alternatives twice.
+    // Only several lists, or a sieve, can put entries out of order, or bring one with alternatives twice.
     if (lists > 1) found.sort((a, b) => a.order - b.order);
     return found.filter((entry, i) => entry !== found[i - 1]).map((entry) => entry.item);
   }

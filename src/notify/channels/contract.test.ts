@@ -149,7 +149,7 @@ describe.each(CHANNEL_TYPES)("channel %s", (type) => {
           : event;
       for (const delivery of [...render(type, many as NotificationEvent), ...render(type, EVENTS[name])]) {
         if (service !== undefined) service.parse(bodyOf(delivery));
-        expect(JSON.stringify(delivery).length).toBeLessThan(40_000);
+        expect(JSON.stringify(delivery).length).toBeLessThan(60_000);
       }
     }
   });

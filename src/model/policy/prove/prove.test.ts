@@ -224,6 +224,49 @@ describe("the prover and brute force agree", () => {
     expect(seen.counterexample).toBeGreaterThan(0);
   });
 
+  it("about one argument, whatever its value is", () => {
+    verifies("beyond.claim.never-wrong");
+    const seen = { proved: 0, counterexample: 0, incomplete: 0 };
+    for (let seed = 0; seed < trials(120); seed++) {
+      const r = random(seed + 2_000_000);
+      const conditions = (most: number) =>
+        [condition(r), ...many(r, most, () => condition(r))].map((one) => ({ ...one, path: "$args.n" }));
+      const rules = Array.from({ length: 2 }, (_, i) => ({
+        id: `r${i}`,
+        when: conditions(1),
+        action: "deny",
+      }));
+      const claims = [{ name: "c", when: conditions(0), at_least: "deny" }];
+      const policy = compilePolicy(loadPolicy(JSON.stringify({ version: 1, rules, claims }), "p.yaml"));
+      const [result] = checkClaims(policy, how());
+      seen[result!.result]++;
+      if (result!.result === "counterexample") assertShown(policy, result!);
+      if (result!.result !== "proved") continue;
+      const speaksOf = claimed(policy);
+      for (const n of [
+        ...VALUES,
+        3,
+        0.5,
+        9,
+        -7,
+        "ba",
+        "xab",
+        "C",
+        ["b"],
+        ["x"],
+        ["b", 1],
+        [["a"]],
+        { other: 1 },
+      ]) {
+        const call: PolicyCall = { ...NOBODY, tool: "b", args: n === undefined ? {} : { n } };
+        if (speaksOf(call, AT[0]!))
+          expect(evaluatePolicy(policy, call, AT[0]!).action, JSON.stringify([policy.doc, n])).toBe("deny");
+      }
+    }
+    expect(seen.proved).toBeGreaterThan(3);
+    expect(seen.counterexample).toBeGreaterThan(3);
+  });
+
   it("about differences", () => {
     verifies("beyond.diff.never-wrong", "beyond.diff.examples-run");
     for (let seed = 0; seed < trials(6); seed++) {

@@ -1,7 +1,8 @@
 /** One of each notification, one configuration of each channel, and the context in which the golden files are made. */
 import type { RenderContext } from "../../../../src/notify/channel.ts";
 import type { ChannelConfig, ChannelType } from "../../../../src/notify/channels/table.ts";
-import { approvalDigest, approvalRequested, type NotificationEvent, type NotificationName } from "../../../../src/notify/events.ts";
+import { approvalDigest, approvalRequested, planProposed, type NotificationEvent, type NotificationName } from "../../../../src/notify/events.ts";
+import type { PlanDoc } from "../../../../src/model/plan.ts";
 import type { ApprovalView } from "../../../../src/model/approval.ts";
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
@@ -53,6 +54,21 @@ export const EVENTS: { [name in NotificationName]: Extract<NotificationEvent, { 
     ],
     600_000,
   ),
+  plan_proposed: planProposed({
+    id: "pln_0b7e2f9c-1111-4222-8333-444455556666",
+    run_id: APPROVAL.run_id,
+    actor: APPROVAL.actor,
+    tenant: APPROVAL.tenant,
+    reason: "refund the order, then tell the customer",
+    calls: [
+      { tool: "payments.refund", arg_names: ["amount", "order_id"], decision: "needs_approval", approval_id: APPROVAL.id },
+      { tool: "mail.send", arg_names: ["to"], decision: "allow", approval_id: null },
+    ],
+    fully_reversible: false,
+    requested_ms: AT,
+    expires_ms: AT + 4 * 3_600_000,
+    internal: { requests: [APPROVAL, APPROVAL] },
+  } as unknown as PlanDoc),
   alert: { event: "alert", ...ALERT, reminder: false },
   alert_resolved: { event: "alert_resolved", ...ALERT, resolved_ms: AT },
   retention_purged: {

@@ -1,0 +1,57 @@
+/** Mistakes in proving: each would call something proved, or the same, that a call contradicts. */
+import type { Bug } from "../bug.ts";
+
+const FOLDER = "src/model/policy/prove";
+const TESTS = [`${FOLDER}/prove.test.ts`];
+
+export const PROVER: readonly Bug[] = [
+  {
+    name: "the prover takes what is open for settled",
+    file: `${FOLDER}/search.ts`,
+    find: "return open ? null : true;",
+    replace: "return true;",
+    tests: TESTS,
+  },
+  {
+    name: "the prover takes an approval for a denial",
+    file: `${FOLDER}/claims.ts`,
+    find: 'entry.section === "rules" && RANK[entry.action] >= RANK[claim.at_least]',
+    replace: 'entry.section === "rules" && entry.action !== "allow"',
+    tests: TESTS,
+  },
+  {
+    name: "the prover leaves out whatever an exception might cover",
+    file: `${FOLDER}/claims.ts`,
+    find: "(unless !== null && holds(unless, chosen) === true)",
+    replace: "(unless !== null && holds(unless, chosen) !== false)",
+    tests: TESTS,
+  },
+  {
+    name: "the prover tries no number between two that are named",
+    file: `${FOLDER}/values.ts`,
+    find: "if (gap !== undefined) found.push({ value: gap, alone: false });",
+    replace: "",
+    tests: TESTS,
+  },
+  {
+    name: "the prover forgets that an argument may be missing",
+    file: `${FOLDER}/values.ts`,
+    find: "    { value: undefined, alone: true },\n",
+    replace: "",
+    tests: TESTS,
+  },
+  {
+    name: "the prover's texts stop at a star",
+    file: `${FOLDER}/machine.ts`,
+    find: "if (piece === MANY) add(next, alternative, place);\n      else if",
+    replace: "if",
+    tests: TESTS,
+  },
+  {
+    name: "the prover's comparison takes a part that says nothing for all",
+    file: `${FOLDER}/diff.ts`,
+    find: "changes.every(({ literals }) => holds(literals, chosen) === false)",
+    replace: "changes.some(({ literals }) => holds(literals, chosen) === false)",
+    tests: TESTS,
+  },
+];
