@@ -2,6 +2,7 @@
  * What an intent costs beside many of each thing a user can have many of, against the same store before; and what a
  * second costs an idle server with many open requests. On the files store, where nothing hides behind a network.
  */
+import { setMaxListeners } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +25,9 @@ const ANN: Principal = { ...BOT, id: "key:ann", name: "ann", roles: ["approver",
 const POLICY =
   "version: 1\nrules: [{id: ask, match: {tool: crm.ask}, action: require_approval, reason: a person decides}]\n";
 const call = (tool: string) => ({ tool, args: { id: 1 }, reason: "bench", depends_on: [] });
+
+const polls = new AbortController();
+setMaxListeners(0, polls.signal);
 
 type Grow = (app: App) => Promise<unknown>;
 
@@ -49,8 +53,7 @@ const THINGS: Record<string, Grow> = {
       },
     }),
   [`${MANY} waiting polls`]: async (app) => {
-    const { signal } = new AbortController();
-    for (let i = 0; i < MANY; i++) void runWaitsOf(app.core.store).wait(`run_${i}`, signal).woken;
+    for (let i = 0; i < MANY; i++) void runWaitsOf(app.core.store).wait(`run_${i}`, polls.signal).woken;
   },
   [`${MANY} delegations`]: ({ core }) =>
     times(MANY, (i) => {
@@ -117,6 +120,7 @@ export async function things(rounds: number): Promise<Row[]> {
       add(`files: intent beside ${name}`, (await cost(app, await newOne(app), rounds)) / small, "x", 1.2);
     }
     add(`files: a second's look with ${MANY} open requests`, await looking(app), " ms", 5);
+    polls.abort();
     await app.close();
     write(MANY);
     app = await open(folder, "files", null, join(folder, "policy.yaml"));

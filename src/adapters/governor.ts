@@ -62,9 +62,13 @@ export interface GovernOptions extends Pick<CallOptions, "timeout_ms" | "read"> 
 }
 
 /** What the framework's pause was answered with; undefined where it did not pause. */
-export type Answered = { answer: unknown } | undefined;
+export type Answered = { answer: unknown } | typeof PAUSED | undefined;
+/** Told by a pause that comes back although nothing was answered yet: the framework calls again. */
+export const PAUSED = Symbol("paused");
 
 type Verdict = { go: Allowed } | { refusal: Refusal } | { request: ApprovalRequest };
+/** Where nothing is left to ask. */
+type Settled = Exclude<Verdict, { request: ApprovalRequest }> | { paused: true };
 
 export class Governor {
   readonly run: Run;
@@ -98,21 +102,19 @@ export class Governor {
 
   /**
    * The whole way of a call. `pause` stands for the framework's own: it may throw or never come back, since the call is
-   * asked for again when the framework resumes, and answered as the first time.
+   * asked for again when the framework resumes, and answered as the first time. Undefined where it has paused.
    */
   async make<T>(
     call: FrameworkCall,
     execute: () => Promise<T> | T,
     pause: (request: ApprovalRequest) => Promise<Answered> | Answered = () => undefined,
-  ): Promise<T | Refusal> {
-    let verdict = await this.ask(call);
-    if ("request" in verdict) {
-      const { request } = verdict;
-      verdict = await this.settle(call, request, () => pause(request));
-    }
-    if ("refusal" in verdict) return verdict.refusal;
-    if ("request" in verdict) return waiting(verdict.request);
-    return this.run.carryOut(verdict.go, this.nameOf(call.tool), execute, this.options);
+  ): Promise<T | Refusal | undefined> {
+    const asked = await this.ask(call);
+    const settled =
+      "request" in asked ? await this.settle(call, asked.request, () => pause(asked.request)) : asked;
+    if ("refusal" in settled) return settled.refusal;
+    if ("paused" in settled) return undefined;
+    return this.run.carryOut(settled.go, this.nameOf(call.tool), execute, this.options);
   }
 
   private async ask(call: FrameworkCall): Promise<Verdict> {
@@ -145,12 +147,13 @@ export class Governor {
     call: FrameworkCall,
     request: ApprovalRequest,
     pause: () => Promise<Answered> | Answered,
-  ): Promise<Verdict> {
+  ): Promise<Settled> {
     const { approval_id } = request;
     const { onApproval, wait_for_approval = 0 } = this.options;
     let approval: OfferedApproval = await this.run.approval(approval_id);
     if (OPEN_APPROVAL.has(approval.status)) {
       const answered = await pause();
+      if (answered === PAUSED) return { paused: true };
       try {
         if (answered !== undefined) await onApproval?.(request, answered.answer);
       } catch (error) {
@@ -160,12 +163,12 @@ export class Governor {
       approval = await this.run.approval(approval_id, { for: wait_for_approval });
     }
     if (approval.status === "approved") return this.use(call, request);
-    if (OPEN_APPROVAL.has(approval.status)) return { request };
+    if (OPEN_APPROVAL.has(approval.status)) return refused(request.reasons, { approval_id });
     return ended(approval);
   }
 
   /** An approval is used once: whoever comes second opens a request that is not wanted. */
-  private async use(call: FrameworkCall, { approval_id }: ApprovalRequest): Promise<Verdict> {
+  private async use(call: FrameworkCall, { approval_id }: ApprovalRequest): Promise<Settled> {
     const intent = this.intentOf(call);
     const verdict = verdictOn(intent, await this.run.intent(intent));
     if (!("request" in verdict)) return verdict;
@@ -194,21 +197,16 @@ function blocked({ tool, args }: Intent, { reasons, hints }: Extract<Asked, { de
 const refused = (reasons: readonly string[], more: Partial<Refusal> = {}): { refusal: Refusal } => ({
   refusal: { blocked: true, reasons, hints: [], ...more },
 });
-const usedAlready = (id: string): Verdict =>
+const usedAlready = (id: string): Settled =>
   refused([`approval ${id} was used already: this call is not made again`]);
 
-function ended({ id, status, decided_by, note, offer }: OfferedApproval): Verdict {
+function ended({ id, status, decided_by, note, offer }: OfferedApproval): Settled {
   if (status === "consumed") return usedAlready(id);
   if (status !== "denied") return refused([`approval ${id} is ${status}: this call is not made`]);
   const why = note === null || note === "" ? "" : `: ${note}`;
   const offered =
     offer?.args == null ? {} : { offer: { approval_id: offer.approval_id, args: offer.args as Json } };
   return refused([`denied by ${decided_by ?? "a person"}${why}`], offered);
-}
-
-/** Said to the model while nobody has decided. */
-export function waiting({ approval_id, reasons }: ApprovalRequest): Refusal {
-  return { blocked: true, reasons, hints: [], approval_id };
 }
 
 export function isRefusal(value: unknown): value is Refusal {

@@ -5,6 +5,11 @@ import { section } from "./types.ts";
 export const beyondAdapters = section("beyond", "7.1 Adapters", {
   "beyond.adapter.ai-sdk": [22, "`takeback/ai-sdk`: `govern(run, tools, {onApproval})` wraps a set of tools of the AI SDK in one call, and their own code does not change"],
   "beyond.adapter.ai-sdk-7": [22, "`govern` answers `toolApproval` too: not applicable, a person's approval, or denied with the reasons"],
+  "beyond.adapter.langchain": [22, "`takeback/langchain`: `govern(run, {onApproval})` is one middleware for all tools of an agent, and interrupts with `{approval_id, tool, args, reasons}`"],
+  "beyond.adapter.openai-agents": [22, "`takeback/openai-agents`: `governedTool(run, definition, {onApproval})` makes a governed tool of a definition of the OpenAI Agents SDK"],
+  "beyond.adapter.nested": [22, "an agent that is another's tool is governed as any other"],
+  "beyond.adapter.mastra": [22, "`takeback/mastra`: `governedTool(run, definition, {onApproval})` makes a governed definition of a Mastra tool, and suspends as its tools do"],
+  "beyond.adapter.claude-agent-sdk": [22, "`takeback/claude-agent-sdk`: `govern(run, {onApproval, canUseTool})` gives the hooks that govern every tool of a session, and never overrides the SDK's own permissions"],
   "beyond.adapter.allowed": [22, "an allowed call is carried out, and its outcome is reported with the tool's own value, so that it can be undone"],
   "beyond.adapter.blocked": [22, "a blocked call is an answer with reasons and hints that the model can act on, and the agent goes on"],
   "beyond.adapter.waiting": [22, "a call that waits uses the framework's own pause, and is carried out when it resumes after a decision, in another process, too"],

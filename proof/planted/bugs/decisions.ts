@@ -5,6 +5,13 @@ const ENGINE = "src/engine/engine.test.ts";
 
 export const DECISIONS: readonly Bug[] = [
   {
+    name: "a rule whose value has another type is not looked at",
+    file: "src/model/policy/sieve.ts",
+    find: "take(this.above, (at) => number === null || at <= number, found);",
+    replace: "take(this.above, (at) => number !== null && at <= number, found);",
+    tests: ["src/model/policy/sieve.test.ts"],
+  },
+  {
     name: "a quota of open requests lets one more in",
     file: "src/app/open-requests.ts",
     find: "ids.size >= quota.open_approvals!",

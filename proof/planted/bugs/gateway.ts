@@ -3,6 +3,22 @@ import type { Bug } from "../bug.ts";
 
 export const GATEWAY: readonly Bug[] = [
   {
+    name: "anybody may look at a task",
+    file: "src/gateway/tasks.ts",
+    find: "if (task === undefined || task.holder !== holder)",
+    replace: "if (task === undefined)",
+    tests: ["test/gateway/waiting.test.ts"],
+    only: "for a call that waits",
+  },
+  {
+    name: "a task that was given up is carried out",
+    file: "src/gateway/agent.ts",
+    find: "if (cancellation.cancelled) return null;",
+    replace: "",
+    tests: ["test/gateway/waiting.test.ts"],
+    only: "may give up",
+  },
+  {
     name: "every conflict counts as a recorded outcome",
     file: "src/gateway/call.ts",
     find: "if (error instanceof AlreadyReported) return;",

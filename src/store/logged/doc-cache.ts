@@ -28,8 +28,8 @@ export class DocCache {
   }
 
   set(table: TableName, key: string, doc: AnyDoc, weight: number): void {
-    // One that would push out a good part of the others is not worth keeping.
-    if (weight > this.capacity / 16) return;
+    // One that would push out a good part of the others is not worth keeping, unless every decision reads it.
+    if (weight > this.capacity / 16 && table !== "halts") return;
     this.weight += weight;
     if (this.weight > this.capacity / 2) {
       this.old = this.young;
