@@ -191,6 +191,17 @@ describe("svc init", () => {
     const made = await svc(["init", "--from", from, "--name", "files"], { cwd: folder });
     expect([made.code, made.err]).toEqual([0, ""]);
     expect(made.out).toContain("14 tools: 10 read, 1 with a proposed undo, 3 to look at");
+    verifies("beyond.first.schema-line");
+    for (const [file, kind] of Object.entries({
+      "manifests/files.yaml": "manifest",
+      "policy.yaml": "policy",
+      "svc.config.yaml": "config",
+    })) {
+      const [line] = readFileSync(join(folder, file), "utf8").split("\n");
+      const [, schema] = /^# yaml-language-server: \$schema=(.*)$/.exec(line!)!;
+      expect(JSON.parse(readFileSync(schema!, "utf8")).title, kind).toBeTypeOf("string");
+      expect(schema).toContain(`${kind}.schema.json`);
+    }
     const manifests = readFileSync(join(folder, "manifests", "files.yaml"), "utf8");
     expect(manifests).toContain("guess: it says it is read-only");
     expect(manifests).toMatch(
