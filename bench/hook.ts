@@ -1,6 +1,6 @@
 /** What the hook adds to a coding agent's call: its whole process, against one that does nothing. */
 import { spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256Hex } from "../src/kernel/hash.ts";
@@ -54,7 +54,8 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
     data: "data",
     listen: { host: "127.0.0.1", port },
   });
-  mkdirSync(join(folder, "work"));
+  // Not inside the service's folder, which is protected.
+  const work = mkdtempSync(join(tmpdir(), "svc-bench-work-"));
   const child = spawn(process.execPath, [SVC, "server", "--config", join(folder, "svc.config.yaml")], {
     cwd: folder,
     stdio: "ignore",
@@ -64,7 +65,7 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
   const event = (tool_name: string, tool_input: object) =>
     JSON.stringify({
       session_id: "bench",
-      cwd: join(folder, "work"),
+      cwd: work,
       hook_event_name: "PreToolUse",
       tool_name,
       tool_input,
@@ -72,8 +73,8 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
     });
   const hook = [SVC, "hook", "claude-code", "--settings", join(folder, "hook.json")];
   const shell = () => event("Bash", { command: "ls -la src | head" });
-  const edit = () => event("Write", { file_path: join(folder, "work", "a.txt"), content: "x" });
-  writeFileSync(join(folder, "work", "a.txt"), "a line\n".repeat(1_000));
+  const edit = () => event("Write", { file_path: join(work, "a.txt"), content: "x" });
+  writeFileSync(join(work, "a.txt"), "a line\n".repeat(1_000));
   try {
     for (let tries = 0; ; tries++) {
       const up = await timed(hook, shell()).catch(() => null);
@@ -106,6 +107,6 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
     ];
   } finally {
     await stopped(child);
-    rmSync(folder, { recursive: true, force: true });
+    for (const made of [folder, work]) rmSync(made, { recursive: true, force: true });
   }
 }

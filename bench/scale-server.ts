@@ -14,6 +14,7 @@ export type ScaleWork =
 
 export interface ScaleFigures {
   decided: number;
+  elapsed_ms: number;
   cpu_us: number;
   work: Work;
   p99_ms: number;
@@ -58,10 +59,12 @@ async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
   const neighbour = work.kind === "neighbour" ? await agent(core, "neighbour") : undefined;
   const before = { ...workOf(core.store)! };
   const cpu = process.cpuUsage();
-  const end = performance.now() + work.seconds * 1_000;
+  const began = performance.now();
+  const end = began + work.seconds * 1_000;
   const all = asks.map((ask) => until(end, ask, () => decided++));
   if (neighbour !== undefined) all.push(until(end, neighbour, (ms) => waits.push(ms)));
   await Promise.allSettled(all);
+  const elapsed_ms = performance.now() - began;
   const { user, system } = process.cpuUsage(cpu);
   const after = workOf(core.store)!;
   const spent = Object.fromEntries(
@@ -69,7 +72,13 @@ async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
   ) as unknown as Work;
   await core.store.close();
   waits.sort((a, b) => a - b);
-  return { decided, cpu_us: user + system, work: spent, p99_ms: waits[Math.floor(waits.length * 0.99)] ?? 0 };
+  return {
+    decided,
+    elapsed_ms,
+    cpu_us: user + system,
+    work: spent,
+    p99_ms: waits[Math.floor(waits.length * 0.99)] ?? 0,
+  };
 }
 
 process.once("message", async (message) => {

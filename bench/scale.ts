@@ -50,13 +50,14 @@ async function together(url: string, servers: number, work: ScaleWork): Promise<
     const all = await Promise.all(Array.from({ length: servers }, () => serve(url, work)));
     const sum = (pick: (one: ScaleFigures) => number) => all.reduce((total, one) => total + pick(one), 0);
     const decided = sum(({ decided }) => decided);
+    const elapsed_ms = Math.max(...all.map((one) => one.elapsed_ms));
     const records = sum(({ work }) => work.records);
     const batches = sum(({ work }) => work.ahead + work.again + work.under_lock);
     return {
       decided,
-      per_s: decided / work.seconds,
+      per_s: (decided * 1_000) / elapsed_ms,
       cpu_us: sum(({ cpu_us }) => cpu_us) / decided,
-      held: sum(({ work }) => work.held_ms) / (work.seconds * 1_000),
+      held: sum(({ work }) => work.held_ms) / elapsed_ms,
       held_us: (sum(({ work }) => work.held_ms) * 1_000) / records,
       held_cpu_us: sum(({ work }) => work.cpu_us) / records,
       again: sum(({ work }) => work.again) / batches,

@@ -35,6 +35,7 @@ const PROGRAMS = {
   },
   openssl: { what: "openssl", names: ["openssl"], proof: ["version"], brew: "openssl" },
   curl: { what: "curl", names: ["curl"], proof: ["--version"], brew: "curl" },
+  git: { what: "git", names: ["git"], proof: ["--version"], brew: "git" },
 };
 
 /** The path of one that works, or undefined. The one that the variable names wins, and must be right. */

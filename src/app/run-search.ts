@@ -29,6 +29,7 @@ export interface FoundRun {
   actor: string;
   mode: RunDoc["mode"];
   tenant: string | null;
+  reason: string | null;
   created_ms: number;
   steps: number;
   unresolved: number;
@@ -97,12 +98,13 @@ async function examine(core: Core, { doc: run }: Row<"runs">, query: RunQuery): 
     const { event } = query;
     if ((await core.store.records({ run_id: run.run_id, event, limit: 1 })).length === 0) return null;
   }
-  const { run_id, actor, mode, tenant, created_ms, next_step, open, uncertain } = run;
+  const { run_id, actor, mode, tenant, reason, created_ms, next_step, open, uncertain } = run;
   return {
     run_id,
     actor,
     mode,
     tenant,
+    reason,
     created_ms,
     steps: next_step,
     unresolved: open + uncertain,

@@ -5,6 +5,8 @@ import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import { invalid } from "../kernel/errors.ts";
 import { channelsSchema } from "../notify/channels/table.ts";
+import { openStore } from "../store/open.ts";
+import { doesWithoutStore, withFoundStore } from "./data-folder.ts";
 import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
 import type { Io } from "./io.ts";
 
@@ -64,8 +66,18 @@ export function calledCommand(argv: readonly string[]): number {
   return at;
 }
 
-/** `before`: the global options that stood before the command; one given behind it is the closer word. */
-export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Context, "done"> {
+/** The words of the command line that no command sees by itself. */
+interface Line {
+  /** The global options that stood before the command; one given behind it is the closer word. */
+  before(): Flags;
+  /** The command, such as `approvals list`. */
+  called(): string;
+}
+
+export function createContext(
+  io: Io,
+  { before, called }: Line = { before: () => ({}), called: () => "" },
+): Omit<Context, "done"> {
   const settings = (flags: Flags = {}, own: readonly string[] = []) => {
     const given = before();
     // An option of one command may share its name with a setting and mean something else.
@@ -73,7 +85,9 @@ export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Co
       ...LOCAL_FLAGS.map((name) => [name, flags[name] ?? given[name]]),
       ...own.map((name) => [name, flags[name]]),
     ]);
-    return loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS });
+    return withFoundStore(
+      loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS }),
+    );
   };
   const server = (flags: Flags) => {
     const given = before();
@@ -86,7 +100,12 @@ export function createContext(io: Io, before: () => Flags = () => ({})): Omit<Co
     const address = server(flags);
     if (address === null) {
       const { openLocalApp } = await import("../app/local.ts");
-      return localDoor(await openLocalApp(settings(flags, own), io.clock), as);
+      const chosen = settings(flags, own);
+      const { data, database_url } = chosen;
+      const store = doesWithoutStore(called(), chosen)
+        ? await openStore({ store: "memory", data, database_url, warn: io.err })
+        : undefined;
+      return localDoor(await openLocalApp(chosen, io.clock, store === undefined ? {} : { store }), as);
     }
     if (flags["as"] !== undefined) throw invalid("--as: on a server the key says who acts");
     return remoteDoor(address, io.clock);

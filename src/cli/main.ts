@@ -30,10 +30,15 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
   const done = (code: Exit) => {
     exit = code;
   };
-  const context = { ...createContext(io, () => program.opts()), done };
+  let called = "";
+  const line = { before: () => program.opts(), called: () => called };
+  const context = { ...createContext(io, line), done };
   try {
     await addCommands(program, context, argv);
     applyToAll(program);
+    program.hook("preAction", (_, action) => {
+      called = wordsOf(action);
+    });
     await program.parseAsync(argv, { from: "user" });
     return exit;
   } catch (error) {
@@ -51,6 +56,12 @@ async function addCommands(program: Command, context: Context, argv: readonly st
     if (all || name === called) (await load())(program, context);
     else program.command(name).description(summary);
   }
+}
+
+/** `approvals list`, as it was called. */
+function wordsOf(command: Command): string {
+  const { parent } = command;
+  return parent?.parent ? `${wordsOf(parent)} ${command.name()}` : command.name();
 }
 
 /** Commander keeps these per command; ours are the same for all. */

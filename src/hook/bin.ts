@@ -2,7 +2,7 @@
  * The executable behind `svc hook <client>`, which a coding agent starts for every call. It loads nothing of the
  * service; `restore` and `read` are the commands with which a rollback puts files back.
  */
-import { readFileSync } from "node:fs";
+import { readSync } from "node:fs";
 import { join } from "node:path";
 import { type Answer, HOOK_CLIENTS, type HookClient, isRecord, refuseAnswer } from "./clients.ts";
 import { type Look, lookAt, restore } from "./files.ts";
@@ -36,10 +36,29 @@ function undo(what: "restore" | "read", input: string): Answer {
   }
 }
 
+/** At once and whole: loading a stream for it would cost more than reading it. */
+function standardInput(): string {
+  const parts: Buffer[] = [];
+  const part = Buffer.alloc(65_536);
+  for (;;) {
+    try {
+      const bytes = readSync(0, part);
+      if (bytes === 0) return Buffer.concat(parts).toString("utf8");
+      parts.push(Buffer.from(part.subarray(0, bytes)));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "EOF") return Buffer.concat(parts).toString("utf8");
+      if (code !== "EAGAIN") throw error;
+      // The client has made its end a non-blocking one and is not done writing.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
 export async function runHook(argv: readonly string[]): Promise<void> {
   let answer: Answer;
   try {
-    answer = await hookMain(argv, readFileSync(0, "utf8"), process.env);
+    answer = await hookMain(argv, standardInput(), process.env);
   } catch (error) {
     // Only code 2 refuses: any other failure would let the call through.
     answer = refuseAnswer(`svc: ${error instanceof Error ? error.message : String(error)}`);

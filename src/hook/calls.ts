@@ -1,5 +1,6 @@
 /** From a client's own tools to the tools of the pack: what the call is, its arguments, and the files it changes. */
-import { isAbsolute, resolve } from "node:path";
+import { createHash } from "node:crypto";
+import { isAbsolute, join, resolve } from "node:path";
 import { type HookClient, type HookEvent, isRecord, text } from "./clients.ts";
 import { DECIDING_TOOL, type Guard } from "./guard.ts";
 import { judgeCommand } from "./shell/classify.ts";
@@ -11,6 +12,7 @@ export interface PackCall {
   /** Files whose bytes are kept, so that they can be put back. */
   files: string[];
   touches: string[];
+  command: { cwd: string; began_ms: number } | null;
 }
 
 type Kind = "shell" | "edit" | "patch" | "read" | "web" | "client";
@@ -42,17 +44,19 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ),
 ]);
 
+const SEARCHES = /^(?:Grep|grep_search|search_file_content|SemanticSearch)$/;
 const MCP = /^(?:mcp__|mcp_|MCP:)/;
-/** Arguments are sent with the call; of a longer text its size says enough. */
+/** Arguments are sent with the call; for a longer text stands its hash, so that an approval covers no other. */
 const MOST_TEXT = 200_000;
 const REASON_CHARS = 1_000;
 
 export function packCall(client: HookClient, event: HookEvent, guard: Guard, home: string): PackCall {
   const { tool, input } = event;
-  const call = read(event, guard, home);
   const said = text(input["description"]) ?? text(input["explanation"]);
+  const { ran_in, ...call } = read(event, guard, home);
   return {
     ...call,
+    command: ran_in === undefined ? null : { cwd: ran_in, began_ms: Date.now() },
     args: {
       client,
       ...call.args,
@@ -62,7 +66,7 @@ export function packCall(client: HookClient, event: HookEvent, guard: Guard, hom
   };
 }
 
-type Read = Omit<PackCall, "reason">;
+type Read = Omit<PackCall, "reason" | "command"> & { ran_in?: string };
 
 function read(event: HookEvent, guard: Guard, home: string): Read {
   const { tool, input, cwd } = event;
@@ -80,7 +84,11 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
         guard,
       );
     case "read": {
-      const touches = pathsOf(input).flatMap((path) => guard.path(resolve(cwd, path), cwd) ?? []);
+      const paths = pathsOf(input).map((path) => resolve(cwd, path.replace(/^~(?=\/|$)/, home)));
+      const touches = paths.flatMap((path) => guard.path(path, cwd) ?? []);
+      // Looking through all of home would show every key there.
+      if (SEARCHES.test(tool) && paths.some((path) => home === path || home.startsWith(join(path, "/"))))
+        touches.push("it searches all of your home folder");
       return { tool: "code.read", args: { name: tool, input: shown(input) }, files: [], touches };
     }
     case "web":
@@ -123,6 +131,7 @@ function shellCall({ input, cwd }: HookEvent, guard: Guard, home: string): Read 
     args: { command, cwd: where },
     files: [],
     touches: judged.touches,
+    ...(judged.class === "read" ? {} : { ran_in: where }),
   };
 }
 
@@ -173,8 +182,11 @@ function shown(input: Record<string, unknown>): Record<string, unknown> {
   );
 }
 
+const digest = (value: string): string => createHash("sha256").update(value).digest("hex");
+
 function short(value: unknown): unknown {
-  if (typeof value === "string") return value.length > MOST_TEXT ? `[${value.length} characters]` : value;
+  if (typeof value === "string")
+    return value.length > MOST_TEXT ? `[${value.length} characters, sha256 ${digest(value)}]` : value;
   if (Array.isArray(value)) return value.map(short);
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, short(inner)]));

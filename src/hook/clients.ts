@@ -19,6 +19,10 @@ export interface HookEvent {
   tool: string;
   input: Record<string, unknown>;
   cwd: string;
+  /** The subagent that makes the call; its turn goes on when the session's own has ended. */
+  agent: string | null;
+  /** With `ended`: the whole session, not a turn alone. */
+  session_over: boolean;
   error: string | null;
   /** The call was cut short: what it did until then is not known. */
   interrupted: boolean;
@@ -64,7 +68,7 @@ const MOMENTS: Record<HookClient, Record<string, Moment>> = {
     stop: "ended",
     sessionEnd: "ended",
   },
-  codex: { PreToolUse: "before", PostToolUse: "after", Stop: "ended" },
+  codex: { PreToolUse: "before", PostToolUse: "after", Stop: "ended", SessionEnd: "ended" },
   gemini: { BeforeTool: "before", AfterTool: "after", AfterAgent: "ended", SessionEnd: "ended" },
 };
 
@@ -92,6 +96,8 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
     tool: tool ?? "",
     input: input ?? {},
     cwd: text(given["cwd"]) ?? firstText(given["workspace_roots"]) ?? process.cwd(),
+    agent: text(given["agent_id"]),
+    session_over: /^sessionEnd$/i.test(name),
     error,
     interrupted: given["is_interrupt"] === true || given["failure_type"] === "timeout",
     declined: given["failure_type"] === "permission_denied",

@@ -28,15 +28,13 @@ export interface Look {
 /** Together they must fit into the body of one request. */
 const MOST_CONTENT = 700_000;
 
-export class NotKept extends Error {}
-
 export function lookAt(paths: readonly string[], keep: boolean): Look {
   const state: Record<string, FileState> = {};
   const content: Record<string, string> = {};
   for (const path of paths) {
     const found = statSync(path, { throwIfNoEntry: false });
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) state[path] = { exists: false };
-    else if (!found?.isFile()) throw new NotKept(`${path} is no plain file`);
+    else if (!found?.isFile()) throw new Error(`${path} is no plain file`);
     else {
       const bytes = readFileSync(path);
       state[path] = { exists: true, sha256: sha256(bytes), mode: found.mode & 0o777 };
@@ -44,7 +42,7 @@ export function lookAt(paths: readonly string[], keep: boolean): Look {
     }
   }
   const size = Object.values(content).reduce((sum, kept) => sum + kept.length, 0);
-  if (size > MOST_CONTENT) throw new NotKept("the files are larger than what can be kept");
+  if (size > MOST_CONTENT) throw new Error("the files are larger than what can be kept");
   return keep ? { state, content } : { state };
 }
 

@@ -53,6 +53,7 @@ export interface Guard {
 export function createGuard({ home, protect, authority }: Surroundings): Guard {
   const own = [...protect, ...OF_HOME.map((path) => join(home, path)), ...EVERYWHERE];
   const paths = [...new Set(own.flatMap((path) => [path, real(path)]))];
+  const service = addressOf(authority);
   const namesOf = (cwd: string) => CLIENT_SETTINGS.map((name) => join(cwd, name));
   return {
     path(text, cwd, reach = false) {
@@ -60,7 +61,7 @@ export function createGuard({ home, protect, authority }: Surroundings): Guard {
       const name = basename(full);
       if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
       if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
-      if (CLIENT_SETTINGS.some((end) => full.endsWith(`/${end}`)))
+      if (CLIENT_SETTINGS.some((end) => full.replaceAll("\\", "/").endsWith(`/${end}`)))
         return `${name} holds the hook's own settings`;
       for (const seen of new Set([full, real(full)]))
         for (const kept of [...paths, ...(reach ? namesOf(cwd) : [])]) {
@@ -70,7 +71,7 @@ export function createGuard({ home, protect, authority }: Surroundings): Guard {
       return null;
     },
     text(text) {
-      if (text.includes(authority)) return "it talks to the service";
+      if (service.test(text)) return "it talks to the service";
       const found =
         paths.find((path) => text.includes(path)) ?? /svc\.config\.ya?ml|\.svc-backup/.exec(text)?.[0];
       if (found !== undefined) return `${found} is protected`;
@@ -78,6 +79,17 @@ export function createGuard({ home, protect, authority }: Surroundings): Guard {
     },
   };
 }
+
+const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\])$/;
+
+/** A service on this machine has many names. */
+function addressOf(authority: string): RegExp {
+  const { hostname, port } = new URL(`http://${authority}`);
+  const host = LOOPBACK.test(hostname) ? LOOPBACK.source.slice(1, -1) : literal(hostname);
+  return new RegExp(`(?<![\\w.-])${host}${port === "" ? "(?![\\w.:-])" : `:${port}\\b`}`, "i");
+}
+
+const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 const DECIDING_TEXT =
   /\b(?:svc|takeback)\b[^\n]{0,200}\b(?:approve|deny|halt|resume|rollback|keys|grants?|contain|resolve|kill-switch|reload|break-glass)\b|\/v1\/(?:approvals|halt|resume|keys|grants|contain|plans)\b/;
@@ -106,7 +118,7 @@ function real(path: string): string {
 
 const FOLDS_CASE = process.platform === "darwin" || process.platform === "win32";
 const segments = (path: string): string[] =>
-  (FOLDS_CASE ? path.toLowerCase() : path).split("/").filter(Boolean);
+  (FOLDS_CASE ? path.toLowerCase() : path).split(/[\\/]/).filter(Boolean);
 
 function relation(path: readonly string[], kept: readonly string[]): "inside" | "above" | null {
   const both = Math.min(path.length, kept.length);

@@ -12,14 +12,18 @@ import {
   readEvent,
   refuseAnswer,
 } from "./clients.ts";
-import { type Look, lookAt, NotKept } from "./files.ts";
+import { type Look, lookAt } from "./files.ts";
 import { createGuard } from "./guard.ts";
 import { type Note, Notes } from "./notes.ts";
 import { askFor, report, Unreachable } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
+import { changedSince } from "./work-tree.ts";
 
 /** What the pack's manifests ask for; the key's `max_permissions` may hold less. */
 export const PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
+
+/** Changed files that are told by name. */
+const MOST_NAMED = 20;
 
 export async function handleEvent(
   client: HookClient,
@@ -36,8 +40,7 @@ export async function handleEvent(
   if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
   try {
     if (event.moment === "before") return await before(client, event, settings());
-    await after(event, settings());
-    return passAnswer(client);
+    return passAnswer(client, await after(event, settings()));
   } catch (error) {
     const why = explain(error);
     return event.moment === "before" ? denyAnswer(client, why) : { ...passAnswer(client), err: why };
@@ -71,15 +74,22 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
   );
   if (decided.decision === "block" || decided.step === undefined)
     return denyAnswer(client, refusal(decided.reasons ?? [], decided.hints ?? []));
-  const note: Note = { run: run_id, step: decided.step, tool: call.tool, files: call.files, before: null };
+  const { step } = decided;
   // Whatever the mode and the policy: what is protected stays out of reach.
   if (call.touches.length > 0) {
-    await report(settings, run_id, decided.step, { status: "failed", error: "refused by the hook" });
+    await report(settings, run_id, step, { status: "failed", error: "refused by the hook" });
     return denyAnswer(client, refusal(call.touches, []));
   }
   // What cannot be kept may be changed all the same; its step then says that it cannot be undone.
-  if (decided.before !== undefined) note.before = seen(call.files, true);
-  new Notes(settings.notes, event.session).keep(event.call, note);
+  const before = decided.before === undefined ? null : seen(call.files, true);
+  try {
+    const { tool, files, command } = call;
+    const note = { run: run_id, step, tool, files, command, before, agent: event.agent };
+    new Notes(settings.notes, event.session).keep(event.call, note);
+  } catch (error) {
+    await report(settings, run_id, step, { status: "failed", error: "the hook could not note the call" });
+    throw error;
+  }
   const would = decided.decision === "would_block";
   return passAnswer(client, would ? `svc would have blocked this: ${decided.reasons?.join("; ")}` : null);
 }
@@ -98,24 +108,32 @@ function runOf(client: HookClient, session: string): string {
   return `${client}-${session.replace(/[^A-Za-z0-9._-]/g, "_")}`.slice(0, 128);
 }
 
-async function after(event: HookEvent, settings: HookSettings): Promise<void> {
+/** What the session should know of it, or null. */
+async function after(event: HookEvent, settings: HookSettings): Promise<string | null> {
   const notes = new Notes(settings.notes, event.session);
   if (event.moment === "ended") {
     for (const { note, forget } of notes.left()) {
+      if (note.agent !== null && !event.session_over) continue;
       await report(settings, note.run, note.step, unreported(note));
       forget();
     }
-    return;
+    return null;
   }
-  const note = notes.find(event.call);
-  if (note === null) return;
+  const kept = notes.find(event.call);
+  if (kept === null) return null;
+  const { note, forget } = kept;
+  const outcome = event.moment === "failed" ? failure(note, event) : success(note);
+  const changed = note.command === null ? null : changedSince(note.command.cwd, note.command.began_ms);
   await report(
     settings,
     note.run,
     note.step,
-    event.moment === "failed" ? failure(note, event) : success(note),
+    changed === null ? outcome : { ...outcome, result: { changed: changed.slice(0, MOST_NAMED) } },
   );
-  notes.forget(event.call);
+  forget();
+  if (changed === null || changed.length === 0) return null;
+  const more = changed.length > MOST_NAMED ? `, and ${changed.length - MOST_NAMED} more` : "";
+  return `svc: beyond undo, changed by this command: ${changed.slice(0, MOST_NAMED).join(", ")}${more}`;
 }
 
 function success({ before, files }: Note): object {
@@ -124,13 +142,12 @@ function success({ before, files }: Note): object {
   return { status: "succeeded", before, ...(now === null ? {} : { after: now }) };
 }
 
-/** Null where something else lies there by now. */
+/** Null where the files cannot be read or kept, or something else lies there by now. */
 function seen(files: readonly string[], keep = false): Look | null {
   try {
     return lookAt(files, keep);
-  } catch (error) {
-    if (error instanceof NotKept) return null;
-    throw error;
+  } catch {
+    return null;
   }
 }
 

@@ -8,10 +8,20 @@ export interface Note {
   run: string;
   step: number;
   tool: string;
+  agent: string | null;
+  /** Where a command ran and when it began, so that what it changed can be told; null for what runs no command. */
+  command: { cwd: string; began_ms: number } | null;
   /** The files whose bytes are in `before`. */
   files: string[];
   before: Look | null;
 }
+
+export interface Kept {
+  note: Note;
+  forget(): void;
+}
+
+const MOST_TWINS = 99;
 
 export class Notes {
   private readonly folder: string;
@@ -22,39 +32,44 @@ export class Notes {
 
   keep(call: string, note: Note): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
-    writeFileSync(this.path(call), JSON.stringify(note), { mode: 0o600 });
+    // A client that does not number its calls may make the same one twice at once.
+    for (let twin = 0; ; twin++) {
+      try {
+        writeFileSync(this.path(call, twin), JSON.stringify(note), { mode: 0o600, flag: "wx" });
+        return;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST" || twin >= MOST_TWINS) throw error;
+      }
+    }
   }
 
-  find(call: string): Note | null {
-    return this.read(this.path(call));
-  }
-
-  forget(call: string): void {
-    rmSync(this.path(call), { force: true });
+  find(call: string): Kept | null {
+    for (let twin = 0; twin <= MOST_TWINS; twin++) {
+      const found = this.read(this.path(call, twin));
+      if (found !== null) return found;
+    }
+    return null;
   }
 
   /** The calls of this session that no event came after. */
-  left(): { note: Note; forget(): void }[] {
+  left(): Kept[] {
     let names: string[] = [];
     try {
       names = readdirSync(this.folder);
     } catch {
       return [];
     }
-    return names.flatMap((name) => {
-      const path = join(this.folder, name);
-      const note = this.read(path);
-      return note === null ? [] : [{ note, forget: () => rmSync(path, { force: true }) }];
-    });
+    return names.flatMap((name) => this.read(join(this.folder, name)) ?? []);
   }
 
-  private path(call: string): string {
-    return join(this.folder, `${digest(call)}.json`);
+  private path(call: string, twin: number): string {
+    return join(this.folder, `${digest(call)}.${twin}.json`);
   }
 
-  private read(path: string): Note | null {
+  private read(path: string): Kept | null {
     try {
-      return JSON.parse(readFileSync(path, "utf8")) as Note;
+      const note = JSON.parse(readFileSync(path, "utf8")) as Note;
+      return { note, forget: () => rmSync(path, { force: true }) };
     } catch {
       return null;
     }

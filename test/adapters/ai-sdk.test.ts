@@ -217,6 +217,24 @@ describe("takeback/ai-sdk", () => {
     expect(await world.steps(run)).toEqual(["failed"]);
   });
 
+  it("makes a call of the same id once, tries a failed one again, and counts a timeout as uncertain", async () => {
+    verifies("beyond.adapter.once", "beyond.adapter.timeout");
+    const run = await world.run();
+    const call = { toolCallId: "same", messages: [] };
+    const { tools } = govern(run, toolsOf());
+    expect(await tools.notes_add.execute!({ text: "m" }, call)).toMatchObject({ id: expect.any(String) });
+    expect(await tools.notes_add.execute!({ text: "m" }, call)).toMatchObject({
+      reasons: ["this call was made already, as step 0 (succeeded): it is not made again"],
+    });
+    for (const _ of [1, 2]) await expect(tools.notes_break.execute!({}, call)).rejects.toThrow("disk");
+    const never = { notes_add: tool({ inputSchema: input, execute: () => new Promise<string>(() => {}) }) };
+    const slow = govern(run, never, { timeout_ms: 1 });
+    await expect(slow.tools.notes_add.execute!({}, { ...call, toolCallId: "slow" })).rejects.toThrow(
+      "within 1 ms",
+    );
+    expect(await world.steps(run)).toEqual(["succeeded", "failed", "failed", "uncertain"]);
+  });
+
   it("streams, and a tool that yields goes on yielding", async () => {
     verifies("beyond.adapter.streaming");
     const run = await world.run();

@@ -94,6 +94,8 @@ describe("svc connect --hooks", () => {
     expect([gemini.theme, gemini.hooks.BeforeTool[0]]).toEqual(["x", mine.hooks.BeforeTool[0]]);
     const keys = JSON.parse(readFileSync(join(cwd, "svc/keys.json"), "utf8")) as { name: string }[];
     expect(keys.map(({ name }) => name)).toEqual([...HOOK_CLIENTS]);
+    const here = await svc(["connect", "codex", "--hooks", "--dir", "."], options);
+    expect([here.code, here.err]).toEqual([1, expect.stringContaining("--dir: a folder of its own")]);
     const other = await svc(["connect", "vscode", "--hooks"], options);
     expect([other.code, other.err]).toEqual([
       1,

@@ -39,7 +39,6 @@ const MORE: Shot[] = [
   "evidence",
   "settings",
   "approvals/decided",
-  "tools/payments.refund",
 ].map((path) => ({
   name: path.replaceAll(/\W+/g, "-").slice(0, 30),
   path: `/${path}`,

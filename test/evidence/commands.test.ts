@@ -43,6 +43,7 @@ beforeAll(async () => {
   await run(registerKeygen, "keygen", "other");
   writeFileSync(at("manifests.yaml"), "- {tool: t, effect: read, permission: p}\n");
   mkdirSync(at("folder"));
+  mkdirSync(at("bare"));
   execFileSync("mkfifo", [at("pipe")]);
 });
 
@@ -117,7 +118,7 @@ describe("svc verify", () => {
   });
 
   it.each([
-    ["no ledger", "folder", "does not exist"],
+    ["no ledger", "bare", "does not exist"],
     ["no folder", "nowhere", "does not exist"],
   ])("refuses %s in one line", async (_, data, why) => {
     const { code, err } = await run(registerVerify, "verify", "-d", data);
@@ -376,6 +377,9 @@ describe("svc report", () => {
     const pdf = await run(registerReport, "report", run_id, ...base, "--out", "run.PDF");
     expect([pdf.code, pdf.err]).toEqual([0, ""]);
     expect(pdfText(readFileSync(at("run.PDF")))).toContain("Run report");
+    verifies("beyond.first.report");
+    const printed = await run(registerReport, "report", run_id, ...base);
+    expect([printed.code, printed.out]).toEqual([0, readFileSync(at("run.html"), "utf8")]);
   });
 
   it(`on a period goes to the terminal or a file, in three formats ${verifies(
@@ -396,7 +400,6 @@ describe("svc report", () => {
   it.each([
     [[], "report on what?"],
     [[run_id, "--since", "7d"], "not on both"],
-    [[run_id], "ends in .html or .pdf"],
     [[run_id, "--out", "x.doc"], "ends in .html or .pdf"],
     [[run_id, "--out", "x.pdf", "--format", "md"], "is for a period"],
     [["nobody", "--out", "x.pdf"], "unknown run nobody"],
@@ -404,6 +407,8 @@ describe("svc report", () => {
     [["--since", "1e9d"], "neither a duration"],
     [["--since", "7d", "--format", "xml"], "is none of md, html, json"],
     [["--since", "7d", "--out", "folder"], "is a folder"],
+    [["--since", "7d", "--out", "x.doc"], "ends in .md, .html, .json or .pdf"],
+    [["--since", "7d", "--format", "md", "--out", "x.pdf"], "a file that ends in .pdf would hold md"],
   ])("refuses %j in one line", async (argv, why) => {
     const { code, err } = await run(registerReport, "report", ...argv, ...base);
     expect(code).toBe(1);

@@ -194,6 +194,17 @@ describe("svc init", () => {
     expect(made.out).toContain(
       "14 of them as tried with @modelcontextprotocol/server-filesystem 2026.8.31, 0 guessed",
     );
+    verifies("beyond.first.schema-line");
+    for (const [file, kind] of Object.entries({
+      "manifests/files.yaml": "manifest",
+      "policy.yaml": "policy",
+      "svc.config.yaml": "config",
+    })) {
+      const [line] = readFileSync(join(folder, file), "utf8").split("\n");
+      const [, schema] = /^# yaml-language-server: \$schema=(.*)$/.exec(line!)!;
+      expect(JSON.parse(readFileSync(schema!, "utf8")).title, kind).toBeTypeOf("string");
+      expect(schema).toContain(`${kind}.schema.json`);
+    }
     const manifests = readFileSync(join(folder, "manifests", "files.yaml"), "utf8");
     expect(manifests).not.toContain("# guess:");
     expect(manifests).toMatch(

@@ -1,4 +1,5 @@
 /** Coding agents' hooks against a real server; inputs made by hand from the clients' documentation. */
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,6 +8,7 @@ import { HOOK_CLIENTS, type HookClient } from "../../src/hook/clients.ts";
 import { handleEvent } from "../../src/hook/hook.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";
+import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
@@ -15,6 +17,7 @@ const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.met
 const text = (path: string) => readFileSync(file(path), "utf8");
 const svc = `${process.execPath} ${file("bin/svc.js")}`;
 const home = tempDir("hook-home");
+const GIT = await program("git");
 
 let s: ConsoleServer;
 let n = 0;
@@ -200,12 +203,44 @@ describe("a session", () => {
     await send(shell("mkdir build"));
     await send({ ...edit("a"), tool_use_id: "1" });
     await send({ ...edit("b"), tool_use_id: "2" });
+    const subagent = { ...edit("c"), tool_use_id: "3", agent_id: "agent-1", agent_type: "Explore" };
+    await send(subagent);
     writeFileSync(join(cwd, "b"), "new");
     await send(events["ended"]!);
     await send(events["ended"]!);
-    expect((await steps()).map(({ status }) => status)).toEqual(["uncertain", "failed", "succeeded"]);
+    const statuses = async () => (await steps()).map(({ status }) => status);
+    expect(await statuses()).toEqual(["uncertain", "failed", "succeeded", "intended"]);
+    await send({ ...events["ended"], hook_event_name: "SessionEnd" });
+    expect(await statuses()).toEqual(["uncertain", "failed", "succeeded", "failed"]);
     await rolledBack(run);
     expect(readFileSync(join(cwd, "b"), "utf8")).toBe("old");
+  });
+
+  it("is told which files a command changed, for nothing can put them back", async () => {
+    verifies("beyond.hooks.work-tree");
+    const { cwd, send, shell, events, run } = session("claude-code");
+    execFileSync(GIT, ["init", "-q"], { cwd });
+    for (const name of ["same", "gone", "changed", "build.log"]) writeFileSync(join(cwd, name), name);
+    writeFileSync(join(cwd, ".gitignore"), "*.log\n");
+    execFileSync(GIT, ["add", "."], { cwd });
+    // Times of files are coarser than the clock.
+    await until(() => Date.now() > statSync(join(cwd, ".gitignore")).ctimeMs + 50, "the clock to go on");
+    const call = shell("mv gone ../elsewhere");
+    expect((await send(call)).out).toBe("");
+    rmSync(join(cwd, "gone"));
+    for (const name of ["changed", "build.log", "fresh"]) writeFileSync(join(cwd, name), "new");
+    const { out } = await send({ ...call, ...events["after"] });
+    expect(JSON.parse(out)).toEqual({
+      systemMessage: "svc: beyond undo, changed by this command: changed, fresh, gone",
+    });
+    expect(await rolledBack(run)).toMatchObject({ complete: false, unrecoverable: [0] });
+  });
+
+  it("tells two equal calls at once apart where the client does not number them", async () => {
+    verifies("beyond.hooks.intents");
+    const { send, shell, events, steps } = session("gemini");
+    for (const event of [{}, {}, events["after"], events["after"]]) await send({ ...shell("ls"), ...event });
+    expect((await steps()).map(({ status }) => status)).toEqual(["succeeded", "succeeded"]);
   });
 
   it("says of an edit that could not be kept that it cannot be undone", async () => {

@@ -14,4 +14,10 @@ export const beyondFirst = section("beyond", "At first sight", {
   "beyond.first.halt-banner": [24, "the banner says what is halted, by whom, since when, and lifts it"],
   "beyond.first.search": [24, "search from every page finds runs, tools, actors, requests and records, with and without scripts; an id leads to its page"],
   "beyond.first.alert-time": [24, "the alert of a failed undo bears the time of the failure"],
+  "beyond.first.runs": [24, "`svc runs` tells the reason and the state, marks failures, and filters"],
+  "beyond.first.report": [24, "`svc report` without `--out` prints; a file's ending that promises another format is an error"],
+  "beyond.first.store-found": [24, "the store of a data folder is recognised, and another one that is asked for is refused with what to say"],
+  "beyond.first.reads-make-nothing": [24, "a command that reads makes no file, and says so where there is no store"],
+  "beyond.first.reference": [24, "the references of manifests, policies, records and errors are made from what the code goes by"],
+  "beyond.first.schema-line": [24, "drafts in YAML begin with the line by which editors find their schema"],
 });

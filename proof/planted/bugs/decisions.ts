@@ -299,4 +299,12 @@ export const DECISIONS: readonly Bug[] = [
     replace: "first !== undefined && at_ms <= latest",
     tests: ["src/model/policy/counters.test.ts"],
   },
+  {
+    name: "a framework's call that was made is made again when it resumes",
+    file: "src/adapters/governor.ts",
+    find: "if (asked.replayed !== true) return { go: asked };",
+    replace: "return { go: asked };",
+    tests: ["test/adapters/ai-sdk.test.ts"],
+    only: "makes a call of the same id once",
+  },
 ];

@@ -108,4 +108,20 @@ export const HELD: readonly Bug[] = [
     tests: ["test/evidence/huge.test.ts"],
     only: "a signature without end",
   },
+  {
+    name: "a coding agent's call passes while the service is away",
+    file: "src/hook/hook.ts",
+    find: 'event.moment === "before" ? denyAnswer(client, why)',
+    replace: 'event.moment === "ended" ? denyAnswer(client, why)',
+    tests: ["test/http/hooks.test.ts"],
+    only: "cannot be asked",
+  },
+  {
+    name: "what is protected is left to the policy and the mode",
+    file: "src/hook/hook.ts",
+    find: "if (call.touches.length > 0)",
+    replace: "if (call.touches.length > 99)",
+    tests: ["test/http/hooks.test.ts"],
+    only: "refuses what is protected",
+  },
 ];

@@ -51,6 +51,7 @@ export const searchRuns = operation({
         actor: z.string(),
         mode: z.enum(MODES),
         tenant: z.union([z.string(), z.null()]),
+        reason: z.union([z.string(), z.null()]),
         created_ms: z.int(),
         steps: z.int(),
         unresolved: z.int(),

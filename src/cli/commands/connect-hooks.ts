@@ -34,6 +34,8 @@ export async function connectHooks(context: Context, named: string, flags: Flags
     );
   }
   const folder = resolve(io.cwd, (flags["dir"] as string | undefined) ?? hooksFolder(io.env));
+  if (`${io.cwd}/`.startsWith(`${folder}/`))
+    throw invalid("--dir: a folder of its own: the agent may touch nothing in it, and it works in this one");
   const settings = join(folder, `${client}.json`);
   const script = realpathSync(process.argv[1]!);
   const command = [process.execPath, script].map(quoted).join(" ");

@@ -15,6 +15,7 @@ import { loadPolicy } from "../../model/policy/load.ts";
 import { splitCommand } from "../../process/split-command.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
+import { schemaLine } from "../schema-line.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
@@ -117,9 +118,12 @@ async function write(folder: string, files: Record<string, string>, force: boole
   for (const [name, text] of Object.entries(files)) {
     const path = join(folder, name);
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text, { flag: force ? "w" : "wx" });
+    await writeFile(path, schemaLine(kindOf(name)) + text, { flag: force ? "w" : "wx" });
   }
 }
+
+const kindOf = (name: string) =>
+  name === "policy.yaml" ? "policy" : name === "svc.config.yaml" ? "config" : "manifest";
 
 function report({ io }: Context, folder: string, files: object, drafts: readonly Draft[]): void {
   const shown = relative(io.cwd, folder) || ".";

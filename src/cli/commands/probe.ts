@@ -9,6 +9,7 @@ import { conflict } from "../../kernel/errors.ts";
 import { CANARY_MANIFESTS, CANARY_RULES, type ProbeLine } from "../../library/probe.ts";
 import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
+import { schemaLine } from "../schema-line.ts";
 
 export const registerProbe: Register = (program, context) => {
   const { io } = context;
@@ -30,7 +31,7 @@ export const registerProbe: Register = (program, context) => {
     .action(async (flags: Flags & { out?: string }) => {
       const file = join(folderFor(context, flags), "svc-probe.yaml");
       try {
-        await writeFile(file, CANARY_MANIFESTS, { flag: "wx" });
+        await writeFile(file, schemaLine("manifest") + CANARY_MANIFESTS, { flag: "wx" });
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
         throw conflict(`${file} exists already, and is not overwritten`);

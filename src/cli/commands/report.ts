@@ -25,24 +25,29 @@ export const registerReport: Register = (program, context) => {
     });
 };
 
-const RUN_FORMATS = { ".html": runReport, ".pdf": runReportAsPdf } as const;
+const RUN_FORMATS = { html: runReport, pdf: runReportAsPdf } as const;
 
 async function oneRun(context: Context, run: string, flags: ReportFlags): Promise<void> {
   const { io } = context;
   if (flags.format !== undefined)
     throw invalid("--format: is for a period; a run's format is that of --out, .html or .pdf");
-  const ending = flags.out === undefined ? undefined : /\.[a-z]+$/i.exec(flags.out)?.[0].toLowerCase();
-  if (ending === undefined || !Object.hasOwn(RUN_FORMATS, ending)) {
-    throw invalid("--out: name a file that ends in .html or .pdf");
-  }
+  const kind = flags.out === undefined ? "html" : endingOf(flags.out, Object.keys(RUN_FORMATS));
   await context.withDoor(flags, async (door) => {
-    const report = await door.perform(RUN_FORMATS[ending as keyof typeof RUN_FORMATS], { run_id: run });
+    const report = await door.perform(RUN_FORMATS[kind as keyof typeof RUN_FORMATS], { run_id: run });
     await tellOrWrite(io, report, flags.out);
     if (report.problem !== undefined) {
       io.err(`the trail of the run does not verify: ${inert(report.problem)}; the report says so`);
       context.done(1);
     }
   });
+}
+
+/** The format that a file's name promises; a file that holds another one would only mislead. */
+function endingOf(file: string, kinds: readonly string[]): string {
+  const ending = kinds.find((kind) => file.toLowerCase().endsWith(`.${kind}`));
+  if (ending !== undefined) return ending;
+  const names = kinds.map((kind) => `.${kind}`);
+  throw invalid(`--out: name a file that ends in ${names.slice(0, -1).join(", ")} or ${names.at(-1)}`);
 }
 
 async function period(context: Context, flags: ReportFlags): Promise<void> {
@@ -60,11 +65,16 @@ async function period(context: Context, flags: ReportFlags): Promise<void> {
 
 const FORMATS = [...PERIOD_FORMATS, "pdf"] as const;
 
-/** What was asked for, else what the file's name says, else Markdown. */
+/** What was asked for, else what the file's name says, else Markdown; the two must not say different things. */
 function formatOf({ format, out }: ReportFlags): (typeof FORMATS)[number] {
-  const named = format ?? FORMATS.find((one) => out?.toLowerCase().endsWith(`.${one}`)) ?? "md";
-  const known = FORMATS.find((one) => one === named);
-  if (known === undefined)
-    throw invalid(`--format: ${JSON.stringify(named)} is none of ${FORMATS.join(", ")}`);
-  return known;
+  const asked = format === undefined ? undefined : FORMATS.find((one) => one === format);
+  if (format !== undefined && asked === undefined)
+    throw invalid(`--format: ${JSON.stringify(format)} is none of ${FORMATS.join(", ")}`);
+  if (out === undefined || !/\.[^./\\]+$/.test(out)) return asked ?? "md";
+  const named = endingOf(out, FORMATS) as (typeof FORMATS)[number];
+  if (asked !== undefined && asked !== named)
+    throw invalid(
+      `--out: a file that ends in .${named} would hold ${asked}; name one that ends in .${asked}`,
+    );
+  return named;
 }

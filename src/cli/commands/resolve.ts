@@ -13,6 +13,7 @@ export const registerResolve: Register = (program, context) => {
     .option("--result <json>", "the call's result, which lets a succeeded step be rolled back")
     .option("--actor <name>", "who says so (default: cli)")
     .action(async (run: string, step: string, flags: Record<string, string>) => {
+      if (!/^\d{1,9}$/.test(step)) throw invalid("step: must be a step number, such as 0");
       const input = {
         run_id: run,
         step: Number(step),

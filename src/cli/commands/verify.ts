@@ -69,7 +69,7 @@ export async function openLedgerStore(context: Context, flags: Flags): Promise<S
 }
 
 function sound(what: string, { records, head, root }: LedgerCheck): string[] {
-  if (records === 0) return [`ok: ${inert(what)} is empty: there was nothing to check`];
+  if (records === 0) return [`nothing to check: ${inert(what)} is empty`];
   return [
     `ok: ${records} records, head ${head}`,
     `  ledger:      ${inert(what)}`,

@@ -2,9 +2,12 @@
 import { VERSION } from "../../app/version.ts";
 import { readTools } from "../../gateway/init/read-tools.ts";
 import { messageOf } from "../../kernel/errors.ts";
-import { counted, type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { counted, type Finding, fail, listed, ok, type World, warn } from "./finding.ts";
 
 const GATEWAY = "gateway";
+
+const namesOf = (tools: readonly { name: string }[]): string =>
+  tools.length === 0 ? "" : ` (${listed(tools.map(({ name }) => name))})`;
 
 export async function checkGateway({ settings, egress }: World): Promise<Finding[]> {
   const { upstreams, tool_names } = settings;
@@ -25,7 +28,7 @@ export async function checkGateway({ settings, egress }: World): Promise<Finding
         const tools = await readTools(spec, egress, VERSION);
         return ok(
           GATEWAY,
-          `upstream ${spec.name}: started, listed ${counted(tools.length, "tool")}, and stopped`,
+          `upstream ${spec.name}: started, listed ${counted(tools.length, "tool")}${namesOf(tools)}, and stopped`,
         );
       } catch (error) {
         const fix =

@@ -31,7 +31,7 @@ export async function ledgerCard(ctx: Ctx): Promise<Html> {
 function filters(query: Record<string, string>): Html {
   return html`<form method="get" action="/console/evidence#ledger" class="filters" role="search">
 ${input({ label: "Search", name: "q", type: "search", value: query["q"] ?? "", placeholder: "any text of a record, such as a hash", class: "wide" })}
-${select({ label: "Event", name: "event", value: query["event"] ?? "", choices: [["", "any"], ...EVENT_NAMES.map((name) => [name, `${name} (${EVENTS[name]})`] as const)] })}
+${select({ label: "Event", name: "event", value: query["event"] ?? "", choices: [["", "any"], ...EVENT_NAMES.map((name) => [name, EVENTS[name]] as const)] })}
 ${input({ label: "Actor", name: "actor", value: query["actor"] ?? "" })}
 ${input({ label: "Tool", name: "tool", value: query["tool"] ?? "" })}
 ${input({ label: "Since", name: "since", value: query["since"] ?? "", placeholder: "7d or 2026-06-01" })}

@@ -33,7 +33,7 @@ async function runs(ctx: Ctx): Promise<Answer> {
   } as z.input<typeof searchRuns.input>);
   const filtered = Object.keys(query).length > 0;
   const now = ctx.app.core.env.now();
-  const more = await moreOf(ctx, found.runs);
+  const waiting = await waitingRuns(ctx);
   const body = html`${pageHead("Runs", "What agents did, one run at a time.", attentionToggle(query))}
 ${filters(query)}
 ${card(
@@ -42,39 +42,27 @@ ${card(
     id: "runs",
     live: true,
   },
-  found.runs.length === 0 ? noRuns(filtered) : runsTable(found.runs, now, more),
+  found.runs.length === 0 ? noRuns(filtered) : runsTable(found.runs, now, waiting),
   pager("/console/runs", query, found.next_cursor),
 )}`;
   return { page: { title: "Runs", nav: "runs", body, live: `/console/runs?${new URLSearchParams(query)}` } };
 }
 
-/** What a search does not answer, and a reader wants to see beside each run. */
-export interface MoreOfRuns {
-  /** Those with a request that nobody has decided yet. */
-  waiting: ReadonlySet<string>;
-  reasons: ReadonlyMap<string, string>;
+/** The runs with a request that nobody has decided yet. */
+export async function waitingRuns(ctx: Ctx): Promise<ReadonlySet<string>> {
+  return new Set((await openApprovals(ctx)).map(({ run_id }) => run_id));
 }
 
-export async function moreOf(ctx: Ctx, runs: readonly FoundRun[]): Promise<MoreOfRuns> {
-  const { store } = ctx.app.core;
-  const [open, docs] = await Promise.all([
-    openApprovals(ctx),
-    Promise.all(runs.map(({ run_id }) => store.get("runs", run_id))),
-  ]);
-  const reasons = docs.flatMap((doc) => (doc?.reason ? [[doc.run_id, doc.reason] as const] : []));
-  return { waiting: new Set(open.map(({ run_id }) => run_id)), reasons: new Map(reasons) };
-}
-
-export function runsTable(runs: readonly FoundRun[], now: number, more: MoreOfRuns): Html {
+export function runsTable(runs: readonly FoundRun[], now: number, waiting: ReadonlySet<string>): Html {
   return table(
     "Runs",
     ["Run", "Actor", "Mode", "Steps", "State", "Opened"],
     runs.map((run) => [
-      html`${runLink(run.run_id)}${more.reasons.has(run.run_id) ? html`<span class="part run-reason">${more.reasons.get(run.run_id)}</span>` : null}`,
+      html`${runLink(run.run_id)}${run.reason ? html`<span class="part run-reason">${run.reason}</span>` : null}`,
       html`${nameText(run.actor)}${run.tenant === null ? "" : html` <span class="soft">${run.tenant}</span>`}`,
       run.mode === "enforce" ? html`<span class="soft">enforce</span>` : mark("info", run.mode),
       String(run.steps),
-      runState(run, more.waiting.has(run.run_id)),
+      runState(run, waiting.has(run.run_id)),
       ago(run.created_ms, now),
     ]),
     "runs",

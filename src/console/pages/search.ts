@@ -13,7 +13,7 @@ import { runPath } from "../parts/ids.ts";
 import { approvalMark, effectMark } from "../parts/marks.ts";
 import { readTrail, trail } from "../parts/records.ts";
 import { ago } from "../parts/time.ts";
-import { moreOf, runsTable } from "./runs.ts";
+import { runsTable, waitingRuns } from "./runs.ts";
 
 export const searchRoutes = [get("/search", search)];
 
@@ -52,7 +52,7 @@ async function search(ctx: Ctx): Promise<Answer> {
       ? nothing
       : card(
           { title: "Runs", aside: all(`/console/runs?q=${at}`) },
-          runsTable(runs.runs, ctx.app.core.env.now(), await moreOf(ctx, runs.runs)),
+          runsTable(runs.runs, ctx.app.core.env.now(), await waitingRuns(ctx)),
         ),
     records.length === 0
       ? nothing

@@ -10,7 +10,7 @@ import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, pageHead, table } from "../parts/blocks.ts";
 import { effectMark, lifecycleMark, mark, proofMark } from "../parts/marks.ts";
 import { moveForms } from "./registry.ts";
-import { moreOf, runsTable } from "./runs.ts";
+import { runsTable, waitingRuns } from "./runs.ts";
 
 export async function toolPage(ctx: Ctx): Promise<Answer> {
   const tool = ctx.params["tool"]!;
@@ -24,7 +24,7 @@ export async function toolPage(ctx: Ctx): Promise<Answer> {
     .sort((a, b) => compareVersions(b.version, a.version));
   const body = html`${pageHead(html`<code>${tool}</code>`, active === undefined ? "No manifest describes this tool." : describeEffect(active), html`<a class="button" href="/console/impact?tool=${encodeURIComponent(tool)}">Preview a call</a>`)}
 <div class="columns">${active === undefined ? unclassified() : manifestCard(active)}<div>${active === undefined ? nothing : undoCard(active, await proofWordsOf(ctx.app.core, tool))}${versions.length === 0 ? nothing : versionsCard(ctx, versions, active)}</div></div>
-${card({ title: "Runs that called it", id: "runs", live: true }, found.runs.length === 0 ? empty("No run called it yet") : runsTable(found.runs, ctx.app.core.env.now(), await moreOf(ctx, found.runs)))}`;
+${card({ title: "Runs that called it", id: "runs", live: true }, found.runs.length === 0 ? empty("No run called it yet") : runsTable(found.runs, ctx.app.core.env.now(), await waitingRuns(ctx)))}`;
   return { page: { title: tool, nav: "tools", body, live: `/console/tools/${encodeURIComponent(tool)}` } };
 }
 

@@ -87,11 +87,16 @@ function toolsTable(
         manifest.owner ?? html`<span class="soft">nobody</span>`,
         html`${manifest.risk.data_class ?? ""}${manifest.risk.blast_radius === null ? "" : html` <span class="soft">· ${manifest.risk.blast_radius}</span>`}`,
         html`${lifecycleMark(manifest.lifecycle)} ${manifest.version}${versions.length > 1 ? html` <span class="soft">of ${versions.length}</span>` : null}`,
-        (calls.get(manifest.tool) ?? 0).toLocaleString("en"),
+        callsText(calls.get(manifest.tool) ?? 0),
       ];
     }),
+    "tools",
   );
 }
+
+/** On a phone the column has no head. */
+const callsText = (count: number): Html =>
+  html`${count.toLocaleString("en")}<span class="small-only"> ${count === 1 ? "call" : "calls"}</span>`;
 
 function undoWords({ compensation, effect }: Manifest): Html {
   if (compensation !== null) return html`<code>${compensation.tool}</code>`;

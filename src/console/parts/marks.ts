@@ -21,10 +21,10 @@ const STEP: Record<StepStatus, [Tone, string]> = {
   intended: ["info", "intended"],
   succeeded: ["good", "succeeded"],
   failed: ["quiet", "failed"],
-  uncertain: ["warn", "uncertain"],
-  compensating: ["info", "compensating"],
-  compensated: ["quiet", "compensated"],
-  compensation_failed: ["bad", "compensation failed"],
+  uncertain: ["warn", "outcome unknown"],
+  compensating: ["info", "being undone"],
+  compensated: ["quiet", "undone"],
+  compensation_failed: ["bad", "undo failed"],
 };
 export const stepTone = (status: StepStatus): Tone => STEP[status][0];
 export const stepMark = (status: StepStatus): Html => mark(...STEP[status]);

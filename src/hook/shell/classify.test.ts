@@ -85,6 +85,8 @@ describe("what a shell command does", () => {
     "python3 -c \"import os; os.system('svc approvals approve apr_1')\"",
     "C=svc; $C approvals approve apr_1",
     "curl -X POST http://127.0.0.1:8787/v1/approvals/apr_1/approve",
+    "curl http://localhost:8787/v1/status",
+    "wget 'http://[::1]:8787/'",
   ])("is refused as a decision: %s", (command) => {
     verifies("beyond.hooks.deciding");
     expect(judge(command).touches).not.toEqual([]);
@@ -129,10 +131,14 @@ describe("what a shell command does", () => {
     expect(judge(command).touches).not.toEqual([]);
   });
 
-  it.each(["cat .env.example", "grep -r .env docs", "ls ~", "grep -rn hooks .", "git add ."])(
-    "is not refused: %s",
-    (command) => {
-      expect(judge(command).touches).toEqual([]);
-    },
-  );
+  it.each([
+    "curl http://localhost:3000",
+    "cat .env.example",
+    "grep -r .env docs",
+    "ls ~",
+    "grep -rn hooks .",
+    "git add .",
+  ])("is not refused: %s", (command) => {
+    expect(judge(command).touches).toEqual([]);
+  });
 });

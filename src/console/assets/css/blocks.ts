@@ -30,6 +30,7 @@ export const BLOCKS = `
 .empty { display: grid; gap: 8px; justify-items: start; padding: 22px 20px; border: 1px dashed var(--edge); border-radius: var(--radius); color: var(--soft); background: var(--sunk); }
 .empty-title { color: var(--ink); font-weight: 620; font-size: 15px; }
 .empty .button { margin-top: 2px; }
+.small-only { display: none; }
 .calm { color: var(--soft); }
 .command { display: flex; align-items: center; gap: 8px; min-width: 0; padding: 8px 12px; border-radius: 8px; background: var(--sunk); border: 1px solid var(--line); }
 .command code { flex: 1; min-width: 0; }
@@ -38,7 +39,7 @@ export const BLOCKS = `
 .tabs a { padding: 7px 12px; color: var(--soft); text-decoration: none; font-weight: 540; border-bottom: 2px solid transparent; margin-bottom: -1px; }
 .tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 
-.tiles { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 14px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(168px, 1fr)); gap: 14px; }
 .tile { display: grid; align-content: start; gap: 1px; padding: 14px 18px 15px; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius); box-shadow: var(--shadow); color: inherit; text-decoration: none; }
 .tile:hover { border-color: var(--edge); }
 .tile-label { font-size: 12.5px; color: var(--soft); }

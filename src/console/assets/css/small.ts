@@ -63,6 +63,13 @@ export const SMALL = `
   .runs td:nth-child(3):not(:has(.mark)), .runs td:nth-child(4) { display: none; }
   .runs td:nth-child(5) { grid-area: 1 / 2; text-align: right; }
   .runs td:nth-child(6) { grid-area: 2 / 2; text-align: right; color: var(--soft); }
+  .tools tbody tr { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 1px 12px; }
+  .tools td, .tools td:last-child { display: block; padding: 1px 0; }
+  .tools td::before { content: none; }
+  .tools td:nth-child(n + 3):nth-child(-n + 4), .tools td:nth-child(n + 6):nth-child(-n + 7) { display: none; }
+  .tools td:nth-child(2), .tools td:last-child { text-align: right; }
+  .tools td:nth-child(n + 5) { color: var(--soft); }
+  .small-only { display: inline; }
   td .id:not(.short) { min-width: 0; max-width: 100%; }
   .run-reason { max-width: 100%; white-space: normal; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; }
   .chart .axis { font-size: 20px; }

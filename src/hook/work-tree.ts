@@ -1,0 +1,38 @@
+/**
+ * Which files of the work tree a shell command changed, by git's own list of what counts (ignored files do not). It
+ * keeps nothing, so what it finds is beyond undo; it only says so.
+ */
+import { execFileSync } from "node:child_process";
+import { lstatSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const MOST_FILES = 20_000;
+const PATIENCE_MS = 2_000;
+
+/** Null outside a work tree, and where it is too large to look at. */
+export function changedSince(cwd: string, since_ms: number): string[] | null {
+  const all = listed(cwd, ["--cached", "--others", "--exclude-standard"]);
+  if (all === null || all.length > MOST_FILES) return null;
+  return all.sort().filter((path) => {
+    const found = lstatSync(join(cwd, path), { throwIfNoEntry: false });
+    if (found !== undefined) return found.ctimeMs >= since_ms;
+    // Git knows it and it is gone: since then, where its folder was touched since then.
+    const folder = lstatSync(dirname(join(cwd, path)), { throwIfNoEntry: false });
+    return folder === undefined || folder.mtimeMs >= since_ms;
+  });
+}
+
+function listed(cwd: string, options: readonly string[]): string[] | null {
+  try {
+    const out = execFileSync("git", ["ls-files", "-z", ...options], {
+      cwd,
+      timeout: PATIENCE_MS,
+      maxBuffer: 8_388_608,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return [...new Set(out.split("\0").filter(Boolean))];
+  } catch {
+    return null;
+  }
+}

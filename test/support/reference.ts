@@ -1,0 +1,128 @@
+/** Makes pages of the reference out of what the code itself goes by: schemas, events, errors. */
+import { failureWords } from "../../src/console/errors.ts";
+import { ERRORS, type ErrorCode } from "../../src/kernel/errors.ts";
+import { EVENT_NAMES, EVENTS } from "../../src/ledger/events.ts";
+
+const made = (from: string) =>
+  `<!-- Made from ${from}; do not edit. \`npx vitest run test/golden/reference.test.ts --update\` makes it anew. -->`;
+
+interface Schema {
+  type?: string | string[];
+  description?: string;
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  additionalProperties?: Schema | boolean;
+}
+
+const choices = (schema: Schema): Schema[] => schema.anyOf ?? schema.oneOf ?? [schema];
+const code = (text: unknown): string => `\`${typeof text === "string" ? text : JSON.stringify(text)}\``;
+const row = (cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |\n`;
+
+/** What may stand there, in words. */
+function kindOf(schema: Schema): string {
+  const kinds = choices(schema).flatMap((one): string[] => {
+    if (one.enum !== undefined) return one.enum.filter((value) => value !== null).map(code);
+    if (one.const !== undefined) return one.const === null ? [] : [code(one.const)];
+    if (one.items !== undefined) return [`list of ${kindOf(one.items)}`];
+    const types = [one.type ?? []].flat().filter((type) => type !== "null");
+    return types.length === 0 && one.anyOf === undefined && one.oneOf === undefined ? ["any value"] : types;
+  });
+  const told = [...new Set(kinds)].filter((kind) => kind !== "any value" || kinds.length === 1);
+  return told.length === 0 ? "–" : told.join(", ");
+}
+
+/** Each key below a schema, the outer ones first, with its whole name. */
+function* rowsOf(schema: Schema, path: string): Generator<string> {
+  for (const one of choices(schema)) {
+    for (const [name, field] of Object.entries(one.properties ?? {})) {
+      const key = path === "" ? name : `${path}.${name}`;
+      const must = one.required?.includes(name) ? " (required)" : "";
+      yield row([
+        code(key),
+        `${kindOf(field)}${must}`,
+        field.default === undefined || field.default === null ? "" : code(field.default),
+        field.description ?? "",
+      ]);
+      yield* rowsOf(field, key);
+    }
+    if (one.items !== undefined) yield* rowsOf(one.items, `${path}[]`);
+  }
+}
+
+export function schemaPage(options: {
+  title: string;
+  about: string;
+  from: string;
+  schema: Schema;
+  example: string;
+}): string {
+  const { title, about, from, schema, example } = options;
+  const rows = [...new Set(rowsOf(schema.items ?? schema, ""))].join("");
+  return `# ${title}
+
+${made(from)}
+
+${about}
+
+\`\`\`yaml
+${example.trimEnd()}
+\`\`\`
+
+${row(["Key", "Value", "Default", "Meaning"])}${row(["-", "-", "-", "-"])}${rows}`;
+}
+
+export function errorsPage(): string {
+  const rows = (Object.keys(ERRORS) as ErrorCode[]).map((name) => {
+    const { http, exit, rpc } = ERRORS[name];
+    const { title, hint } = failureWords({ status: http, code: name, message: "", extra: undefined });
+    return row([code(name), String(http), String(exit), String(rpc), `${title}. ${hint}`]);
+  });
+  return `# Errors
+
+${made("src/kernel/errors.ts and src/console/errors.ts")}
+
+Every failure that the service expects is one of these, on every surface. Over HTTP the body is \`{"error": "<what is wrong
+and what to do>"}\`, on the command line it is one line on stderr and the exit code, over MCP a JSON-RPC error. A message
+never repeats the value of an argument. A call that is not allowed is no error: it is a decision, \`block\`, with its reasons.
+
+${row(["Name", "HTTP", "Exit code", "JSON-RPC", "What to do"])}${row(["-", "-", "-", "-", "-"])}${rows.join("")}
+A failure that nobody expected is a 500 without details; the server's log has its cause. After a 503 nothing was recorded,
+so nothing was done, unless the message says that it may have been: then look before you send it once more.
+`;
+}
+
+const FIELDS: readonly (readonly [name: string, about: string])[] = [
+  ["`seq`", "position in the whole ledger, from 0, without gaps"],
+  ["`ts_ms`", "when, in milliseconds since 1970"],
+  ["`event`", "what happened, one of those below"],
+  ["`actor`", "who did it: an agent, a person, a key's name, or the engine"],
+  ["`run_id`, `run_seq`", "the run, and the record's position in it; absent where no run is concerned"],
+  ["`step`, `tool`, `effect`, `reason`", "the call, where there is one; the reason is the agent's"],
+  ["`args_hash`, `result_hash`", "keyed hashes of arguments and result; the values are never on the ledger"],
+  ["`before_hash`, `after_hash`", "the same for what was read before and after the call"],
+  ["`detail`", "why it was blocked, how it failed, what was decided on what card"],
+  ["`prev`", "the hash of the record before; 64 zeros at the beginning"],
+  ["`hash`", "SHA-256 over the record without this field, as canonical JSON (RFC 8785)"],
+];
+
+export function recordsPage(): string {
+  return `# Records and events
+
+${made("src/ledger/events.ts")}
+
+The ledger is a list of records, one canonical JSON object a line, each with the hash of the one before. \`svc export\`,
+\`GET /v1/runs/{id}/export\` and \`GET /v1/search/records\` give them; \`svc verify\` and two verifiers written apart check them
+([how](../guides/prove-it.md)). Fields may be added; verifiers know none by name.
+
+${row(["Field", "Holds"])}${row(["-", "-"])}${FIELDS.map((field) => row(field)).join("")}
+## Events
+
+${row(["Event", "In words"])}${row(["-", "-"])}${EVENT_NAMES.map((name) => row([code(name), EVENTS[name]])).join("")}`;
+}
