@@ -83,6 +83,9 @@ function chart(doc: Doc, report: PeriodReport): void {
   line(doc, `${span}${each}; blue: accepted, red: blocked; the highest bar is ${most}`, SOFT);
 }
 
+/** A time in a narrow column breaks between its day and its hour. */
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:)/;
+
 async function table(doc: Doc, { title, note, columns, rows, none }: Section): Promise<void> {
   heading(doc, title);
   if (columns === null) {
@@ -93,7 +96,7 @@ async function table(doc: Doc, { title, note, columns, rows, none }: Section): P
   const width = widthOf(doc) / (columns.length + 1);
   const at = (i: number) => MARGIN + (i === 0 ? 0 : (i + 1) * width);
   const row = (cells: readonly string[], font: string, color: string) => {
-    const shown = cells.map((cell) => forPlainFont(clip(cell, MOST_CHARS)));
+    const shown = cells.map((cell) => forPlainFont(clip(cell, MOST_CHARS)).replace(TIME, "$1 $2"));
     doc.font(font).fontSize(8);
     const widths = cells.map((_, i) => (i === 0 ? 2 * width : width) - 6);
     const height = Math.max(...shown.map((cell, i) => doc.heightOfString(cell, { width: widths[i]! })));
