@@ -5,6 +5,7 @@ import { runDrill } from "../app/drill/run-drill.ts";
 import { assertEnvironment, chosen } from "../app/operations/drills.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
 import { perform } from "../app/perform.ts";
+import { answerProblem } from "../engine/before.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { DrillDoc } from "../model/proof.ts";
@@ -45,20 +46,28 @@ export async function drillWith(app: App, options: DrillOptions): Promise<DrillD
 
 async function makeHere(
   app: App,
-  { call }: DrillOptions,
+  { call, verifier }: DrillOptions,
   { run_id }: RunDoc,
   principal: Principal,
   tool: string,
   args: Json,
 ): Promise<Made> {
-  const caller = { app, principal, signal: new AbortController().signal, drill: true };
+  const { signal } = new AbortController();
+  const caller = { app, principal, signal, drill: true, reads_by: "library" as const };
   const decision = await perform(intentOp, caller, { run_id, tool, args, reason: `drill of ${tool}` });
   if (decision.decision === "block")
     return { problem: `the call was not allowed: ${decision.reasons.join("; ")}` };
-  const { step } = decision;
+  const { step, before: asked } = decision;
+  const read = async (): Promise<Json | undefined> =>
+    asked && verifier({ tool: asked.tool, arguments: asked.arguments as Json }, signal, run_id);
   try {
+    // An undo that puts back what was there is proven on what was there.
+    const before = await read();
+    const problem = asked === undefined || before === undefined ? null : answerProblem(asked, before);
+    if (problem !== null) throw new Error(`before: ${asked!.tool} could not be read: ${problem}`);
     const result = await call({ run_id, step, tool, args });
-    await perform(outcomeOp, caller, { run_id, step, status: "succeeded", result });
+    const after = await read().catch(() => undefined);
+    await perform(outcomeOp, caller, { run_id, step, status: "succeeded", result, before, after });
     return { step, result };
   } catch (error) {
     await perform(outcomeOp, caller, { run_id, step, status: "failed", error: messageOf(error) });

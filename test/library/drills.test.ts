@@ -66,6 +66,40 @@ it("drills with the application's own functions, and believes only what it reads
   await live.close();
 });
 
+it("proves an undo that puts back what was there before", async () => {
+  verifies("beyond.drill.library");
+  const folder = tempDir("drills");
+  const manifests = `
+- {tool: doc.read, effect: read, permission: p}
+- tool: doc.write
+  effect: reversible
+  permission: p
+  before: {tool: doc.read, args: {path: $args.path}}
+  compensation: {tool: doc.put, args: {path: $args.path, text: $before.text}}
+  verification: {tool: doc.read, args: {path: $args.path}, expect: {text: $before.text}, retries: 0}
+  drill: {args: {path: a, text: new}}
+`;
+  writeFileSync(join(folder, "manifests.yaml"), manifests);
+  writeFileSync(
+    join(folder, "svc.config.yaml"),
+    "manifests: manifests.yaml\ndata: data\nenvironment: test\ndrills: {environments: [test]}\n",
+  );
+  const svc = await open({ config: join(folder, "svc.config.yaml") });
+  const docs = new Map([["a", "old"]]);
+  const put = (given: unknown) => {
+    const { path, text } = given as { path: string; text: string };
+    docs.set(path, text);
+    return { written: true };
+  };
+  const [proof] = await svc.drill({
+    call: ({ args }) => put(args),
+    verifier: async () => ({ text: docs.get("a")! }),
+    compensator: async ({ args }) => put(args),
+  });
+  expect([proof?.problem, docs.get("a")]).toEqual([null, "old"]);
+  await svc.close();
+});
+
 it("is a 404 on a server without upstreams, whatever its environment", async () => {
   verifies("beyond.drill.no-upstreams");
   const s = await testServer({ config: "environment: live\n" });
