@@ -99,7 +99,7 @@ function undoOf(step: StepDoc, manifest: Manifest, payload: PayloadDoc): Undo | 
     needs_approval: compensation.requires_approval,
     residue: compensation.residue,
     kind: compensation.kind,
-    read_back: readBackOf(manifest, kept),
+    read_back: readBackOf(manifest, kept, way === compensation.when_absent),
     state: state && { ...state, masked_args: fill(way.args, kept, sizeOf)! },
   };
 }
@@ -112,15 +112,27 @@ function wayBack({ compensation, before }: Manifest, payload: PayloadDoc) {
   return compensation.when_absent;
 }
 
-function readBackOf({ verification, before }: Manifest, kept: Kept): ReadBackSpec | null {
+function readBackOf(
+  { verification, before }: Manifest,
+  kept: Kept,
+  was_absent: boolean,
+): ReadBackSpec | null {
   if (verification === null) return null;
   const { tool, retries, backoff_ms } = verification;
+  // There are no values to expect back where nothing was: the read that showed so is to show so again.
+  if (was_absent && before?.absent !== undefined && tool === before.tool && namesBefore(verification.expect))
+    return { tool, arguments: fill(before.args, kept), expect: before.absent, retries, backoff_ms };
   const args = fill(verification.args, kept);
   // Only what was there before is named in what is expected; other texts stand for themselves.
   const expect =
     before === undefined ? verification.expect : fill(verification.expect, { before: kept.before });
   if (expect === undefined) return { tool, arguments: undefined, expect: null, retries, backoff_ms };
   return { tool, arguments: args, expect, retries, backoff_ms };
+}
+
+function namesBefore(template: Json): boolean {
+  if (typeof template === "string") return tryTemplatePath(template)?.root === "before";
+  return template !== null && typeof template === "object" && Object.values(template).some(namesBefore);
 }
 
 /** Undefined where the manifest reads what was there, and nothing of it is known. */
