@@ -123,7 +123,7 @@ export class AgentPeer {
   }
 
   /** Whose connection to an upstream a request goes over. */
-  private holder(upstream: Upstream, context: RequestContext): Holder | undefined {
+  private holder(upstream: Upstream, context: RequestContext, run?: BoundRun): Holder | undefined {
     const principal = this.asking(context);
     const alone = this.local !== null;
     const holder =
@@ -133,6 +133,7 @@ export class AgentPeer {
           ? undefined
           : principalHolder(upstream, principal.id);
     if (holder !== undefined) this.holderKeys.add(holder.key);
+    if (run !== undefined && this.links.holds(upstream)) this.gateway.sessions.note(run.run_id, this.links);
     return holder;
   }
 
@@ -283,7 +284,7 @@ export class AgentPeer {
         input: rounds ? context.retried : undefined,
         cancellation: context.cancellation,
         session: this,
-        holder: route === undefined ? undefined : this.holder(route.upstream, context),
+        holder: (upstream) => this.holder(upstream, context, run),
         progress: progressOf(context),
         log: (told) => {
           if (this.wantsLog(told, context)) context.notify("notifications/message", told);
@@ -391,6 +392,7 @@ export class AgentPeer {
   }
 
   close(): void {
+    this.gateway.sessions.forget(this.links);
     this.links.close();
     this.gateway.subscriptions.drop(this);
   }

@@ -7,8 +7,8 @@ import type { UpstreamUndo } from "./rollback.ts";
 /** What a read showed, or why there is none to go on with. */
 export type Reading = { value: Json | undefined } | { problem: string };
 
-/** Through the upstreams, over the connection of the principal whose run it is: what an agent changed is seen there. */
-type Reads = Pick<UpstreamUndo, "reader" | "objection"> & { run_id: string };
+/** Through the upstreams, over the connection of the call: what it changes is seen there. */
+export type Reads = Pick<UpstreamUndo, "reader" | "objection">;
 
 /** A read that fails, or answers with more than may be kept, stops the call unless its manifest lets it pass. */
 export async function readBefore(reads: Reads, asked: BeforeRead, signal: AbortSignal): Promise<Reading> {
@@ -44,14 +44,14 @@ export async function readForCard(
 }
 
 async function readState(
-  { reader, objection, run_id }: Reads,
+  { reader, objection }: Reads,
   { tool, arguments: args }: BeforeRead,
   signal: AbortSignal,
 ): Promise<{ value: Json } | { problem: string }> {
   try {
     const against = await objection([tool]);
     if (against !== null) return { problem: against };
-    return { value: await reader({ tool, arguments: args }, signal, run_id) };
+    return { value: await reader({ tool, arguments: args }, signal) };
   } catch (error) {
     return { problem: messageOf(error) };
   }

@@ -19,15 +19,14 @@ import { LIMITS } from "../kernel/limits.ts";
 import { approvalIn } from "../library/errors.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
-import { type Reading, readAfter, readBefore, readForCard } from "./before.ts";
+import { type Reading, type Reads, readAfter, readBefore, readForCard } from "./before.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import type { Flights } from "./flights.ts";
 import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStructured } from "./result.ts";
-import type { UpstreamUndo } from "./rollback.ts";
+import type { HolderOf, UpstreamUndo } from "./rollback.ts";
 import type { BoundRun, Runs } from "./runs.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
-import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface Governing {
@@ -37,7 +36,7 @@ export interface Governing {
   /** What to hold against a call of this route. */
   objections(route: Route): readonly string[];
   /** Reads through the upstreams, for what a manifest wants known before and after a call. */
-  services: { undo: Pick<UpstreamUndo, "reader" | "objection"> };
+  services: { undo: Pick<UpstreamUndo, "readerOver" | "objection"> };
 }
 
 export interface ToolCall {
@@ -59,8 +58,8 @@ export interface ToolCall {
   input?: JsonObject | undefined;
   cancellation: Cancellation;
   session: object;
-  /** Whose connection to the upstream it goes over; undefined where all share one. */
-  holder: Holder | undefined;
+  /** Whose connection to an upstream it and its reads go over; undefined where all share one. */
+  holder: HolderOf;
   progress?: ((params: JsonObject) => void) | undefined;
   log(params: JsonObject): void;
   /** The call proves its own undo; see Caller. */
@@ -146,7 +145,7 @@ async function decide(gateway: Governing, call: ToolCall, context: Caller): Prom
   // Asked for together: the run and its first intent are made durable in one step.
   const opening = run.open();
   const asked = showsBefore(gateway, call)
-    ? opening.then(() => decideSeeing(gateway, context, input))
+    ? opening.then(() => decideSeeing(readsOf(gateway, call), context, input))
     : perform(intentOp, context, input).then((decision) => ({ decision, reading: null }));
   const [opened, decided] = await Promise.allSettled([opening, asked]);
   if (opened.status === "rejected") throw opened.reason;
@@ -160,13 +159,17 @@ function showsBefore({ app }: Governing, { tool }: ToolCall): boolean {
   return app.core.rules().manifests.active(tool)?.before !== undefined;
 }
 
+/** Over the very connection of the call: what an upstream keeps for another one is not what the call changes. */
+function readsOf({ services: { undo } }: Governing, { holder }: ToolCall): Reads {
+  return { reader: undo.readerOver(holder), objection: undo.objection };
+}
+
 /** What the card of the call shows to be there is read first, where it has one. */
 async function decideSeeing(
-  { services }: Governing,
+  reads: Reads,
   context: Caller,
   input: z.input<typeof intentOp.input>,
 ): Promise<Decided> {
-  const reads = { ...services.undo, run_id: input.run_id };
   const { seen, reading } = await readForCard(reads, await perform(previewIntent, context, input), never());
   return { decision: await perform(intentOp, { ...context, seen }, input), reading };
 }
@@ -200,7 +203,7 @@ async function executeBetweenReads(
   already: Reading | null,
 ): Promise<End> {
   if (asked === undefined) return execute(gateway, call);
-  const reads = { ...gateway.services.undo, run_id: call.run.run_id };
+  const reads = readsOf(gateway, call);
   const reading = already ?? (await readBefore(reads, asked, never()));
   if ("problem" in reading) return failed(reading.problem);
   const { value: before } = reading;
@@ -213,12 +216,12 @@ async function execute(gateway: Governing, call: ToolCall): Promise<End> {
   const { route, cancellation, session, progress } = call;
   if (route === undefined) return failed("no upstream offers this tool");
   const { upstream } = route;
-  const done = gateway.flights.begin(upstream, { session, holder: call.holder?.key ?? null, log: call.log });
+  const holder = call.holder(upstream);
+  const done = gateway.flights.begin(upstream, { session, holder: holder?.key ?? null, log: call.log });
   try {
     if (cancellation.cancelled) return failed("the call was cancelled before it was sent");
     const params: JsonObject = { ...call.input, arguments: call.args };
     if (Object.keys(call.envelope).length > 0) params["_meta"] = call.envelope;
-    const { holder } = call;
     const fulfil = holder?.capabilities !== undefined;
     const options = { timeout_ms: upstream.spec.timeout_ms, cancellation, onProgress: progress, fulfil };
     const result = await upstream.callTool(route.name, route.definition, params, options, holder);

@@ -57,7 +57,7 @@ async function make(
       reason: `drill of ${tool}`,
       route,
       // The undo and the read-backs go over the connection of the run's principal; so does the call.
-      holder: route === undefined ? undefined : principalHolder(route.upstream, principal.id),
+      holder: (upstream) => principalHolder(upstream, principal.id),
       rounds: false,
       envelope: {},
       cancellation: new Cancellation(),

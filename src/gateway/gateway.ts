@@ -12,6 +12,7 @@ import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts
 import { Flights } from "./flights.ts";
 import { Listing } from "./listing.ts";
 import { type LogLevel, milder } from "./log-level.ts";
+import { RunSessions } from "./own-links.ts";
 import { Passthrough } from "./passthrough.ts";
 import { atMost } from "./patience.ts";
 import { Pins } from "./pins.ts";
@@ -51,6 +52,7 @@ export class Gateway implements Governing {
   readonly waiting: WaitingCalls;
   readonly tasks: Tasks;
   readonly subscriptions = new Subscriptions();
+  readonly sessions = new RunSessions();
   readonly upstreams: readonly Upstream[];
   readonly passthrough: Passthrough;
   readonly services: ToolServices;

@@ -8,6 +8,7 @@ import type { Upstream as UpstreamSpec } from "../config/sections/gateway.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import { methodNotFound } from "./peer.ts";
+import { NotSent } from "./upstream/failure.ts";
 import type { Holder } from "./upstream/pool.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
@@ -82,6 +83,17 @@ export class OwnLinks {
     return own;
   }
 
+  /** Whether the session's requests to it go over a connection of its own. */
+  holds(upstream: Upstream): boolean {
+    return this.held.has(upstream);
+  }
+
+  /** Its own connection to the upstream, while that is open. */
+  openTo(upstream: Upstream): Holder | undefined {
+    const holder = this.held.get(upstream);
+    return holder !== undefined && upstream.isHeld(holder.key) ? holder : undefined;
+  }
+
   private asking(upstream: Upstream): Holder | null {
     const { owner } = this;
     const offer = offered(upstream.spec.passthrough, owner.clientCapabilities());
@@ -107,4 +119,40 @@ export class OwnLinks {
     for (const [upstream, { key }] of this.held) void upstream.release(key);
     this.held.clear();
   }
+}
+
+/** Over which sessions' own connections the calls of a run went: an undo looks for what they changed there. */
+export class RunSessions {
+  private readonly byRun = new Map<string, Set<OwnLinks>>();
+  private readonly runs = new Map<OwnLinks, Set<string>>();
+
+  note(run_id: string, links: OwnLinks): void {
+    entry(this.byRun, run_id).add(links);
+    entry(this.runs, links).add(run_id);
+  }
+
+  /** Undefined where no connection is left; throws where it cannot be told which of several a call went over. */
+  holder(run_id: string, upstream: Upstream): Holder | undefined {
+    const open = [...(this.byRun.get(run_id) ?? [])].flatMap((links) => links.openTo(upstream) ?? []);
+    if (open.length > 1)
+      throw new NotSent(
+        `${open.length} sessions of this run have connections of their own to it; end all but the one to undo, then roll back again`,
+      );
+    return open[0];
+  }
+
+  forget(links: OwnLinks): void {
+    for (const run_id of this.runs.get(links) ?? []) {
+      const sessions = this.byRun.get(run_id);
+      sessions?.delete(links);
+      if (sessions?.size === 0) this.byRun.delete(run_id);
+    }
+    this.runs.delete(links);
+  }
+}
+
+function entry<K, V>(of: Map<K, Set<V>>, key: K): Set<V> {
+  const known = of.get(key) ?? new Set<V>();
+  of.set(key, known);
+  return known;
 }

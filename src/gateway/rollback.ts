@@ -6,9 +6,11 @@ import type { Lookout } from "../rollback/look.ts";
 import type { Compensator, Reader, UndoObjection } from "../rollback/ports.ts";
 import { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
-import { principalHolder } from "./own-links.ts";
+import { principalHolder, type RunSessions } from "./own-links.ts";
 import { errorText, resultValue } from "./result.ts";
 import { failureOf, isTimeout } from "./upstream/failure.ts";
+import type { Holder } from "./upstream/pool.ts";
+import type { Upstream } from "./upstream/upstream.ts";
 
 const IDEMPOTENCY_META = "svc/idempotency_key";
 
@@ -19,7 +21,12 @@ export interface UpstreamUndo extends Lookout {
   compensator: Compensator;
   objection: UndoObjection;
   own_reader: true;
+  /** Reads over connections that are known, such as those of a call. */
+  readerOver(holder: HolderOf): Reader;
 }
+
+/** Whose connection to an upstream a request goes over; undefined where all share one. */
+export type HolderOf = (upstream: Upstream) => Holder | undefined;
 
 export interface Pinned {
   app: App;
@@ -27,15 +34,17 @@ export interface Pinned {
   routes: Routes;
   /** What to hold against a call of this route. */
   objections(route: Route): readonly string[];
+  sessions: Pick<RunSessions, "holder">;
 }
 
 export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
   const routes: Routes = () => pinned.routes();
   const callFor: CallFor = async (run_id, plain) =>
-    callPlainly(routes, await principalOf(pinned, run_id), plain);
+    callPlainly(routes, await holdersOf(pinned, run_id), plain);
   return {
     compensator: compensatorOf(callFor),
     reader: readerOf(callFor),
+    readerOver: (holder) => readerOf((_, plain) => callPlainly(routes, holder, plain)),
     own_reader: true,
     /** What agents may not call because it is no longer the tool that was approved, an undo does not call either. */
     async objection(tools) {
@@ -80,14 +89,16 @@ interface PlainCall {
 }
 type CallFor = (run_id: string | undefined, call: PlainCall) => Promise<JsonObject>;
 
-/** Undos and reads see what the agent saw: they go over the connection of the run's principal. */
-async function principalOf({ app }: Pinned, run_id: string | undefined): Promise<string | undefined> {
-  return run_id === undefined ? undefined : (await runFacts(app, run_id))?.principal;
+/** Undos and their reads see what the agent saw: over its session's own connection, else over its principal's. */
+async function holdersOf({ app, sessions }: Pinned, run_id: string | undefined): Promise<HolderOf> {
+  const principal = run_id === undefined ? undefined : (await runFacts(app, run_id))?.principal;
+  if (run_id === undefined || principal === undefined) return () => undefined;
+  return (upstream) => sessions.holder(run_id, upstream) ?? principalHolder(upstream, principal);
 }
 
 async function callPlainly(
   routes: Routes,
-  principal: string | undefined,
+  holder: HolderOf,
   { tool, args, meta, signal }: PlainCall,
 ): Promise<JsonObject> {
   const route = routes().get(tool);
@@ -101,8 +112,7 @@ async function callPlainly(
   let result: JsonObject;
   try {
     const options = { timeout_ms, cancellation };
-    const holder = principal === undefined ? undefined : principalHolder(upstream, principal);
-    result = await upstream.callTool(name, definition, params, options, holder);
+    result = await upstream.callTool(name, definition, params, options, holder(upstream));
   } catch (error) {
     signal.throwIfAborted();
     if (isTimeout(error)) throw new Error(`upstream ${upstream.name} did not answer within ${timeout_ms} ms`);

@@ -16,7 +16,7 @@ import {
 } from "./support/gateway.ts";
 
 const MANIFESTS = `${FAKE_MANIFESTS}
-${["shared", "session", "tight", "brief"]
+${["shared", "session", "lone", "tight", "brief"]
   .flatMap((name) => ["create", "get", "counted", "die"].map((tool) => `${name}.${tool}`))
   .map((tool) => `- {tool: ${tool}, effect: idempotent, permission: fake.write}`)
   .join("\n")}
@@ -40,6 +40,7 @@ beforeAll(async () => {
       }),
       fakeUpstream({ name: "shared", namespace: true, isolation: "shared" }),
       fakeUpstream({ name: "session", namespace: true, isolation: "session" }),
+      fakeUpstream({ name: "lone", namespace: true }),
       fakeUpstream({ name: "tight", namespace: true, max_connections: 1 }),
       fakeUpstream({
         name: "brief",
@@ -103,6 +104,15 @@ describe("isolation", () => {
     expect(before).not.toContain(pid(await call(b, "brief.counted")));
     await call(b, "session.die").catch(() => {});
     expect(pid(await call(b, "session.counted"))).toBeGreaterThan(0);
+  });
+
+  it(`refuses nobody because another's call broke its own connection ${verifies("beyond.isolation.renewed")}`, async () => {
+    const [a, b] = [await g.connect("agent"), await g.connect("agent2")];
+    const first = pid(await call(a, "lone.counted"));
+    const own = pid(await call(b, "lone.counted"));
+    await call(a, "lone.die").catch(() => {});
+    expect(pid(await call(b, "lone.counted"))).toBe(own);
+    expect(pid(await call(a, "lone.counted"))).not.toBe(first);
   });
 
   it(`undoes over the connection of the run's principal ${verifies("beyond.isolation.undo")}`, async () => {

@@ -45,6 +45,7 @@ export const beyondGatewayUpstreams = section("beyond", "Gateway: upstreams", {
   "beyond.isolation.shared": [19, "`isolation: shared` has all principals share a connection"],
   "beyond.isolation.session": [19, "`isolation: session` gives each session a connection of its own, which ends with it"],
   "beyond.isolation.undo": [19, "undos and read-backs use the connection of the run's principal"],
+  "beyond.isolation.reads": [19, "reads before and after, and undos, use the connection that the call went over while it is there; what is neither as before nor as after elsewhere is left alone"],
   "beyond.isolation.idle": [19, "a connection that is not used for `idle` ends"],
   "beyond.isolation.bound": [19, "past `max_connections` a call is refused, never shared"],
   "beyond.isolation.renewed": [19, "a connection that is lost is renewed"],

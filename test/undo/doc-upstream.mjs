@@ -1,10 +1,13 @@
-/** A tool server that keeps documents in the folder given on the command line. */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+/** A tool server that keeps documents in the folder given on the command line, else for its own connection alone. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromJsonSchema, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 
-const at = (id) => join(process.argv[2], `${id}.txt`);
+const own = process.argv[2] === undefined ? mkdtempSync(join(tmpdir(), "own-docs-")) : undefined;
+if (own !== undefined) process.on("exit", () => rmSync(own, { recursive: true, force: true }));
+const at = (id) => join(own ?? process.argv[2], `${id}.txt`);
 const shown = (value) => ({
   content: [{ type: "text", text: JSON.stringify(value) }],
   structuredContent: value,
@@ -17,9 +20,7 @@ const inputSchema = fromJsonSchema({
 const TOOLS = {
   "doc.get": ({ id }) => {
     if (id === "broken") throw new Error("no such shelf");
-    return existsSync(at(id))
-      ? { exists: true, text: readFileSync(at(id), "utf8") }
-      : { exists: false, text: null };
+    return existsSync(at(id)) ? { exists: true, text: readFileSync(at(id), "utf8") } : { exists: false };
   },
   "doc.put": ({ id, text }) => {
     writeFileSync(at(id), text);

@@ -48,15 +48,41 @@ describe("a manifest", () => {
   });
 });
 
+const OWN_MANIFESTS = `
+- {tool: own.doc.get, effect: read, permission: p}
+- {tool: own.doc.drop, effect: idempotent, permission: p}
+- tool: own.doc.put
+  effect: reversible
+  permission: p
+  before: {tool: own.doc.get, args: {id: $args.id}, absent: {exists: false}}
+  compensation:
+    tool: own.doc.put
+    args: {id: $args.id, text: $before.text}
+    kind: inverse
+    when_absent: {tool: own.doc.drop, args: {id: $args.id}}
+  verification: {tool: own.doc.get, args: {id: $args.id}, expect: {text: $before.text}}
+`;
+
 describe("the gateway", () => {
   let g: GatewayTest;
   beforeAll(async () => {
     g = await testGateway({
-      manifests: `${MANIFESTS}- {tool: doc.drop, effect: idempotent, permission: p}\n`,
-      upstreams: [{ name: "docs", command: process.execPath, args: [DOC_UPSTREAM, shelf.folder] }],
+      manifests: `${MANIFESTS}- {tool: doc.drop, effect: idempotent, permission: p}\n${OWN_MANIFESTS}`,
+      upstreams: [
+        { name: "docs", command: process.execPath, args: [DOC_UPSTREAM, shelf.folder] },
+        {
+          name: "own",
+          namespace: true,
+          isolation: "session",
+          command: process.execPath,
+          args: [DOC_UPSTREAM],
+        },
+      ],
     });
   });
   const operator = () => g.connect("operator", { path: "/operator/mcp" });
+  const undo = async (run_id: string) =>
+    (await call(await operator(), "svc.execute_rollback", { run_id, confirm: true })).structuredContent;
   const stepOf = async (run: string, step: number) =>
     (await g.service.core.store.get("steps", `${run}/${step}`))!;
 
@@ -79,6 +105,45 @@ describe("the gateway", () => {
     });
     expect(structuredContent).toMatchObject({ compensated: [0], complete: true });
     expect(shelf.text("g")).toBe("old");
+  });
+
+  it("takes away what was not there, and reads back that nothing is", async () => {
+    verifies("beyond.before.absent", "beyond.before.expect");
+    const agent = await g.connect("agent");
+    const { _meta } = await call(agent, "doc.put", { id: "made", text: "new" });
+    const report = await undo(_meta["svc/run_id"]);
+    expect(report).toMatchObject({ compensated: [0], failed: [], unverified: [], complete: true });
+    expect(shelf.text("made")).toBeUndefined();
+  });
+
+  it("reads and undoes over the connection that the call went over", async () => {
+    verifies("beyond.isolation.reads");
+    const [agent, modern] = [await g.connect("agent"), await g.connect("agent", { mode: "modern" })];
+    await call(modern, "own.doc.put", { id: "x", text: "the principal's" });
+    await call(agent, "own.doc.put", { id: "x", text: "one" });
+    const { _meta } = await call(agent, "own.doc.put", { id: "x", text: "two" });
+    expect(await undo(_meta["svc/run_id"])).toMatchObject({ compensated: [1, 0], complete: true });
+    const shown = async (client: typeof agent) =>
+      (await call(client, "own.doc.get", { id: "x" })).structuredContent;
+    expect(await shown(agent)).toEqual({ exists: false });
+    expect(await shown(modern)).toEqual({ exists: true, text: "the principal's" });
+  });
+
+  it("leaves alone what it cannot see any more, or cannot tell apart", async () => {
+    verifies("beyond.isolation.reads");
+    const headers = { "svc-run-id": "two-sessions" };
+    const [a, b] = [await g.connect("agent", { headers }), await g.connect("agent", { headers })];
+    await call(a, "own.doc.put", { id: "x", text: "a's" });
+    await call(b, "own.doc.get", { id: "x" });
+    const error = expect.stringMatching(/^conflict: not checked/);
+    expect((await undo("two-sessions")).failed).toMatchObject([{ step: 0, error }]);
+    const end = (client: typeof a) =>
+      (client.transport as unknown as { terminateSession(): Promise<void> }).terminateSession();
+    await Promise.all([end(a), end(b)]);
+    const modern = await g.connect("agent", { mode: "modern" });
+    await call(modern, "own.doc.put", { id: "x", text: "the principal's" });
+    expect((await undo("two-sessions")).failed).toMatchObject([{ step: 0, conflict: true }]);
+    expect((await call(modern, "own.doc.get", { id: "x" })).structuredContent.text).toBe("the principal's");
   });
 
   it("forwards nothing where the read fails or is too long, unless the manifest lets it pass", async () => {

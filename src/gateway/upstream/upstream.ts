@@ -50,6 +50,8 @@ export class Upstream {
   /** What connections of somebody's own listed, where that is not what the first one did. */
   private readonly variants = new Map<string, readonly JsonObject[]>();
   private connecting: Promise<void> | null = null;
+  /** The first try to have a connection back that was lost: calls wait for it. */
+  private returning: Promise<void> | null = null;
   private examining: Promise<void> | null = null;
   private looking: NodeJS.Timeout | null = null;
   private failures = 0;
@@ -153,7 +155,7 @@ export class Upstream {
       if (link.closed) this.lost(link, "the connection was closed");
     } catch (error) {
       await link?.close().catch(() => {});
-      this.failed(failureOf(error).message);
+      void this.failed(failureOf(error).message);
     }
   }
 
@@ -225,6 +227,11 @@ export class Upstream {
     await this.renew(link);
   }
 
+  /** Whether the holder has a connection now. */
+  isHeld(key: string): boolean {
+    return this.pool.has(key) || this.first?.holder === key;
+  }
+
   /** Whether the holder's requests go over the first connection. */
   private usesFirst(holder: Holder | undefined): boolean {
     if (holder === undefined) return true;
@@ -234,6 +241,8 @@ export class Upstream {
 
   /** Does the work on the holder's connection; on the first one where it is nobody's, or the holder's. */
   private async over<T>(holder: Holder | undefined, work: (link: Link) => Promise<T>): Promise<T> {
+    // A connection of the holder's own does not hang on the first one, which another's call may have broken.
+    if (holder !== undefined && this.pool.has(holder.key)) return this.pool.use(holder, work);
     const link = await this.usable();
     if (!this.usesFirst(holder)) return this.pool.use(holder!, work);
     if (holder === undefined) return work(link);
@@ -252,11 +261,15 @@ export class Upstream {
     if (link === null || this.link !== link) return;
     this.link = null;
     this.first = null;
-    this.failed(why);
+    const returning = this.failed(why).finally(() => {
+      if (this.returning === returning) this.returning = null;
+    });
+    this.returning = returning;
     this.hooks.changed(this);
   }
 
-  private failed(reason: string): void {
+  /** Resolves when the next try has ended. */
+  private async failed(reason: string): Promise<void> {
     if (this.stopped.signal.aborted) return;
     const why = this.hide(reason);
     this.complaint = why;
@@ -264,10 +277,12 @@ export class Upstream {
     const full = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(this.failures++, 16));
     const wait_ms = Math.round(full / 2 + (env.random() * full) / 2);
     log.warn("upstream is not connected", { problem: why, retry_in_ms: wait_ms });
-    void env
-      .sleep(wait_ms, this.stopped.signal)
-      .then(() => (this.link === null ? this.connect() : undefined))
-      .catch(() => {});
+    try {
+      await env.sleep(wait_ms, this.stopped.signal);
+    } catch {
+      return;
+    }
+    if (this.link === null) await this.connect();
   }
 
   private lookAgain(): void {
@@ -290,9 +305,8 @@ export class Upstream {
 
   /** The shared connection; throws NotSent where there is none and none is about to be. */
   private async usable(): Promise<Link> {
-    if (this.link === null && this.connecting !== null) {
-      await atMost(this.deps.env, this.connecting, PATIENCE_MS);
-    }
+    const coming = this.connecting ?? this.returning;
+    if (this.link === null && coming !== null) await atMost(this.deps.env, coming, PATIENCE_MS);
     if (this.link === null)
       throw new NotSent(`it is not connected: ${this.complaint ?? "no reason is known"}`);
     return this.link;
@@ -334,7 +348,7 @@ export class Upstream {
     options: RequestOptions,
     holder?: Holder,
   ) {
-    const modern = this.transport === "http" && this.link?.era === "modern";
+    const modern = this.transport === "http" && this.links[0]?.era === "modern";
     const declared = modern ? paramDeclarations(definition) : [];
     const args = params["arguments"];
     const headers = declared.length > 0 && isJsonObject(args) ? paramHeaders(declared, args) : undefined;
