@@ -154,7 +154,7 @@ export const listPlans = operation({
     limit: pageLimit.optional(),
     cursor: z.string().max(500).optional(),
   }),
-  output: z.strictObject({ plans: z.array(planShape), next_cursor: z.string().optional() }),
+  output: z.strictObject({ plans: z.array(planShape), next_cursor: nullable(z.string()) }),
   async run({ app, principal }, { status, run_id, limit = LIMITS.page_default, cursor }) {
     const sees = (plan: PlanDoc) => hasRole(principal, "auditor") || isOwner(principal, plan);
     const found: { sort: number; key: string; doc: PlanDoc }[] = [];
@@ -169,7 +169,7 @@ export const listPlans = operation({
     }
     const { page, next } = cutPage(found, limit);
     const plans = page.map(({ doc }) => planView(doc));
-    return next === null ? { plans } : { plans, next_cursor: next };
+    return { plans, next_cursor: next };
   },
 });
 
