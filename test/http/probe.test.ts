@@ -117,7 +117,10 @@ describe("the probe", () => {
     const run = (...argv: string[]) => command(registerProbe, ["probe", ...argv], { cwd });
     const drafted = await run("init");
     expect([drafted.code, drafted.out]).toEqual([0, expect.stringContaining("svc-probe-waiting")]);
-    expect(readFileSync(join(cwd, "svc-probe.yaml"), "utf8")).toBe(CANARY_MANIFESTS);
+    expect(readFileSync(join(cwd, "svc-probe.yaml"), "utf8")).toMatch(
+      /^# yaml-language-server: \$schema=.*\n/,
+    );
+    expect(readFileSync(join(cwd, "svc-probe.yaml"), "utf8")).toContain(`\n${CANARY_MANIFESTS}`);
     expect((await run("init")).err).toContain("not overwritten");
     const bare = await run("-d", join(cwd, "data"));
     expect(bare.code).toBe(2);

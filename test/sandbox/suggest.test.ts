@@ -10,6 +10,7 @@ import type { PastCall } from "../../src/sandbox/past-call.ts";
 import { draftPolicy, withRoom } from "../../src/sandbox/suggest/draft.ts";
 import { Observation } from "../../src/sandbox/suggest/observe.ts";
 import { writeDraft } from "../../src/sandbox/suggest/write.ts";
+import { openStore } from "../../src/store/open.ts";
 import { principal } from "../support/engine.ts";
 import { speak } from "../support/io.ts";
 import { verifies } from "../support/verifies.ts";
@@ -133,6 +134,8 @@ describe("svc policy suggest", () => {
     expect(wrong).toMatchObject({ code: 1, out: "" });
     expect(wrong.err).toContain('nothing to draft from: no call of "othr-bot" was captured since ');
     expect(wrong.err).toContain('did you mean "other-bot"?');
+    const elsewhere = { store: "files", data: join(s.folder, "elsewhere"), database_url: null } as const;
+    await (await openStore({ ...elsewhere, warn: () => {} })).close();
     const none = await svc("policy", "suggest", "-d", "elsewhere");
     expect(none).toMatchObject({ code: 1, out: "" });
     expect(none.err).toContain("nothing to draft from: no call was captured since ");
