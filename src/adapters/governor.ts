@@ -6,7 +6,7 @@ import { canonical } from "../kernel/canonical.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
-import type { OfferedApproval, Wait } from "../library/approvals.ts";
+import { endedReason, type OfferedApproval, offerOf, type Wait } from "../library/approvals.ts";
 import { approvalIn, type Offer } from "../library/errors.ts";
 import {
   type Allowed,
@@ -173,7 +173,7 @@ export class Governor {
     const verdict = verdictOn(intent, await this.run.intent(intent));
     if (!("request" in verdict)) return verdict;
     await this.run.withdraw(verdict.request.approval_id).catch(() => {});
-    return usedAlready(approval_id);
+    return refused([`approval ${approval_id} was used already: this call is not made again`]);
   }
 
   private intentOf({ tool: named, args: given }: FrameworkCall): Intent {
@@ -197,16 +197,10 @@ function blocked({ tool, args }: Intent, { reasons, hints }: Extract<Asked, { de
 const refused = (reasons: readonly string[], more: Partial<Refusal> = {}): { refusal: Refusal } => ({
   refusal: { blocked: true, reasons, hints: [], ...more },
 });
-const usedAlready = (id: string): Settled =>
-  refused([`approval ${id} was used already: this call is not made again`]);
 
-function ended({ id, status, decided_by, note, offer }: OfferedApproval): Settled {
-  if (status === "consumed") return usedAlready(id);
-  if (status !== "denied") return refused([`approval ${id} is ${status}: this call is not made`]);
-  const why = note === null || note === "" ? "" : `: ${note}`;
-  const offered =
-    offer?.args == null ? {} : { offer: { approval_id: offer.approval_id, args: offer.args as Json } };
-  return refused([`denied by ${decided_by ?? "a person"}${why}`], offered);
+function ended(approval: OfferedApproval): Settled {
+  const offer = offerOf(approval);
+  return refused([endedReason(approval)], offer === null ? {} : { offer });
 }
 
 export function isRefusal(value: unknown): value is Refusal {

@@ -1,8 +1,10 @@
 /** Requests for approval as code holds them: reading, waiting, and deciding with the person's own credential. */
 import { tryDuration } from "../kernel/duration.ts";
 import { invalid } from "../kernel/errors.ts";
+import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { type ApprovalView, OPEN_APPROVAL } from "../model/approval.ts";
+import { type ApprovalView, OPEN_APPROVAL, WITHDRAWN } from "../model/approval.ts";
+import type { Offer } from "./errors.ts";
 
 /** A duration such as `10m`, or seconds. */
 export type Wait = string | number;
@@ -53,3 +55,15 @@ export async function waitFor(
 
 /** Below the usual limits of clients and proxies. */
 const WAIT_STEP_S = Math.min(25, LIMITS.approval_wait_s);
+
+/** Why a call whose request has ended is not made, as it is told to whoever asked for it. */
+export function endedReason({ id, status, decided_by, note }: OfferedApproval): string {
+  if (status === "consumed") return `approval ${id} was used already: this call is not made again`;
+  if (status !== "denied")
+    return `approval ${id} is ${note === WITHDRAWN ? WITHDRAWN : status}: this call is not made`;
+  return `denied by ${decided_by ?? "a person"}${note === null || note === "" ? "" : `: ${note}`}`;
+}
+
+export function offerOf({ offer }: Pick<OfferedApproval, "offer">): Offer | null {
+  return offer?.args == null ? null : { approval_id: offer.approval_id, args: offer.args as Json };
+}

@@ -11,18 +11,23 @@ export class BlockedError extends Error {
   readonly reasons: readonly string[];
   /** What the agent can do instead, where the policy says so. */
   readonly hints: readonly string[];
-  /** The request that waits for a person, where one does. */
+  /** The request that a person decides or has decided, where there is one. */
   readonly approval_id: string | null;
 
   /** What a person offered in place of a denied call: sent instead, it is approved. */
   readonly offer: Offer | null;
 
-  constructor(reasons: readonly string[], hints: readonly string[] = [], offer: Offer | null = null) {
+  constructor(
+    reasons: readonly string[],
+    hints: readonly string[] = [],
+    offer: Offer | null = null,
+    approval_id: string | null = approvalIn(reasons),
+  ) {
     super(`blocked: ${reasons.join("; ")}`);
     this.name = "BlockedError";
     this.reasons = reasons;
     this.hints = hints;
-    this.approval_id = approvalIn(reasons);
+    this.approval_id = approval_id;
     this.offer = offer;
   }
 }
@@ -43,4 +48,9 @@ export function approvalIn(reasons: readonly string[]): string | null {
     if (match !== null) return match[1]!;
   }
   return null;
+}
+
+/** The reasons once nobody is waited for any more: how the request ended in place of that it is pending. */
+export function withEnding(reasons: readonly string[], ending: string): string[] {
+  return reasons.map((reason) => (PENDING.test(reason) ? ending : reason));
 }

@@ -3,14 +3,22 @@ import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { notFound } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
-import type { ApprovalView } from "../model/approval.ts";
+import { type ApprovalView, OPEN_APPROVAL } from "../model/approval.ts";
 import type { PlanView } from "../model/plan.ts";
 import type { OutcomeStatus, StepStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { Compensator, Overwrite, Reader, ReadRequest } from "../rollback/ports.ts";
 import type { RollbackReport } from "../rollback/report.ts";
-import { type Look, type OfferedApproval, type Wait, waitFor, waitMs } from "./approvals.ts";
-import { approvalIn, BlockedError, UncertainError } from "./errors.ts";
+import {
+  endedReason,
+  type Look,
+  type OfferedApproval,
+  offerOf,
+  type Wait,
+  waitFor,
+  waitMs,
+} from "./approvals.ts";
+import { approvalIn, BlockedError, UncertainError, withEnding } from "./errors.ts";
 
 export interface Intent {
   tool: string;
@@ -146,14 +154,15 @@ export class Run {
     return this.transport.status(step);
   }
 
-  private async blocked(reasons: readonly string[], hints?: readonly string[]): Promise<BlockedError> {
+  private async blocked({ decision, ended }: Refused): Promise<BlockedError> {
+    const { reasons, hints } = decision;
+    if (ended !== undefined)
+      return new BlockedError(withEnding(reasons, endedReason(ended)), hints, offerOf(ended), ended.id);
     const plain = new BlockedError(reasons, hints);
     if (plain.approval_id === null) return plain;
     // An offer is good news beside the refusal; that it cannot be had now does not change the refusal.
     const found = await this.transport.look(plain.approval_id, 0).catch(() => undefined);
-    const { offer } = found ?? {};
-    if (offer?.args == null) return plain;
-    return new BlockedError(reasons, hints, { approval_id: offer.approval_id, args: offer.args as Json });
+    return found === undefined ? plain : new BlockedError(reasons, hints, offerOf(found));
   }
 
   /**
@@ -165,9 +174,9 @@ export class Run {
     execute: (step: number) => Promise<T> | T,
     options: CallOptions = {},
   ): Promise<T> {
-    const decision = await this.decided(intent, options);
-    if (decision.decision === "block") throw await this.blocked(decision.reasons, decision.hints);
-    return this.carryOut(decision, intent.tool, execute, options);
+    const decided = await this.decided(intent, options);
+    if (isRefused(decided)) throw await this.blocked(decided);
+    return this.carryOut(decided.decision, intent.tool, execute, options);
   }
 
   /** Executes what was allowed and reports it, as `call` does. */
@@ -227,19 +236,37 @@ export class Run {
   }
 
   /** The decision, asked for again once the request that it waits for was approved. */
-  private async decided(intent: Intent, { wait_for_approval = 0, signal }: CallOptions): Promise<Decision> {
+  private async decided(
+    intent: Intent,
+    { wait_for_approval = 0, signal }: CallOptions,
+  ): Promise<Decided | Refused> {
     const until = performance.now() + waitMs(wait_for_approval, "wait_for_approval");
     for (;;) {
       const decision = await this.intent(intent);
-      const id = decision.decision === "block" ? approvalIn(decision.reasons) : null;
+      if (decision.decision !== "block") return { decision };
+      const id = approvalIn(decision.reasons);
       const left_s = (until - performance.now()) / 1_000;
-      if (id === null || left_s <= 0) return decision;
-      const { status } = await waitFor(this.transport.look, id, { for: left_s, signal });
-      // Whoever said no, or ran out of time, is not asked again.
-      if (status !== "approved" && status !== "consumed") return decision;
+      if (id === null || left_s <= 0) return { decision };
+      const approval = await waitFor(this.transport.look, id, { for: left_s, signal });
+      if (OPEN_APPROVAL.has(approval.status)) return { decision };
+      // Whoever said no is not asked again.
+      if (approval.status !== "approved" && approval.status !== "consumed")
+        return { decision, ended: approval };
     }
   }
 }
+
+interface Decided {
+  decision: Allowed;
+}
+
+interface Refused {
+  decision: Extract<Decision, { decision: "block" }>;
+  /** The request that was waited for, where it ended without a yes. */
+  ended?: OfferedApproval;
+}
+
+const isRefused = (decided: Decided | Refused): decided is Refused => decided.decision.decision === "block";
 
 async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRead): Promise<Json> {
   const value = await read({ tool: asked.tool, arguments: asked.arguments });

@@ -17,6 +17,9 @@ export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 /** Requests that a person can still decide. */
 export const OPEN_APPROVAL: ReadonlySet<ApprovalStatus> = new Set(["pending", "escalated"]);
 
+/** The note of a request that whoever asked took back. */
+export const WITHDRAWN = "withdrawn";
+
 export interface Vote {
   by: string;
   decision: "approve" | "deny";

@@ -1,7 +1,7 @@
 /** Waiting for people, deciding, looking ahead and going on with a run, embedded and against a server. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { BlockedError, connect, open, type RemoteSvc, type Run, type Svc } from "../../src/index.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer } from "../support/cli.ts";
@@ -61,18 +61,37 @@ function behaves(svc: () => Svc | RemoteSvc, foreign: () => Promise<string>): vo
     const run = await opened();
     const id = await requested(run, 2);
     const calling = run.call(ask(2), () => expect.unreachable(), { wait_for_approval: "5m" });
-    const refused = expect(calling).rejects.toBeInstanceOf(BlockedError);
+    const error = calling.catch((thrown: unknown) => thrown);
     for (const wrong of ["bot", "nobody"])
       await expect(svc().approvals.deny(id, { key: wrong })).rejects.toMatchObject({
         code: wrong === "bot" ? "forbidden" : "unauthenticated",
       });
     await svc().approvals.deny(id, { key: "ann", note: "no" });
-    await refused;
+    expect(await error).toBeInstanceOf(BlockedError);
+    expect(await error).toMatchObject({
+      message: "blocked: ask first; denied by ann: no",
+      reasons: ["ask first", "denied by ann: no"],
+      hints: ["look instead"],
+      approval_id: id,
+    });
     const late = run.call(ask(3), () => expect.unreachable(), { wait_for_approval: 1 });
     await expect(late).rejects.toMatchObject({ approval_id: expect.stringMatching(/^apr_/) });
     await expect(run.call(ask(3), () => 1, { wait_for_approval: "soon" })).rejects.toThrow(
       "wait_for_approval",
     );
+  });
+
+  it("says that a request was withdrawn while the call waited for it", async () => {
+    verifies("beyond.library.wait-denied");
+    const run = await opened();
+    const asking = vi.spyOn(run, "intent");
+    const calling = run.call(ask(5), () => expect.unreachable(), { wait_for_approval: "1m" });
+    const refused = calling.catch((thrown: unknown) => thrown);
+    await vi.waitFor(() => expect(asking).toHaveBeenCalled());
+    const id = /apr_[\w-]+/.exec(JSON.stringify(await asking.mock.results[0]!.value))![0];
+    await run.withdraw(id);
+    const reasons = ["ask first", `approval ${id} is withdrawn: this call is not made`];
+    expect(await refused).toMatchObject({ reasons });
   });
 
   it("previews a call, and leaves nothing behind", async () => {

@@ -298,11 +298,12 @@ class Run:
             if left <= 0:
                 break
             waited = min(left, _LONGEST_WAIT_S)
-            status = yield lambda: self._await_decision(awaited, waited)
+            approval = yield lambda: self._await_decision(awaited, waited)
+            status = None if approval is None else approval.get("status")
             if status in ("pending", "escalated"):
                 continue
             if status in ("denied", "expired"):
-                return decision._replace(reasons=[f"approval request {awaited} was {status}"])
+                return decision._replace(reasons=[_ending(awaited, approval)])
             if status is None:
                 rest = min(left, pause)
                 yield lambda: self._client._sleep(rest)
@@ -311,24 +312,32 @@ class Run:
             decision = yield ask
         return decision
 
-    def _await_decision(self, approval_id: str, wait_s: float) -> Optional[str]:
-        """The status of a request once decided or after the wait; None where this key may not see it."""
+    def _await_decision(self, approval_id: str, wait_s: float) -> Optional[Dict[str, Any]]:
+        """A request once decided or after the wait; None where this key may not see it."""
         started = time.monotonic()
         try:
-            status = self._client.approval(approval_id, wait=max(1.0, wait_s)).get("status")
+            approval = self._client.approval(approval_id, wait=max(1.0, wait_s))
         except ServiceError as error:
             if error.status in (400, 403, 404, 405):
                 return None
             raise
         # A service that answers at once instead of waiting must not be asked in a tight loop.
-        if status in ("pending", "escalated") and time.monotonic() - started < 1.0:
+        if approval.get("status") in ("pending", "escalated") and time.monotonic() - started < 1.0:
             self._client._sleep(min(wait_s, 2.0))
-        return status
+        return approval
 
     def _post(self, path: str, body: Dict[str, Any], idempotency_key: Optional[str]) -> Dict[str, Any]:
         key = idempotency_key or uuid.uuid4().hex
         answer = self._client._transport.request("POST", path, body, idempotency_key=key)
         return answer if isinstance(answer, dict) else {}
+
+
+def _ending(approval_id: str, approval: Dict[str, Any]) -> str:
+    """How a request ended that did not end with a yes: by whom, and what they said."""
+    status, by, note = (approval.get(field) for field in ("status", "decided_by", "note"))
+    if status == "expired":
+        return f"approval request {approval_id} {'was withdrawn' if note == 'withdrawn' else 'has expired'}"
+    return f"approval request {approval_id} was {status}{f' by {by}' if by else ''}{f': {note}' if note else ''}"
 
 
 class Action:

@@ -234,10 +234,17 @@ class Waiting(ClientCase):
         self.assertEqual(len(set(keys)), 2)
 
     def test_denied_while_waiting(self) -> None:
-        _, run = self.script([(200, {"status": "denied"})], [{"decision": "block", "reasons": [PENDING]}])
-        with self.assertRaises(Blocked) as caught:
-            run.call("t", {}, "r", lambda: self.fail("it ran"), wait_for_approval=60)
-        self.assertIn("denied", str(caught.exception))
+        endings = (
+            ({"status": "denied"}, "was denied"),
+            ({"status": "denied", "decided_by": "ann", "note": "too much"}, "was denied by ann: too much"),
+            ({"status": "expired", "decided_by": None, "note": "withdrawn"}, "was withdrawn"),
+            ({"status": "expired", "decided_by": None, "note": None}, "has expired"),
+        )
+        for approval, said in endings:
+            _, run = self.script([(200, approval)], [{"decision": "block", "reasons": [PENDING]}])
+            with self.assertRaises(Blocked) as caught:
+                run.call("t", {}, "r", lambda: self.fail("it ran"), wait_for_approval=60)
+            self.assertEqual(caught.exception.reasons, [f"approval request {APPROVAL} {said}"])
 
     def test_a_key_that_may_not_read_approvals_asks_again_more_and_more_slowly(self) -> None:
         blocked = {"decision": "block", "reasons": [PENDING]}

@@ -4,7 +4,13 @@
  */
 import { conflict, forbidden, notFound, SvcError } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { type ApprovalDoc, type Delegation, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
+import {
+  type ApprovalDoc,
+  type Delegation,
+  OPEN_APPROVAL,
+  type Vote,
+  WITHDRAWN,
+} from "../../model/approval.ts";
 
 import { cardHash, judgedCard } from "../../model/card/card.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
@@ -19,9 +25,6 @@ import { countedBefore, countingVoters } from "./counting.ts";
 import { makeOffer, type OfferInput } from "./offer.ts";
 import { moveApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
-
-/** The note of a request that whoever asked took back. */
-export const WITHDRAWN = "withdrawn";
 
 export interface DecideInput {
   decision: "approve" | "deny";

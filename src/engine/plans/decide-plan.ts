@@ -2,7 +2,7 @@
 import { conflict, forbidden, notFound, SvcError } from "../../kernel/errors.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { ApprovalDoc, Delegation, Vote } from "../../model/approval.ts";
+import { type ApprovalDoc, type Delegation, type Vote, WITHDRAWN } from "../../model/approval.ts";
 import { cardHash, judgedCard } from "../../model/card/card.ts";
 import type { ApprovalValues } from "../../model/card/types.ts";
 import type { PlanDoc } from "../../model/plan.ts";
@@ -13,7 +13,6 @@ import type { Tx, Unit } from "../../store/port.ts";
 import { type AuthorityFacts, assertNotOwn, authoritiesOver } from "../approvals/authority.ts";
 import { cardFacts } from "../approvals/card-facts.ts";
 import { countedBefore, countingVoters } from "../approvals/counting.ts";
-import { WITHDRAWN } from "../approvals/decide-request.ts";
 import { writeRecord } from "../approvals/write-record.ts";
 import { type Core, ENGINE, type Rules } from "../core.ts";
 import { loadRun } from "../load-run.ts";
