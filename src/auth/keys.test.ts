@@ -106,6 +106,7 @@ describe("reading the file", () => {
     ["a name with a control character", { name: "a\nb" }, /name: must not hold control characters/],
     ["a name with a space at the end", { name: "ann " }, /name: must not hold/],
     ["a reserved name", { name: "engine" }, /name: is a name of the service itself/],
+    ["the probe's name", { name: "svc-probe" }, /name of the service itself/],
     ["the console's name", { name: "local-console" }, /name of the service itself/],
     ["a name too long", { name: "x".repeat(257) }, /name: must have at most 256/],
     ["no role", { role: undefined }, /roles: is missing/],

@@ -19,7 +19,7 @@ import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
 import { type Listener, Subscriptions } from "./subscriptions.ts";
 import { Tasks } from "./tasks.ts";
-import type { ToolServices } from "./tools/own-tool.ts";
+import type { NamedCall, SpokenCall, ToolServices } from "./tools/own-tool.ts";
 import type { Link } from "./upstream/link.ts";
 import type { Holder } from "./upstream/pool.ts";
 import { Upstream } from "./upstream/upstream.ts";
@@ -85,7 +85,7 @@ export class Gateway implements Governing {
       () => this.catalog,
       () => app.core.rules().manifests.all.map(({ tool }) => tool),
     );
-    this.services = { app, undo: undoThroughUpstreams(this), dotted: (name) => this.listing.dotted(name) };
+    this.services = { app, undo: undoThroughUpstreams(this), asMade: (calls) => this.asMade(calls) };
   }
 
   /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
@@ -124,6 +124,14 @@ export class Gateway implements Governing {
   /** What may be called under each name, once it is settled. */
   routes(): ReadonlyMap<string, Route> {
     return this.pins.routes;
+  }
+
+  private async asMade(calls: readonly NamedCall[]): Promise<SpokenCall[]> {
+    await this.settle();
+    return calls.map(({ tool: name, args }) => {
+      const tool = this.listing.dotted(name);
+      return { tool, ...this.listing.apart(args, this.routes().get(tool)) };
+    });
   }
 
   isDeclared(tool: string): boolean {

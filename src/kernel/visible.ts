@@ -2,6 +2,8 @@
  * Text that somebody else wrote, shown so that it can be judged: nothing in it moves, hides or breaks what stands
  * around it. What has no shape of its own is shown by its number, so that the reader sees that it is there.
  */
+import type { Json } from "./json.ts";
+
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 /** Controls, separators that break a line, and characters without a shape; the emoji selector is left alone. */
 const UNSEEN =
@@ -20,6 +22,18 @@ export function visibleText(text: string, max: number): string {
   if (text.length <= max) return shown;
   const rest = text.length - max;
   return `${clip(shown, max)} (${rest.toLocaleString("en")} more characters)`;
+}
+
+/** JSON to be edited: what has no shape is written in JSON's own escapes, and so is read back as it was. */
+export function visibleJson(value: Json): string {
+  return JSON.stringify(value, null, 2).replace(UNSEEN, (c) =>
+    c === "\n"
+      ? c
+      : c
+          .split("")
+          .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+          .join(""),
+  );
 }
 
 /** Escaping only makes longer, so no more than this can be shown. */

@@ -1,8 +1,17 @@
 /** Masking the values that a manifest names, wherever a call is written down or shown. */
 import type { Json, JsonObject } from "../kernel/json.ts";
 import { type Path, tryPath } from "../kernel/paths.ts";
+import type { Finder } from "./detect/hit.ts";
 
 export const REDACTED = "[REDACTED]";
+/** A mask wherever it stands, that of a credential too, which says of what kind it was. */
+const MASK = /\[REDACTED(?::[a-z0-9_]+)?\]/g;
+export const findMasks: Finder = (text) =>
+  Array.from(text.matchAll(MASK), ({ 0: { length }, index }) => ({
+    kind: "mask",
+    start: index,
+    end: index + length,
+  }));
 
 type Keys = readonly (string | number)[];
 

@@ -142,7 +142,13 @@ export const ROLE_MESSAGES: Record<Role, string> = {
 };
 
 /** Names that the service itself uses as actors; no key may take them. */
-export const RESERVED_NAMES: ReadonlySet<string> = new Set(["engine", "local-console", "cli", "svc"]);
+export const RESERVED_NAMES: ReadonlySet<string> = new Set([
+  "engine",
+  "local-console",
+  "cli",
+  "svc",
+  PROBE_ACTOR,
+]);
 
 /** Whether the probe asked. It goes by who asks and not by the name alone, which a key or a token may have, too. */
 export const isProbe = (principal: string): boolean =>

@@ -70,9 +70,10 @@ describe("the command line", () => {
     [["rollback"], "missing required argument"],
     [["halt", "lift"], "--all"],
     [["kill-switch", "maybe", "f"], "neither on nor off"],
+    [["kill-switch", "on", "f", "--server", "http://127.0.0.1:1"], "what stops a server is svc halt"],
     [["resolve", "r", "0", "--status", "succeeded"], "--note"],
   ])("refuses %j with exit 1 and no stack trace", async (args, why) => {
-    const { code, err } = await svc(args, { cwd: folder });
+    const { code, err } = await svc(args, { cwd: folder, env: { SVC_TOKEN: "k" } });
     expect(code).toBe(1);
     expect(err).toContain(why);
     expect(err).not.toContain("    at ");

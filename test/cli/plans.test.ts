@@ -11,7 +11,10 @@ it("run.propose, svc plans list, show, approve and deny", async () => {
   verifies("beyond.plan.command", "beyond.plan.library");
   const folder = tempDir("plans");
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
-  write("manifests.yaml", "- {tool: thing.make, effect: idempotent, permission: p}\n");
+  write(
+    "manifests.yaml",
+    "- {tool: thing.make, effect: idempotent, permission: p, card: {title: 'Make thing {$args.n}', note: it stays}}\n",
+  );
   write(
     "policy.yaml",
     "version: 1\nrules: [{id: makes, match: {tool: thing.make}, action: require_approval, reason: look}]\n",
@@ -26,7 +29,10 @@ it("run.propose, svc plans list, show, approve and deny", async () => {
     const plans = (...args: string[]) => svc(["plans", ...args], { cwd: folder });
     expect((await plans("list")).out).toMatch(new RegExp(`${plan.id} +pending +2 calls .* bot +two things`));
     const shown = (await plans("show", plan.id)).out;
-    expect(shown).toContain('0. thing.make {"n":1}: needs_approval, risk 0\n   look\n');
+    expect(shown).toContain("0. thing.make (n): needs_approval, risk 0\n   look\n");
+    const { cards } = JSON.parse((await plans("show", plan.id, "--json")).out);
+    for (const { text } of cards) expect(shown).toContain(text.replaceAll(/^(?=.)/gm, "   "));
+    expect(cards[1].text).toMatch(/^Make thing 2\n[\s\S]*\nNote +it stays\n[\s\S]*\nWay back /);
     expect(shown).toMatch(/card sha256:[0-9a-f]{64}\n$/);
     expect((await plans("approve", plan.id, "--as", "ann", "--note", "fine")).out).toBe(
       `${plan.id}: approved\n`,

@@ -2,12 +2,14 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, inaccessible } from "./support/browsing.ts";
-import { type ConsoleServer, consoleServer } from "./support/server.ts";
+import { type ConsoleServer, consoleServer, POLICY } from "./support/server.ts";
 
 let server: ConsoleServer;
 let browsing: Browsing;
 beforeAll(async () => {
-  server = await consoleServer();
+  server = await consoleServer({
+    policy: `${POLICY.replace("rules:", "rules:\n  - {id: mails, match: {tool: mail.send}, action: require_approval}")}`,
+  });
   browsing = await Browsing.at(server.url);
 });
 afterAll(async () => {
@@ -38,4 +40,46 @@ it("shows a plan with each call's arguments to whoever decides, and decides it o
   expect((await server.api("agent", "POST", "/v1/runs/planned/intents", ask)).body).toMatchObject({
     decision: "allow",
   });
+});
+
+it("asks for the box, too, where nothing takes back what is approved or offered", async () => {
+  verifies("beyond.plan.console", "beyond.card.second-gesture");
+  const mail = (to: string) => ({ tool: "mail.send", args: { to, text: "a\u202eb" }, reason: "asked for" });
+  await server.api("agent", "POST", "/v1/runs", { run_id: "mails", permissions: ["mail.send"] });
+  const plans = "/v1/runs/mails/plans";
+  const { body: plan } = await server.api("agent", "POST", plans, { reason: "a mail", calls: [mail("ann")] });
+  const { page, open, complaints } = await browsing.as("approver");
+  const said = () => page.locator("main .notice").first().innerText();
+  await open(`/plans/${plan.id}`);
+  const { cards } = (await server.api("approver", "GET", `/v1/plans/${plan.id}`)).body;
+  const shown = await page.locator("#call-0").innerText();
+  for (const text of [
+    cards[0].sentence,
+    cards[0].way_back.text,
+    ...cards[0].more.map((one: { text: string }) => one.text),
+  ])
+    expect(shown).toContain(text);
+  await page.getByRole("button", { name: "Approve the plan" }).click();
+  expect(await said()).toMatch(/^Not approved yet: tick/);
+  await page.getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Approve the plan" }).click();
+  expect(await said()).toBe("Plan approved: a mail");
+
+  const { body: blocked } = await server.api("agent", "POST", "/v1/runs/mails/intents", mail("bob"));
+  const id = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(blocked))![0];
+  await open(`/approvals/${id}`);
+  const offering = page.locator("details", { hasText: "Deny, and offer other arguments" });
+  const offer = async (ticked: boolean) => {
+    await offering.locator("summary").click();
+    const args = offering.getByLabel("Arguments that you would approve");
+    expect(await args.inputValue()).toContain('"a\\u202eb"');
+    await args.fill(JSON.stringify({ to: "cy" }));
+    if (ticked) await offering.getByRole("checkbox").check();
+    await offering.getByRole("button", { name: "Deny and offer" }).click();
+    return said();
+  };
+  expect(await offer(false)).toMatch(/^Nothing was offered yet: tick/);
+  expect((await server.api("agent", "GET", `/v1/approvals/${id}`)).body.status).toBe("pending");
+  expect(await offer(true)).toMatch(/^Denied: mail\.send for agent\. The offer stands/);
+  expect(complaints).toEqual([]);
 });

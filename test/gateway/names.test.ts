@@ -139,6 +139,30 @@ describe("ask_reason", () => {
     );
     expect(JSON.stringify(step)).toContain("as agreed");
   });
+
+  it(`is a planned call's reason, whichever spelling names the tool ${verifies("beyond.names.both-spellings", "beyond.reason.taken-out")}`, async () => {
+    const client = await g.connect("agent");
+    const calls = ["fake__create", "fake.create"].map((tool, n) => ({
+      tool,
+      arguments: { n, svc_reason: `because of ${n}` },
+    }));
+    const plan = (await call(client, "svc_propose_plan", { reason: "both of them", calls }))
+      .structuredContent;
+    expect(plan.calls).toMatchObject(
+      [0, 1].map((n) => ({
+        tool: "fake.create",
+        arg_names: ["n"],
+        reason: `because of ${n}`,
+        decision: "needs_approval",
+      })),
+    );
+    const operator = await g.connect("approver", { path: "/operator/mcp" });
+    const shown = (await call(operator, "svc_show_plan", { plan_id: plan.id })).structuredContent;
+    expect(JSON.stringify(shown)).not.toContain("svc_reason");
+    await call(operator, "svc_approve_plan", { plan_id: plan.id, card_hash: shown.card_hash });
+    for (const n of [0, 1])
+      expect((await call(client, "fake__create", { n, svc_reason: "as planned" })).isError).toBeFalsy();
+  });
 });
 
 describe("svc.await_approval", () => {

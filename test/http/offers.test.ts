@@ -136,6 +136,8 @@ describe("an offer", () => {
       [{ amount: 100, iban: "canary-iban" }, 400, /approve the request instead/],
       [{ amount: 10_000 }, 400, /never that much/],
       [{ amount: 1, key: "ghp_0123456789abcdefghijABCDEFGHIJ456789" }, 400, /hold a credential/],
+      [{ amount: 1, iban: "[REDACTED]" }, 400, /^offer\.args\.iban: the value was masked .* written out$/],
+      [{ amount: 1, to: ["a [REDACTED:github_token]"] }, 400, /^offer\.args\.to\[0\]: the value was masked/],
     ];
     for (const [args, status, words] of refusals) {
       const refused = await one.deny("ann", args);

@@ -63,6 +63,9 @@ describe("svc policy check", () => {
   });
 });
 
+const COUNTED = (id: string) =>
+  `budgets: [{id: ${id}, match: {tool: pay}, path: $args.amount, max: 1000, per: tenant, window: 1d, action: deny}]`;
+
 describe("svc policy diff", () => {
   it("exits 2 where the second is looser, 0 where it is not, with an example for each class", async () => {
     verifies("beyond.diff.command");
@@ -93,6 +96,33 @@ describe("on a server", () => {
     (await s.call("operator", "POST", "/v1/registry/policy", { yaml })).body.version as string;
   const activate = (version: string, key = "admin") =>
     s.call(key, "POST", `/v1/registry/policy/${version}/activate`);
+
+  it.each([
+    ["undo: {max_age: 30d, unproven: deny}", "", "undo differs"],
+    ["approvals: {max_open_per_run: 1}", "", "approvals.max_open_per_run differs"],
+    [COUNTED("s"), COUNTED("s2"), "budgets: s has another id"],
+  ])("does not call %s and %s the same: what came before a call decides", async (a, b, why) => {
+    verifies("beyond.diff.never-wrong");
+    const { body } = await s.call("operator", "POST", "/v1/policy/diff", {
+      a: `version: 1\n${a}\n`,
+      b: `version: 1\n${b}\n`,
+    });
+    expect(body).toMatchObject({ complete: false, covered: { reasons: [expect.stringContaining(why)] } });
+  });
+
+  it("finds a bound that rose by one byte, and people who may decide sooner", async () => {
+    verifies("beyond.diff.never-wrong");
+    const bound = (most: number) => `version: 1\ncontent: {max_bytes: ${most}}\n`;
+    const asking = (more: string) =>
+      `version: 1\nrules:\n  - {id: r, match: {tool: pay}, action: require_approval, approval: {groups: [f]${more}}}\n`;
+    for (const [a, b] of [
+      [bound(1_000), bound(1_001)],
+      [asking(""), asking(", escalate_after: 1m, escalate_to: [everyone]")],
+    ]) {
+      const { body } = await s.call("operator", "POST", "/v1/policy/diff", { a, b });
+      expect(body.looser.length, b).toBeGreaterThan(0);
+    }
+  });
 
   it("POST /v1/policy/diff compares with the policy in force, for operators", async () => {
     verifies("beyond.diff.route", "beyond.diff.roles");

@@ -77,7 +77,7 @@ export const listGrants = operation({
   role: "auditor",
   within_tenant: true,
   input: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
-  output: z.strictObject({ grants: z.array(grantShape), next_cursor: z.string().optional() }),
+  output: z.strictObject({ grants: z.array(grantShape), next_cursor: nullable(z.string()) }),
   async run(caller, { limit = LIMITS.page_default, cursor }) {
     const rows = await caller.app.core.store.list("grants", {
       order: "desc",
@@ -86,7 +86,7 @@ export const listGrants = operation({
     });
     const { page, next } = cutPage(rows, limit);
     const grants = page.map(({ doc }) => shown(caller, doc));
-    return next === null ? { grants } : { grants, next_cursor: next };
+    return { grants, next_cursor: next };
   },
 });
 

@@ -1,6 +1,7 @@
 /** Plans: an agent proposes calls before it makes them, and people decide them together. */
 import { z } from "zod";
 import { authoritiesOver } from "../../engine/approvals/authority.ts";
+import { closingWords } from "../../engine/closing.ts";
 import {
   decidePlanUnit,
   type PlanDecided,
@@ -11,7 +12,8 @@ import { type ProposedCall, proposeUnit } from "../../engine/plans/propose.ts";
 import { invalid, notFound, SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { JudgedCard } from "../../model/card/types.ts";
+import { callText } from "../../model/card/lines.ts";
+import type { CardSurroundings, JudgedCard } from "../../model/card/types.ts";
 import { PLAN_STATUSES, type PlanDoc, type PlanView, planView } from "../../model/plan.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
 import { judgePlan } from "../../sandbox/judge-plan.ts";
@@ -19,6 +21,7 @@ import { ownRun, requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
 import { delegationsTo } from "../cards.ts";
 import { cutPage, decodeCursor } from "../cursor.ts";
+import { proofWordsOf } from "../drill/proofs.ts";
 import { type Caller, operation } from "../operation.ts";
 import { heldGrants } from "../sandbox/jobs.ts";
 import { openSandbox } from "../sandbox/work.ts";
@@ -151,7 +154,7 @@ export const listPlans = operation({
     limit: pageLimit.optional(),
     cursor: z.string().max(500).optional(),
   }),
-  output: z.strictObject({ plans: z.array(planShape), next_cursor: z.string().optional() }),
+  output: z.strictObject({ plans: z.array(planShape), next_cursor: nullable(z.string()) }),
   async run({ app, principal }, { status, run_id, limit = LIMITS.page_default, cursor }) {
     const sees = (plan: PlanDoc) => hasRole(principal, "auditor") || isOwner(principal, plan);
     const found: { sort: number; key: string; doc: PlanDoc }[] = [];
@@ -166,7 +169,7 @@ export const listPlans = operation({
     }
     const { page, next } = cutPage(found, limit);
     const plans = page.map(({ doc }) => planView(doc));
-    return next === null ? { plans } : { plans, next_cursor: next };
+    return { plans, next_cursor: next };
   },
 });
 
@@ -178,7 +181,7 @@ export const getPlan = operation({
   within_tenant: true,
   input: z.strictObject({ plan_id }),
   output: planShape.extend({
-    cards: z.array(z.looseObject({ arguments: z.unknown() })).optional(),
+    cards: z.array(z.looseObject({ arguments: z.unknown(), text: z.string() })).optional(),
     card_hash: z.string().optional(),
   }),
   errors: { not_found: "unknown plan, or one of another agent's run" },
@@ -194,19 +197,28 @@ export const getPlan = operation({
       plan.internal.requests.map(({ id }) => app.core.store.get("approval_values", id)),
     );
     const { cards, card_hash } = planCards(app.core.rules(), run, plan, values);
-    const shown = cards.map(({ judged, arguments: args }, i) => ({
-      tool: plan.calls[i]!.tool,
-      ...judged,
-      arguments: args,
-    }));
-    return { ...planView(plan), cards: shown, card_hash };
+    const shown = cards.map(async ({ judged, arguments: args }, i) => {
+      const { tool } = plan.calls[i]!;
+      const around = {
+        proof: await proofWordsOf(app.core, tool),
+        closes: closingWords(app.core.rules().manifests.active(tool), values[i]),
+      };
+      return { tool, ...judged, arguments: args, ...around, text: callText(judged, around) };
+    });
+    return { ...planView(plan), cards: await Promise.all(shown), card_hash };
   },
 });
 
 /** A plan, with the cards for whoever may decide it. */
 export interface PlanShown extends PlanView {
-  cards?: ({ tool: string; arguments: Json } & JudgedCard)[];
+  cards?: PlannedCard[];
   card_hash?: string;
+}
+
+export interface PlannedCard extends JudgedCard, Pick<CardSurroundings, "proof" | "closes"> {
+  tool: string;
+  arguments: Json;
+  text: string;
 }
 
 async function mayDecide(app: App, principal: Principal, plan: PlanDoc): Promise<boolean> {

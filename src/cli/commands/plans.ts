@@ -46,11 +46,10 @@ export const registerPlans: Register = (program, context) => {
           `${plan.id}: ${plan.status}, ${inert(plan.actor)} in ${inert(plan.run_id)}: ${inert(plan.reason)}`,
         );
         for (const [i, call] of plan.calls.entries()) {
-          const values = plan.cards?.[i]?.["arguments"];
-          const args =
-            values == null ? `(${call.arg_names.map(inert).join(", ")})` : inert(JSON.stringify(values));
-          io.out(`${i}. ${inert(call.tool)} ${args}: ${call.decision}, risk ${call.risk_score}`);
+          const names = call.arg_names.map(inert).join(", ");
+          io.out(`${i}. ${inert(call.tool)} (${names}): ${call.decision}, risk ${call.risk_score}`);
           for (const reason of call.reasons) io.out(`   ${inert(reason)}`);
+          for (const line of plan.cards?.[i]?.text.split("\n") ?? []) io.out(`   ${line}`.trimEnd());
         }
         if (plan.irreversible.length > 0)
           io.out(`nothing takes back: ${plan.irreversible.map(inert).join(", ")}`);

@@ -1,15 +1,18 @@
 /** One request as a card that can be judged on a phone: what, with which values, why, how bad, how it is undone. */
 import type { LoadedCard } from "../../app/cards.ts";
 import { breakGlass } from "../../app/operations/approvals.ts";
+import { visibleJson } from "../../kernel/visible.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
-import type { CardField } from "../../model/card/types.ts";
+import type { CardField, CardSurroundings, JudgedCard } from "../../model/card/types.ts";
 import { NO_WAY_BACK } from "../../model/card/way-back.ts";
+import { scanJson } from "../../model/detect/json.ts";
+import { findMasks } from "../../model/mask.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined, nothing } from "../html.ts";
 import { bullets, facts } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { diffLine } from "../parts/diff.ts";
-import { button, checkbox, disclosed, form, input, textarea } from "../parts/forms.ts";
+import { button, disclosed, form, input, secondGesture, textarea } from "../parts/forms.ts";
 import { copyButton, runLink } from "../parts/ids.ts";
 import { approvalMark, mark, plural, riskTone } from "../parts/marks.ts";
 import { ago } from "../parts/time.ts";
@@ -27,8 +30,7 @@ export function approvalCard(ctx: Ctx, { approval, card, votes }: ShownRequest, 
 <p class="approval-who"><b>${approval.actor}</b> asks in ${runLink(approval.run_id)}, ${ago(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
 <div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${ago(approval.expires_ms, now)}` : null}</span></div>
 </header>
-${card?.irreversible ? html`<p class="irreversible">${NO_WAY_BACK}</p>` : null}
-${card === null ? namesOnly(approval) : judgedParts(card)}
+${card === null ? namesOnly(approval) : judgedParts(card, before(card))}
 ${whoDecides(approval)}
 ${open ? decisions(ctx, approval, card, votes, alike) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
@@ -40,14 +42,18 @@ function namesOnly(approval: ApprovalDoc): Html {
 <section class="fields"><h3>Arguments</h3><p class="chips">${approval.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Their values are for those who may decide.</p></section>`;
 }
 
-function judgedParts(card: LoadedCard): Html {
+/** A call as it is judged, alone or in a plan. */
+type Judged = JudgedCard & Pick<CardSurroundings, "proof" | "closes">;
+
+export function judgedParts(card: Judged, around: Html = nothing): Html {
   const fields = [...card.fields, ...card.more];
-  return html`${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
+  return html`${card.irreversible ? html`<p class="irreversible">${NO_WAY_BACK}</p>` : null}
+${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
 ${card.changes.map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3><pre class="diff" tabindex="0" aria-label="What changes in ${label}">${lines.map(diffLine)}</pre></section>`)}
 ${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
 <blockquote class="reason"><p>${card.reason}</p><footer>the agent's reason</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
 <div class="approval-grid"><section><h3>Why a person is asked</h3>${bullets(card.causes)}${card.rule === null ? null : html`<p class="soft">rule <code>${card.rule.id}</code></p>`}</section>
-${riskBlock(card)}${wayBack(card)}${before(card)}</div>`;
+${riskBlock(card)}${wayBack(card)}${around}</div>`;
 }
 
 function fieldBlock({ label, as, text, lines }: CardField): Html {
@@ -58,12 +64,12 @@ function fieldBlock({ label, as, text, lines }: CardField): Html {
   return html`<div class="card-field"><h4>${label}</h4><p>${text}</p></div>`;
 }
 
-function riskBlock({ risk }: LoadedCard): Html {
+function riskBlock({ risk }: Judged): Html {
   if (risk === null) return nothing;
   return html`<section><h3>Risk</h3><p class="risk"><b>${risk.score}</b>${meter(risk.score, 100, riskTone(risk.score))}</p><p class="soft">${risk.text}</p></section>`;
 }
 
-function wayBack({ way_back, proof, closes }: LoadedCard): Html {
+function wayBack({ way_back, proof, closes }: Judged): Html {
   return html`<section><h3>If it goes wrong</h3><p>${way_back.text}</p>${
     way_back.residue.length === 0
       ? null
@@ -124,9 +130,7 @@ function decisionForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
     ctx,
     { action: `/console/approvals/${approval.id}`, class: "decide" },
     hashField(card),
-    card.irreversible
-      ? html`<div class="second">${checkbox("irreversible", "I have read the values. Nothing can take this call back.")}</div>`
-      : null,
+    card.irreversible ? secondGesture("I have read the values. Nothing can take this call back.") : null,
     input({
       label: "Note",
       name: "note",
@@ -141,6 +145,7 @@ function decisionForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
 
 function offerForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
   if (approval.kind !== "call" || card.arguments === null) return nothing;
+  const masked = [...new Set(scanJson(card.arguments, findMasks).map(({ path }) => path))];
   return disclosed(
     "Deny, and offer other arguments",
     form(
@@ -150,12 +155,21 @@ function offerForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
       textarea({
         label: "Arguments that you would approve",
         name: "args",
-        value: JSON.stringify(card.arguments, null, 2),
+        value: visibleJson(card.arguments),
         rows: 6,
         mono: true,
         required: true,
-        hint: "JSON. The agent gets them as they are; what is masked above must be written out.",
+        hint: "JSON. The agent gets them as they are; what is masked must be written out.",
       }),
+      masked.length === 0
+        ? null
+        : html`<p class="soft">To be written out: ${joined(
+            masked.map((path) => html`<code>${path}</code>`),
+            ", ",
+          )}</p>`,
+      card.irreversible
+        ? secondGesture("I have written these values. Nothing can take a call with them back.")
+        : null,
       input({ label: "Why", name: "note", maxlength: 4_000 }),
       button("Deny and offer", "danger"),
     ),

@@ -173,6 +173,10 @@ async function decideOne(ctx: Ctx): Promise<Answer> {
 /** The denial first, then what would be approved instead, in one decision. */
 async function offer(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
+  if (!ctx.form.checked("irreversible") && (await nothingTakesBack(ctx, id))) {
+    const text = "Nothing was offered yet: tick that nothing can take the call back, then offer.";
+    return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
+  }
   let args: Json;
   try {
     args = parseJson(ctx.form.document("args"));

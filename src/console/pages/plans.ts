@@ -5,10 +5,12 @@ import type { PlanStatus } from "../../model/plan.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, pageHead, pager, table } from "../parts/blocks.ts";
-import { button, form, input } from "../parts/forms.ts";
+import { button, form, input, secondGesture } from "../parts/forms.ts";
 import { nameText, runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
+import { judgedParts } from "./approval-card.ts";
+import { sentenceHtml } from "./approval-list.ts";
 import { approvalTabs } from "./approval-tabs.ts";
 
 const PATH = "/console/plans";
@@ -80,18 +82,26 @@ function callCard(shown: PlanShown, i: number): Html {
     { title: `${i + 1}. ${call.tool}`, id: `call-${i}`, aside: rulingMark(call.decision) },
     judged === undefined
       ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p>`
-      : html`<pre class="preview" tabindex="0" aria-label="The arguments of call ${i + 1}">${JSON.stringify(judged.arguments, null, 2)}</pre>`,
-    html`<p class="soft">${call.reason}</p>`,
+      : html`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${judgedParts(judged)}</div>`,
+    judged === undefined ? html`<p class="soft">${call.reason}</p>` : nothing,
     bullets(call.reasons, "reasons"),
     html`<p class="soft">risk ${call.risk_score}${call.depends_on.length === 0 ? "" : `, after ${call.depends_on.map((n) => n + 1).join(", ")}`}</p>`,
   );
 }
 
-function decisionForm(ctx: Ctx, { id, card_hash }: PlanShown): Html {
+/** By what its cards show now, and by what it was when it was proposed. */
+const nothingTakesBack = ({ irreversible, cards }: PlanShown): boolean =>
+  irreversible.length > 0 || (cards ?? []).some((one) => one.irreversible);
+
+function decisionForm(ctx: Ctx, shown: PlanShown): Html {
+  const { id, card_hash } = shown;
   return form(
     ctx,
     { action: `${PATH}/${id}`, class: "decide" },
     html`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
+    nothingTakesBack(shown)
+      ? secondGesture("I have read every call. Nothing can take some of them back.")
+      : null,
     input({
       label: "Note",
       name: "note",
@@ -107,8 +117,14 @@ function decisionForm(ctx: Ctx, { id, card_hash }: PlanShown): Html {
 async function decide(ctx: Ctx): Promise<Answer> {
   const verb = ctx.form.text("decision");
   if (verb !== "approve" && verb !== "deny") throw invalid("choose approve or deny");
+  const plan_id = ctx.params["id"]!;
+  if (verb === "approve" && !ctx.form.checked("irreversible")) {
+    const text = "Not approved yet: tick that nothing can take some of the calls back, then approve.";
+    if (nothingTakesBack(await ctx.call(getPlan, { plan_id })))
+      return { to: `${PATH}/${plan_id}`, notice: { kind: "warn", text } };
+  }
   const { status, reason, id } = await ctx.call(verb === "approve" ? approvePlan : denyPlan, {
-    plan_id: ctx.params["id"]!,
+    plan_id,
     note: ctx.form.optional("note"),
     card_hash: ctx.form.optional("card_hash"),
   });

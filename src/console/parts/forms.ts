@@ -89,6 +89,11 @@ export function checkbox(name: string, label: Part, on = false, form?: string): 
   return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
 }
 
+/** The second gesture, where nothing takes back what is about to be approved; read as `irreversible`. */
+export function secondGesture(label: string): Html {
+  return html`<div class="second">${checkbox("irreversible", label)}</div>`;
+}
+
 export function button(
   label: string,
   kind: "primary" | "good" | "danger" | "plain" = "plain",

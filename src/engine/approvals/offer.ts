@@ -8,6 +8,8 @@ import type { Json } from "../../kernel/json.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc, Vote } from "../../model/approval.ts";
 import { keptArgs, withoutCredentials } from "../../model/card/kept.ts";
+import { scanJson } from "../../model/detect/json.ts";
+import { findMasks } from "../../model/mask.ts";
 import { mergeTerms, needsMet } from "../../model/policy/approvals.ts";
 import { evaluatePolicy } from "../../model/policy/evaluate.ts";
 import type { Principal } from "../../model/roles.ts";
@@ -94,6 +96,10 @@ function assertOffer(denied: ApprovalDoc, run: RunDoc, args: Json): void {
     throw invalid("offer: an undo is made with its own arguments or not at all");
   if (keyedHash(run.salt, args) === denied.args_hash)
     throw invalid("offer.args: are what was asked for; approve the request instead");
+  // Whoever fills the offer in from the card would send the mask in the place of the value.
+  const [masked] = scanJson(args, findMasks, "offer.args", 1);
+  if (masked !== undefined)
+    throw invalid(`${masked.path}: the value was masked on the card, and must be written out`);
   if (keyedHash(run.salt, withoutCredentials(args)) !== keyedHash(run.salt, args))
     throw invalid("offer.args: hold a credential, which is never kept; offer arguments without it");
 }

@@ -46,9 +46,9 @@ export const previewImpact = ownTool({
   read_only: true,
   input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
   async run({ services, principal }, input) {
-    const args = (input.arguments ?? {}) as JsonObject;
-    const call = { tool: services.dotted(input.tool), args, actor: principal.name, tenant: principal.tenant };
-    return preview(services.app, call);
+    const given = { tool: input.tool, args: (input.arguments ?? {}) as JsonObject };
+    const [{ tool, args } = given] = await services.asMade([given]);
+    return preview(services.app, { tool, args, actor: principal.name, tenant: principal.tenant });
   },
 });
 
@@ -135,7 +135,14 @@ const proposePlanTool = ownTool({
     if (call.run === null)
       throw invalid("run: this connection has no run of its own; name one with Svc-Run-Id");
     await call.run.open();
-    const proposed = calls.map(({ arguments: args, ...rest }) => ({ ...rest, args: args ?? {} }));
+    const made = await call.services.asMade(
+      calls.map(({ tool, arguments: args }) => ({ tool, args: (args ?? {}) as JsonObject })),
+    );
+    const proposed = calls.map(({ arguments: _, ...rest }, i) => {
+      const { reason: given, ...alone } = made[i]!;
+      const said = given?.trim().slice(0, LIMITS.reason_chars);
+      return { ...rest, ...alone, ...(said ? { reason: said } : {}) };
+    });
     return operate(call, proposePlan, { run_id: call.run.run_id, reason, calls: proposed });
   },
 });

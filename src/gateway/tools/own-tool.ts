@@ -20,8 +20,18 @@ import type { Progress } from "./progress.ts";
 export interface ToolServices {
   app: App;
   undo: UpstreamUndo;
-  /** The name that manifests have for a tool, from either of the names that clients may use. */
-  dotted(name: string): string;
+  /** Calls that an agent speaks of as they would be made: by dotted names, our own argument taken out. */
+  asMade(calls: readonly NamedCall[]): Promise<SpokenCall[]>;
+}
+
+export interface NamedCall {
+  tool: string;
+  args: JsonObject;
+}
+
+export interface SpokenCall extends NamedCall {
+  /** What stood in the argument that asks for a reason. */
+  reason: string | undefined;
 }
 
 export interface OwnCall {

@@ -16,8 +16,23 @@ export function cardText(head: CardHead, card: JudgedCard, around: CardSurroundi
     "",
     row("Request", `${head.approval_id} (${head.status})`),
     row("Who", `${head.actor}, in run ${head.run_id}`),
-    row("Reason", card.reason),
+    ...judgedLines(card, around),
+    "",
+    ...soFarLines(around),
   ];
+  return lines.map((line) => line.trimEnd()).join("\n");
+}
+
+type Proven = Pick<CardSurroundings, "proof" | "closes">;
+
+/** The card of a call of a plan: who asks, and what happened so far, is told once of the plan. */
+export function callText(card: JudgedCard, around: Proven): string {
+  const lines = [card.sentence, "", ...judgedLines(card, around)];
+  return lines.map((line) => line.trimEnd()).join("\n");
+}
+
+function judgedLines(card: JudgedCard, around: Proven): string[] {
+  const lines = [row("Reason", card.reason)];
   if (card.run_reason !== null) lines.push(row("Run", card.run_reason));
   for (const cause of card.causes) lines.push(row("Cause", cause));
   if (card.rule !== null) lines.push(row("Rule", card.rule.id));
@@ -35,8 +50,7 @@ export function cardText(head: CardHead, card: JudgedCard, around: CardSurroundi
   for (const left of card.way_back.residue) lines.push(row("", `cannot be undone: ${left}`));
   if (around.proof !== null && card.way_back.tool !== null) lines.push(row("", around.proof));
   if (around.closes !== null) lines.push(row("", around.closes));
-  lines.push("", ...soFarLines(around));
-  return lines.map((line) => line.trimEnd()).join("\n");
+  return lines;
 }
 
 const WIDTH = 10;

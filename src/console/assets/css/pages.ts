@@ -26,7 +26,7 @@ export const PAGES = `
 .card-note { padding: 9px 14px; border-radius: 8px; background: var(--warn-wash); color: var(--warn); }
 .second { grid-column: 1 / -1; padding: 8px 12px; border: 1px solid var(--bad); border-radius: 8px; }
 .who-may { padding: 9px 14px; border-radius: 8px; background: var(--info-wash); color: var(--info); }
-.approval { display: grid; gap: 14px; }
+.approval, .judged { display: grid; gap: 14px; }
 .approval-head { display: flex; align-items: flex-start; gap: 10px 14px; flex-wrap: wrap; }
 .approval-what { flex: 1 1 260px; min-width: 0; }
 .approval-head h2 { font-size: 17px; letter-spacing: -0.015em; overflow-wrap: anywhere; }

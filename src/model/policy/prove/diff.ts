@@ -2,10 +2,12 @@
  * Two policies compared over all calls: every class of call that the second decides differently, each with a call that
  * was run through the decision function under both. Where the question is too large the answer says what is missing.
  */
+import { canonical } from "../../../kernel/canonical.ts";
 import type { ToolLabels } from "../../manifest/labels.ts";
 import { isTimed, type Policy } from "../compile.ts";
 import { type Evaluation, evaluatePolicy } from "../evaluate.ts";
 import type { RuleAction } from "../finding.ts";
+import { differencesBeside } from "./beside.ts";
 import {
   type Concrete,
   concrete,
@@ -93,6 +95,7 @@ class Comparison {
     this.entries = [entriesOf(a), entriesOf(b)];
     this.checksContent = a.doc.content !== undefined || b.doc.content !== undefined;
     this.settled = settingsOf(a.doc) === settingsOf(b.doc);
+    for (const reason of differencesBeside(a.doc, b.doc)) this.reasons.add(reason);
   }
 
   run(): PolicyDiff {
@@ -249,11 +252,14 @@ function withContent(one: Concrete, policies: readonly Policy[]): Concrete[] {
     ...one,
     call: { ...one.call, args: { ...args, text_of_the_call: text } },
   });
-  const sizes = policies.flatMap(({ content }) =>
+  const most = policies.flatMap(({ content }) =>
     content.max_bytes === undefined ? [] : [content.max_bytes],
   );
+  // One byte more than a policy takes: where another takes more, this is what it takes.
+  const room = 1 - Buffer.byteLength(canonical(with_("").call.args));
+  const fills = most.map((bytes) => bytes + room).filter((chars) => chars >= 0 && chars <= 1_000_000);
   return [
     ...Object.values(SAMPLES).map(with_),
-    ...sizes.filter((bytes) => bytes <= 1_000_000).map((bytes) => with_("x ".repeat(Math.ceil(bytes / 2)))),
+    ...fills.map((chars) => with_("x ".repeat(Math.ceil(chars / 2)).slice(0, chars))),
   ];
 }

@@ -11,7 +11,7 @@ export function compareTerms(
   const [before, after] = [a.approvals.four_eyes, b.approvals.four_eyes];
   const no_less = asksFor(is.needs, was.needs) && (after || !before);
   const no_more = asksFor(was.needs, is.needs) && (before || !after);
-  if (no_less && no_more) return sameCourse(was, is) ? null : "other";
+  if (no_less && no_more) return sameCourse(was, is) ? null : escalatesSooner(was, is) ? "looser" : "other";
   if (no_less) return "stricter";
   return no_more ? "looser" : "other";
 }
@@ -26,6 +26,13 @@ function covers(a: ApprovalNeed, b: ApprovalNeed): boolean {
   return (
     b.groups.length === 0 || (a.groups.length > 0 && a.groups.every((group) => b.groups.includes(group)))
   );
+}
+
+/** Whether people may decide that could not, or earlier than they could. */
+function escalatesSooner(was: MergedApproval, is: MergedApproval): boolean {
+  if (is.escalate_after_ms === null || is.escalate_to.length === 0) return false;
+  if (was.escalate_after_ms === null || is.escalate_after_ms < was.escalate_after_ms) return true;
+  return is.escalate_to.some((group) => !was.escalate_to.includes(group));
 }
 
 /** How long a request stays open and who hears of it. */
