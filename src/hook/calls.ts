@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { isAbsolute, join, resolve } from "node:path";
 import { type HookClient, type HookEvent, isRecord, text } from "./clients.ts";
-import { DECIDING_TOOL, type Guard } from "./guard.ts";
+import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
 import { judgeCommand } from "./shell/classify.ts";
 
 export interface PackCall {
@@ -44,7 +44,9 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ),
 ]);
 
-const SEARCHES = /^(?:Grep|grep_search|search_file_content|SemanticSearch)$/;
+/** They show what stands in the files they find. */
+const SEARCHES = /^(?:Grep|grep_search|search_file_content|SemanticSearch|read_many_files)$/;
+const LISTS = /^[Gg]lob$/;
 const MCP = /^(?:mcp__|mcp_|MCP:)/;
 /** Arguments are sent with the call; for a longer text stands its hash, so that an approval covers no other. */
 const MOST_TEXT = 200_000;
@@ -69,7 +71,7 @@ export function packCall(client: HookClient, event: HookEvent, guard: Guard, hom
 type Read = Omit<PackCall, "reason" | "command"> & { ran_in?: string };
 
 function read(event: HookEvent, guard: Guard, home: string): Read {
-  const { tool, input, cwd } = event;
+  const { tool, input } = event;
   const kind = MCP.test(tool) ? "mcp" : KINDS.get(tool);
   switch (kind) {
     case "shell":
@@ -83,14 +85,8 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
         event,
         guard,
       );
-    case "read": {
-      const paths = pathsOf(input).map((path) => resolve(cwd, path.replace(/^~(?=\/|$)/, home)));
-      const touches = paths.flatMap((path) => guard.path(path, cwd) ?? []);
-      // Looking through all of home would show every key there.
-      if (SEARCHES.test(tool) && paths.some((path) => home === path || home.startsWith(join(path, "/"))))
-        touches.push("it searches all of your home folder");
-      return { tool: "code.read", args: { name: tool, input: shown(input) }, files: [], touches };
-    }
+    case "read":
+      return lookCall(event, guard, home);
     case "web":
     case "client":
       return {
@@ -111,6 +107,28 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
         touches: named(input, guard),
       };
   }
+}
+
+function lookCall({ tool, input, cwd }: HookEvent, guard: Guard, home: string): Read {
+  const absolute = (path: string, from: string) => resolve(from, path.replace(/^~(?=\/|$)/, home));
+  const given = pathsOf(input).map((path) => absolute(path, cwd));
+  const folders = given.length === 0 ? [cwd] : given;
+  const patterns = ["glob", "include", "include_pattern", "paths", ...(LISTS.test(tool) ? ["pattern"] : [])]
+    .flatMap((name) => textsIn(input[name]))
+    .flatMap((pattern) => pattern.split(/[\s,]+(?![^{]*\})/).filter((one) => /^[^!]/.test(one)));
+  const found = patterns.flatMap((pattern) => folders.map((folder) => absolute(pattern, folder)));
+  const touches = [...given, ...found].flatMap((path) => guard.path(path, cwd) ?? []);
+  touches.push(...patterns.filter(namesSecrets).map((pattern) => `${pattern} stands for credentials`));
+  const args = { name: tool, input: shown(input) };
+  if (!SEARCHES.test(tool)) return { tool: "code.read", args, files: [], touches };
+  // Looking through all of home would show every key there.
+  if (folders.some((path) => home === path || home.startsWith(join(path, "/"))))
+    touches.push("it searches all of your home folder");
+  // A pattern for everything also finds what git ignores.
+  const all = patterns.some((pattern) => /(?:^|\/)\*+$/.test(pattern));
+  const looked = [...folders, ...found.map((path) => path.replace(/\/[^/]*[*?[{].*$/, "/"))];
+  const covers = looked.some((folder) => guard.holds(folder, cwd, all));
+  return { tool: covers ? "code.other" : "code.read", args, files: [], touches };
 }
 
 function shellCall({ input, cwd }: HookEvent, guard: Guard, home: string): Read {

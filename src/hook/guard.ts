@@ -2,9 +2,10 @@
  * What no call of a coding agent may touch: the service's own folder, keys and settings, the hook's settings in the
  * client, and credentials. It recognises what is written plainly; it is no boundary against a program that hides it.
  */
-import { realpathSync } from "node:fs";
+import { readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients.ts";
+import { braces, filesOf, GLOB, liesBelow, matches } from "./globs.ts";
 
 export interface Surroundings {
   home: string;
@@ -41,11 +42,27 @@ const OF_HOME: readonly string[] = [
 const SECRET_NAME =
   /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?)$/i;
 const OWN_NAME = /^svc\.config\.ya?ml$/;
+/** Programs that git runs by itself stand there. */
+const RUN_BY_GIT = /\/\.git\/(?:.+\/)?(?:hooks(?:\/|$)|config$)/;
+/** What a pattern is tried on where the files that it will meet are not known. */
+const SECRET_SAMPLES: readonly string[] = [
+  ".env",
+  ".env.local",
+  ".netrc",
+  ".git-credentials",
+  ".pgpass",
+  "id_rsa",
+  "id_ed25519",
+];
 const EVERYWHERE = ["/proc/*/environ", "/etc/shadow", "/etc/sudoers"];
 
 export interface Guard {
   /** Why this path may not be touched, or null. `reach`: everything below it is touched as well. */
   path(text: string, cwd: string, reach?: boolean): string | null;
+  /** The same for a word with the shell's wildcards; `maybe`: it could stand for such a file. */
+  glob(text: string, cwd: string): { why: string | null; maybe: boolean };
+  /** Whether something protected lies in this folder; `files`: its files are looked at as well, hidden ones too. */
+  holds(folder: string, cwd: string, files: boolean): boolean;
   /** Why this text, which only running would explain, may not be run, or null. */
   text(text: string): string | null;
 }
@@ -54,21 +71,43 @@ export function createGuard({ home, protect, authority }: Surroundings): Guard {
   const own = [...protect, ...OF_HOME.map((path) => join(home, path)), ...EVERYWHERE];
   const paths = [...new Set(own.flatMap((path) => [path, real(path)]))];
   const service = addressOf(authority);
-  const namesOf = (cwd: string) => CLIENT_SETTINGS.map((name) => join(cwd, name));
+  const namesOf = (cwd: string) =>
+    [...CLIENT_SETTINGS, ".git/hooks"].map((name) => join(cwd, name)).flatMap((name) => [name, real(name)]);
+  const whyNot = (text: string, cwd: string, reach: boolean): string | null => {
+    const full = absolute(text, home, cwd);
+    for (const seen of new Set([full, real(full)])) {
+      const why = byName(seen);
+      if (why !== null) return why;
+      for (const kept of [...paths, ...namesOf(cwd)]) {
+        const how = relation(segments(seen), segments(kept));
+        if (how === "inside" || (reach && how === "above")) return `${kept} is protected`;
+      }
+    }
+    return null;
+  };
   return {
-    path(text, cwd, reach = false) {
-      const full = absolute(text, home, cwd);
-      const name = basename(full);
-      if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
-      if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
-      if (CLIENT_SETTINGS.some((end) => full.replaceAll("\\", "/").endsWith(`/${end}`)))
-        return `${name} holds the hook's own settings`;
-      for (const seen of new Set([full, real(full)]))
-        for (const kept of [...paths, ...(reach ? namesOf(cwd) : [])]) {
-          const how = relation(segments(seen), segments(kept));
-          if (how === "inside" || (reach && how === "above")) return `${kept} is protected`;
-        }
-      return null;
+    path: (text, cwd, reach = false) => whyNot(text, cwd, reach),
+    glob(text, cwd) {
+      if (!GLOB.test(text.replaceAll("{}", ""))) return { why: null, maybe: false };
+      const words = braces(text).map((word) => absolute(word, home, cwd));
+      const files = words.map((word) => (GLOB.test(word) ? filesOf(word, cwd) : [word]));
+      for (const file of files.flatMap((some) => some ?? [])) {
+        const why = whyNot(file, cwd, false);
+        if (why !== null) return { why, maybe: true };
+      }
+      const maybe = words.some((word) => {
+        const name = basename(word);
+        const hidden = name.startsWith(".") || word.includes("**");
+        return hidden && GLOB.test(name) && SECRET_SAMPLES.some((sample) => matches(name, sample));
+      });
+      return { why: null, maybe: maybe || files.includes(null) };
+    },
+    holds(folder, cwd, files) {
+      const full = absolute(folder, home, cwd);
+      const above = [full, real(full)].some((seen) =>
+        paths.some((kept) => relation(segments(seen), segments(kept)) === "above"),
+      );
+      return above || (files && liesBelow(full, (name) => byName(`/${name}`) !== null));
     },
     text(text) {
       if (service.test(text)) return "it talks to the service";
@@ -78,6 +117,25 @@ export function createGuard({ home, protect, authority }: Surroundings): Guard {
       return DECIDING_TEXT.test(text) ? "it names a deciding svc command" : null;
     },
   };
+}
+
+function byName(full: string): string | null {
+  const name = basename(full);
+  const slashed = full.replaceAll("\\", "/");
+  if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
+  if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
+  if (CLIENT_SETTINGS.some((end) => slashed.endsWith(`/${end}`)))
+    return `${name} holds the hook's own settings`;
+  return RUN_BY_GIT.test(slashed) ? `git runs what ${name} says` : null;
+}
+
+/** Whether a search tool's pattern, which finds hidden files too, asks for files that hold credentials. */
+export function namesSecrets(pattern: string): boolean {
+  return braces(pattern).some((word) => {
+    const name = basename(word);
+    if (/^\**$/.test(name)) return false;
+    return byName(`/${name}`) !== null || SECRET_SAMPLES.some((sample) => matches(name, sample, true));
+  });
 }
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\])$/;
@@ -103,16 +161,29 @@ function absolute(text: string, home: string, cwd: string): string {
   return isAbsolute(path) ? resolve(path) : resolve(cwd, path);
 }
 
-/** With links followed as far as it exists. */
-function real(path: string): string {
+const MOST_LINKS = 20;
+
+/** With links followed as far as it exists; a link to what does not exist yet is followed too. */
+function real(path: string, links = 0): string {
   const missing: string[] = [];
   for (let at = path; ; at = dirname(at)) {
     try {
       return join(realpathSync(at), ...missing);
     } catch {
       if (dirname(at) === at) return path;
+      const target = linkAt(at);
+      if (target !== null && links < MOST_LINKS)
+        return real(join(resolve(dirname(at), target), ...missing), links + 1);
       missing.unshift(basename(at));
     }
+  }
+}
+
+function linkAt(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
   }
 }
 
@@ -126,19 +197,8 @@ function relation(path: readonly string[], kept: readonly string[]): "inside" | 
   return path.length >= kept.length ? "inside" : "above";
 }
 
-const GLOB = /[*?[{]/;
-
 function alike(a: string, b: string): boolean {
   if (a === b) return true;
   if (!GLOB.test(a)) return GLOB.test(b) && matches(b, a);
   return GLOB.test(b) || matches(a, b);
-}
-
-/** Wider than the shell's own matching where that is cheaper to say: a set or a brace stands for anything. */
-function matches(glob: string, name: string): boolean {
-  if (name.startsWith(".") && /^[*?[]/.test(glob)) return false;
-  const pattern = glob
-    .replace(/[.+^$()|\\]/g, "\\$&")
-    .replace(/\[[^\]]*\]|\{[^}]*\}|[*?[\]{}]+/g, (piece) => (piece === "?" ? "." : ".*"));
-  return new RegExp(`^${pattern}$`).test(name);
 }

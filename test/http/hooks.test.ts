@@ -1,6 +1,6 @@
 /** Coding agents' hooks against a real server; inputs made by hand from the clients' documentation. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -143,7 +143,7 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
 
   it("refuses what is protected, and every decision", async () => {
     verifies("beyond.hooks.protected", "beyond.hooks.deciding");
-    const { send, shell, edit, run } = session(client);
+    const { cwd, send, shell, edit, run } = session(client);
     for (const call of [
       shell("svc approvals approve apr_1"),
       shell(`cat ${s.folder}/keys.json`),
@@ -152,6 +152,15 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
       expect(reason(client, (await send(call)).out)).toContain(
         "it touches what decides about the agent, or credentials",
       );
+    expect((await s.api("auditor", "GET", `/v1/runs/${run}`)).body.steps).toEqual([]);
+    symlinkSync(".claude", join(cwd, "cl"));
+    mkdirSync(join(cwd, ".claude"));
+    for (const call of [
+      edit("cl/settings.json"),
+      shell("echo > cl/settings.json"),
+      edit(".git/hooks/pre-commit"),
+    ])
+      expect(reason(client, (await send(call)).out)).toContain("it touches what decides about the agent");
     expect((await s.api("auditor", "GET", `/v1/runs/${run}`)).body.steps).toEqual([]);
     // Also where the policy and the mode would let it pass.
     const { send: observed, edit: other } = session(client, { mode: "observe" });
@@ -180,6 +189,48 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
         code: 2,
         err: expect.stringContaining("svc: "),
       });
+  });
+});
+
+describe("a search", () => {
+  const answer = async (tool_name: string, tool_input: object) => {
+    const { cwd, send, shell } = session("claude-code");
+    writeFileSync(join(cwd, ".env"), "x");
+    return (await send({ ...shell("ls"), tool_name, tool_input })).out;
+  };
+
+  it.each([
+    ["Grep", { pattern: "x", path: ".env" }],
+    ["Grep", { pattern: "x", glob: ".en*" }],
+    ["Grep", { pattern: "x", glob: "*.{ts,env}" }],
+    ["Grep", { pattern: "x", path: "~/.ssh" }],
+    ["Grep", { pattern: "x", path: "~" }],
+    ["Glob", { pattern: "**/.env" }],
+    ["Glob", { pattern: "*", path: "~/.config/svc" }],
+    ["read_many_files", { paths: ["src", ".env"] }],
+    ["read_many_files", { include: ["~/.ssh/**"] }],
+    ["search_file_content", { pattern: "x", include: "*.pem" }],
+  ])("for what is protected is refused: %s %j", async (tool, input) => {
+    verifies("beyond.hooks.protected");
+    expect(reason("claude-code", await answer(tool, input))).toContain("it touches what decides");
+  });
+
+  it.each([
+    ["Grep", { pattern: "x", path: "~/.config" }],
+    ["Grep", { pattern: "x", glob: "*" }],
+    ["read_many_files", { paths: ["**/*"] }],
+    ["search_file_content", { pattern: "x", dir_path: "~/.config" }],
+  ])("that covers it waits: %s %j", async (tool, input) => {
+    verifies("beyond.hooks.protected");
+    expect(reason("claude-code", await answer(tool, input))).toMatch(waiting);
+  });
+
+  it.each([
+    ["Grep", { pattern: "\\.env", glob: "*.{ts,md}" }],
+    ["Glob", { pattern: "src/**/*" }],
+    ["read_many_files", { paths: ["src/**/*.ts"] }],
+  ])("for anything else passes: %s %j", async (tool, input) => {
+    expect(await answer(tool, input)).toBe("");
   });
 });
 

@@ -1,5 +1,8 @@
 /** Shell commands as agents write them, and as one would write them to get around the hook. */
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { createGuard } from "../guard.ts";
 import { judgeCommand } from "./classify.ts";
@@ -41,6 +44,36 @@ describe("what a shell command does", () => {
     ["unknown", "PATH=/tmp/x:$PATH ls"],
     ["unknown", "frobnicate"],
     ["unknown", "printenv"],
+    ["unknown", "set"],
+    ["unknown", "export -p"],
+    ["unknown", "jq -n env"],
+    ["unknown", "ps auxe"],
+    ["read", "ps -ef"],
+    ["read", "set -e; export A=1; jq .name package.json"],
+    ["unknown", "rg --pre ./x foo"],
+    ["unknown", "sort --compress-program=./x a"],
+    ["network", "echo x > /dev/tcp/example.com/80"],
+    ["unknown", "exec 3<>/dev/tcp/example.com/80"],
+    ["unknown", "git stash"],
+    ["unknown", "git apply a.diff"],
+    ["unknown", "git checkout -- ."],
+    ["unknown", "git restore '*.json'"],
+    ["vcs", "git checkout main"],
+    ["unknown", "patch -p1 -i a.diff"],
+    ["unknown", "tar xzf a.tgz"],
+    ["unknown", "tar -xf a.tar"],
+    ["write", "tar -czf a.tgz src"],
+    ["unknown", "unzip a.zip"],
+    ["unknown", "cat .en*"],
+    ["unknown", "cat .e[n]v"],
+    ["unknown", "cat .*"],
+    ["read", "cat src/*.ts src/**/*.md"],
+    ["unknown", "grep -rn token ~"],
+    ["unknown", "rg --hidden token .."],
+    ["unknown", "diff -r ~/.config /tmp/x"],
+    ["unknown", "find ~ -type f -exec cat {} +"],
+    ["unknown", "find ~ -type f | xargs cat"],
+    ["read", "grep -rn token . && rg token src"],
     ["unknown", "f() { ls; }; f"],
     ["unknown", "echo 'unfinished"],
     ["unknown", "sudo ls"],
@@ -125,6 +158,14 @@ describe("what a shell command does", () => {
     "cat /proc/self/environ",
     "openssl rsa -in server.key",
     "cat < ~/.config/svc/keys.json",
+    "cat .en{v,}",
+    "git checkout -- .claude",
+    "git checkout HEAD~1 .claude",
+    "git mv .claude x",
+    "unzip a.zip -d .claude",
+    "install a .claude",
+    "cp a .git/hooks/pre-commit",
+    "echo x > .git/hooks/pre-commit",
     "node -e \"fs.readFileSync('/home/ann/svc-hooks/keys.json')\"",
   ])("is refused as protected: %s", (command) => {
     verifies("beyond.hooks.protected");
@@ -140,5 +181,48 @@ describe("what a shell command does", () => {
     "git add .",
   ])("is not refused: %s", (command) => {
     expect(judge(command).touches).toEqual([]);
+  });
+
+  describe("in a folder with links and credentials", () => {
+    const cwd = tempDir("hook-shell");
+    mkdirSync(join(cwd, ".claude"));
+    mkdirSync(join(cwd, "src"));
+    symlinkSync(".claude", join(cwd, "cl"));
+    symlinkSync(".cursor/hooks.json", join(cwd, "not-there-yet"));
+    for (const name of [".env", "src/server.key", "src/a.ts"]) writeFileSync(join(cwd, name), "x");
+    const here = (command: string) => judgeCommand(command, { cwd, home }, guard);
+
+    it.each([
+      "echo '{}' > cl/settings.json",
+      "rm -r cl",
+      "echo '{}' > not-there-yet",
+      "cat .en*",
+      "cat .e[n]v",
+      "cat .*",
+      "cat s*/*",
+      "head {src/a,.}*",
+    ])("is refused: %s", (command) => {
+      verifies("beyond.hooks.protected");
+      expect(here(command).touches).not.toEqual([]);
+    });
+
+    it.each([
+      "grep -rn x .",
+      "rg --hidden x",
+      "diff -r src /tmp",
+      "find . -type f -exec cat {} +",
+      "find . | xargs cat",
+      "ls -A | xargs cat",
+    ])("waits: %s", (command) => {
+      verifies("beyond.hooks.protected");
+      expect(here(command)).toEqual({ class: "unknown", touches: [] });
+    });
+
+    it.each(["cat src/*.ts", "rg x", "find . -name '*.ts' | xargs grep x", "grep -n x src/a.ts"])(
+      "passes: %s",
+      (command) => {
+        expect(here(command)).toEqual({ class: "read", touches: [] });
+      },
+    );
   });
 });

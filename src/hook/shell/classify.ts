@@ -3,12 +3,15 @@
  * (`sh -c`, `env`, `xargs`, `npx`, ..) are looked through; what cannot be read counts as unknown.
  */
 import { basename, resolve } from "node:path";
-import type { Guard } from "../guard.ts";
+import { type Guard, namesSecrets } from "../guard.ts";
 import {
   byFirstWord,
+  GIT_REWRITES,
   INTERPRETERS,
+  PRINT_VARIABLES,
   PROGRAMS,
   RUNNERS,
+  SEARCHES_ALL,
   SHELLS,
   type ShellClass,
   turnedInto,
@@ -47,15 +50,24 @@ const TURNING =
   /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
 const PATTERN_FIRST = /^(?:e?f?grep|rg|ag|ack|sed|g?awk|jq|yq)$/;
 const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
-const RECURSIVE = /^(?:-[a-zA-Z]*[rR]|--recursive|-a|--archive)$/;
+const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
+const RECURSIVE =
+  /^(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive|--dereference-recursive|(?:--directories=)?recurse)$/;
+const READS_TREES = /^(?:[ef]?grep|diff)$/;
+/** They go through folders without being told to. */
+const SEARCHES_TREES = /^(?:rg|ag|ack)$/;
 /** Programs that take whole trees. */
 const TREES = /^(?:rm|mv|cp|rsync|tar|zip|chmod|chown|chgrp|shred|ln)$/;
+/** Programs that write into a folder that is named, or over the files in it. */
+const REWRITES = /^(?:install|patch|unzip)$/;
 
 class Judge {
   readonly classes: ShellClass[] = [];
   readonly touches = new Set<string>();
   private readonly known: Known;
   private cwd: string;
+  /** Whether a `find` before has listed files among which are protected ones; null where there was none. */
+  private listed: boolean | null = null;
 
   private readonly place: Place;
   private readonly guard: Guard;
@@ -88,7 +100,7 @@ class Judge {
     while (at < words.length && ASSIGNMENT.test(words[at]!.text)) at++;
     const variables = words.slice(assigned, at);
     if (variables.some(({ text }) => TURNING.test(text))) this.classes.push("unknown");
-    for (const { text } of variables) this.touched(text.slice(text.indexOf("=") + 1));
+    for (const { text, glob } of variables) this.touched(text.slice(text.indexOf("=") + 1), false, glob);
     for (const { write, target } of redirects) this.redirected(write, target);
     this.call(words.slice(at), fed, depth);
   }
@@ -96,7 +108,8 @@ class Judge {
   private redirected(write: boolean, target: Word): void {
     if (target.dynamic) this.classes.push("unknown");
     if (write && !DEVICES.test(target.text)) this.classes.push("write");
-    this.touched(target.text);
+    if (SOCKETS.test(target.text)) this.classes.push("network");
+    this.touched(target.text, false, target.glob);
   }
 
   /** One program with its words, whatever runs it. */
@@ -116,7 +129,7 @@ class Judge {
     if (this.through(name, rest, fed, depth)) return;
     this.classes.push(this.classOf(first.text, name, texts));
     if (rest.some(({ dynamic }) => dynamic)) this.classes.push("unknown");
-    this.arguments(name, texts);
+    this.arguments(name, rest);
     if (name === "cd") this.moved(rest);
   }
 
@@ -146,15 +159,16 @@ class Judge {
       );
     if (name === "source" || name === "." || name === "sudo" || name === "doas" || name === "su") {
       this.classes.push("unknown");
-      this.arguments(name, texts);
+      this.arguments(name, rest);
       if (name === "sudo" || name === "doas") this.call(afterOptions(rest, 0), fed, depth);
       return true;
     }
     if (name === "env") return this.environment(rest, fed, depth);
     if (name === "xargs") return this.manyTimes(rest, depth);
     if (name === "find") this.found(rest, depth);
-    if (INTERPRETERS.test(name)) return this.interpreter(name, texts, fed);
-    if (name === "printenv") return this.unknown();
+    if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
+    if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
+      return this.unknown();
     const skip = WRAPPERS[name];
     if (skip !== undefined && rest.length > 0 && !(name === "command" && /^-[vV]$/.test(texts[0]!))) {
       this.call(afterOptions(rest, skip), fed, depth);
@@ -179,7 +193,7 @@ class Judge {
     const script = at < 0 ? undefined : rest.slice(at + 1).find(({ text }) => !text.startsWith("-"));
     if (script !== undefined) return this.again(script.text, depth, script.dynamic);
     if (fed !== null) return this.again(fed, depth, false);
-    for (const { text } of rest) this.touched(text);
+    for (const { text, glob } of rest) this.touched(text, false, glob);
     return this.unknown();
   }
 
@@ -199,20 +213,34 @@ class Judge {
     let at = 0;
     while (at < rest.length && rest[at]!.text.startsWith("-")) at += options.test(rest[at]!.text) ? 2 : 1;
     this.call(rest.slice(at).filter(isWritten), null, depth);
-    if (worst(this.classes.slice(before)) !== "read") this.classes.push("unknown");
+    const open = this.listed ?? this.guard.holds(".", this.cwd, true);
+    if (open || worst(this.classes.slice(before)) !== "read") this.classes.push("unknown");
     return true;
   }
 
   private found(rest: readonly Word[], depth: number): void {
+    const open = this.findsProtected(rest.map(({ text }) => text));
+    this.listed = open || this.listed === true;
     rest.forEach(({ text }, at) => {
       if (!/^-(?:exec|execdir|ok|okdir)$/.test(text)) return;
+      if (open) this.classes.push("unknown");
       const tail = rest.slice(at + 1);
       const end = tail.findIndex((word) => word.text === ";" || word.text === "+");
       this.call((end < 0 ? tail : tail.slice(0, end)).filter(isWritten), null, depth);
     });
   }
 
-  private interpreter(name: string, texts: readonly string[], fed: string | null): true {
+  private findsProtected(texts: readonly string[]): boolean {
+    const end = texts.findIndex((text) => /^[-(!]/.test(text));
+    const folders = end < 0 ? texts : texts.slice(0, end);
+    const names = texts.filter((_, at) => /^-i?name$/.test(texts[at - 1] ?? ""));
+    const chosen = names.length > 0 && !texts.some((text) => /^(?:!|-not|-o|-or|,)$/.test(text));
+    if (chosen && !names.some((name) => /^\*+$/.test(name) || namesSecrets(name))) return false;
+    return (folders.length === 0 ? ["."] : folders).some((one) => this.guard.holds(one, this.cwd, true));
+  }
+
+  private interpreter(name: string, words: readonly Word[], fed: string | null): true {
+    const texts = words.map(({ text }) => text);
     const [first, second] = texts;
     if (/^(?:--version|-V|-v)$/.test(first ?? "")) this.classes.push("read");
     else if (
@@ -225,7 +253,7 @@ class Judge {
     else this.classes.push("unknown");
     for (const text of texts) this.note(this.guard.text(text));
     if (fed !== null) this.note(this.guard.text(fed));
-    this.arguments(name, texts);
+    this.arguments(name, words);
     const script = texts.findIndex((text) => /(?:^|\/)(?:svc\.js|cli\/bin\.js)$/.test(text));
     if (script >= 0 && isDecidingCommand("svc", texts.slice(script + 1)))
       this.note("it is a deciding svc command");
@@ -256,7 +284,7 @@ class Judge {
 
   private loop(words: readonly Word[]): void {
     this.classes.push(words.some(({ dynamic }) => dynamic) ? "unknown" : "read");
-    for (const { text } of words) this.touched(text);
+    for (const { text, glob } of words) this.touched(text, false, glob);
   }
 
   private moved([to]: readonly Word[]): void {
@@ -266,29 +294,54 @@ class Judge {
     this.known.set("PWD", this.cwd);
   }
 
-  private arguments(name: string, texts: readonly string[]): void {
+  private arguments(name: string, words: readonly Word[]): void {
+    const texts = words.map(({ text }) => text);
     const chosen = texts.some((text) => /^-i?(?:name|path|regex)$/.test(text));
     const reach = TREES.test(name) || (name === "find" && this.classes.includes("destructive") && !chosen);
-    const wide = !reach && texts.some((text) => RECURSIVE.test(text));
+    const rewrites =
+      REWRITES.test(name) ||
+      (name === "git" && GIT_REWRITES.test(texts.find((text) => !text.startsWith("-")) ?? ""));
     let pattern = PATTERN_FIRST.test(name) && !texts.some((text) => /^(?:-e|-f|--regexp|--file)/.test(text));
-    for (const text of texts) {
+    const files: string[] = [];
+    for (const { text, glob } of words) {
       if (pattern && !text.startsWith("-")) {
         pattern = false;
         continue;
       }
-      this.touched(text, reach);
-      // A search through all of home would read every key there.
-      const all =
-        text === "/" || resolve(this.cwd, text.replace(/^~(?=\/|$)/, this.place.home)) === this.place.home;
-      if (wide && all) this.classes.push("unknown");
+      if (!text.startsWith("-")) files.push(text);
+      this.touched(text, reach || (rewrites && !this.isWhole(text)), glob);
     }
+    if (SOCKETS.test(texts.join(" "))) this.classes.push("network");
+    // Which files that means, the program finds out by itself.
+    if (rewrites && files.some((text) => this.isWhole(text) || /^:|[*?[]/.test(text)))
+      this.classes.push("unknown");
+    if (this.readsProtected(name, texts, files)) this.classes.push("unknown");
+  }
+
+  /** The folder of the call, or one around it. */
+  private isWhole(text: string): boolean {
+    return `${this.cwd}/`.startsWith(`${resolve(this.cwd, text).replace(/\/$/, "")}/`);
+  }
+
+  /** A search through a folder shows what stands in each of its files. */
+  private readsProtected(name: string, texts: readonly string[], files: readonly string[]): boolean {
+    const searches = SEARCHES_TREES.test(name);
+    if (!searches && !(READS_TREES.test(name) && texts.some((text) => RECURSIVE.test(text)))) return false;
+    const hidden = !searches || texts.some((text) => SEARCHES_ALL.test(text));
+    return (files.length === 0 ? ["."] : files).some((one) => this.guard.holds(one, this.cwd, hidden));
   }
 
   /** The word, and what stands in it after `=`, `@`, `:` or a short option. */
-  private touched(text: string, reach = false): void {
+  private touched(text: string, reach = false, glob = false): void {
     if (text === "") return;
     const pieces = new Set([text, ...text.split(/[=@:,]/), text.replace(/^-[a-zA-Z]/, "")]);
     for (const piece of pieces) if (piece !== "") this.note(this.guard.path(piece, this.cwd, reach));
+    if (glob)
+      for (const piece of new Set([text, text.slice(text.search(/[=@:]/) + 1)])) {
+        const { why, maybe } = this.guard.glob(piece, this.cwd);
+        this.note(why);
+        if (maybe) this.classes.push("unknown");
+      }
     if (/^https?:\/\/|:\d{2,5}\b/.test(text)) this.note(this.guard.text(text));
   }
 }

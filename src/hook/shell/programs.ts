@@ -30,7 +30,7 @@ const BY_CLASS: Partial<Record<ShellClass, readonly string[]>> = {
     tsup turbo nx pytest mypy ruff black flake8 pylint isort tox nox rustc rustfmt gofmt golangci-lint javac mvn gradle
     gradlew sbt dotnet phpunit rspec rubocop shellcheck hadolint gcc g++ clang cc ctest swiftc playwright cypress`),
   write: named(`
-    mkdir touch cp mv ln tee install patch tar unzip zip gzip gunzip bzip2 xz zstd chmod split csplit ed mktemp`),
+    mkdir touch cp mv ln tee install tar zip gzip gunzip bzip2 xz zstd chmod split csplit ed mktemp`),
   network: named(`
     curl wget nc ncat netcat telnet ftp sftp ssh scp rsync gh glab aws gcloud az heroku vercel netlify flyctl psql mysql
     mongosh redis-cli sqlite3 docker podman kubectl helm terraform pulumi ansible ansible-playbook ping dig nslookup
@@ -54,8 +54,7 @@ const BY_WORD: Record<string, Partial<Record<ShellClass, readonly string[]>>> = 
       status log diff show blame ls-files ls-tree rev-parse describe shortlog grep cat-file for-each-ref reflog version
       help whatchanged name-rev merge-base check-ignore count-objects`),
     vcs: named(`
-      add commit checkout switch branch merge rebase stash tag cherry-pick revert init mv restore worktree am apply
-      bisect notes`),
+      add commit checkout switch branch merge rebase tag cherry-pick revert init mv restore worktree bisect notes`),
     network: named("fetch pull clone push remote ls-remote submodule"),
     destructive: named("clean reset rm gc prune filter-branch filter-repo update-ref"),
   },
@@ -111,7 +110,20 @@ export function byFirstWord(program: string, word: string | undefined): ShellCla
 const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] = [
   { program: /^sed$/, option: /^(?:-[a-zA-Z]*i|--in-place)/, into: "write" },
   { program: /^sort$/, option: /^(?:-[a-zA-Z]*o|--output)/, into: "write" },
-  { program: /^g?awk$/, option: /system\s*\(|getline|[|>]/, into: "unknown" },
+  { program: /^g?awk$/, option: /system\s*\(|getline|[|>]|ENVIRON/, into: "unknown" },
+  { program: /^[jy]q$/, option: /\benv\b|\$ENV/, into: "unknown" },
+  // Without a dash, or as -E, it is the letter for each process's environment.
+  { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },
+  { program: /^rg$/, option: /^--(?:pre|hostname-bin)(?:=|$)/, into: "unknown" },
+  { program: /^sort$/, option: /^--comp/, into: "unknown" },
+  // What an archive would overwrite stands in the archive.
+  {
+    program: /^tar$/,
+    option:
+      /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|-[a-zA-Z]*[IF]|--(?:use-compress|to-command|checkpoint-action|info-script|new-volume).*)$/,
+    into: "unknown",
+  },
+  { program: /^git$/, option: /^--(?:work-tree|git-dir)/, into: "unknown" },
   { program: /^sed$/, option: /(?:^|[;{}\d\s/])[ew]\s*(?:\s\S|$)/, into: "unknown" },
   { program: /^find$/, option: /^-delete$/, into: "destructive" },
   { program: /^find$/, option: /^-fprint/, into: "write" },
@@ -130,6 +142,15 @@ export function turnedInto(program: string, options: readonly string[]): ShellCl
     (turn) => turn.program.test(program) && options.some((text) => turn.option.test(text)),
   ).map(({ into }) => into);
 }
+
+/** Without words of their own they print every variable. */
+export const PRINT_VARIABLES = /^(?:set|export|readonly|local)$/;
+
+/** Git commands that write or remove the files that are named. */
+export const GIT_REWRITES = /^(?:checkout|restore|mv|rm|clean)$/;
+
+/** Options with which a search also reads hidden and ignored files. */
+export const SEARCHES_ALL = /^(?:-[a-zA-Z]*[ug.]|--hidden|--no-ignore.*|--unrestricted|--i?glob.*|--all.*)/;
 
 /** Running these runs what comes after them; the number says how many of their own words to pass over. */
 export const WRAPPERS: Readonly<Record<string, number>> = {
