@@ -53,7 +53,7 @@ export function settleConsent(
     );
   }
   const { approvals } = core.rules().policy;
-  if (request?.status === "approved" && covers(request, mergeTerms([approvals]), approvals.four_eyes)) {
+  if (request !== undefined && isGiven(core, request)) {
     takeApproval(tx, run, request.id, step.step);
     records.push(
       writeRecord(tx, run, request, "approved", ENGINE, core.env.now(), `used request ${request.id}`),
@@ -71,6 +71,19 @@ export function settleConsent(
   const opened = openRequest(core, tx, run, step, undo, input.fresh_approval_id);
   step.undo_request = opened.id;
   return { waits_for: opened, opened, records };
+}
+
+/** Whether the step's undo could begin now without asking a person. */
+export async function hasConsent(core: Core, step: StepDoc): Promise<boolean> {
+  if (step.status !== "succeeded") return true;
+  if (step.undo_request === undefined) return false;
+  const request = await core.store.get("approvals", step.undo_request);
+  return request !== undefined && isGiven(core, request) && !isPast(request, core.env.now());
+}
+
+function isGiven(core: Core, request: ApprovalDoc): boolean {
+  const { approvals } = core.rules().policy;
+  return request.status === "approved" && covers(request, mergeTerms([approvals]), approvals.four_eyes);
 }
 
 /** Nothing is left to consent to: an open request ends. Changes `run` in place. */

@@ -14,6 +14,10 @@ const MANIFESTS = `
   effect: compensable
   permission: p
   compensation: {tool: thing.unmake, args: {id: $result.id}}
+- tool: thing.lease
+  effect: compensable
+  permission: p
+  compensation: {tool: thing.unlease, args: {}, requires_approval: true}
 - {tool: thing.send, effect: irreversible, permission: p}
 - {tool: thing.pay, effect: compensable, permission: p, compensation: {tool: thing.unpay, args: {}}}
 `;
@@ -45,7 +49,9 @@ const server = (config: string) =>
       { name: "bot-too", role: "agent" },
       { name: "robot", roles: ["agent", "approver"] },
       { name: "quiet", role: "agent" },
+      { name: "lessee", role: "agent" },
       { name: "lender", role: "approver" },
+      { name: "giver", roles: ["agent", "approver"], groups: ["finance"] },
       { name: "fin", role: "approver", groups: ["finance"] },
       { name: "acme-1", role: "agent", tenant: "acme" },
       { name: "acme-2", role: "agent", tenant: "other" },
@@ -290,6 +296,40 @@ describe("a containment", () => {
     expect(await trail(s)).toEqual(before);
     const told = await contain(s, { actor: "robot", reason: "still" });
     expect(told.body).toMatchObject({ halt: { was_there: true }, keys: { disabled: [] }, undone: 0 });
+  });
+
+  it("takes back the grants that the contained gave", async () => {
+    verifies("beyond.contain.grants");
+    const given = await s.call("giver", "POST", "/v1/grants", {
+      match: { tool: "thing.pay", actor: "acme-*" },
+      rules: ["pay"],
+      max_uses: 1,
+      expires_at: "2026-06-16T00:00:00Z",
+      reason: "r",
+    });
+    const told = await contain(s, { actor: "giver", reason: "r" });
+    expect(told.body.revoked.grants).toEqual([given.body.id]);
+    expect((await ended(s, { actor: "giver", reason: "r" })).report.revoked.grants).toEqual([given.body.id]);
+    expect((await contain(s, { actor: "giver", reason: "r" })).body.revoked.grants).toEqual([]);
+  });
+
+  it("run again goes on with an undo that was approved since", async () => {
+    verifies("beyond.contain.again");
+    await openRun(s, "lessee", "leased");
+    await step(s, "lessee", "leased", "thing.lease", 0);
+    const first = await ended(s, { actor: "lessee", reason: "r" });
+    expect(first.report.runs).toMatchObject([{ undone: [], cannot: [{ step: 0 }] }]);
+    const { approvals } = (await s.call("approver", "GET", "/v1/approvals?status=pending")).body;
+    const asked = approvals.find(({ run_id }: { run_id: string }) => run_id === "leased");
+    expect((await s.call("approver", "POST", `/v1/approvals/${asked.id}/approve`, {})).status).toBe(200);
+    const told = await contain(s, { actor: "lessee", reason: "r" });
+    expect(told.body.runs).toMatchObject([{ undone: [{ step: 0, tool: "thing.lease" }], cannot: [] }]);
+    const again = await ended(s, { actor: "lessee", reason: "r" });
+    expect(again.id).not.toBe(first.id);
+    expect(again.report).toMatchObject({ undone: 1, left: 0, complete: true });
+    const before = await trail(s);
+    expect((await ended(s, { actor: "lessee", reason: "r" })).id).toBe(again.id);
+    expect(await trail(s)).toEqual(before);
   });
 
   it("undoes only what was called since then", async () => {

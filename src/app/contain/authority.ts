@@ -52,14 +52,22 @@ export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocabl
     revoke: ({ core }, by, id) => revokeUnit(core, by, id),
   },
   grants: {
-    /** One whose glob covers others, too, is theirs as much: it is left to a person. */
+    /** One whose glob covers others, too, is theirs as much: it is left to a person. So is one that reaches beyond the tenant. */
     async find({ core }, scope, actors) {
       const now = core.env.now();
       const found: FoundAuthority = { names: [], wider: [] };
       for await (const { doc } of all(core.store, "grants")) {
         if (!isLive(doc, now) || !mayMeet(scope, doc.match.tenant)) continue;
-        const { actor } = doc.match;
-        if (actor === scope.actor || actors.includes(actor)) found.names.push(doc.id);
+        const { actor, tenant } = doc.match;
+        const given = !doc.internal.at_the_data && actors.includes(doc.by);
+        if (actor === scope.actor || actors.includes(actor) || (given && isInside(scope, tenant)))
+          found.names.push(doc.id);
+        else if (given)
+          found.wider.push({
+            kind: "grant",
+            id: doc.id,
+            covers: `given by ${doc.by}, ${tenantWords(tenant)}`,
+          });
         else if (actors.some((name) => globMatches(actor, name)))
           found.wider.push({ kind: "grant", id: doc.id, covers: `actor ${actor}` });
       }
@@ -73,5 +81,13 @@ export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocabl
 function mayMeet({ tenant }: Scope, granted: string | null): boolean {
   return tenant === null || granted === null || granted === tenant || globMatches(tenant, granted);
 }
+
+/** Whether a grant for these tenants is about no others than those that are contained. */
+function isInside({ tenant }: Scope, granted: string | null): boolean {
+  return tenant === null || (granted !== null && (granted === tenant || globMatches(tenant, granted)));
+}
+
+const tenantWords = (tenant: string | null): string =>
+  tenant === null ? "every tenant" : `tenant ${tenant}`;
 
 export type RevocableKind = keyof typeof REVOCABLE;

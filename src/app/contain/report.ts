@@ -1,14 +1,18 @@
 /** What a containment says, before it and after it: one shape, so that what was foretold can be compared. */
 import { z } from "zod";
 import type { Json } from "../../kernel/json.ts";
-import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";
+import { hasConflict, type PlanAction, type RollbackPlan } from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 
 const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 const strings = z.array(z.string());
 
 const keyLine = z.strictObject({ name: z.string(), fingerprint: z.string() });
-const stepLine = z.strictObject({ step: z.int(), tool: z.string() });
+const stepLine = z.strictObject({
+  step: z.int(),
+  tool: z.string(),
+  note: z.string().optional().meta({ description: "beforehand: what is not known of it yet" }),
+});
 const leftLine = z.strictObject({ step: z.int(), tool: z.string(), why: z.string() });
 
 export const runContainment = z.strictObject({
@@ -85,12 +89,16 @@ const WHY: Record<Exclude<PlanAction["kind"], "compensate" | "skip" | "defer" | 
 const UNRESOLVED = "its outcome is unknown; say what happened with svc resolve";
 const waitsFor = (blocked_by: readonly number[]): string => `waits for step ${blocked_by.join(", ")}`;
 
-/** What a rollback of the run would leave, from its plan. */
+const CHANGED_SINCE = "conflict: what is there now is not what the call left";
+const UNSEEN = "what is there now was not read: whether it changed since is found when it is undone";
+
+/** What a rollback of the run would leave, from its plan; `consented`: steps whose undo a person has approved. */
 export function foretold(
   run: RunFacts,
   plan: RollbackPlan,
   down_to: number,
   rollback: ContainReport["rollback"],
+  consented: ReadonlySet<number>,
 ): RunContainment {
   const told: RunContainment = { ...run, undone: [], cannot: [], unknown: [], bundle: null, error: null };
   for (const action of plan.actions) {
@@ -100,8 +108,11 @@ export function foretold(
     else if (action.kind === "defer") told.cannot.push({ step, tool, why: waitsFor(action.blocked_by) });
     else if (action.kind !== "compensate") told.cannot.push({ step, tool, why: WHY[action.kind] });
     else if (rollback !== "yes") told.cannot.push({ step, tool, why: NO_ROLLBACK[rollback] });
-    else if (action.needs_approval)
+    else if (action.needs_approval && !consented.has(step))
       told.cannot.push({ step, tool, why: "its undo needs a person's approval" });
+    else if (hasConflict(action)) told.cannot.push({ step, tool, why: CHANGED_SINCE });
+    else if (action.before !== undefined && action.conflict === undefined)
+      told.undone.push({ step, tool, note: UNSEEN });
     else told.undone.push({ step, tool });
   }
   return told;

@@ -1,10 +1,16 @@
 /** What a containment would find now: keys, requests, lent authority and runs of those who match. Changes nothing. */
 import type { KeyView } from "../../auth/manage.ts";
+import type { Core } from "../../engine/core.ts";
+import { stepKey } from "../../engine/keys.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { RunDoc } from "../../model/run.ts";
 import { needsUndo } from "../../rollback/classify.ts";
+import { hasConsent } from "../../rollback/consent.ts";
 import { loadPlan } from "../../rollback/load.ts";
+import type { Lookout } from "../../rollback/look.ts";
+import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { App } from "../app.ts";
+import { lookoutOf } from "../lookout.ts";
 import { REVOCABLE, type WiderLine } from "./authority.ts";
 import { type ContainReport, foretold, NO_SIGNING_KEY, type RunContainment, summed } from "./report.ts";
 import { all, type Found, type RunInScope, runsInScope, type Scope, within } from "./scope.ts";
@@ -74,23 +80,33 @@ export async function newestToUndo(
 
 export const factsOf = ({ run_id, actor, tenant }: RunDoc) => ({ run_id, actor, tenant });
 
+/** With a lookout, what is there now is compared with what the calls left. */
 export async function foretell(
   { core }: App,
   { run, down_to }: RunInScope,
   rollback: ContainReport["rollback"],
+  lookout: Lookout | null = null,
 ): Promise<RunContainment> {
   try {
-    return foretold(
-      factsOf(run),
-      await loadPlan(core.store, run.run_id, { now_ms: core.env.now() }),
-      down_to,
-      rollback,
-    );
+    const plan = await loadPlan(core.store, run.run_id, { now_ms: core.env.now(), lookout });
+    const consented = await consentedIn(core, plan);
+    return foretold(factsOf(run), plan, down_to, rollback, consented);
   } catch (error) {
     // A run whose scope was tampered with is not undone; the others are.
     const none = { undone: [], cannot: [], unknown: [], bundle: null };
     return { ...factsOf(run), ...none, error: messageOf(error) };
   }
+}
+
+/** Steps whose undo waits for nobody any more. */
+async function consentedIn(core: Core, { run_id, actions }: RollbackPlan): Promise<Set<number>> {
+  const consented = new Set<number>();
+  for (const action of actions) {
+    if (action.kind !== "compensate" || !action.needs_approval) continue;
+    const step = await core.store.get("steps", stepKey(run_id, action.step));
+    if (step !== undefined && (await hasConsent(core, step))) consented.add(action.step);
+  }
+  return consented;
 }
 
 /** The whole of what would be done and what would be left, before anything is. */
@@ -111,8 +127,9 @@ export async function survey(
     wider.push(...those.wider);
   }
   const runs: RunContainment[] = [];
+  const lookout = rollback === "yes" ? lookoutOf(app) : null;
   for (const one of await runsInScope(app.core, found.runs, scope))
-    runs.push(await foretell(app, one, rollback));
+    runs.push(await foretell(app, one, rollback, lookout));
   return summed({
     actors: found.actors,
     halt,

@@ -176,10 +176,14 @@ function verdict({ undone, left, complete }: ContainReport, dry: boolean): Html 
 }
 
 function runCard(run: RunContainment, dry: boolean): Html {
-  const lines = (tone: Tone, word: string, list: readonly { step: number; tool: string; why?: string }[]) =>
+  const lines = (
+    tone: Tone,
+    word: string,
+    list: readonly { step: number; tool: string; why?: string; note?: string | undefined }[],
+  ) =>
     list.map(
-      ({ step, tool, why }) =>
-        html`step ${step} <code>${tool}</code> ${mark(tone, word)}${why === undefined ? null : html` ${why}`}`,
+      ({ step, tool, why, note = why }) =>
+        html`step ${step} <code>${tool}</code> ${mark(tone, word)}${note === undefined ? null : html` ${note}`}`,
     );
   const items = [
     ...lines("good", dry ? "will be undone" : "undone", run.undone),
