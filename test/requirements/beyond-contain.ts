@@ -21,6 +21,7 @@ export const beyondContain = section("beyond", "Contain", {
   "beyond.contain.report": [17, "the report says run by run what was undone, what cannot be, and what is unknown"],
   "beyond.contain.again": [17, "killed anywhere and run again it goes on and does nothing twice; `contained` is written once"],
   "beyond.contain.cli": [17, "`svc contain` does it from the command line and exits 2 where something is left; `--dry-run` says it all beforehand"],
+  "beyond.contain.dry-run": [17, "the dry run counts conflicts with foreign writes and states that cannot be read as left, as the containment does"],
   "beyond.contain.tool": [17, "the operator tool `svc.contain` is an admin's and needs `confirm: true`"],
   "beyond.contain.console": [17, "the console has a button that shows the dry run, asks, contains and shows the report"],
   "beyond.contain.by-hand": [17, "keys stay disabled and the halt stays in force until a person lifts them"],

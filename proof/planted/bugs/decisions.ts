@@ -99,8 +99,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "a consent from before four eyes begins an undo",
     file: "src/rollback/consent.ts",
-    find: 'request?.status === "approved" && covers(request, mergeTerms([approvals]), approvals.four_eyes)',
-    replace: 'request?.status === "approved"',
+    find: 'request.status === "approved" && covers(request, mergeTerms([approvals]), approvals.four_eyes)',
+    replace: 'request.status === "approved"',
     tests: ["test/http/four-eyes.test.ts"],
   },
   {

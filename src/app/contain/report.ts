@@ -8,11 +8,7 @@ const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 const strings = z.array(z.string());
 
 const keyLine = z.strictObject({ name: z.string(), fingerprint: z.string() });
-const stepLine = z.strictObject({
-  step: z.int(),
-  tool: z.string(),
-  note: z.string().optional().meta({ description: "beforehand: what is not known of it yet" }),
-});
+const stepLine = z.strictObject({ step: z.int(), tool: z.string() });
 const leftLine = z.strictObject({ step: z.int(), tool: z.string(), why: z.string() });
 
 export const runContainment = z.strictObject({
@@ -90,7 +86,7 @@ const UNRESOLVED = "its outcome is unknown; say what happened with svc resolve";
 const waitsFor = (blocked_by: readonly number[]): string => `waits for step ${blocked_by.join(", ")}`;
 
 const CHANGED_SINCE = "conflict: what is there now is not what the call left";
-const UNSEEN = "what is there now was not read: whether it changed since is found when it is undone";
+const UNSEEN = "conflict: not checked, since what is there now could not be read";
 
 /** What a rollback of the run would leave, from its plan; `consented`: steps whose undo a person has approved. */
 export function foretold(
@@ -111,8 +107,8 @@ export function foretold(
     else if (action.needs_approval && !consented.has(step))
       told.cannot.push({ step, tool, why: "its undo needs a person's approval" });
     else if (hasConflict(action)) told.cannot.push({ step, tool, why: CHANGED_SINCE });
-    else if (action.before !== undefined && action.conflict === undefined)
-      told.undone.push({ step, tool, note: UNSEEN });
+    else if (action.before !== undefined && action.is === undefined)
+      told.cannot.push({ step, tool, why: UNSEEN });
     else told.undone.push({ step, tool });
   }
   return told;

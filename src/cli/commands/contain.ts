@@ -125,7 +125,6 @@ function describeRun(run: RunContainment, dry: boolean): string[] {
     lines.push(
       `    ${dry ? "to undo" : "undone"}: ${run.undone.map(({ step, tool }) => `${step} ${inert(tool)}`).join(", ")}`,
     );
-  for (const { step, note } of run.undone) if (note !== undefined) lines.push(`    step ${step}: ${note}`);
   for (const { step, tool, why } of run.cannot)
     lines.push(`    cannot be undone: ${step} ${inert(tool)}: ${inert(why)}`);
   for (const { step, tool, why } of run.unknown)

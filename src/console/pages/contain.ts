@@ -176,14 +176,10 @@ function verdict({ undone, left, complete }: ContainReport, dry: boolean): Html 
 }
 
 function runCard(run: RunContainment, dry: boolean): Html {
-  const lines = (
-    tone: Tone,
-    word: string,
-    list: readonly { step: number; tool: string; why?: string; note?: string | undefined }[],
-  ) =>
+  const lines = (tone: Tone, word: string, list: readonly { step: number; tool: string; why?: string }[]) =>
     list.map(
-      ({ step, tool, why, note = why }) =>
-        html`step ${step} <code>${tool}</code> ${mark(tone, word)}${note === undefined ? null : html` ${note}`}`,
+      ({ step, tool, why }) =>
+        html`step ${step} <code>${tool}</code> ${mark(tone, word)}${why === undefined ? null : html` ${why}`}`,
     );
   const items = [
     ...lines("good", dry ? "will be undone" : "undone", run.undone),
