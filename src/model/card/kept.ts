@@ -4,6 +4,7 @@
  */
 import type { Json, JsonObject } from "../../kernel/json.ts";
 import { type Path, tryPath } from "../../kernel/paths.ts";
+import { isPlaceholder, secretName } from "../detect/names.ts";
 import { redactSecrets } from "../detect/secrets.ts";
 import type { Manifest } from "../manifest/types.ts";
 import { isPrefix, maskExcept, maskFilled } from "../mask.ts";
@@ -56,7 +57,7 @@ function pathsInto(root: Path["root"], sources: readonly string[]): Path[] {
 }
 
 export function withoutCredentials(value: Json, key?: string): Json {
-  if (typeof value === "string") return redactSecrets(value, key);
+  if (typeof value === "string" || typeof value === "number") return withoutCredential(value, key);
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map((item) => withoutCredentials(item, key));
   const out: JsonObject = {};
@@ -65,7 +66,23 @@ export function withoutCredentials(value: Json, key?: string): Json {
     let free = safe;
     // Several names may become the same one; every entry is kept.
     for (let n = 2; Object.hasOwn(out, free); n++) free = `${safe}#${n}`;
-    out[free] = withoutCredentials(value[name]!, name);
+    out[free] = withoutCredentials(value[name]!, nameWithin(name, key));
   }
   return out;
+}
+
+/** `{password: {value: ..}}` names what `password_value` names. */
+function nameWithin(name: string, outer: string | undefined): string {
+  return outer === undefined || secretName(name) !== undefined ? name : `${outer}_${name}`.slice(-128);
+}
+
+/** A person is shown less than a check may block: what is called a password is one, however short or plain it is. */
+function withoutCredential(value: string | number, key: string | undefined): Json {
+  const name = key === undefined ? undefined : secretName(key);
+  const plain = String(value);
+  if (name !== undefined && plain !== "" && !isPlaceholder(plain)) {
+    if (name.kind === "password" || (/^\d{4,}$/.test(plain) && (name.strong || /pin$/i.test(key!))))
+      return `[REDACTED:${name.kind}]`;
+  }
+  return typeof value === "number" ? value : redactSecrets(value, key);
 }

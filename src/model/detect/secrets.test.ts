@@ -48,6 +48,28 @@ describe("redactSecrets", () => {
     expect(redactSecrets("$DB_PASSWORD", "password")).toBe("$DB_PASSWORD");
   });
 
+  it("finds what a command line gives away, where the command is one that takes it there", () => {
+    for (const [line, safe] of [
+      ["curl -s -u deploy:hunter2x https://host/x", "curl -s -u deploy:[REDACTED:password] https://host/x"],
+      ["curl --user 'a:b-c d' x", "curl --user 'a:[REDACTED:password] d' x"],
+      ["sshpass -p s3cretive ssh host", "sshpass -p [REDACTED:password] ssh host"],
+      ["mysql -u root -phunter2 shop", "mysql -u root -p[REDACTED:password] shop"],
+      ["app --password hunter2 --verbose", "app --password [REDACTED:password] --verbose"],
+      ["app --api-key 8f14e45fceea167a", "app --api-key [REDACTED:api_key]"],
+    ] as const)
+      expect(redactSecrets(line)).toBe(safe);
+    for (const line of [
+      "docker run -u 1000:1000 image",
+      "chown -u app:app .",
+      "curl -u $USER:$PASSWORD https://host",
+      "mkdir -p some/deep/folder",
+      "app --password --verbose",
+      "app --token counting words",
+      "git log --author ann -p src",
+    ])
+      expect(redactSecrets(line)).toBe(line);
+  });
+
   it("leaves nothing more to find", () => {
     const piece = fc.oneof(
       fc.constantFrom(

@@ -3,6 +3,7 @@
  * secret that a policy would block is also one that no log shows.
  */
 import { findAssignments, findKeyed } from "./assignments.ts";
+import { COMMAND_HINTS, findOnCommandLine } from "./command-line.ts";
 import { CREDENTIALS } from "./credentials.ts";
 import { HintTable } from "./hints.ts";
 import { atEnd, collect, entropy, type Hit, replaceHits, settle } from "./hit.ts";
@@ -123,6 +124,7 @@ const FINDERS: readonly (readonly [hints: readonly string[], find: Find])[] = [
   [["://"], findUrlPasswords],
   [["earer ", "EARER ", "oken ", "earer\t", "oken\t"], findBearers],
   [["asic ", "ASIC ", "asic\t"], findBasics],
+  [COMMAND_HINTS, findOnCommandLine],
 ];
 
 const HINTS = new HintTable(FINDERS.flatMap(([hints]) => hints));

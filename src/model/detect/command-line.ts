@@ -1,0 +1,31 @@
+/**
+ * Credentials on a command line: the value that follows `--password`, the password of `curl -u user:password`, what
+ * `sshpass -p` and `mysql -p` are given. Elsewhere `-u` and `-p` mean anything, so the command's name must stand before.
+ */
+import { atEnd, collect, type Hit } from "./hit.ts";
+import { isPlaceholder, secretName } from "./names.ts";
+
+/** One of these is in every text that the patterns below could match. */
+export const COMMAND_HINTS: readonly string[] = [" --", "\t--", " -u", " --user", " --proxy-user", " -p"];
+
+const FLAG = /(?<![^\s"'`])--([A-Za-z][\w-]{2,60})[ \t]{1,8}["']?([^\s"'`;|&<>-][^\s"'`;|&<>]{3,255})/g;
+const HTTP_USER =
+  /\b(?:curl|wget|https?|xh)\b[^\n;|&]{0,400}?[ \t](?:-u|--user|--proxy-user)[ \t=]{0,4}["']?[^\s:"'`]{1,100}:([^\s"'`;|&]{1,255})/g;
+const GIVEN =
+  /\b(?:sshpass[ \t]+-p[ \t]*|(?:mysql|mysqldump|mariadb|mysqladmin)\b[^\n;|&]{0,400}?[ \t]-p)["']?([^\s"'`;|&-][^\s"'`;|&]{2,255})/g;
+
+export function findOnCommandLine(text: string, hits: Hit[]): void {
+  collect(text, FLAG, hits, (match) => {
+    const name = secretName(match[1]!);
+    const value = match[2]!;
+    if (name === undefined || isPlaceholder(value)) return undefined;
+    // A weak name, as `--token` is, may be followed by a word that is none.
+    if (!name.strong && (value.length < 12 || !/\d/.test(value))) return undefined;
+    const end = match.index + match[0].length;
+    return { kind: name.kind, start: end - value.length, end };
+  });
+  for (const pattern of [HTTP_USER, GIVEN])
+    collect(text, pattern, hits, (match) =>
+      isPlaceholder(match[1]!) ? undefined : atEnd("password", match),
+    );
+}
