@@ -6,6 +6,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
+import type { OpenForCopy, PinnedLog } from "../logged/backup.ts";
 import { encodeBatch, encodeItem, type JournalItem, type Synced } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull } from "../logged/connection.ts";
@@ -20,6 +21,7 @@ import {
 import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
 import { mayBeFound } from "../may-be-found.ts";
+import { pinFiles } from "./backup.ts";
 import { type Cursor, followJournal } from "./follow.ts";
 import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
@@ -199,6 +201,11 @@ export class FilesLog implements Log {
     const results = await Promise.allSettled(work);
     for (const result of results) if (result.status === "rejected") throw result.reason;
     if (this.cursor?.journal_fd === journal_fd) this.synced = { ledger: ledger_size, journal: journal_size };
+  }
+
+  pin(open: OpenForCopy): Promise<PinnedLog> {
+    const { disk, folder } = this.parts;
+    return pinFiles(disk, folder, this.cursor!, open);
   }
 
   async rotate(): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type { CommittedUnit } from "../batch.ts";
+import type { OpenForCopy, PinnedLog } from "./backup.ts";
 import type { UnitBlock } from "./block.ts";
 import type { Base } from "./checkpoint.ts";
 import type { LineReader } from "./search.ts";
@@ -76,6 +77,9 @@ export interface Log extends LineReader {
 
   /** Makes everything that was seen or written so far durable. */
   sync(): Promise<void>;
+
+  /** Under the lock, with all news taken in: holds on to this moment for a copy that is made after it. */
+  pin(open: OpenForCopy): Promise<PinnedLog>;
 
   /** Under the lock: closes the journal durably and begins the next. */
   rotate(): Promise<void>;

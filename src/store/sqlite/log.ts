@@ -7,6 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
+import type { OpenForCopy, PinnedLog } from "../logged/backup.ts";
 import { encodeBatch } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
@@ -15,6 +16,7 @@ import type { Journaled, Loaded, Log } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Helper } from "../logged/side-thread.ts";
 import { mayBeFound } from "../may-be-found.ts";
+import { pinDatabase } from "./backup.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { ledgerUnit, verifyTail } from "./verify-tail.ts";
 
@@ -179,6 +181,11 @@ export class SqliteLog implements Log {
     await this.parts.disk.datasync(this.connected().wal_fd);
     this.syncedAt = performance.now();
     if (this.sinceWal > WAL_BYTES && this.walJob === undefined) this.moveWal();
+  }
+
+  async pin(open: OpenForCopy): Promise<PinnedLog> {
+    const { disk } = this.parts;
+    return pinDatabase({ disk, locked: this.holding().writer, reader: () => this.connected().reader, open });
   }
 
   async rotate(): Promise<void> {
