@@ -102,7 +102,7 @@ export function createContext(
     const as = flags["as"] as string | undefined;
     const address = server(flags);
     if (address === null) {
-      const { openLocalApp } = await import("../app/local.ts");
+      const { openLocalApp } = await import("../app/wiring/local.ts");
       const chosen = settings(flags, own);
       const { data, database_url } = chosen;
       const store = doesWithoutStore(called(), chosen)
