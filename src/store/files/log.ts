@@ -6,7 +6,6 @@
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import type { OpenForCopy, PinnedLog } from "../logged/backup.ts";
 import { encodeBatch, encodeItem, type JournalItem, type Synced } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull } from "../logged/connection.ts";
@@ -18,7 +17,7 @@ import {
   syncFolder,
   writeAll,
 } from "../logged/disk.ts";
-import type { Journaled, Loaded, Log } from "../logged/log.ts";
+import type { Journaled, Loaded, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
 import { mayBeFound } from "../may-be-found.ts";
 import { pinFiles } from "./backup.ts";

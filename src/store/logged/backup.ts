@@ -6,19 +6,13 @@
 import { basename, join } from "node:path";
 import { backup } from "@photostructure/sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Backup, BackupFile } from "../port.ts";
+import type { Backup } from "../port.ts";
 import { type Base, readBase } from "./checkpoint.ts";
 import type { Committer } from "./committer.ts";
 import { closeDatabase, type Database, openDatabase, whenFree } from "./connection.ts";
 import type { Disk } from "./disk.ts";
-import type { Log } from "./log.ts";
+import type { Log, OpenForCopy, PinnedLog } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
-
-/** Opens a file for reading until the copy is done with. */
-export type OpenForCopy = (path: string) => Promise<number>;
-
-/** The files of a log as it was at one moment, beside a checkpoint with that base; what must be written goes to `scratch`. */
-export type PinnedLog = (base: Base, scratch: string) => Promise<BackupFile[]>;
 
 export interface BackupParts {
   log: Log;

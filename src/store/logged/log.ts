@@ -4,7 +4,7 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type { CommittedUnit } from "../batch.ts";
-import type { OpenForCopy, PinnedLog } from "./backup.ts";
+import type { BackupFile } from "../port.ts";
 import type { UnitBlock } from "./block.ts";
 import type { Base } from "./checkpoint.ts";
 import type { LineReader } from "./search.ts";
@@ -37,6 +37,12 @@ export function setBack(what: string): SvcError {
     `${what} was set back: records or working data that this process knew are gone; restore the newest state and start again`,
   );
 }
+
+/** Opens a file for reading until the copy is done with. */
+export type OpenForCopy = (path: string) => Promise<number>;
+
+/** The files of a log as it was at one moment, beside a checkpoint with that base; what must be written goes to `scratch`. */
+export type PinnedLog = (base: Base, scratch: string) => Promise<BackupFile[]>;
 
 export interface Log extends LineReader {
   readonly kind: "files" | "sqlite";

@@ -3,8 +3,8 @@
  * write-ahead log from starting over, and make writers wait for that.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import type { OpenForCopy, PinnedLog } from "../logged/backup.ts";
 import type { Disk } from "../logged/disk.ts";
+import type { OpenForCopy, PinnedLog } from "../logged/log.ts";
 import { Connections, type LedgerReader } from "./connections.ts";
 import { databasePath } from "./paths.ts";
 
