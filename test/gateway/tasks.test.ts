@@ -11,7 +11,6 @@ import {
   TaskStatusNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MemoryStore } from "../../src/store/memory/store.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { call, fakeUpstream, type GatewayTest, testGateway, until } from "./support/gateway.ts";
@@ -31,13 +30,8 @@ const made = (n: number) =>
     .map((line) => JSON.parse(line))
     .filter(({ method, params }) => method === "tools/call" && params.arguments.n === n).length;
 
-const gateway = (config: Record<string, unknown>, store?: MemoryStore) =>
-  testGateway({
-    upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })],
-    policy: POLICY,
-    config,
-    ...(store === undefined ? {} : { store }),
-  });
+const gateway = (config: Record<string, unknown>) =>
+  testGateway({ upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })], policy: POLICY, config });
 
 let g: GatewayTest;
 beforeAll(async () => {
@@ -237,32 +231,5 @@ describe("a call as a task of 2025-11-25", () => {
     expect(tools.every(({ execution }) => execution === undefined)).toBe(true);
     await without.running.stop();
     expect(made(7)).toBe(0);
-  });
-});
-
-describe("a gateway that ends while a task waits", () => {
-  it(`leaves a call that another carries out once ${verifies("beyond.wait.killed")}`, async () => {
-    const store = new MemoryStore();
-    const close = store.close.bind(store);
-    store.close = async () => {};
-    const first = await gateway(CONFIG, store);
-    const gone = await connect("agent", first);
-    const lost = await begin(gone, 8);
-    const approval_id = await requestOf(gone, lost);
-    await gone.close();
-    await first.running.stop();
-    const second = await gateway(CONFIG, store);
-    await decide("approve", approval_id, second);
-    const client = await connect("agent", second);
-    await expect(resultOf(client, lost)).rejects.toThrow(/unknown task/);
-    expect(made(8)).toBe(0);
-    const both = await Promise.all([begin(client, 8), begin(client, 8)]);
-    await Promise.any(both.map((task) => resultOf(client, task)));
-    const { tasks } = await client.experimental.tasks.listTasks();
-    expect(tasks.map(({ status }) => status).sort()).toEqual(["completed", "working"]);
-    expect(made(8)).toBe(1);
-    await client.close();
-    await second.running.stop();
-    await close();
   });
 });
