@@ -3,8 +3,8 @@
  * is a decision. It is made by the same way as any other, so that its approval is used once.
  */
 import { CLIENT_CAPABILITIES_META_KEY, type Server } from "@modelcontextprotocol/server";
+import { perform } from "../app/door/perform.ts";
 import { withdraw } from "../app/operations/approvals.ts";
-import { perform } from "../app/perform.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";

@@ -289,13 +289,14 @@ describe("a gateway that cannot work", () => {
       [{ listen: { port: 0 } }, "auth.keys"],
       [{ upstream: [] }, "upstream"],
     ];
-    for (const [config, why] of cases) {
+    const refused = async ([config, why]: (typeof cases)[number]) => {
       const { file } = setup(config);
       const { code, stderr, stdout } = await finished(start(file));
       expect([why, code, stdout]).toEqual([why, 1, ""]);
       expect(stderr).toContain(why);
       expect(stderr).not.toMatch(/\n\s+at /);
-    }
+    };
+    await Promise.all(cases.map(refused));
     const { file } = setup({ listen: { port: 0 }, auth: { keys: "keys.json" } });
     expect((await finished(start(file, "--run-id", "x"))).stderr).toContain("Svc-Run-Id");
   });
