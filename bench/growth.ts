@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../src/app/app.ts";
-import { openLocalApp } from "../src/app/local.ts";
+import { openLocalApp } from "../src/app/wiring/local.ts";
 import { readEntry } from "../src/auth/key-entry.ts";
 import { KeyRing } from "../src/auth/keys.ts";
 import { loadSettings } from "../src/config/load.ts";

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../src/app/app.ts";
-import { openLocalApp } from "../src/app/local.ts";
+import { openLocalApp } from "../src/app/wiring/local.ts";
 import { loadSettings } from "../src/config/load.ts";
 import { systemEnv } from "../src/kernel/env.ts";
 import type { RecordQuery } from "../src/store/port.ts";

@@ -1,4 +1,8 @@
-/** The library: `open` runs the engine in this process, `connect` talks to a server. */
+/**
+ * The library: `open` runs the engine in this process, `connect` talks to a server.
+ *
+ * @module takeback
+ */
 
 export type { Decision } from "./engine/decide/verdict.ts";
 export { SvcError } from "./kernel/errors.ts";

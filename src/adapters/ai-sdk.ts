@@ -1,6 +1,8 @@
 /**
  * The Vercel AI SDK: one call wraps a set of tools. Its approval hooks only look ahead; executing asks, carries out and
  * reports. Written for `ai` 6 (`needsApproval` of a tool) and 7 (`toolApproval` beside the tools).
+ *
+ * @module takeback/ai-sdk
  */
 import type { ToolSet } from "ai";
 import type { Run } from "../library/run.ts";

@@ -1,6 +1,8 @@
 /**
  * LangChain.js and LangGraph: one middleware for all tools of an agent. A call that waits interrupts the graph, and a call
  * that is not made is a tool message, since what a middleware throws would end the agent.
+ *
+ * @module takeback/langchain
  */
 import { type AgentMiddleware, createMiddleware, ToolMessage } from "langchain";
 import type { Json } from "../kernel/json.ts";

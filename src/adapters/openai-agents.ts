@@ -1,6 +1,8 @@
 /**
  * The OpenAI Agents SDK: a tool definition becomes a governed tool. Its approval hook only looks ahead; executing asks,
  * carries out and reports. A refusal is the tool's answer, because the SDK hides from the model what a tool throws.
+ *
+ * @module takeback/openai-agents
  */
 import {
   type RunContext,

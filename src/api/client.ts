@@ -1,6 +1,6 @@
 /** Operations performed by a server somewhere else: the same input, the same answer, the same errors. */
 import type { z } from "zod";
-import { Content, JsonText, type Operation } from "../app/operation.ts";
+import { Content, JsonText, type Operation } from "../app/door/operation.ts";
 import { createEgress } from "../egress/egress.ts";
 import { ERRORS, type ErrorCode, invalid, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";

@@ -1,7 +1,7 @@
 /** From a request to an operation's input; and what is wrong with it, in the request's own words. */
 import type { z } from "zod";
-import { describeIssues } from "../app/issues.ts";
-import type { Complaint } from "../app/perform.ts";
+import { describeIssues } from "../app/door/issues.ts";
+import type { Complaint } from "../app/door/perform.ts";
 import type { Field, Row } from "./row.ts";
 
 export interface RawRequest {

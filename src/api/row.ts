@@ -3,7 +3,7 @@
  * and body become its input. What is in none of the named places is the body.
  */
 import type { z } from "zod";
-import type { Operation } from "../app/operation.ts";
+import type { Operation } from "../app/door/operation.ts";
 
 /** Carries what the reader of a document must be told beside it, percent-encoded. */
 export const PROBLEM_HEADER = "svc-problem";

@@ -1,6 +1,6 @@
 /** The HTTP table: every operation, in the order of the reference. */
 
-import type { Operation } from "../app/operation.ts";
+import type { Operation } from "../app/door/operation.ts";
 import { listAlerts } from "../app/operations/alerts.ts";
 import { publishAnchor } from "../app/operations/anchors.ts";
 import {

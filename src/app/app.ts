@@ -14,11 +14,11 @@ import type { Notifier } from "../notify/notifier.ts";
 import type { JobTools } from "../rollback/job.ts";
 import type { Lookout } from "../rollback/look.ts";
 import type { Logger } from "../telemetry/log.ts";
-import type { Background } from "./background.ts";
-import type { DrillTools } from "./drill/ports.ts";
-import type { OpenRequests } from "./open-requests.ts";
-import type { Quotas } from "./quotas.ts";
-import type { RulesSource } from "./rules-source.ts";
+import type { Background } from "./background/background.ts";
+import type { OpenRequests } from "./door/open-requests.ts";
+import type { Quotas } from "./door/quotas.ts";
+import type { DrillTools } from "./operations/drills/ports.ts";
+import type { RulesSource } from "./wiring/rules-source.ts";
 
 export interface App {
   version: string;

@@ -32,6 +32,9 @@ export type Flags = Record<string, unknown>;
 /** Each command file exports one of these. */
 export type Register = (program: Command, context: Context) => void;
 
+export const NEEDS_DATA =
+  "this command needs the data themselves: run it on the server's machine, with -d <dir>";
+
 /** Options that name data on this machine. */
 const LOCAL_FLAGS = ["manifests", "data", "store", "config"];
 const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
@@ -99,7 +102,7 @@ export function createContext(
     const as = flags["as"] as string | undefined;
     const address = server(flags);
     if (address === null) {
-      const { openLocalApp } = await import("../app/local.ts");
+      const { openLocalApp } = await import("../app/wiring/local.ts");
       const chosen = settings(flags, own);
       const { data, database_url } = chosen;
       const store = doesWithoutStore(called(), chosen)
@@ -124,10 +127,7 @@ export function createContext(
     isRemote: (flags) => server(flags) !== null,
     withDoor,
     withApp(flags, work, own) {
-      if (server(flags) !== null)
-        throw invalid(
-          "this command needs the data themselves: run it on the server's machine, with -d <dir>",
-        );
+      if (server(flags) !== null) throw invalid(NEEDS_DATA);
       return withDoor(flags, (door) => work(door.local!), own);
     },
   };

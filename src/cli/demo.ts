@@ -6,9 +6,9 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { perform } from "../app/door/perform.ts";
 import { openRun } from "../app/operations/runs.ts";
-import { perform } from "../app/perform.ts";
-import { openService, type Service } from "../app/service.ts";
+import { openService, type Service } from "../app/wiring/service.ts";
 import { KeyManager } from "../auth/manage.ts";
 import { loadSettings } from "../config/load.ts";
 import { isLoopbackHost } from "../config/loopback.ts";

@@ -5,8 +5,8 @@
 import { resolve } from "node:path";
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
-import type { Content, Operation } from "../app/operation.ts";
-import { perform } from "../app/perform.ts";
+import type { Content, Operation } from "../app/door/operation.ts";
+import { perform } from "../app/door/perform.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { invalid } from "../kernel/errors.ts";

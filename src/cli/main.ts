@@ -1,6 +1,6 @@
 /** The command `svc`: parses, runs one command, and turns every failure into one clear line and a code. */
 import { Command, CommanderError } from "commander";
-import { VERSION } from "../app/version.ts";
+import { VERSION } from "../app/wiring/version.ts";
 import { ProblemsError, SvcError } from "../kernel/errors.ts";
 import { COMMANDS } from "./commands/index.ts";
 import {

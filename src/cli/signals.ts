@@ -1,5 +1,5 @@
 /** Waiting for the end: SIGTERM and SIGINT stop, SIGHUP reloads. A second signal ends at once. */
-import type { Service } from "../app/service.ts";
+import type { Service } from "../app/wiring/service.ts";
 
 export function untilSignalled(service: Pick<Service, "reload">): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

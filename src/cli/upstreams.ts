@@ -1,5 +1,5 @@
 /** The tools behind the upstreams of the configuration: a gateway without a listener reaches them. */
-import { openService, type Service } from "../app/service.ts";
+import { openService, type Service } from "../app/wiring/service.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import type { Context, Flags } from "./context.ts";
 

@@ -1,9 +1,9 @@
 /** What a page or a form is given: who asks, what was sent, and the one door to the operations. */
 import type { z } from "zod";
-import { requireRole } from "../app/access.ts";
 import type { App } from "../app/app.ts";
-import type { Content, Operation } from "../app/operation.ts";
-import { assertWithin, isWithin, perform } from "../app/perform.ts";
+import { requireRole } from "../app/door/access.ts";
+import type { Content, Operation } from "../app/door/operation.ts";
+import { assertWithin, isWithin, perform } from "../app/door/perform.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hasRole, type Principal, type Role } from "../model/roles.ts";
 import type { LedgerCheckup } from "./checkup.ts";

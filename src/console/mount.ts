@@ -2,8 +2,8 @@
 import cookies from "@fastify/cookie";
 import formBodies from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { appFor } from "../app/access.ts";
 import type { App } from "../app/app.ts";
+import { appFor } from "../app/door/access.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { isLoopbackHost } from "../config/loopback.ts";
 import { invalid, messageOf, notFound, SvcError } from "../kernel/errors.ts";

@@ -1,7 +1,7 @@
 /** Sending what a page or a form answered: HTML under a strict policy, a redirect, or a document as it is. */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import type { Content } from "../app/operation.ts";
+import type { Content } from "../app/door/operation.ts";
 import type { Html } from "./html.ts";
 
 /** Nothing from elsewhere, nothing inline, no frame around it, no form to another place. */

@@ -7,9 +7,9 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
-import type { Caller } from "../app/operation.ts";
+import type { Caller } from "../app/door/operation.ts";
+import { perform } from "../app/door/perform.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
-import { perform } from "../app/perform.ts";
 import type { BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { AlreadyReported } from "../engine/outcome.ts";

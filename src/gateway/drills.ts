@@ -1,6 +1,6 @@
 /** Drills through an upstream: the call goes the way of an agent's, and the undo the way of a rollback's. */
 import type { App } from "../app/app.ts";
-import type { Made } from "../app/drill/ports.ts";
+import type { Made } from "../app/operations/drills/ports.ts";
 import { invalid, notFound } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";

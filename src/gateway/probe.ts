@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import type { App } from "../app/app.ts";
-import { Background } from "../app/background.ts";
+import { Background } from "../app/background/background.ts";
 import type { CommandUpstream } from "../config/sections/gateway.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";

@@ -1,6 +1,7 @@
 /** Undoing through the upstreams: compensations and read-backs are calls of tools, as the manifests say. */
-import { runFacts } from "../app/access.ts";
+
 import type { App } from "../app/app.ts";
+import { runFacts } from "../app/door/access.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import type { Lookout } from "../rollback/look.ts";
 import type { Compensator, Reader, UndoObjection } from "../rollback/ports.ts";

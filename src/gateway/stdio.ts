@@ -1,7 +1,7 @@
 /** The gateway as one unauthenticated session on standard input and output. */
 import type { Readable, Writable } from "node:stream";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import type { Service } from "../app/service.ts";
+import type { Service } from "../app/wiring/service.ts";
 import type { Principal } from "../model/roles.ts";
 import { AgentPeer } from "./agent.ts";
 import { Gateway, type GatewayOptions } from "./gateway.ts";

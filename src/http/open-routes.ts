@@ -1,6 +1,6 @@
 /** Routes without a credential, and the metrics that may be one of them. */
 import type { FastifyInstance } from "fastify";
-import { requireRole, wholeService } from "../app/access.ts";
+import { requireRole, wholeService } from "../app/door/access.ts";
 import { replicaState } from "../app/operations/status.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { boundTo } from "../model/roles.ts";

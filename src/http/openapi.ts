@@ -2,9 +2,16 @@
 import { z } from "zod";
 import type { Field, Row } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
-import type { Output } from "../app/operation.ts";
+import type { Output } from "../app/door/operation.ts";
 import { planView } from "../app/operations/rollback.ts";
-import { approvalViewShape, decisionView, haltView, outcomeView, runView, stepView } from "../app/schemas.ts";
+import {
+  approvalViewShape,
+  decisionView,
+  haltView,
+  outcomeView,
+  runView,
+  stepView,
+} from "../app/operations/schemas.ts";
 import { ERRORS, type ErrorCode } from "../kernel/errors.ts";
 import { OPEN_PATHS } from "./openapi-open.ts";
 

@@ -6,8 +6,8 @@ import type { Row } from "../api/row.ts";
 import { PROBLEM_HEADER, REPLAYED_HEADER } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
-import { type Caller, Content, JsonText } from "../app/operation.ts";
-import { perform } from "../app/perform.ts";
+import { type Caller, Content, JsonText } from "../app/door/operation.ts";
+import { perform } from "../app/door/perform.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import type { HttpParts } from "./parts.ts";
@@ -64,6 +64,8 @@ async function answer(
     body: request.body,
   });
   const answer = (await perform(row.op, caller, input, complaint)) as object;
+  // What a role may read, a cache must not show to the next one.
+  if (row.method === "GET") reply.header("cache-control", "no-store");
   reply.code(row.also.find(({ is }) => is(answer))?.status ?? row.status);
   if (answer instanceof Content) return sendContent(reply, answer);
   if (answer instanceof JsonText) return reply.type("application/json; charset=utf-8").send(answer.text);

@@ -1,5 +1,5 @@
 /** The standalone server: the HTTP surface over a service, listening. */
-import type { Service } from "../app/service.ts";
+import type { Service } from "../app/wiring/service.ts";
 import { keyFileOf } from "../config/settings.ts";
 import { type ConsoleParts, mountConsole } from "../console/mount.ts";
 import { LIMITS } from "../kernel/limits.ts";

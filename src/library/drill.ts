@@ -1,10 +1,10 @@
 /** Drills inside an application: its own functions make the example calls, undo them and read back. */
 import type { App } from "../app/app.ts";
-import type { Made } from "../app/drill/ports.ts";
-import { runDrill } from "../app/drill/run-drill.ts";
+import { perform } from "../app/door/perform.ts";
+import type { Made } from "../app/operations/drills/ports.ts";
+import { runDrill } from "../app/operations/drills/run-drill.ts";
 import { assertEnvironment, chosen } from "../app/operations/drills.ts";
 import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
-import { perform } from "../app/perform.ts";
 import { answerProblem } from "../engine/before.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";

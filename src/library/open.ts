@@ -1,17 +1,17 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
 
 import type { z } from "zod";
-import { readRun } from "../app/access.ts";
 import type { App } from "../app/app.ts";
-import { type Identity, openIdentity } from "../app/identity.ts";
-import { openLocalApp } from "../app/local.ts";
-import { planFor } from "../app/lookout.ts";
-import type { Operation } from "../app/operation.ts";
+import { readRun } from "../app/door/access.ts";
+import { type Identity, openIdentity } from "../app/door/identity.ts";
+import type { Operation } from "../app/door/operation.ts";
+import { perform } from "../app/door/perform.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
+import { planFor } from "../app/operations/rollback/lookout.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
-import { perform } from "../app/perform.ts";
+import { openLocalApp } from "../app/wiring/local.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { forbidden, invalid } from "../kernel/errors.ts";

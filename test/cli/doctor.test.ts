@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { openLocalApp } from "../../src/app/local.ts";
+import { openLocalApp } from "../../src/app/wiring/local.ts";
 import { clockFindings } from "../../src/cli/doctor/clock.ts";
 import { roomFinding } from "../../src/cli/doctor/disk.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { openLocalApp } from "../../src/app/local.ts";
+import { openLocalApp } from "../../src/app/wiring/local.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { openLocalApp } from "../../src/app/local.ts";
+import { openLocalApp } from "../../src/app/wiring/local.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { openLocalApp } from "../../src/app/local.ts";
-import type { Content, Operation } from "../../src/app/operation.ts";
+import type { Content, Operation } from "../../src/app/door/operation.ts";
+import { perform } from "../../src/app/door/perform.ts";
 import { publishAnchor } from "../../src/app/operations/anchors.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
 import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
-import { perform } from "../../src/app/perform.ts";
+import { openLocalApp } from "../../src/app/wiring/local.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
 import { parsePublicKey } from "../../src/evidence/signing.ts";

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, it, vi } from "vitest";
-import { Background } from "../../src/app/background.ts";
+import { Background } from "../../src/app/background/background.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
 import { testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";

@@ -16,7 +16,7 @@ import { promisify } from "node:util";
 import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openService } from "../../src/app/service.ts";
+import { openService } from "../../src/app/wiring/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { type RunningGateway, startHttpGateway } from "../../src/gateway/http/start.ts";
 import { systemEnv } from "../../src/kernel/env.ts";

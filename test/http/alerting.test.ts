@@ -1,7 +1,7 @@
 /** Alerts and notifications of a running service: thresholds, who is told, and that nothing there changes a decision. */
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { sendAlerts } from "../../src/app/alerting.ts";
+import { sendAlerts } from "../../src/app/background/alerting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { type Receiver, startReceiver } from "../golden/notify/support/receivers.ts";
 import { type TestServer, testServer } from "../support/server.ts";

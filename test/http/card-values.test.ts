@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, describe, expect, it } from "vitest";
-import { ForgottenValues } from "../../src/app/forget-values.ts";
+import { ForgottenValues } from "../../src/app/background/forget-values.ts";
 import { openStore } from "../../src/store/open.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { type TestServer, testServer } from "../support/server.ts";

@@ -1,7 +1,7 @@
 /** The registry beyond its single routes: what it lists, who may not approve, and what a restart finds. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openLocalApp } from "../../src/app/local.ts";
+import { openLocalApp } from "../../src/app/wiring/local.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll } from "vitest";
-import { openService, type Service } from "../../src/app/service.ts";
+import { openService, type Service } from "../../src/app/wiring/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";

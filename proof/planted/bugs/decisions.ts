@@ -13,7 +13,7 @@ export const DECISIONS: readonly Bug[] = [
   },
   {
     name: "a quota of open requests lets one more in",
-    file: "src/app/open-requests.ts",
+    file: "src/app/door/open-requests.ts",
     find: "ids.size >= quota.open_approvals!",
     replace: "ids.size > quota.open_approvals!",
     tests: ["test/http/quotas.test.ts"],
@@ -231,7 +231,7 @@ export const DECISIONS: readonly Bug[] = [
   },
   {
     name: "an Idempotency-Key is forgotten",
-    file: "src/app/replies.ts",
+    file: "src/app/door/replies.ts",
     find: "if (first !== undefined) {",
     replace: "if (first === null) {",
     tests: ["test/http/journal.test.ts", "test/http/agent-routes.test.ts"],

@@ -40,7 +40,7 @@ export const HELD: readonly Bug[] = [
   },
   {
     name: "of two reloads the slower one wins",
-    file: "src/app/rules-source.ts",
+    file: "src/app/wiring/rules-source.ts",
     find: "const mine = turn.then(readAgain, readAgain);",
     replace: "const mine = readAgain();",
     tests: ["test/http/beside.test.ts"],

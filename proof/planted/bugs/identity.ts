@@ -4,7 +4,7 @@ import type { Bug } from "../bug.ts";
 export const IDENTITY: readonly Bug[] = [
   {
     name: "a role is not asked for",
-    file: "src/app/perform.ts",
+    file: "src/app/door/perform.ts",
     find: "if (!allowed) throw",
     replace: 'if (!allowed && op.role === "agent") throw',
     tests: ["test/http/role-matrix.test.ts"],
@@ -32,7 +32,7 @@ export const IDENTITY: readonly Bug[] = [
   },
   {
     name: "an agent sees another's run",
-    file: "src/app/access.ts",
+    file: "src/app/door/access.ts",
     find: 'hasRole(principal, "auditor") || facts.principal === principal.id',
     replace: 'hasRole(principal, "auditor") || facts.principal !== ""',
     tests: ["test/http/role-matrix.test.ts"],

@@ -4,14 +4,14 @@ import type { Bug } from "../bug.ts";
 export const TOLD: readonly Bug[] = [
   {
     name: "an archive of an earlier state of the run stands for it",
-    file: "src/app/archiving.ts",
+    file: "src/app/operations/retention/archiving.ts",
     find: "if (archive.count < next_run_seq)",
     replace: "if (archive.count < 1)",
     tests: ["test/http/retention-archives.test.ts"],
   },
   {
     name: "an archive of another ledger stands for the run",
-    file: "src/app/archiving.ts",
+    file: "src/app/operations/retention/archiving.ts",
     find: 'return isOurs ? null : "is of another ledger";',
     replace: "return isOurs ? null : null;",
     tests: ["test/http/retention-archives.test.ts"],
@@ -46,7 +46,7 @@ export const TOLD: readonly Bug[] = [
   },
   {
     name: "a reload that a person asked for is not in the log",
-    file: "src/app/service.ts",
+    file: "src/app/wiring/service.ts",
     find: 'log.info("reloaded", loaded);',
     replace: "",
     tests: ["test/http/conventions.test.ts"],

@@ -1,8 +1,8 @@
 /** Alerts, evaluated live. */
 import { z } from "zod";
-import { standingAlerts } from "../alerting.ts";
-import { operation } from "../operation.ts";
-import { nothing } from "../schemas.ts";
+import { standingAlerts } from "../background/alerting.ts";
+import { operation } from "../door/operation.ts";
+import { nothing } from "./schemas.ts";
 
 const nullable = z.union([z.string(), z.null()]);
 

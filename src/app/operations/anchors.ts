@@ -3,9 +3,9 @@ import { z } from "zod";
 import { type AnchoringParts, anchorNow } from "../../evidence/anchoring.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { type App, announce } from "../app.ts";
-import { operation } from "../operation.ts";
-import { nothing } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
 import { ledgerOrigin } from "./checkpoints.ts";
+import { nothing } from "./schemas.ts";
 
 export const NO_SINKS = "no anchor sinks are configured on this server";
 

@@ -19,15 +19,15 @@ import {
   OPEN_APPROVAL,
 } from "../../model/approval.ts";
 import { hasRole, type Principal, seesTenant } from "../../model/roles.ts";
-import { requireRole } from "../access.ts";
 import { type App, announce } from "../app.ts";
-import { cardShape } from "../card-shape.ts";
-import { delegationsTo, loadCard } from "../cards.ts";
-import { cutPage, decodeCursor } from "../cursor.ts";
-import { type OfferView, offerOn } from "../offers.ts";
-import { type Caller, operation } from "../operation.ts";
-import { runWaitsOf } from "../run-waits.ts";
-import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "../schemas.ts";
+import { requireRole } from "../door/access.ts";
+import { type Caller, operation } from "../door/operation.ts";
+import { cardShape } from "./approvals/card-shape.ts";
+import { delegationsTo, loadCard } from "./approvals/cards.ts";
+import { type OfferView, offerOn } from "./approvals/offers.ts";
+import { runWaitsOf } from "./approvals/run-waits.ts";
+import { cutPage, decodeCursor } from "./cursor.ts";
+import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "./schemas.ts";
 
 const approval_id = givenId("apr_<uuid>");
 const approvalWithOffer = approvalViewShape.extend({

@@ -4,8 +4,8 @@ import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
 import { checkLedgerOf } from "../../evidence/ledger-check.ts";
 import type { SigningKey } from "../../evidence/signing.ts";
 import type { App } from "../app.ts";
-import { Content, operation } from "../operation.ts";
-import { nothing, ofRun } from "../schemas.ts";
+import { Content, operation } from "../door/operation.ts";
+import { nothing, ofRun } from "./schemas.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 export const NO_KEY = "signed bundles are not enabled on this server";

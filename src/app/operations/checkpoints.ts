@@ -5,7 +5,7 @@ import { keptCosignatures } from "../../evidence/witness/kept.ts";
 import { LedgerProofs } from "../../evidence/witness/proofs.ts";
 import { invalid, notFound } from "../../kernel/errors.ts";
 import type { App } from "../app.ts";
-import { Content, operation } from "../operation.ts";
+import { Content, operation } from "../door/operation.ts";
 import { NO_KEY, signingFeature } from "./bundles.ts";
 
 const errors = { not_found: NO_KEY };

@@ -1,7 +1,7 @@
 /** The tool servers behind a gateway. A standalone server has none. */
 import { z } from "zod";
-import { operation } from "../operation.ts";
-import { nothing } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
+import { nothing } from "./schemas.ts";
 
 export const listConnectors = operation({
   id: "list_connectors",

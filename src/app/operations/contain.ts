@@ -5,8 +5,9 @@ import { conflict, invalid, notFound } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { keptOf } from "../../model/roles.ts";
 import type { ContainmentDoc } from "../../store/docs.ts";
-import { ownTenant } from "../access.ts";
 import type { App } from "../app.ts";
+import { ownTenant } from "../door/access.ts";
+import { operation } from "../door/operation.ts";
 import {
   containmentView,
   getContainment,
@@ -14,12 +15,11 @@ import {
   isHalted,
   lastContainment,
   startContainment,
-} from "../contain/job.ts";
-import { type ContainReport, containReport } from "../contain/report.ts";
-import { checkScope, type Found, findActors, type Scope } from "../contain/scope.ts";
-import { survey } from "../contain/survey.ts";
-import { operation } from "../operation.ts";
-import { givenId, text } from "../schemas.ts";
+} from "./contain/job.ts";
+import { type ContainReport, containReport } from "./contain/report.ts";
+import { checkScope, type Found, findActors, type Scope } from "./contain/scope.ts";
+import { survey } from "./contain/survey.ts";
+import { givenId, text } from "./schemas.ts";
 
 const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 

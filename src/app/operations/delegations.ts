@@ -6,8 +6,8 @@ import { tryTimestamp } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
 import { type App, announce } from "../app.ts";
-import { operation } from "../operation.ts";
-import { givenId, nothing, text } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
+import { givenId, nothing, text } from "./schemas.ts";
 
 const principalShape = z.strictObject({
   kind: z.string(),

@@ -3,10 +3,10 @@ import { z } from "zod";
 import { forbidden, invalid, messageOf } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { App } from "../app.ts";
-import { allDrills, drillable, isDue } from "../drill/proofs.ts";
-import { runDrill } from "../drill/run-drill.ts";
-import { operation } from "../operation.ts";
-import { nothing, text, tool } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
+import { allDrills, drillable, isDue } from "./drills/proofs.ts";
+import { runDrill } from "./drills/run-drill.ts";
+import { nothing, text, tool } from "./schemas.ts";
 
 const NO_UPSTREAMS =
   "no upstreams are configured here, so nothing can be drilled: run svc drill on a gateway, or svc.drill in the library";

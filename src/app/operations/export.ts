@@ -1,9 +1,9 @@
 /** The trail of a run: the very bytes of its ledger records. */
 import { z } from "zod";
 import { ledgerPages } from "../../store/pages.ts";
-import { readRun } from "../access.ts";
-import { Content, operation } from "../operation.ts";
-import { nothing, runId } from "../schemas.ts";
+import { readRun } from "../door/access.ts";
+import { Content, operation } from "../door/operation.ts";
+import { nothing, runId } from "./schemas.ts";
 
 export const exportRun = operation({
   id: "export_run",

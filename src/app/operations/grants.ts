@@ -4,14 +4,14 @@ import { type Giver, giveUnit, revokeGrantUnit, unknownGrant } from "../../engin
 import { LIMITS } from "../../kernel/limits.ts";
 import { type GrantDoc, grantView } from "../../model/grant.ts";
 import { hasRole } from "../../model/roles.ts";
-import { ownTenant } from "../access.ts";
 import { announce } from "../app.ts";
-import { delegationsTo } from "../cards.ts";
-import { cutPage, decodeCursor } from "../cursor.ts";
-import { giveInputOf, grantInput, previewInput, termsOf } from "../grant-input.ts";
-import { previewGrant as preview } from "../grant-preview.ts";
-import { type Caller, operation } from "../operation.ts";
-import { givenId, pageLimit } from "../schemas.ts";
+import { ownTenant } from "../door/access.ts";
+import { type Caller, operation } from "../door/operation.ts";
+import { delegationsTo } from "./approvals/cards.ts";
+import { cutPage, decodeCursor } from "./cursor.ts";
+import { giveInputOf, grantInput, previewInput, termsOf } from "./grants/grant-input.ts";
+import { previewGrant as preview } from "./grants/grant-preview.ts";
+import { givenId, pageLimit } from "./schemas.ts";
 import { captureFeature, ruling } from "./simulate.ts";
 
 const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);

@@ -4,10 +4,10 @@ import { haltUnit, resumeUnit } from "../../engine/halts.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { boundTo } from "../../model/roles.ts";
-import { ownTenant } from "../access.ts";
 import { type App, announce } from "../app.ts";
-import { operation } from "../operation.ts";
-import { haltView, nothing, text } from "../schemas.ts";
+import { ownTenant } from "../door/access.ts";
+import { operation } from "../door/operation.ts";
+import { haltView, nothing, text } from "./schemas.ts";
 
 const pattern = text(256).optional();
 

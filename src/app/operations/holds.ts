@@ -7,10 +7,10 @@ import {
   releaseHoldUnit,
   unknownHold,
 } from "../../retention/holds.ts";
-import { ownTenant } from "../access.ts";
 import type { App } from "../app.ts";
-import { operation } from "../operation.ts";
-import { givenId, text } from "../schemas.ts";
+import { ownTenant } from "../door/access.ts";
+import { operation } from "../door/operation.ts";
+import { givenId, text } from "./schemas.ts";
 
 /** Nothing is ever deleted without a `retention` section, so there is nothing to hold either. */
 export const retentionFeature = (app: App) =>

@@ -1,11 +1,13 @@
 /** What can be undone now and will not be for ever. */
 import { z } from "zod";
+import type { Core } from "../../engine/core.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { cutPage, decodeCursor } from "../cursor.ts";
-import { closings } from "../horizon.ts";
-import { operation } from "../operation.ts";
-import { pageLimit } from "../schemas.ts";
+import type { ClosingDoc } from "../../store/docs.ts";
+import type { App } from "../app.ts";
+import { operation } from "../door/operation.ts";
+import { cutPage, decodeCursor, type Position } from "./cursor.ts";
+import { pageLimit } from "./schemas.ts";
 
 export const horizon = operation({
   id: "horizon",
@@ -42,3 +44,23 @@ export const horizon = operation({
     return { undos, next_cursor: next };
   },
 });
+
+interface Closing extends Position {
+  doc: ClosingDoc;
+}
+
+const COUNTED = 10_000;
+
+/** How many close within the time that alerts look ahead; more than ten thousand are told as that. */
+export async function closingSoon({ core, settings }: App): Promise<number> {
+  const to = core.env.now() + settings.alerts.undo_closing_ms;
+  return (await closings(core, { to, limit: COUNTED })).length;
+}
+
+/** Those that are open at `now` and close until `to`; all of them where it is left out. */
+function closings(
+  { store, env }: Core,
+  { to, limit, after }: { to?: number | undefined; limit: number; after?: Position | undefined },
+): Promise<Closing[]> {
+  return store.list("closings", { from: env.now() + 1, to, after, order: "asc", limit });
+}

@@ -7,11 +7,11 @@ import type { Policy } from "../../model/policy/compile.ts";
 import { boundTo } from "../../model/roles.ts";
 import { type ImpactReport, OUTLOOKS, previewCall } from "../../sandbox/impact.ts";
 import type { App } from "../app.ts";
-import { proofWordsOf } from "../drill/proofs.ts";
-import { operation } from "../operation.ts";
-import { heldGrants } from "../sandbox/jobs.ts";
+import { operation } from "../door/operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
-import { text, tool } from "../schemas.ts";
+import { proofWordsOf } from "./drills/proofs.ts";
+import { text, tool } from "./schemas.ts";
+import { heldGrants } from "./simulate/jobs.ts";
 import { ruling } from "./simulate.ts";
 
 export interface PreviewInput {

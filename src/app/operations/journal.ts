@@ -7,10 +7,11 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { OUTCOMES } from "../../model/run.ts";
 import { plainReasons, RULINGS, rulingOf } from "../../sandbox/past-call.ts";
 import type { Unit } from "../../store/port.ts";
-import { ownRun } from "../access.ts";
 import { announce } from "../app.ts";
-import { type Caller, operation } from "../operation.ts";
-import { type ReplyScope, withReply } from "../replies.ts";
+import { ownRun } from "../door/access.ts";
+import { type Caller, operation } from "../door/operation.ts";
+import { type ReplyScope, withReply } from "../door/replies.ts";
+import { assertUnique } from "./runs.ts";
 import {
   anyJson,
   beforeView,
@@ -21,8 +22,7 @@ import {
   runId,
   text,
   tool,
-} from "../schemas.ts";
-import { assertUnique } from "./runs.ts";
+} from "./schemas.ts";
 
 const intentFields = {
   tool,

@@ -4,10 +4,10 @@ import type { KeyFields, KeyManager, KeyView } from "../../auth/manage.ts";
 import { conflict, forbidden, notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { boundTo, ROLES } from "../../model/roles.ts";
-import { ownTenant } from "../access.ts";
 import { type App, announce } from "../app.ts";
-import { type Caller, operation } from "../operation.ts";
-import { nothing, text } from "../schemas.ts";
+import { ownTenant } from "../door/access.ts";
+import { type Caller, operation } from "../door/operation.ts";
+import { nothing, text } from "./schemas.ts";
 
 const feature = (app: App) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: App): KeyManager => app.keys!;

@@ -5,7 +5,7 @@ import { writeOversight } from "../../evidence/report/oversight-formats.ts";
 import { PERIOD_FORMATS, PERIOD_TYPES } from "../../evidence/report/period-formats.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import type { App } from "../app.ts";
-import { Content, operation } from "../operation.ts";
+import { Content, operation } from "../door/operation.ts";
 import { DEFAULT_PERIOD } from "./reports.ts";
 
 /** The figures of a period as they are now. */

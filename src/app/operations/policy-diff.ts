@@ -1,8 +1,8 @@
 /** Comparing two policies over all calls: what the second lets through, holds back or asks for differently. */
 import { z } from "zod";
 import { RULE_ACTIONS } from "../../model/policy/finding.ts";
-import { operation } from "../operation.ts";
-import { comparePolicies } from "../sandbox/jobs.ts";
+import { operation } from "../door/operation.ts";
+import { comparePolicies } from "./simulate/jobs.ts";
 import { policyYaml } from "./simulate.ts";
 
 const action = z.enum(RULE_ACTIONS);

@@ -10,11 +10,11 @@ import { LIFECYCLES } from "../../model/manifest/types.ts";
 import { ManifestRegistry } from "../../registry/manifests.ts";
 import { PolicyRegistry } from "../../registry/policies.ts";
 import { type App, announce } from "../app.ts";
-import { refuse } from "../local.ts";
-import { type Caller, operation } from "../operation.ts";
-import { checkPolicyText, comparePolicies, proveClaims } from "../sandbox/jobs.ts";
+import { type Caller, operation } from "../door/operation.ts";
 import { readOwn, readSent } from "../sandbox/reader.ts";
-import { note, nothing, text, tool } from "../schemas.ts";
+import { refuse } from "./reload.ts";
+import { note, nothing, text, tool } from "./schemas.ts";
+import { checkPolicyText, comparePolicies, proveClaims } from "./simulate/jobs.ts";
 
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
 const NO_POLICIES = "no policy registry folder is configured on this server";

@@ -1,8 +1,9 @@
 /** Reading manifests, policy and keys again. */
 import { z } from "zod";
+import { conflict, messageOf, ProblemsError } from "../../kernel/errors.ts";
 import { announce } from "../app.ts";
-import { operation } from "../operation.ts";
-import { nothing } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
+import { nothing } from "./schemas.ts";
 
 export const reload = operation({
   id: "reload",
@@ -22,3 +23,9 @@ export const reload = operation({
     return loaded;
   },
 });
+
+/** A reload that fails is a conflict between what is saved and what can be in force. */
+export function refuse(error: unknown): never {
+  const problems = error instanceof ProblemsError ? error.problems.join("; ") : messageOf(error);
+  throw conflict(`the saved configuration did not load, and the old one stays in force: ${problems}`);
+}

@@ -1,9 +1,9 @@
 /** Replay: a captured run once more, as it was and with changes, without anything happening. */
 import { z } from "zod";
 import type { Json } from "../../kernel/json.ts";
-import { operation } from "../operation.ts";
-import { replayRun } from "../sandbox/jobs.ts";
-import { anyJson, runId, text, tool } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
+import { anyJson, runId, text, tool } from "./schemas.ts";
+import { replayRun } from "./simulate/jobs.ts";
 import { policyText, policyYaml, ruling } from "./simulate.ts";
 
 const step = z.int().min(0, "must be a step number");

@@ -10,9 +10,9 @@ import { runReportPdf } from "../../evidence/report/run-pdf.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { App } from "../app.ts";
-import { Content, operation } from "../operation.ts";
-import { findRuns } from "../run-search.ts";
-import { ofRun } from "../schemas.ts";
+import { Content, operation } from "../door/operation.ts";
+import { ofRun } from "./schemas.ts";
+import { findRuns } from "./search/run-search.ts";
 
 export const DEFAULT_PERIOD = "7d";
 

@@ -3,10 +3,10 @@ import { z } from "zod";
 import { type ApplyReport, applyRetention } from "../../retention/apply.ts";
 import { planRetention } from "../../retention/plan.ts";
 import type { App } from "../app.ts";
-import { archiver } from "../archiving.ts";
-import { type Caller, operation } from "../operation.ts";
-import { text } from "../schemas.ts";
+import { type Caller, operation } from "../door/operation.ts";
 import { retentionFeature } from "./holds.ts";
+import { archiver } from "./retention/archiving.ts";
+import { text } from "./schemas.ts";
 
 const MOST_DAYS = 36_500;
 const days = z

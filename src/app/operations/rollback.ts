@@ -9,10 +9,10 @@ import { getJob, jobView, startJob } from "../../rollback/job.ts";
 import { ownOverwrite } from "../../rollback/own.ts";
 import type { Overwrite } from "../../rollback/ports.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/remote.ts";
-import { readRun } from "../access.ts";
-import { checkOverwrite, lookoutOf, planFor } from "../lookout.ts";
-import { operation } from "../operation.ts";
-import { anyJson, ofRun, ofStep, runId, text } from "../schemas.ts";
+import { readRun } from "../door/access.ts";
+import { operation } from "../door/operation.ts";
+import { checkOverwrite, lookoutOf, planFor } from "./rollback/lookout.ts";
+import { anyJson, ofRun, ofStep, runId, text } from "./schemas.ts";
 
 export const planView = z.strictObject({
   run_id: z.string(),

@@ -3,14 +3,15 @@ import { z } from "zod";
 import { newRun, openRunUnit } from "../../engine/open-run.ts";
 import { conflict, invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { dependencies } from "../../model/dependencies.ts";
 import { hasRole } from "../../model/roles.ts";
-import { MODES } from "../../model/run.ts";
-import { readRun } from "../access.ts";
+import { MODES, type RunDoc, type StepDoc, UNKNOWN } from "../../model/run.ts";
+import type { Store } from "../../store/port.ts";
 import type { App } from "../app.ts";
-import { cutPage, decodeCursor } from "../cursor.ts";
-import { operation } from "../operation.ts";
-import { ofRun, pageLimit, runId, runView, text } from "../schemas.ts";
-import { allSteps, runBody } from "../views.ts";
+import { readRun } from "../door/access.ts";
+import { operation } from "../door/operation.ts";
+import { cutPage, decodeCursor } from "./cursor.ts";
+import { ofRun, pageLimit, runId, runView, text } from "./schemas.ts";
 
 export const openRun = operation({
   id: "open_run",
@@ -80,6 +81,58 @@ export const getRun = operation({
     return runBody(run, await allSteps(app.core.store, run.run_id));
   },
 });
+
+async function allSteps(store: Store, run_id: string): Promise<StepDoc[]> {
+  const steps: StepDoc[] = [];
+  let after: { sort: number; key: string } | undefined;
+  for (;;) {
+    const rows = await store.list("steps", { owner: run_id, limit: 1_000, after });
+    for (const row of rows) steps.push(row.doc);
+    const last = rows[rows.length - 1];
+    if (rows.length < 1_000 || last === undefined) return steps;
+    after = { sort: last.sort, key: last.key };
+  }
+}
+
+function runBody(run: RunDoc, steps: readonly StepDoc[]) {
+  const needs = dependencies(steps);
+  return {
+    run_id: run.run_id,
+    actor: run.actor,
+    mode: run.mode,
+    tenant: run.tenant,
+    environment: run.environment,
+    reason: run.reason,
+    scope: run.scope,
+    created_ms: run.created_ms,
+    steps: steps.map((step) => stepBody(step, needs(step))),
+    unresolved: steps.filter((step) => UNKNOWN.has(step.status)).map((step) => step.step),
+  };
+}
+
+function stepBody(step: StepDoc, depends_on: number[]) {
+  return {
+    step: step.step,
+    tool: step.tool,
+    reason: step.reason,
+    effect: step.effect,
+    status: step.status,
+    depends_on,
+    compensation_tool: step.compensation_tool,
+    handle: step.handle,
+    error: step.error,
+    manifest_version: step.manifest_version,
+    risk_score: step.risk_score,
+    args_hash: step.args_hash,
+    result_hash: step.result_hash,
+    intended_ms: step.intended_ms,
+    finished_ms: step.finished_ms,
+    ...(step.before_by === undefined ? {} : { before_by: step.before_by }),
+    ...(step.before_hash === undefined ? {} : { before_hash: step.before_hash }),
+    ...(step.after_hash === undefined ? {} : { after_hash: step.after_hash }),
+    ...(step.closes_ms === undefined ? {} : { closes_ms: step.closes_ms }),
+  };
+}
 
 export function assertUnique(numbers: readonly number[], what: string): void {
   if (new Set(numbers).size !== numbers.length) throw invalid(`${what}: a step is named twice`);

@@ -6,10 +6,10 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { isLedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
-import { cutPage, decodeCursor, encodeCursor } from "../cursor.ts";
-import { operation } from "../operation.ts";
-import { findRuns } from "../run-search.ts";
-import { pageLimit, text } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
+import { cutPage, decodeCursor, encodeCursor } from "./cursor.ts";
+import { pageLimit, text } from "./schemas.ts";
+import { findRuns } from "./search/run-search.ts";
 
 const field = text(512).optional();
 const event = z.string().refine(isLedgerEvent, "is not a ledger event").optional();

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import { RULINGS } from "../../sandbox/past-call.ts";
 import type { App } from "../app.ts";
-import { type Caller, operation } from "../operation.ts";
-import { simulateHistory } from "../sandbox/jobs.ts";
-import { runId, text } from "../schemas.ts";
+import { type Caller, operation } from "../door/operation.ts";
+import { runId, text } from "./schemas.ts";
+import { simulateHistory } from "./simulate/jobs.ts";
 
 const CAPTURE_OFF = "capture is off";
 /** What was captured before it was turned off can still be judged by whoever holds it. */

@@ -2,9 +2,9 @@
 import { z } from "zod";
 import type { Json } from "../../kernel/json.ts";
 import type { PlannedCall } from "../../sandbox/speculate.ts";
-import { operation } from "../operation.ts";
-import { speculatePlans } from "../sandbox/jobs.ts";
-import { text, tool } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
+import { text, tool } from "./schemas.ts";
+import { speculatePlans } from "./simulate/jobs.ts";
 import { policyText, policyYaml } from "./simulate.ts";
 
 const plannedCall = z.strictObject({ tool, args: z.unknown().optional(), result: z.unknown().optional() });

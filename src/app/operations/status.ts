@@ -4,9 +4,9 @@ import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { shownRecords, wholeOf } from "../../store/confined.ts";
 import type { Store } from "../../store/port.ts";
 import type { App } from "../app.ts";
-import { operation } from "../operation.ts";
-import { haltView, nothing } from "../schemas.ts";
+import { operation } from "../door/operation.ts";
 import { activeHalts } from "./halts.ts";
+import { haltView, nothing } from "./schemas.ts";
 
 export async function approvalCounts(app: App): Promise<Record<string, number>> {
   const counts = await Promise.all(

@@ -3,10 +3,10 @@
  * when anything is left. Killed and run again it goes on where it was.
  */
 import type { App } from "../../app/app.ts";
-import { carryOn } from "../../app/contain/job.ts";
-import type { ContainReport, RunContainment } from "../../app/contain/report.ts";
-import { commandTools } from "../../app/job-tools.ts";
+import { carryOn } from "../../app/operations/contain/job.ts";
+import type { ContainReport, RunContainment } from "../../app/operations/contain/report.ts";
 import { contain, getContain } from "../../app/operations/contain.ts";
+import { commandTools } from "../../app/operations/rollback/job-tools.ts";
 import { KeyManager } from "../../auth/manage.ts";
 import { keyFileOf } from "../../config/settings.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";

@@ -1,5 +1,5 @@
 /** `svc gateway`: the MCP gateway, over HTTP when `listen` is set, else as one session on stdin and stdout. */
-import { openService, type Service } from "../../app/service.ts";
+import { openService, type Service } from "../../app/wiring/service.ts";
 import { keyFileOf, listenGiven, type Settings } from "../../config/settings.ts";
 import { startHttpGateway } from "../../gateway/http/start.ts";
 import { startStdioGateway } from "../../gateway/stdio.ts";

@@ -1,7 +1,7 @@
 /** `svc grants add|list|revoke|preview`: decisions given ahead, from the command line. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { z } from "zod";
-import type { previewInput } from "../../app/grant-input.ts";
+import type { previewInput } from "../../app/operations/grants/grant-input.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../../app/operations/grants.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { invalid } from "../../kernel/errors.ts";

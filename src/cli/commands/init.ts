@@ -1,7 +1,7 @@
 /** `svc init --from <command or url>`: a gateway for a tool server that exists, with everything drafted. */
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { VERSION } from "../../app/version.ts";
+import { VERSION } from "../../app/wiring/version.ts";
 import type { Upstream } from "../../config/sections/gateway.ts";
 import { createEgress } from "../../egress/egress.ts";
 import { type Draft, draftManifests } from "../../gateway/init/guess.ts";

@@ -1,9 +1,9 @@
 /** `svc policy check|test|diff|suggest`: validates, tests and compares policies, and drafts one from what happened. */
 import { resolve } from "node:path";
 import { diffPolicy } from "../../app/operations/policy-diff.ts";
-import { labelsOf } from "../../app/sandbox/jobs.ts";
+import { labelsOf } from "../../app/operations/simulate/jobs.ts";
+import { SUGGESTION_PERIOD, suggestPolicy } from "../../app/operations/simulate/suggest.ts";
 import { doReading, type Labelled } from "../../app/sandbox/readings.ts";
-import { SUGGESTION_PERIOD, suggestPolicy } from "../../app/sandbox/suggest.ts";
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";

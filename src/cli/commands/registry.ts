@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import type { z } from "zod";
-import type { Operation } from "../../app/operation.ts";
+import type { Operation } from "../../app/door/operation.ts";
 import {
   activatePolicy,
   approveManifest,

@@ -1,8 +1,8 @@
 /** `svc retention plan|apply`: what is due for deletion, and deleting it. */
 import type { App } from "../../app/app.ts";
-import { openSigningKey } from "../../app/local.ts";
-import { openNotifier } from "../../app/notifier.ts";
 import { getRetentionPlan, retentionApply, runRetention } from "../../app/operations/retention.ts";
+import { openSigningKey } from "../../app/wiring/local.ts";
+import { openNotifier } from "../../app/wiring/notifier.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { NOT_ARCHIVED } from "../../retention/apply.ts";

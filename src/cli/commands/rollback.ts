@@ -2,9 +2,10 @@
  * `svc rollback <run>`: undoes the standing steps of a run, by commands, through the configured upstreams, or on a
  * server. Exits 2 when anything is left, and says what to do about it.
  */
-import { readRun } from "../../app/access.ts";
+
 import type { App } from "../../app/app.ts";
-import { checkOverwrite } from "../../app/lookout.ts";
+import { readRun } from "../../app/door/access.ts";
+import { checkOverwrite } from "../../app/operations/rollback/lookout.ts";
 import { getRollback, startRollback } from "../../app/operations/rollback.ts";
 import { conflict, invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";

@@ -1,7 +1,7 @@
 /** `svc runs`: the runs of a store, oldest first, with why they were opened and how they stand. */
 import type { z } from "zod";
+import type { FoundRun } from "../../app/operations/search/run-search.ts";
 import { searchRuns } from "../../app/operations/search.ts";
-import type { FoundRun } from "../../app/run-search.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { plural } from "../../kernel/plural.ts";
 import { globalOptions, type Register } from "../context.ts";

@@ -1,9 +1,9 @@
 /** `svc simulate --policy <file or versions folder>`: exits 2 when something would be newly blocked. */
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { SIMULATION_PERIOD } from "../../app/operations/simulate/jobs.ts";
 import { simulate as simulateOp } from "../../app/operations/simulate.ts";
 import type { PolicyText } from "../../app/sandbox/job.ts";
-import { SIMULATION_PERIOD } from "../../app/sandbox/jobs.ts";
 import { readTextFile } from "../../config/files.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import { invalid, ProblemsError, SvcError } from "../../kernel/errors.ts";

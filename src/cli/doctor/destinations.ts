@@ -1,5 +1,5 @@
 /** Every place that something may be sent to, held against the egress rules; and the test message on request. */
-import { openNotifier } from "../../app/notifier.ts";
+import { openNotifier } from "../../app/wiring/notifier.ts";
 import { isRemote } from "../../config/row.ts";
 import type { Settings } from "../../config/settings.ts";
 import { messageOf } from "../../kernel/errors.ts";

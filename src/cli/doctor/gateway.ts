@@ -1,5 +1,5 @@
 /** The gateway's side: how its tools are named, and whether each tool server comes up and shows its tools. */
-import { VERSION } from "../../app/version.ts";
+import { VERSION } from "../../app/wiring/version.ts";
 import { readTools } from "../../gateway/init/read-tools.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { counted, type Finding, fail, listed, ok, type World, warn } from "./finding.ts";

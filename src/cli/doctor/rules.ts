@@ -1,5 +1,5 @@
 /** Manifests and policy as the server would load them, and the policy's own tests. */
-import { type LoadedRules, openRules, type RegistryRules } from "../../app/rules-source.ts";
+import { type LoadedRules, openRules, type RegistryRules } from "../../app/wiring/rules-source.ts";
 import { isRemote } from "../../config/row.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { toolLabels } from "../../model/manifest/labels.ts";

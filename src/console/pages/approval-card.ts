@@ -1,5 +1,5 @@
 /** One request as a card that can be judged on a phone: what, with which values, why, how bad, how it is undone. */
-import type { LoadedCard } from "../../app/cards.ts";
+import type { LoadedCard } from "../../app/operations/approvals/cards.ts";
 import { breakGlass } from "../../app/operations/approvals.ts";
 import { visibleJson } from "../../kernel/visible.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";

@@ -2,7 +2,13 @@
  * What the Approvals pages show: what waits, each in one sentence, and the card of one request. Values come only
  * through the card, and so only to those whose vote counts.
  */
-import { cardFor, delegationsTo, type LoadedCard, seesCard, votesIn } from "../../app/cards.ts";
+import {
+  cardFor,
+  delegationsTo,
+  type LoadedCard,
+  seesCard,
+  votesIn,
+} from "../../app/operations/approvals/cards.ts";
 import { listApprovals } from "../../app/operations/approvals.ts";
 import { cardFacts } from "../../engine/approvals/card-facts.ts";
 import { LIMITS } from "../../kernel/limits.ts";

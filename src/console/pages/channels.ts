@@ -1,5 +1,5 @@
 /** Notification channels: who is told of what, how deliveries go, and a test message for admins. */
-import { requireRole } from "../../app/access.ts";
+import { requireRole } from "../../app/door/access.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ChannelInfo, TestResult } from "../../notify/notifier.ts";
 import type { Ctx } from "../ctx.ts";

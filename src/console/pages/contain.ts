@@ -1,5 +1,5 @@
 /** Containing an agent: what it would mean, the one button that does it, and what became of it. */
-import type { ContainReport, RunContainment } from "../../app/contain/report.ts";
+import type { ContainReport, RunContainment } from "../../app/operations/contain/report.ts";
 import { contain as containOp, getContain } from "../../app/operations/contain.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";

@@ -1,6 +1,6 @@
 /** Reports, bundles and trails for people who are logged in here and hold no key for the API. */
 
-import { Content } from "../../app/operation.ts";
+import { Content } from "../../app/door/operation.ts";
 import { bundleLedger, bundleRun, evidenceKey } from "../../app/operations/bundles.ts";
 import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import { exportRun } from "../../app/operations/export.ts";

@@ -1,5 +1,5 @@
 /** The Drills page: which undos are proven, which never were and which fail; drilling them, where that is allowed. */
-import { drillable } from "../../app/drill/proofs.ts";
+import { drillable } from "../../app/operations/drills/proofs.ts";
 import { listDrills, mayDrillHere, startDrills } from "../../app/operations/drills.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import { type DrillDoc, proofOf, proofWords } from "../../model/proof.ts";

@@ -1,9 +1,9 @@
 /** The Evidence page: is the ledger sound, what proves it to others, and the switch that stops everything. */
 
+import { isWithin } from "../../app/door/perform.ts";
 import { bundleLedger, evidenceKey, verifyLedger } from "../../app/operations/bundles.ts";
 import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import { periodReport } from "../../app/operations/reports.ts";
-import { isWithin } from "../../app/perform.ts";
 import { shownRecords } from "../../store/confined.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html } from "../html.ts";

@@ -1,6 +1,6 @@
 /** The Grants page: what was approved ahead, by whom and how far it is used; giving, previewing and taking back. */
 import type { z } from "zod";
-import type { previewInput } from "../../app/grant-input.ts";
+import type { previewInput } from "../../app/operations/grants/grant-input.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../../app/operations/grants.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";

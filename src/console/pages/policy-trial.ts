@@ -1,5 +1,5 @@
 /** A call on the bench: its fields, and what a policy says of it, entry by entry. With scripts it is decided as one types. */
-import { tryOnPolicy } from "../../app/sandbox/jobs.ts";
+import { tryOnPolicy } from "../../app/operations/simulate/jobs.ts";
 import { ProblemsError, SvcError } from "../../kernel/errors.ts";
 import type { PolicyTestDoc } from "../../model/policy/schema.ts";
 import type { Spoken, Trial, TypedCall } from "../../model/policy/trial.ts";

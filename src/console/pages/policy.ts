@@ -2,8 +2,8 @@
 import { stringify } from "yaml";
 import { diffPolicy } from "../../app/operations/policy-diff.ts";
 import { policyVersionText, publishPolicy, readRegistry } from "../../app/operations/registry.ts";
+import { checkPolicyText, keepPolicyTest, proveClaims } from "../../app/operations/simulate/jobs.ts";
 import { simulate } from "../../app/operations/simulate.ts";
-import { checkPolicyText, keepPolicyTest, proveClaims } from "../../app/sandbox/jobs.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { PolicyTestDoc } from "../../model/policy/schema.ts";
 import type { TypedCall } from "../../model/policy/trial.ts";

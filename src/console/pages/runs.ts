@@ -1,7 +1,7 @@
 /** The Runs page: every run, found by who, what, when and whether it needs attention. */
 import type { z } from "zod";
+import type { FoundRun } from "../../app/operations/search/run-search.ts";
 import { searchRuns } from "../../app/operations/search.ts";
-import type { FoundRun } from "../../app/run-search.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html } from "../html.ts";

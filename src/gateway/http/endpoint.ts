@@ -14,7 +14,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Quotas } from "../../app/quotas.ts";
+import type { Quotas } from "../../app/door/quotas.ts";
 import type { Authenticated } from "../../auth/authenticate.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";

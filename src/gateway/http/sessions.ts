@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Server } from "@modelcontextprotocol/server";
-import type { Quotas } from "../../app/quotas.ts";
+import type { Quotas } from "../../app/door/quotas.ts";
 import type { Env } from "../../kernel/env.ts";
 import { notFound, SvcError } from "../../kernel/errors.ts";
 import type { Principal } from "../../model/roles.ts";

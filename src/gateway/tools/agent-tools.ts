@@ -1,11 +1,11 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
 import { z } from "zod";
-import { hideForeignRun, readRun } from "../../app/access.ts";
-import { planFor } from "../../app/lookout.ts";
+import { hideForeignRun, readRun } from "../../app/door/access.ts";
 import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
 import { proposePlan, withdrawPlan } from "../../app/operations/plans.ts";
-import { givenId, runId, text, tool as toolName } from "../../app/schemas.ts";
+import { planFor } from "../../app/operations/rollback/lookout.ts";
+import { givenId, runId, text, tool as toolName } from "../../app/operations/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";

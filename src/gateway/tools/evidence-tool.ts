@@ -1,8 +1,8 @@
 /** `svc.export_evidence`: a signed bundle of a run or of the whole ledger, as a resource in the answer. */
 import { z } from "zod";
-import type { Content } from "../../app/operation.ts";
+import type { Content } from "../../app/door/operation.ts";
 import { bundleLedger, bundleRun } from "../../app/operations/bundles.ts";
-import { runId } from "../../app/schemas.ts";
+import { runId } from "../../app/operations/schemas.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { OwnResult, operate, ownTool } from "./own-tool.ts";

@@ -1,13 +1,13 @@
 /** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
 import { z } from "zod";
-import { readRun } from "../../app/access.ts";
-import { checkOverwrite, planFor } from "../../app/lookout.ts";
+import { readRun } from "../../app/door/access.ts";
 import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
 import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";
+import { checkOverwrite, planFor } from "../../app/operations/rollback/lookout.ts";
 import { overwriteFields, overwriteOf, plan } from "../../app/operations/rollback.ts";
+import { givenId, note, runId, text } from "../../app/operations/schemas.ts";
 import { searchRuns } from "../../app/operations/search.ts";
-import { givenId, note, runId, text } from "../../app/schemas.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";

@@ -3,11 +3,11 @@
  * bindings to an operation, which checks everything else.
  */
 import { z } from "zod";
-import { appFor, requireRole } from "../../app/access.ts";
 import type { App } from "../../app/app.ts";
-import { describeIssues } from "../../app/issues.ts";
-import type { Operation } from "../../app/operation.ts";
-import { perform } from "../../app/perform.ts";
+import { appFor, requireRole } from "../../app/door/access.ts";
+import { describeIssues } from "../../app/door/issues.ts";
+import type { Operation } from "../../app/door/operation.ts";
+import { perform } from "../../app/door/perform.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Principal, Role } from "../../model/roles.ts";

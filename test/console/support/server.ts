@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openService, type Service } from "../../../src/app/service.ts";
+import { openService, type Service } from "../../../src/app/wiring/service.ts";
 import { loadSettings } from "../../../src/config/load.ts";
 import { mountConsole } from "../../../src/console/mount.ts";
 import type { OneTimeLink } from "../../../src/console/one-time-link.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll } from "vitest";
-import { openService, type Service } from "../../../src/app/service.ts";
+import { openService, type Service } from "../../../src/app/wiring/service.ts";
 import { loadSettings } from "../../../src/config/load.ts";
 import { type RunningGateway, startHttpGateway } from "../../../src/gateway/http/start.ts";
 import { systemEnv } from "../../../src/kernel/env.ts";

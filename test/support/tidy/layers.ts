@@ -29,6 +29,10 @@ export const LAYERS: readonly Layer[] = [
   { name: "adapters", folders: ["adapters"], within: "free" },
 ];
 
+/** The rooms of src/app, in their order: each knows those before it. What all of them see is app.ts, a type. */
+const APP = "src/app/app.ts";
+const ROOMS = ["sandbox", "door", "background", "operations", "wiring"];
+
 /** Core is given its store; for that it needs the words of the port, and nothing that runs. */
 const PORT = /^src\/store\/(?:port|tables|docs)\.ts$/;
 const CONCRETE_STORE = /^src\/store\/(memory|files|sqlite|postgres)\//;
@@ -55,6 +59,7 @@ export function arrowProblem(from: string, to: string, typeOnly: boolean): strin
   }
   const source = folderOf(from);
   const target = folderOf(to);
+  if (source === "app" && target === "app") return roomProblem(from, to, typeOnly);
   if (source === undefined || source === target) return undefined;
   const fromLayer = LAYERS.findIndex(({ folders }) => folders.includes(source));
   if (fromLayer < 0)
@@ -71,8 +76,20 @@ export function arrowProblem(from: string, to: string, typeOnly: boolean): strin
   if (within === "free" || (within === "ordered" && folders.indexOf(target) < folders.indexOf(source)))
     return;
   return within === "apart"
-    ? `${name} do not import one another; let src/app/wire bring them together`
+    ? `${name} do not import one another; let src/app/wiring bring them together`
     : `within ${name} the order is ${folders.join(" <- ")}; take what you need as a parameter`;
+}
+
+function roomProblem(from: string, to: string, typeOnly: boolean): string | undefined {
+  const [source, target] = [from, to].map((path) => ROOMS.indexOf(path.split("/")[2]!));
+  if (to === APP) return undefined;
+  if (target === -1 || (source === -1 && from !== APP))
+    return `the rooms of src/app are ${ROOMS.join(", ")}; put the file into one of them`;
+  if (from === APP)
+    return typeOnly ? undefined : "src/app/app.ts says what is running; only src/app/wiring makes it";
+  return target! <= source!
+    ? undefined
+    : `within app the order is ${ROOMS.join(" <- ")}; take what you need as a parameter`;
 }
 
 /** Rings of files, and rings of folders (type imports of the store's port left out). */

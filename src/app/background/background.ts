@@ -1,0 +1,65 @@
+/** Work that goes on beside the requests: each task at its own pace, never two of one kind at once. */
+import { messageOf } from "../../kernel/errors.ts";
+import type { Logger } from "../../telemetry/log.ts";
+
+/** Never nothing: what ends at once when it is told to is still waited for. */
+export const timeLeft = (until: number): number => Math.max(250, until - performance.now());
+
+export class Background {
+  private readonly stopped = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+  /** The next round of each task. */
+  private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly log: Logger;
+
+  constructor(log: Logger) {
+    this.log = log;
+  }
+
+  get signal(): AbortSignal {
+    return this.stopped.signal;
+  }
+
+  /** Runs the task every so often. A failure is a warning and the next round comes all the same. */
+  every(ms: number, name: string, task: () => Promise<unknown>): void {
+    const round = async () => {
+      try {
+        await task();
+      } catch (error) {
+        if (!this.stopped.signal.aborted) this.log.warn(`${name} failed`, { error: messageOf(error) });
+      }
+      this.later(start, ms);
+    };
+    const start = () => this.track(round());
+    this.later(start, ms);
+  }
+
+  private later(start: () => void, ms: number): void {
+    if (this.stopped.signal.aborted) return;
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      start();
+    }, ms).unref();
+    this.timers.add(timer);
+  }
+
+  /** Keeps a promise in sight until it is done, so that stopping can wait for it. */
+  track(work: Promise<void>): void {
+    this.running.add(work);
+    void work.finally(() => this.running.delete(work));
+  }
+
+  /** Ends what can be ended, and waits for the rest for a while: nothing here may hold a stop up. */
+  async stop(within_ms: number): Promise<void> {
+    this.stopped.abort();
+    for (const timer of this.timers) clearTimeout(timer);
+    let late: NodeJS.Timeout | undefined;
+    const patience = new Promise((resolve) => {
+      late = setTimeout(resolve, within_ms);
+    });
+    await Promise.race([Promise.allSettled([...this.running]), patience]);
+    clearTimeout(late);
+    if (this.running.size > 0)
+      this.log.warn("background work did not end before the stop", { left: this.running.size });
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The one way into an operation: the run is hidden from agents it does not belong to, then the role is
+ * checked, then whether the feature is enabled, then the input. Every surface comes through here.
+ */
+import type { z } from "zod";
+import { forbidden, invalid, SvcError } from "../../kernel/errors.ts";
+import { boundTo, hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
+import { RUN_ID } from "../../model/run.ts";
+import type { App } from "../app.ts";
+import { appFor, hideForeignRun, replicaApp, undoesOwnRun, wholeService } from "./access.ts";
+import { describeIssues } from "./issues.ts";
+import type { Caller, Operation } from "./operation.ts";
+
+/** What is wrong with an input, in the words of the surface it came through; undefined where nothing is. */
+export type Complaint = (error: z.ZodError | undefined) => string | undefined;
+
+const plainly: Complaint = (error) => (error === undefined ? undefined : describeIssues(error, "input"));
+
+export async function perform<I extends z.ZodType, O>(
+  op: Operation<I, O>,
+  caller: Caller,
+  input: z.input<I>,
+  complaint: Complaint = plainly,
+): Promise<O> {
+  const run_id = op.run_of?.(input as Partial<z.output<I>>);
+  // Another field may be wrong; whether there is such a run is said first.
+  if (typeof run_id === "string" && RUN_ID.test(run_id)) {
+    const looking = hideForeignRun(caller.app, caller.principal, run_id);
+    if (looking !== undefined) await looking;
+  }
+  const allowed =
+    op.any_role === true ||
+    op.role_or_delegate === true ||
+    hasRole(caller.principal, op.role) ||
+    (op.role_or_owner === true && (await undoesOwnRun(caller.app, caller.principal, run_id)));
+  if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
+  assertWithin(op, caller.principal);
+  const app = appFor(caller.app, caller.principal);
+  const confined = withApp(caller, app);
+  const why = op.feature?.(app, confined) ?? null;
+  if (why !== null) throw new SvcError("not_enabled", why);
+  const parsed = op.input.safeParse(input);
+  const wrong = complaint(parsed.error);
+  if (wrong !== undefined) throw invalid(wrong);
+  const given = parsed.data as z.output<I>;
+  if (op.reads_replica !== true) return op.run(confined, given);
+  return onReplica(confined, (looking) => op.run(looking, given));
+}
+
+function withApp(caller: Caller, app: App): Caller {
+  return app === caller.app ? caller : (Object.create(caller, { app: { value: app } }) as Caller);
+}
+
+/** What the replica does not have yet, or does not answer, is asked of the primary. */
+async function onReplica<O>(caller: Caller, look: (caller: Caller) => Promise<O>): Promise<O> {
+  const app = await replicaApp(caller.app);
+  if (app === undefined) return look(caller);
+  try {
+    return await look(withApp(caller, app));
+  } catch (error) {
+    const isPrimarys = error instanceof SvcError && ["not_found", "unavailable"].includes(error.code);
+    if (!isPrimarys) throw error;
+    return look(caller);
+  }
+}
+
+/** Fails closed: an operation that does not say how it is confined is not for those who are. */
+export function isWithin({ within_tenant, run_of }: Operation, principal: Principal): boolean {
+  return boundTo(principal) === null || (within_tenant ?? run_of !== undefined);
+}
+
+export function assertWithin(op: Operation, principal: Principal): void {
+  if (!isWithin(op, principal)) throw wholeService(principal);
+}

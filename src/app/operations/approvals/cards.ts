@@ -1,0 +1,142 @@
+/** The card of a request, whole: what is judged, with what happened before around it. */
+import { authoritiesOver } from "../../../engine/approvals/authority.ts";
+import { cardFacts } from "../../../engine/approvals/card-facts.ts";
+import { closingWords } from "../../../engine/closing.ts";
+import { unknownRun } from "../../../engine/load-run.ts";
+import { notFound, SvcError } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import { visibleLine } from "../../../kernel/visible.ts";
+import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../../../model/approval.ts";
+import { cardHash, judgedCard } from "../../../model/card/card.ts";
+import { cardText } from "../../../model/card/lines.ts";
+import type { ApprovalValues, CardSurroundings } from "../../../model/card/types.ts";
+import { hasRole, type Principal, seesTenant } from "../../../model/roles.ts";
+import type { RunDoc } from "../../../model/run.ts";
+import type { App } from "../../app.ts";
+import { proofWordsOf } from "../drills/proofs.ts";
+
+/** How many decided requests are looked through for like ones, the newest first. */
+const LOOKED_AT = 500;
+const LAST_STEPS = 3;
+
+export async function delegationsTo(app: App, name: string): Promise<Delegation[]> {
+  const rows = await app.core.store.list("delegations", {
+    owner: name,
+    tag: "active",
+    limit: LIMITS.page_max,
+  });
+  return rows.map((row) => row.doc);
+}
+
+/** Whether the principal may see what is judged: its vote counts, or counted, or it is an admin. */
+export function seesCard(
+  app: App,
+  principal: Principal,
+  approval: ApprovalDoc,
+  delegations: readonly Delegation[],
+): boolean {
+  if (!seesTenant(principal, approval.tenant)) return false;
+  if (hasRole(principal, "admin") || approval.votes.some(({ by }) => by === principal.name)) return true;
+  return votesIn(app, principal, approval, delegations);
+}
+
+/** Whether its vote would count in the request as it is now. */
+export function votesIn(
+  app: App,
+  principal: Principal,
+  approval: ApprovalDoc,
+  delegations: readonly Delegation[],
+): boolean {
+  const { four_eyes } = app.core.rules().policy.approvals;
+  if (four_eyes && approval.actor === principal.name) return false;
+  const facts = { four_eyes, now: app.core.env.now(), delegations, today: app.today };
+  return !(authoritiesOver(approval, principal, facts) instanceof SvcError);
+}
+
+export async function loadCard(app: App, principal: Principal, id: string) {
+  const { store } = app.core;
+  const [approval, delegations] = await Promise.all([
+    store.get("approvals", id),
+    delegationsTo(app, principal.name),
+  ]);
+  if (approval === undefined || !seesCard(app, principal, approval, delegations))
+    throw notFound(`unknown approval request ${id}`);
+  return cardFor(app, approval);
+}
+
+/** Whoever asks for it was looked at. */
+export async function cardFor(app: App, approval: ApprovalDoc) {
+  const { store } = app.core;
+  const { id } = approval;
+  const [run, values] = await Promise.all([
+    store.get("runs", approval.run_id),
+    store.get("approval_values", id),
+  ]);
+  if (run === undefined) throw unknownRun(approval.run_id);
+  const facts = cardFacts(app.core.rules(), run, approval, values);
+  const judged = judgedCard(facts);
+  const around = await surroundings(app, run, approval, values);
+  const head = {
+    approval_id: approval.id,
+    status: approval.status,
+    actor: visibleLine(approval.actor, 256),
+    run_id: approval.run_id,
+  };
+  const { tool, tenant, kind, step, arg_names, approvers, votes, requested_ms, expires_ms } = approval;
+  const alive = OPEN_APPROVAL.has(approval.status) || approval.status === "approved";
+  return {
+    ...head,
+    tool,
+    tenant,
+    kind,
+    step,
+    ...judged,
+    arg_names,
+    arguments: values?.args ?? null,
+    before: values?.before ?? null,
+    ...around,
+    approvers,
+    votes,
+    requested_ms,
+    expires_ms,
+    card_hash: alive ? cardHash(facts, judged) : null,
+    text: cardText(head, judged, around),
+  };
+}
+
+export type LoadedCard = Awaited<ReturnType<typeof cardFor>>;
+
+async function surroundings(
+  app: App,
+  run: RunDoc,
+  approval: ApprovalDoc,
+  values: ApprovalValues | undefined,
+): Promise<CardSurroundings> {
+  const { store } = app.core;
+  const undone = approval.kind === "call";
+  const [steps, decided, proof] = await Promise.all([
+    store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
+    store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
+    undone ? proofWordsOf(app.core, approval.tool) : null,
+  ]);
+  const like = decided
+    .map(({ doc }) => doc)
+    .filter(
+      (one) =>
+        one.id !== approval.id &&
+        one.tool === approval.tool &&
+        one.actor === approval.actor &&
+        one.tenant === approval.tenant &&
+        one.kind === approval.kind,
+    );
+  const denied = like.filter(({ status }) => status === "denied").length;
+  return {
+    so_far: {
+      calls: run.next_step,
+      last: steps.map(({ doc: { step, tool, status } }) => ({ step, tool: visibleLine(tool, 256), status })),
+    },
+    like: { approved: like.length - denied, denied },
+    proof,
+    closes: undone ? closingWords(app.core.rules().manifests.active(approval.tool), values) : null,
+  };
+}

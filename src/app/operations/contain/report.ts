@@ -1,0 +1,146 @@
+/** What a containment says, before it and after it: one shape, so that what was foretold can be compared. */
+import { z } from "zod";
+import type { Json } from "../../../kernel/json.ts";
+import { hasConflict, type PlanAction, type RollbackPlan } from "../../../rollback/plan.ts";
+import type { RollbackReport } from "../../../rollback/report.ts";
+
+const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+const strings = z.array(z.string());
+
+const keyLine = z.strictObject({ name: z.string(), fingerprint: z.string() });
+const stepLine = z.strictObject({ step: z.int(), tool: z.string() });
+const leftLine = z.strictObject({ step: z.int(), tool: z.string(), why: z.string() });
+
+export const runContainment = z.strictObject({
+  run_id: z.string(),
+  actor: z.string(),
+  tenant: nullable(z.string()),
+  undone: z.array(stepLine).meta({ description: "newest first" }),
+  cannot: z.array(leftLine).meta({ description: "what stays as it is, and why" }),
+  unknown: z.array(leftLine).meta({ description: "what nobody knows the state of, and why" }),
+  bundle: nullable(z.string()).meta({ description: "the file of its signed bundle" }),
+  error: nullable(z.string()),
+});
+
+export const containReport = z.strictObject({
+  actors: strings,
+  halt: z.strictObject({
+    id: nullable(z.string()),
+    was_there: z.boolean().meta({ description: "whether the actor was halted already" }),
+  }),
+  keys: z.strictObject({
+    disabled: z.array(keyLine),
+    left: z.array(z.strictObject({ ...keyLine.shape, why: z.string() })),
+    note: nullable(z.string()),
+  }),
+  requests: z.strictObject({
+    denied: strings,
+    approved: strings.meta({ description: "approved before and unused; the halt holds them" }),
+  }),
+  revoked: z.strictObject({ plans: strings, delegations: strings, grants: strings }),
+  wider: z
+    .array(z.strictObject({ kind: z.string(), id: z.string(), covers: z.string() }))
+    .meta({ description: "what covers more than those who are contained, and is left for a person" }),
+  rollback: z.enum(["yes", "no", "no_compensator"]),
+  runs: z.array(runContainment),
+  bundles: z.strictObject({ folder: nullable(z.string()), note: nullable(z.string()) }),
+  undone: z.int(),
+  left: z.int(),
+  complete: z.boolean(),
+});
+
+export type ContainReport = z.infer<typeof containReport>;
+export type RunContainment = z.infer<typeof runContainment>;
+export type LeftLine = z.infer<typeof leftLine>;
+
+export const NO_SIGNING_KEY = "no bundles: no signing key is configured (SVC_SIGNING_KEY)";
+const NO_ROLLBACK = {
+  no: "left standing: no rollback was asked for",
+  no_compensator: "left standing: no compensator is configured here (SVC_COMPENSATOR_CMD)",
+} as const;
+
+/** The counts and the verdict follow from the rest. */
+export function summed(
+  report: Omit<ContainReport, "undone" | "left" | "complete">,
+  undisturbed = true,
+): ContainReport {
+  const { runs } = report;
+  const count = (of: (run: RunContainment) => number) => runs.reduce((sum, run) => sum + of(run), 0);
+  const left = count((run) => run.cannot.length + run.unknown.length);
+  const broken = runs.some((run) => run.error !== null);
+  return {
+    ...report,
+    undone: count((run) => run.undone.length),
+    left,
+    complete: left === 0 && !broken && undisturbed,
+  };
+}
+
+type RunFacts = Pick<RunContainment, "run_id" | "actor" | "tenant">;
+
+const WHY: Record<Exclude<PlanAction["kind"], "compensate" | "skip" | "defer" | "unresolved">, string> = {
+  unrecoverable: "cannot be undone",
+  unmanifested: "no manifest, so no undo is known",
+};
+const UNRESOLVED = "its outcome is unknown; say what happened with svc resolve";
+const waitsFor = (blocked_by: readonly number[]): string => `waits for step ${blocked_by.join(", ")}`;
+
+const CHANGED_SINCE = "conflict: what is there now is not what the call left";
+const UNSEEN = "conflict: not checked, since what is there now could not be read";
+
+/** What a rollback of the run would leave, from its plan; `consented`: steps whose undo a person has approved. */
+export function foretold(
+  run: RunFacts,
+  plan: RollbackPlan,
+  down_to: number,
+  rollback: ContainReport["rollback"],
+  consented: ReadonlySet<number>,
+): RunContainment {
+  const told: RunContainment = { ...run, undone: [], cannot: [], unknown: [], bundle: null, error: null };
+  for (const action of plan.actions) {
+    if (action.step < down_to || action.kind === "skip") continue;
+    const { step, tool } = action;
+    if (action.kind === "unresolved") told.unknown.push({ step, tool, why: UNRESOLVED });
+    else if (action.kind === "defer") told.cannot.push({ step, tool, why: waitsFor(action.blocked_by) });
+    else if (action.kind !== "compensate") told.cannot.push({ step, tool, why: WHY[action.kind] });
+    else if (rollback !== "yes") told.cannot.push({ step, tool, why: NO_ROLLBACK[rollback] });
+    else if (action.needs_approval && !consented.has(step))
+      told.cannot.push({ step, tool, why: "its undo needs a person's approval" });
+    else if (hasConflict(action)) told.cannot.push({ step, tool, why: CHANGED_SINCE });
+    else if (action.before !== undefined && action.is === undefined)
+      told.cannot.push({ step, tool, why: UNSEEN });
+    else told.undone.push({ step, tool });
+  }
+  return told;
+}
+
+/** What the rollback of the run did and left. */
+export function undoneIn(
+  run: RunFacts,
+  report: RollbackReport,
+  toolOf: (step: number) => string,
+): RunContainment {
+  const line = (step: number, why: string): LeftLine => ({ step, tool: toolOf(step), why });
+  const cannot = [
+    ...report.failed.map(({ step, error }) => line(step, error)),
+    ...report.unrecoverable.map((step) => line(step, WHY.unrecoverable)),
+    ...report.unmanifested.map((step) => line(step, WHY.unmanifested)),
+    ...report.deferred.map(({ step, blocked_by }) => line(step, waitsFor(blocked_by))),
+    ...report.awaiting_approval.map((step) => line(step, "its undo awaits a person's approval")),
+  ];
+  const unknown = [
+    ...report.unresolved.map((step) => line(step, UNRESOLVED)),
+    ...report.unverified.map((step) => line(step, "undone, but not read back")),
+  ];
+  const newestFirst = (a: LeftLine, b: LeftLine) => b.step - a.step;
+  return {
+    ...run,
+    undone: report.compensated.map((step) => ({ step, tool: toolOf(step) })),
+    cannot: cannot.sort(newestFirst),
+    unknown: unknown.sort(newestFirst),
+    bundle: null,
+    error: null,
+  };
+}
+
+export const asJson = (report: ContainReport): Json => report as unknown as Json;

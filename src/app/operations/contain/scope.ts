@@ -1,0 +1,93 @@
+/** Whom a containment is about: actors by a glob, within the tenants of another where one is given. */
+import type { Core } from "../../../engine/core.ts";
+import { invalid } from "../../../kernel/errors.ts";
+import { compileGlob, globMatches } from "../../../kernel/glob.ts";
+import type { RunDoc } from "../../../model/run.ts";
+import type { Row, Store } from "../../../store/port.ts";
+import type { TableName } from "../../../store/tables.ts";
+import type { App } from "../../app.ts";
+
+export interface Scope {
+  actor: string;
+  tenant: string | null;
+  since_ms: number | null;
+}
+
+/** Throws where a glob is none that can be used. */
+export function checkScope({ actor, tenant, since_ms }: Scope, now: number): void {
+  compileGlob(actor);
+  if (tenant !== null) compileGlob(tenant);
+  if (since_ms !== null && since_ms > now) throw invalid("since: is in the future");
+}
+
+export function within({ actor, tenant }: Scope, who: { actor: string; tenant: string | null }): boolean {
+  if (!globMatches(actor, who.actor)) return false;
+  return tenant === null || (who.tenant !== null && globMatches(tenant, who.tenant));
+}
+
+const PAGE = 1_000;
+
+/** Every document of a list, page by page. */
+export async function* all<N extends TableName>(
+  store: Store,
+  table: N,
+  query: { owner?: string; tag?: readonly string[]; order?: "asc" | "desc"; page?: number } = {},
+): AsyncGenerator<Row<N>> {
+  const { page = PAGE, ...rest } = query;
+  let after: { sort: number; key: string } | undefined;
+  for (;;) {
+    const rows = await store.list(table, { ...rest, after, limit: page });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < page) return;
+    after = { sort: last.sort, key: last.key };
+  }
+}
+
+export interface Found {
+  /** Names of those who match, in order. */
+  actors: string[];
+  /** Their runs, oldest first. */
+  runs: RunDoc[];
+}
+
+/** Who matches: whoever opened a run, and whoever holds a key that could. */
+export async function findActors({ core, keys }: Pick<App, "core" | "keys">, scope: Scope): Promise<Found> {
+  const actors = new Set<string>();
+  const runs: RunDoc[] = [];
+  for await (const { doc } of all(core.store, "runs")) {
+    if (!within(scope, doc)) continue;
+    actors.add(doc.actor);
+    runs.push(doc);
+  }
+  const entries = await (keys?.list() ?? Promise.resolve([])).catch(() => []);
+  for (const { name, tenant, roles } of entries)
+    if (roles.includes("agent") && within(scope, { actor: name, tenant })) actors.add(name);
+  return { actors: [...actors].sort(), runs };
+}
+
+/** A run's calls that fall under a containment. */
+export interface RunInScope {
+  run: RunDoc;
+  /** The first step that it looks at. */
+  down_to: number;
+}
+
+/** Runs that were opened, or went on, since the time that is asked for. */
+export async function runsInScope(
+  core: Core,
+  runs: readonly RunDoc[],
+  { since_ms }: Scope,
+): Promise<RunInScope[]> {
+  if (since_ms === null) return runs.map((run) => ({ run, down_to: 0 }));
+  const found: RunInScope[] = [];
+  for (const run of runs) {
+    let down_to: number | null = null;
+    for await (const { doc } of all(core.store, "steps", { owner: run.run_id, order: "desc", page: 100 })) {
+      if (doc.intended_ms < since_ms) break;
+      down_to = doc.step;
+    }
+    if (down_to !== null || run.created_ms >= since_ms) found.push({ run, down_to: down_to ?? 0 });
+  }
+  return found;
+}

@@ -1,0 +1,106 @@
+/** Rolling back every run of a containment: all their steps in one order, each run under its own lease. */
+import type { Core } from "../../../engine/core.ts";
+import { type Lease, releaseLease } from "../../../engine/lease.ts";
+import { messageOf, SvcError } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import { isSealed, type RunDoc } from "../../../model/run.ts";
+import { executeRollback } from "../../../rollback/execute.ts";
+import { type RunToUndo, rollBackInOrder, type Turn } from "../../../rollback/in-order.ts";
+import { acquireLease, LostLease } from "../../../rollback/lease.ts";
+import type { ContainmentDoc } from "../../../store/docs.ts";
+import type { App } from "../../app.ts";
+import { type RunContainment, undoneIn } from "./report.ts";
+import { all, type RunInScope } from "./scope.ts";
+import { factsOf, foretell, newestToUndo } from "./survey.ts";
+
+export interface UndoControl {
+  /** Aborts when the containment was taken over. */
+  signal: AbortSignal;
+  authorised(): boolean;
+  /** Throws where the containment has to stop. */
+  mayGoOn(): void;
+}
+
+/** A rollback of a run by somebody else is waited for: longer than the dead hold a lease. */
+const PATIENCE_MS = 3 * LIMITS.lease_ms;
+const LOOK_MS = 500;
+
+/** What became of each run, newest first. */
+export async function undoRuns(
+  app: App,
+  job: ContainmentDoc,
+  runs: readonly RunInScope[],
+  control: UndoControl,
+): Promise<RunContainment[]> {
+  const told = new Map<string, RunContainment>();
+  const todo = new Map<string, RunInScope>();
+  const order: RunToUndo[] = [];
+  for (const one of runs) {
+    const newest_seq = await newestToUndo(app, one, job.since_seq);
+    const { run_id } = one.run;
+    if (newest_seq === null) told.set(run_id, await foretell(app, one, "yes"));
+    else {
+      todo.set(run_id, one);
+      order.push({ run_id, newest_seq });
+    }
+  }
+  await rollBackInOrder(order, async (run_id, turn) => {
+    told.set(run_id, await undoRun(app, job, todo.get(run_id)!, turn, control));
+  });
+  return runs.toReversed().map(({ run }) => told.get(run.run_id)!);
+}
+
+async function undoRun(
+  app: App,
+  job: ContainmentDoc,
+  one: RunInScope,
+  turn: Turn,
+  control: UndoControl,
+): Promise<RunContainment> {
+  const { core, jobTools, background } = app;
+  const { run, down_to } = one;
+  let lease: Lease | undefined;
+  try {
+    lease = await leaseOf(core, run, control);
+    const report = await executeRollback(core, run.run_id, {
+      ...jobTools!,
+      actor: job.by,
+      since_seq: job.since_seq,
+      down_to,
+      turn,
+      lease,
+      signal: control.signal,
+      stop: background.signal,
+      authorised: control.authorised,
+    });
+    return undoneIn(factsOf(run), report, await toolsOf(core, run));
+  } catch (error) {
+    control.mayGoOn();
+    if (error instanceof SvcError && error.code === "unavailable") throw error;
+    // What is wrong with this run holds up no other.
+    return { ...(await foretell(app, one, "yes")), undone: [], error: core.redact(messageOf(error)) };
+  } finally {
+    if (lease !== undefined) await releaseLease(core, lease);
+  }
+}
+
+/** Whoever rolls the run back already is given the time to end, or to be found dead. */
+async function leaseOf(core: Core, run: RunDoc, control: UndoControl): Promise<Lease> {
+  const until = core.env.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await acquireLease(core, run.run_id);
+    } catch (error) {
+      const busy = error instanceof SvcError && error.code === "conflict" && !(error instanceof LostLease);
+      if (!busy || !isSealed(run) || core.env.now() >= until) throw error;
+    }
+    await core.env.sleep(LOOK_MS, control.signal);
+    control.mayGoOn();
+  }
+}
+
+async function toolsOf(core: Core, { run_id }: RunDoc): Promise<(step: number) => string> {
+  const tools = new Map<number, string>();
+  for await (const { doc } of all(core.store, "steps", { owner: run_id })) tools.set(doc.step, doc.tool);
+  return (step) => tools.get(step) ?? "";
+}

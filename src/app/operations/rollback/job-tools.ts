@@ -1,0 +1,22 @@
+/** How a process undoes steps by the commands that its settings name. */
+import type { Settings } from "../../../config/settings.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { Today } from "../../../model/roles.ts";
+import { compensatorCommand, readerCommand } from "../../../process/rollback-commands.ts";
+import type { JobTools } from "../../../rollback/job.ts";
+
+/** Null where no compensator is configured. */
+export function commandTools(settings: Settings, stop: AbortSignal, today?: Today): JobTools | null {
+  const { compensator_cmd, reader_cmd, timeout_ms } = settings.rollback;
+  if (compensator_cmd === null) return null;
+  return {
+    compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
+    reader:
+      reader_cmd === null
+        ? null
+        : readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }),
+    own_reader: true,
+    stop,
+    today,
+  };
+}

@@ -1,0 +1,51 @@
+/** Who can look, from here, at what the tools of a run show now; and whether a person's word still fits that. */
+import { conflict, invalid, notFound } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import { hasRole, type Principal } from "../../../model/roles.ts";
+import { readerCommand } from "../../../process/rollback-commands.ts";
+import { loadPlan } from "../../../rollback/load.ts";
+import type { Lookout } from "../../../rollback/look.ts";
+import type { RollbackPlan } from "../../../rollback/plan.ts";
+import type { Overwrite } from "../../../rollback/ports.ts";
+import type { App } from "../../app.ts";
+
+/** Null where this process has neither a reader command nor upstreams. */
+export function lookoutOf({ jobTools, lookout, settings }: App): Lookout | null {
+  if (lookout !== undefined) return lookout;
+  if (jobTools?.reader) return { reader: jobTools.reader, objection: jobTools.objection };
+  const { reader_cmd, timeout_ms } = settings.rollback;
+  if (reader_cmd === null) return null;
+  return { reader: readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }) };
+}
+
+/** The plan as this principal may see it: what was there is shown from the role operator on. */
+export function planFor(
+  app: App,
+  principal: Principal,
+  run_id: string,
+  lookout: Lookout | null = lookoutOf(app),
+): Promise<RollbackPlan> {
+  const { store, env } = app.core;
+  return loadPlan(store, run_id, { now_ms: env.now(), mask: !hasRole(principal, "operator"), lookout });
+}
+
+/** Throws a conflict where what is there is no longer what the person saw, or cannot be looked at. */
+export async function checkOverwrite(
+  { core: { store, env } }: App,
+  run_id: string,
+  { step, current_hash }: Overwrite,
+  lookout: Lookout | null,
+): Promise<void> {
+  const { actions } = await loadPlan(store, run_id, { now_ms: env.now(), lookout });
+  const action = actions.find((one) => one.step === step);
+  if (action === undefined) throw notFound(`overwrite: run ${run_id} has no standing step ${step}`);
+  if (action.kind !== "compensate" || action.before === undefined)
+    throw invalid(`overwrite: step ${step} is ${action.kind}, with nothing that could be overwritten`);
+  if (action.current_hash === undefined)
+    throw conflict(`conflict: not checked: what step ${step} would overwrite cannot be read from here`);
+  if (action.current_hash !== current_hash)
+    throw conflict(
+      `conflict: what is there now is no longer what the plan showed for step ${step}; look at the plan again`,
+      { conflict: true, current_hash: action.current_hash },
+    );
+}

@@ -1,6 +1,0 @@
-/** The version of the package, as its own manifest states it. */
-import { readFileSync } from "node:fs";
-
-export const VERSION = (
-  JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }
-).version;

@@ -1,0 +1,53 @@
+/** Where the state series of /metrics come from. */
+
+import { EVENT_NAMES } from "../../ledger/events.ts";
+import { APPROVAL_STATUSES } from "../../model/approval.ts";
+import { PROBE_ACTOR } from "../../model/roles.ts";
+import type { Notifier } from "../../notify/notifier.ts";
+import { createMetrics, type Metrics } from "../../telemetry/metrics.ts";
+import type { Tracer } from "../../telemetry/trace.ts";
+import type { App } from "../app.ts";
+import { activeHalts } from "../operations/halts.ts";
+import { closingSoon } from "../operations/horizon.ts";
+import { approvalCounts } from "../operations/status.ts";
+
+export interface Deliveries {
+  notifier: Notifier;
+  tracer: Tracer | null;
+}
+
+export function appMetrics(app: App, { notifier, tracer }: Deliveries): Metrics {
+  const { store, env, killSwitch } = app.core;
+  return createMetrics({
+    version: app.version,
+    events: EVENT_NAMES,
+    approval_statuses: APPROVAL_STATUSES,
+    source: {
+      ledgerEvents: async () => (await store.head()).events,
+      approvals: () => approvalCounts(app),
+      halted: async () =>
+        killSwitch() !== null || (await activeHalts(app)).some(({ scope }) => scope.actor !== PROBE_ACTOR),
+      runs: () => store.count("runs"),
+      async oldestApprovalMs() {
+        const [oldest] = await store.list("approvals", { tag: ["pending", "escalated"], limit: 1 });
+        return oldest === undefined ? null : env.now() - oldest.doc.requested_ms;
+      },
+      undosClosing: () => closingSoon(app),
+      ...(store.replica === undefined ? {} : { replicaLagMs: () => store.replica!.lag_ms }),
+      queues: () => ({
+        ...Object.fromEntries(notifier.channels().map(({ name, queued }) => [`notify:${name}`, queued])),
+        ...(tracer === null ? {} : { trace: tracer.stats().queued }),
+      }),
+      deliveries: () => [
+        ...notifier.channels().flatMap((channel) => results(`notify:${channel.name}`, channel)),
+        ...(tracer === null ? [] : results("trace", tracer.stats())),
+      ],
+    },
+  });
+}
+
+const RESULTS = ["ok", "failed", "dropped"] as const;
+
+function results(target: string, counts: Record<(typeof RESULTS)[number], number>) {
+  return RESULTS.map((result) => ({ target, result, count: counts[result] }));
+}
