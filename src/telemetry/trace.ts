@@ -2,9 +2,11 @@
  * Sends spans to an OTLP collector: fifty at a time or every five seconds, through the egress guard.
  * The queue is bounded and a collector that is slow, broken or gone costs a log line, never a call.
  */
+
 import { z } from "zod";
 import type { Egress, EgressResponse } from "../egress/egress.ts";
 import { EgressRefused } from "../egress/refusal.ts";
+import { within } from "../kernel/deadline.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -116,13 +118,7 @@ class Exporter implements Tracer {
     this.closing = true;
     this.rouse();
     this.start();
-    const done = new AbortController();
-    const late = this.deps.env.sleep(deadline_ms, done.signal).then(
-      () => this.stop.abort(),
-      () => undefined,
-    );
-    await Promise.race([this.pump, late]);
-    done.abort();
+    await within(Promise.resolve(this.pump), deadline_ms, () => this.stop.abort(), this.deps);
     if (this.queue.length > 0) {
       this.deps.log.warn("trace export stopped with spans unsent", { spans: this.queue.length });
     }

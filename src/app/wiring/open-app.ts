@@ -2,11 +2,13 @@
  * Opening the app on a store, without a listener or credentials: what the command line and the library run on, and
  * what a service starts from.
  */
+
 import { readTextFileSync } from "../../config/files.ts";
 import type { Settings } from "../../config/settings.ts";
 import { createEgress } from "../../egress/egress.ts";
 import { type Core, type Listeners, silentListeners } from "../../engine/core.ts";
 import { parseSigningKey, type SigningKey } from "../../evidence/signing.ts";
+import { atMost } from "../../kernel/deadline.ts";
 import type { Env } from "../../kernel/env.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -75,9 +77,7 @@ export async function openApp(settings: Settings, env: Env, options: OpenOptions
     },
     async close(until = performance.now() + LIMITS.stop_ms) {
       await background.stop(timeLeft(until));
-      const patience = new AbortController();
-      await Promise.race([values.close(), env.sleep(CLEAR_MS, patience.signal)]).catch(() => {});
-      patience.abort();
+      await atMost(values.close(), CLEAR_MS, { env });
       await store.close();
       await egress.close();
     },

@@ -3,8 +3,10 @@
  * position that the store keeps for it: what could not be delivered is read again, so that nothing is dropped, and
  * nothing that decides waits for it. Of several processes on one store, one at a time serves a sink.
  */
+
 import type { ExportSink } from "../../config/sections/operations.ts";
 import type { Egress } from "../../egress/egress.ts";
+import { within } from "../../kernel/deadline.ts";
 import type { Env } from "../../kernel/env.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
@@ -136,10 +138,10 @@ class Stream {
 
   private async untilChanged(): Promise<void> {
     const done = new AbortController();
-    const stop = AbortSignal.any([done.signal, this.signal]);
     const { store, env } = this.parts;
+    const changed = store.changed(AbortSignal.any([done.signal, this.signal]));
     try {
-      await Promise.race([store.changed(stop), env.sleep(LIMITS.look_again_ms, stop).catch(() => undefined)]);
+      await within(changed, LIMITS.look_again_ms, () => undefined, { env });
     } finally {
       done.abort();
     }

@@ -2,6 +2,7 @@
  * One connection to an upstream, in whichever revision of the protocol the upstream speaks. Requests go
  * out and answers come back exactly as they are; ids and progress tokens of different callers never meet.
  */
+
 import {
   Client,
   type ClientCapabilities,
@@ -9,6 +10,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import { atMost } from "../../kernel/deadline.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Cancellation } from "../cancellation.ts";
@@ -162,7 +164,7 @@ export class Link {
     if (Object.keys(filter).length === 0) return;
     const listening = client.listen(filter).catch((error: unknown) => odd(messageOf(error)));
     // One that never says that it heard us works all the same, but for what it would have told.
-    await within(listening, LISTEN_MS);
+    await atMost(listening, LISTEN_MS);
   }
 
   private answerInside(asked: NonNullable<LinkHooks["asked"]>): void {
@@ -237,15 +239,6 @@ export class Link {
     this.over = true;
     await this.client.close();
   }
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }
 
 function withToken(params: JsonObject, token: string): JsonObject {
