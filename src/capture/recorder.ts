@@ -2,7 +2,6 @@
  * Writes captured calls, behind the decisions and in batches of its own. It hears of a call after it was
  * decided and recorded, takes note of it, and does the work later; whatever goes wrong is a warning.
  */
-
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Core, type DecidedCall, ENGINE, type FinishedCall, type Listeners } from "../engine/core.ts";
 import { captureKey } from "../engine/keys.ts";

@@ -2,7 +2,6 @@
  * Telling open pages that something changed, by server-sent events. One watcher of the store serves every
  * page; a message says only that there is news, and the page fetches what it shows like any reader would.
  */
-
 import { PassThrough } from "node:stream";
 import type { App } from "../app/app.ts";
 import { atMost } from "../kernel/deadline.ts";

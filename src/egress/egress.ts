@@ -3,7 +3,6 @@
  * manifests, OIDC and gateway upstreams. Each hop is judged before anything is sent, the socket connects
  * to the very address that was judged, and proxy variables of the environment are not looked at.
  */
-
 import type { Agent, BodyInit, fetch as fetchOfUndici, RequestInit } from "undici";
 import { within } from "../kernel/deadline.ts";
 import { SvcError } from "../kernel/errors.ts";

@@ -2,7 +2,6 @@
  * The gateway: upstreams on one side, sessions on the other, the engine in between. This file puts the
  * parts together and keeps what all sessions share.
  */
-
 import type { App, Connector } from "../app/app.ts";
 import { atMost } from "../kernel/deadline.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";

@@ -1,5 +1,4 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
-
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import { readRun } from "../app/door/access.ts";

@@ -1,5 +1,4 @@
 /** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
-
 import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { within } from "../kernel/deadline.ts";

@@ -1,5 +1,4 @@
 /** Sends one mail over SMTP to the address that the egress guard has checked, verifying the host's own name. */
-
 import type { Egress } from "../egress/egress.ts";
 import { within } from "../kernel/deadline.ts";
 import { LIMITS } from "../kernel/limits.ts";

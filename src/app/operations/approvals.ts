@@ -1,5 +1,4 @@
 /** Approvals: listing, waiting for, deciding, breaking glass, and approving ahead. */
-
 import { z } from "zod";
 import {
   breakGlassUnit,

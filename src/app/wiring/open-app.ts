@@ -2,7 +2,6 @@
  * Opening the app on a store, without a listener or credentials: what the command line and the library run on, and
  * what a service starts from.
  */
-
 import { readTextFileSync } from "../../config/files.ts";
 import type { Settings } from "../../config/settings.ts";
 import { createEgress } from "../../egress/egress.ts";

@@ -3,7 +3,6 @@
  * position that the store keeps for it: what could not be delivered is read again, so that nothing is dropped, and
  * nothing that decides waits for it. Of several processes on one store, one at a time serves a sink.
  */
-
 import type { ExportSink } from "../../config/sections/operations.ts";
 import type { Egress } from "../../egress/egress.ts";
 import { within } from "../../kernel/deadline.ts";

@@ -1,5 +1,4 @@
 /** The gateway as an HTTP server: the two MCP endpoints beside the API, health, readiness and metrics. */
-
 import type { Service } from "../../app/wiring/service.ts";
 import { mountConsole } from "../../console/mount.ts";
 import { type Listening, listen } from "../../http/lifecycle.ts";

@@ -3,7 +3,6 @@
  * what its configuration names, has a process group of its own that ends with it, and can neither fill
  * our memory (a line without end, a pipe that nobody reads) nor block on a stderr that nobody reads.
  */
-
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { within } from "../../kernel/deadline.ts";

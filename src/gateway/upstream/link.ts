@@ -2,7 +2,6 @@
  * One connection to an upstream, in whichever revision of the protocol the upstream speaks. Requests go
  * out and answers come back exactly as they are; ids and progress tokens of different callers never meet.
  */
-
 import {
   Client,
   type ClientCapabilities,

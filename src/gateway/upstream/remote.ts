@@ -3,7 +3,6 @@
  * transport: an answer may not be larger than memory allows, and a request whose answer stream ends
  * without an answer is told so at once instead of at its timeout.
  */
-
 import {
   type JSONRPCMessage,
   StreamableHTTPClientTransport,

@@ -2,7 +2,6 @@
  * A thread that does a store's slow SQLite work: checkpoints, and syncs that SQLite makes itself. It is
  * started when first needed and keeps the process alive only while it has something to do.
  */
-
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { within } from "../../kernel/deadline.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";

@@ -2,7 +2,6 @@
  * A store that writes units to a log and moves them into a checkpoint database in the background. The
  * files and sqlite stores are this, over a log of their own.
  */
-
 import { join } from "node:path";
 import { within } from "../../kernel/deadline.ts";
 import { SvcError } from "../../kernel/errors.ts";
