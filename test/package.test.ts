@@ -26,6 +26,7 @@ const own = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
 
 interface Locked {
   dev?: boolean;
+  link?: boolean;
   bin?: Record<string, string>;
   engines?: { node?: string };
 }
@@ -33,7 +34,7 @@ const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "u
   packages: Record<string, Locked>;
 };
 /** What a user's `npm install` brings: path under the project, and its lock entry. */
-const production = Object.entries(packages).filter(([path, { dev }]) => path !== "" && !dev);
+const production = Object.entries(packages).filter(([path, { dev, link }]) => path !== "" && !dev && !link);
 
 /** The files of a package without the packages below it, as links where the disk allows. */
 function graft(from: string, to: string): void {

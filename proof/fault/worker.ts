@@ -13,6 +13,7 @@ import { outcomeUnit, resolveUnit } from "../../src/engine/outcome.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { openStore } from "../../src/store/open.ts";
+import { clock } from "./clock.ts";
 import { AGENT, engineOn, GUARDED, PLAIN, person, TTL_MS } from "./engine.ts";
 import type { Ack, Attempt, AttemptResult, Place, Seeded, WorkerOps } from "./protocol.ts";
 
@@ -25,8 +26,6 @@ let refused = 0;
 
 // Standard output is a pipe, and written to at once: what was said before a SIGKILL is heard after it.
 const say = (message: unknown): boolean => process.stdout.write(`${JSON.stringify(message)}\n`);
-/** The same clock in every process of the machine. */
-const clock = (): number => Number(process.hrtime.bigint()) / 1e6;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<WorkerOps[Op]>> } = {
@@ -69,9 +68,9 @@ const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<Worke
 
   async seed({ label, count, call }: Parameters<WorkerOps["seed"]>[0]) {
     const names = Array.from({ length: count }, (_, i) => `${label}-${i}`);
-    if (call === "granted") return Promise.all(names.map(seedGranted));
     const tool = call === "waiting" ? GUARDED : PLAIN;
-    return Promise.all(names.map((name) => seed(name, tool)));
+    const made = (run_id: string) => (call === "granted" ? seedGranted(run_id) : seed(run_id, tool));
+    return Promise.all(names.map((name) => madeAnew(name, made)));
   },
 
   async attempt(attempts: Attempt[]) {
@@ -79,12 +78,13 @@ const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<Worke
   },
 
   async halt(reason: string) {
-    const { halt, records } = await core.store.transact(haltUnit(core, "admin", { reason, tool: "crm.*" }));
+    const unit = haltUnit(core, "admin", { reason, tool: "crm.*" });
+    const { halt, records } = await surely(() => core.store.transact(unit));
     return { id: halt.id, seq: records[0]!.seq, answered: clock() };
   },
 
   async resume(id: string) {
-    const { records } = await core.store.transact(resumeUnit(core, "admin", id));
+    const { records } = await surely(() => core.store.transact(resumeUnit(core, "admin", id)));
     return { seq: records[0]!.seq };
   },
 
@@ -138,11 +138,38 @@ async function once<T>(act: () => Promise<T>, mayBeFound: () => void = () => {})
   try {
     return await act();
   } catch (error) {
-    if (!(error instanceof SvcError && error.code === "unavailable")) throw error;
+    if (!isRefusal(error)) throw error;
     refused++;
     if (/may be found/.test(error.message)) mayBeFound();
     await pause(5);
     return undefined;
+  }
+}
+
+const isRefusal = (error: unknown): error is SvcError =>
+  error instanceof SvcError && error.code === "unavailable";
+
+/** Asks again as long as the store is too busy to answer and says that nothing was recorded. */
+async function surely<T>(act: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!isRefusal(error) || /may be found/.test(error.message)) throw error;
+      await pause(5);
+    }
+  }
+}
+
+/** What a busy store refused, and may hold in part, is made again under another name. */
+async function madeAnew(name: string, make: (run_id: string) => Promise<Seeded>): Promise<Seeded> {
+  for (let n = 0; ; n++) {
+    try {
+      return await make(n === 0 ? name : `${name}-${n}`);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      await pause(5);
+    }
   }
 }
 
@@ -186,7 +213,7 @@ const callOf = (run_id: string, tool = GUARDED) => ({
 
 async function attempt({ act, by, run_id, id }: Attempt): Promise<AttemptResult> {
   const asked = clock();
-  const value = await DOES[act](run_id, id, by).catch((error: unknown) => {
+  const value = await surely(() => DOES[act](run_id, id, by)).catch((error: unknown) => {
     if (error instanceof SvcError && error.code === "conflict") return "lost";
     throw error;
   });

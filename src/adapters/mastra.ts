@@ -1,6 +1,8 @@
 /**
  * Mastra: a tool definition becomes a governed one, for `createTool`. A call that waits suspends as Mastra's tools do. Written
  * for the documented shape of `execute(input, context)` in `@mastra/core` 1, which does not install on Node 20.
+ *
+ * @module takeback/mastra
  */
 import type { RollbackRequest, Run } from "../library/run.ts";
 import type { RollbackReport } from "../rollback/report.ts";
@@ -20,7 +22,7 @@ export interface ToolDefinition {
   execute?: (input: never, context: never) => unknown;
 }
 
-/** The same definition, governed; it keeps its types. */
+/** The same definition, governed; it keeps its types ([guide](../../docs/guides/frameworks/mastra.md)). */
 export function governedTool<D extends ToolDefinition>(
   run: RunOrThread,
   definition: D,

@@ -1,6 +1,8 @@
 /**
  * The OpenAI Agents SDK: a tool definition becomes a governed tool. Its approval hook only looks ahead; executing asks,
  * carries out and reports. A refusal is the tool's answer, because the SDK hides from the model what a tool throws.
+ *
+ * @module takeback/openai-agents
  */
 import {
   type RunContext,
@@ -20,7 +22,7 @@ export { threadRun } from "./thread.ts";
 /** A run, or how it is found from the context that the SDK's run carries. */
 export type RunOrContext<Context> = Run | ((context: RunContext<Context>) => Run | Promise<Run>);
 
-/** The same as the SDK's own `tool(definition)`, governed. */
+/** The same as the SDK's own `tool(definition)`, governed ([guide](../../docs/guides/frameworks/openai-agents.md)). */
 export function governedTool<
   TParameters extends ToolInputParameters = undefined,
   Context = unknown,

@@ -32,6 +32,9 @@ export type Flags = Record<string, unknown>;
 /** Each command file exports one of these. */
 export type Register = (program: Command, context: Context) => void;
 
+export const NEEDS_DATA =
+  "this command needs the data themselves: run it on the server's machine, with -d <dir>";
+
 /** Options that name data on this machine. */
 const LOCAL_FLAGS = ["manifests", "data", "store", "config"];
 const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
@@ -124,10 +127,7 @@ export function createContext(
     isRemote: (flags) => server(flags) !== null,
     withDoor,
     withApp(flags, work, own) {
-      if (server(flags) !== null)
-        throw invalid(
-          "this command needs the data themselves: run it on the server's machine, with -d <dir>",
-        );
+      if (server(flags) !== null) throw invalid(NEEDS_DATA);
       return withDoor(flags, (door) => work(door.local!), own);
     },
   };

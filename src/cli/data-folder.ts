@@ -27,7 +27,7 @@ const ON_WHAT_IS_THERE = new Set([
   ...["oversight", "bundle", "approvals list", "approvals show", "approvals watch", "approvals approve"],
   ...["approvals deny", "plans list", "plans show", "plans approve", "plans deny", "grants list"],
   ...["grants preview", "grants revoke", "halt list", "halt lift", "hold list", "hold release"],
-  ...["capture list", "capture purge", "retention plan", "retention apply", "policy suggest"],
+  ...["capture list", "capture purge", "retention plan", "retention apply", "policy suggest", "backup"],
 ]);
 /** What looks at the store where there is one, and can do without. */
 const WITH_OR_WITHOUT = new Set(["impact", "speculate", "registry list"]);

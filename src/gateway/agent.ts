@@ -5,30 +5,22 @@
  */
 import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
-import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";
 import type { Principal } from "../model/roles.ts";
-import { type Asked, approvalOf, isOwn, progressOf, stillAsking, unknownTool } from "./asked.ts";
+import { type Asked, isOwn, progressOf, unknownTool } from "./asked.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
+import { CallWaits } from "./call-waits.ts";
 import type { Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
-import {
-  askAndWait,
-  decisionOf,
-  declined,
-  inputRequired,
-  notApproved,
-  TASKS_EXTENSION,
-  waitOf,
-  waitsBy,
-} from "./native-wait.ts";
+import { TASKS_EXTENSION } from "./native-wait.ts";
 import { OwnLinks, offered, principalHolder } from "./own-links.ts";
-import { asProtocolError, createPeer, invalidParams } from "./peer.ts";
+import { asProtocolError, createPeer, invalidParams, methodNotFound } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
-import { isOurState, redeemState, type WaitingCall } from "./request-state.ts";
+import { isOurState } from "./request-state.ts";
 import type { BoundRun, RunOf } from "./runs.ts";
-import { bindTasks } from "./tasks.ts";
+import { answerNewer, bindTasks } from "./tasks-newer.ts";
+import { answerOlder, asksForTask, OLDER_TASKS, TASKS_CAPABILITY, takingTasks } from "./tasks-older.ts";
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { callOwnTool } from "./tools/own-tool.ts";
 import type { Holder } from "./upstream/pool.ts";
@@ -58,6 +50,7 @@ export class AgentPeer {
   private readonly run: RunOf | null;
   private readonly named: boolean;
   private readonly links: OwnLinks;
+  private readonly waits: CallWaits;
   private readonly calls = new Map<Upstream, RequestContext[]>();
   private readonly holderKeys = new Set<string>();
   private level: LogLevel | null = null;
@@ -69,7 +62,7 @@ export class AgentPeer {
     this.named = named;
     this.era = era;
     const { app, passthrough } = gateway;
-    const tasks = era === "modern" && app.settings.approvals.wait_ms > 0;
+    const tasks = app.settings.approvals.wait_ms > 0;
     this.server = createPeer({
       version: app.version,
       capabilities: {
@@ -78,14 +71,25 @@ export class AgentPeer {
         ...(passthrough.has("prompts") ? { prompts: { listChanged: true } } : {}),
         ...(passthrough.has("resources") ? { resources: { subscribe: true, listChanged: true } } : {}),
         ...(passthrough.has("completions") ? { completions: {} } : {}),
-        ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
+        ...(tasks && era === "modern" ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
       },
+      since:
+        tasks && era === "legacy"
+          ? { revision: OLDER_TASKS, capabilities: { tasks: TASKS_CAPABILITY } }
+          : undefined,
       instructions: [...gateway.instructions(), gateway.listing.instructions()].join("\n\n"),
       log: app.log,
       serves: method === undefined || /^(?:tools|tasks)\//.test(method) || passthrough.serves(method),
       handle: (method, params, context) => this.handle(method, params, fromSdk(context)),
     });
-    if (tasks) bindTasks(this.server, (method, params, context) => this.handle(method, params, context));
+    if (tasks && era === "modern")
+      bindTasks(this.server, (method, params, context) => this.handle(method, params, context));
+    this.waits = new CallWaits(gateway, {
+      server: this.server,
+      asking: (context) => this.asking(context),
+      govern: (run, asked, context) => this.govern(run, asked, context),
+      project: (result, route) => this.project(result, route),
+    });
     this.links = new OwnLinks({
       clientCapabilities: () => this.server.getClientCapabilities(),
       ask: (upstream, method, params, signal) => this.ask(upstream, method, params, signal),
@@ -100,9 +104,12 @@ export class AgentPeer {
     if (method === "tools/call") return this.callTool(params, context);
     if (method === "tools/list") return this.listTools(context);
     if (method === "logging/setLevel") return this.setLevel(params);
-    if (method.startsWith("tasks/") && this.era === "modern")
-      return this.gateway.tasks.handle(method, params, this.asking(context));
-    const { passthrough, subscriptions } = this.gateway;
+    const { passthrough, subscriptions, tasks } = this.gateway;
+    if (method.startsWith("tasks/")) {
+      const principal = this.asking(context);
+      if (this.era === "modern") return answerNewer(tasks, method, params, principal);
+      if (this.takesTasks) return answerOlder(tasks, method, params, principal, context);
+    }
     const request = {
       method,
       params,
@@ -150,7 +157,8 @@ export class AgentPeer {
     const routes = await gateway.offered(run, principal, holders);
 
     const { listing } = gateway;
-    return { tools: [...routes.map((route) => listing.shown(route)), ...listing.own(AGENT_TOOLS)] };
+    const shown = routes.map((route) => listing.shown(route));
+    return { tools: [...(this.takesTasks ? shown.map(takingTasks) : shown), ...listing.own(AGENT_TOOLS)] };
   }
 
   /** The short way of tool calls, from a transport straight to the decision. */
@@ -166,96 +174,30 @@ export class AgentPeer {
     if (!isToolCallParams(params)) throw invalidParams("tools/call: name is required");
     const given = params["arguments"] ?? {};
     if (!isJsonObject(given)) throw invalidParams("tools/call: arguments must be an object");
-    if (params["task"] !== undefined)
-      throw invalidParams("tools/call: tasks are not available through this gateway");
+    const asTask = asksForTask(params);
+    if (asTask && !this.takesTasks)
+      throw invalidParams("tools/call: tasks are not available here; send it without task");
     const { gateway } = this;
     const { listing } = gateway;
     const tool = listing.dotted(params.name);
+    if (isOwn(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
     if (isOwn(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
     const route = gateway.routes().get(tool);
     const asked = { tool, route, ...listing.apart(given, route) };
     const brought = context.retried?.["requestState"];
-    if (isOurState(brought)) return this.project(await this.resume(asked, brought, context), route);
+    if (isOurState(brought)) return this.project(await this.waits.resume(asked, brought, context), route);
     const run = await this.runOf(asked, context);
     // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
     if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool)))
       throw unknownTool(params.name);
-    const result = await gateway.track(this.govern(run, asked, context));
-    const approval_id = approvalOf(result);
-    if (approval_id === null) return this.project(result, route);
-    gateway.waiting.note(this.asking(context), run.run_id, tool);
-    return this.project((await this.wait(run, asked, approval_id, context)) ?? result, route);
+    if (asTask) return this.waits.callAsTask(run, asked, context);
+    return this.project(await this.waits.call(run, asked, context), route);
   }
 
-  /** Waits by the client's own means; null where it has none, or its person does not want to. */
-  private async wait(
-    run: BoundRun,
-    asked: Asked,
-    approval_id: string,
-    context: RequestContext,
-  ): Promise<JsonObject | null> {
-    const { app } = this.gateway;
-    const by = waitsBy(app, this.server, context);
-    const call = { principal: this.asking(context), tool: asked.tool, args: asked.args };
-    if (by === "rounds") return inputRequired(app, call, { run_id: run.run_id, approval_id });
-    if (by === "task") return this.task(run, asked, call, approval_id, context);
-    if (by === null) return null;
-    const approval = await askAndWait(app, call, approval_id, context, progressOf(context));
-    return approval === null ? null : this.decided(run, asked, approval, context);
-  }
-
-  /** Waits beside the request, which is answered with a handle at once. */
-  private task(
-    run: BoundRun,
-    asked: Asked,
-    call: WaitingCall,
-    approval_id: string,
-    context: RequestContext,
-  ): JsonObject | null {
-    const { app, tasks } = this.gateway;
-    return tasks.begin(call.principal, waitOf(app, call, approval_id, context), async (cancellation) => {
-      // By then the request has its answer: nothing is told or asked on its stream.
-      const apart = { ...context, cancellation, envelope: undefined, retried: undefined, notify: () => {} };
-      const approval = await decisionOf(app, call, approval_id, apart, undefined);
-      if (cancellation.cancelled) return null;
-      const decided = await this.decided(run, asked, approval, apart);
-      const result = decided ?? (await this.gateway.track(this.govern(run, asked, apart)));
-      return { resultType: "complete", ...this.project(result, asked.route) };
-    });
-  }
-
-  /** The second half of a call that waits: held until there is a decision, and then made like any other. */
-  private async resume(asked: Asked, state: string, context: RequestContext): Promise<JsonObject> {
-    const { app, runs } = this.gateway;
-    const principal = this.asking(context);
-    const call = { principal, tool: asked.tool, args: asked.args };
-    const { run_id, approval_id } = await redeemState(app, call, state);
-    const run = await runs.named(principal, run_id);
-    // Its person closed the page: what is open stays open, and the agent is told so.
-    if (declined(context.retried)) return this.gateway.track(this.govern(run, asked, context));
-    const approval = await decisionOf(app, call, approval_id, context, progressOf(context));
-    const result = await this.decided(run, asked, approval, context);
-    if (result !== null) return result;
-    return (
-      inputRequired(app, call, { run_id, approval_id }) ??
-      this.gateway.track(this.govern(run, asked, context))
-    );
-  }
-
-  /** What becomes of the call once its request was looked at; null while that is open. */
-  private async decided(
-    run: BoundRun,
-    asked: Asked,
-    approval: ApprovalDoc,
-    context: RequestContext,
-  ): Promise<JsonObject | null> {
-    if (OPEN_APPROVAL.has(approval.status)) return null;
-    if (approval.status === "denied" || approval.status === "expired")
-      return notApproved(approval, run.run_id);
-    // Who asks by now, because authority may have changed while it waited.
-    const current = { ...context, extra: stillAsking(context) };
-    return this.gateway.track(this.govern(run, asked, current));
+  /** Whether this session's client was told that its calls may be tasks, as its revision has them. */
+  private get takesTasks(): boolean {
+    return this.era === "legacy" && this.server.getCapabilities().tasks !== undefined;
   }
 
   /** The run of a call: named, or of a request for this very call that still stands, or its session's or its own. */
@@ -268,7 +210,11 @@ export class AgentPeer {
     return other === undefined ? run : runs.named(principal, other);
   }
 
-  private async govern(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
+  private govern(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
+    return this.gateway.track(this.governed(run, asked, context));
+  }
+
+  private async governed(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
     const { meta } = context;
     const { route } = asked;
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);

@@ -71,7 +71,7 @@ export class Gateway implements Governing {
     this.app = app;
     this.runs = new Runs(app);
     this.waiting = new WaitingCalls(app);
-    this.tasks = new Tasks(app.core.env);
+    this.tasks = new Tasks(app.core.env, app.log);
     this.pins = new Pins(app.core);
     const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {

@@ -16,7 +16,7 @@ import { textResult, withMeta } from "./result.ts";
 import { tellingProgress } from "./tools/progress.ts";
 
 const URL_ELICITATION = "2025-11-25";
-const QUESTION = "approval";
+export const CARD_QUESTION = "approval";
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 /** Where a person finds the card; null where there is no such place, or everybody could act there. */
@@ -66,30 +66,35 @@ function question(app: App, call: WaitingCall, approval_id: string): JsonObject 
   const url = cardUrl(app, approval_id);
   if (url === null) return null;
   const params = { mode: "url", message: message(call), url };
-  return { [QUESTION]: { method: "elicitation/create", params } };
+  return { [CARD_QUESTION]: { method: "elicitation/create", params } };
 }
 
-/** What is known of a wait before it begins. */
+/** What a task says of itself while it is under way, and asks of its client. */
 export interface Wait {
   message: string;
   wait_ms: number;
   inputRequests: JsonObject | null;
 }
 
-/** What a task says of itself while it waits, and asks of a client that can show pages. */
-export function waitOf(app: App, call: WaitingCall, approval_id: string, { envelope }: RequestContext): Wait {
-  const shows = takesUrls(envelope?.[CLIENT_CAPABILITIES_META_KEY]);
+/** A call that waits, whose client shows the card where it can show pages. */
+export function waitOf(app: App, call: WaitingCall, approval_id: string, capabilities: unknown): Wait {
   return {
     message: `a person has to decide the call of ${call.tool} (request ${approval_id})`,
     wait_ms: app.settings.approvals.wait_ms,
-    inputRequests: shows ? question(app, call, approval_id) : null,
+    inputRequests: takesUrls(capabilities) ? question(app, call, approval_id) : null,
   };
+}
+
+/** A call that nobody is waited for. */
+export function underWay({ settings }: App, tool: string): Wait {
+  const { wait_ms } = settings.approvals;
+  return { message: `the call of ${tool} is under way`, wait_ms, inputRequests: null };
 }
 
 /** Whether the client says that its person does not want to wait. */
 export function declined(input: JsonObject | undefined): boolean {
   const responses = input?.["inputResponses"];
-  const answer = isJsonObject(responses) ? responses[QUESTION] : undefined;
+  const answer = isJsonObject(responses) ? responses[CARD_QUESTION] : undefined;
   const action = isJsonObject(answer) ? (answer["action"] ?? nested(answer)) : undefined;
   return action === "decline" || action === "cancel";
 }

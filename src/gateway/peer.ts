@@ -12,9 +12,13 @@ import { ERRORS, messageOf, SvcError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../telemetry/log.ts";
 
+type Capabilities = NonNullable<ServerOptions["capabilities"]>;
+
 export interface PeerOptions {
   version: string;
-  capabilities: NonNullable<ServerOptions["capabilities"]>;
+  capabilities: Capabilities;
+  /** What is declared, beside, to clients of that revision of the protocol and later ones. */
+  since?: { revision: string; capabilities: Capabilities } | undefined;
   instructions: string;
   log: Logger;
   /** False for a request that nobody here serves, so that the SDK answers it as it answers any unknown method. */
@@ -25,18 +29,33 @@ export interface PeerOptions {
 /** Making one is costly, and a server is made for every session-less request. */
 const VALIDATOR = new AjvJsonSchemaValidator();
 
+class Peer extends Server {
+  private readonly since: PeerOptions["since"];
+
+  constructor(info: { name: string; version: string }, options: ServerOptions, since: PeerOptions["since"]) {
+    super(info, options);
+    this.since = since;
+  }
+
+  override getCapabilities(): Capabilities {
+    const declared = super.getCapabilities();
+    const { since } = this;
+    if (since === undefined || (this.getNegotiatedProtocolVersion() ?? "") < since.revision) return declared;
+    return { ...declared, ...since.capabilities };
+  }
+}
+
 export function createPeer({
   version,
   capabilities,
+  since,
   instructions,
   log,
   serves = true,
   handle,
 }: PeerOptions): Server {
-  const server = new Server(
-    { name: "svc-gateway", version },
-    { capabilities, instructions, jsonSchemaValidator: VALIDATOR },
-  );
+  const options = { capabilities, instructions, jsonSchemaValidator: VALIDATOR };
+  const server = new Peer({ name: "svc-gateway", version }, options, since);
   // The gateway answers this one itself, because the level is also the upstreams' business.
   server.removeRequestHandler("logging/setLevel");
   server.onerror = (error) => log.debug("session oddity", { problem: error.message });

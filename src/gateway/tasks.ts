@@ -1,105 +1,142 @@
 /**
- * Calls that wait for a person as tasks, for clients of the newer revision that declare the extension: such a call is
- * answered with a handle at once, and what becomes of it is asked for later. A task lives in this process. Where
- * that ends, the call was not made, and its request for approval stands.
+ * Calls as tasks: answered with a handle at once, and what becomes of them is asked for later. What each protocol
+ * revision says of a task is in tasks-newer.ts and tasks-older.ts. A task lives in this process. Where that ends, a
+ * call that waited was not made, and its request for approval stands.
  */
-import type { Server } from "@modelcontextprotocol/server";
 import type { Env } from "../kernel/env.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
+import type { Logger } from "../telemetry/log.ts";
 import { Cancellation } from "./cancellation.ts";
 import { declined, type Wait } from "./native-wait.ts";
-import { invalidParams, methodNotFound } from "./peer.ts";
-import { ANY_RESULT, fromSdk, type RequestContext } from "./request-context.ts";
+import { asProtocolError, invalidParams } from "./peer.ts";
+import { type Progress, tellingProgress } from "./tools/progress.ts";
 
-/** How many wait at once at most, of all and of one principal; past it a call is answered as without tasks. */
-const WAITING = 1_000;
-const WAITING_OF_ONE = 100;
+/** How many are under way at once at most, of all and of one principal. */
+const UNDERWAY = 1_000;
+const UNDERWAY_OF_ONE = 100;
 /** How many that ended are kept for those who have not asked yet, and for how long. */
 const ENDED = 1_000;
 const KEPT_MS = 600_000;
-const POLL_MS = 1_000;
+export const POLL_MS = 1_000;
+const PAGE = 100;
 
-type End =
+export type End =
   | { status: "completed"; result: JsonObject }
   | { status: "failed"; error: { code: number; message: string } }
   | { status: "cancelled" };
 
-interface Task {
-  id: string;
-  holder: string;
-  message: string;
-  created_ms: number;
+export interface Task extends Wait {
+  readonly id: string;
+  readonly holder: string;
+  readonly created_ms: number;
+  readonly ttl_ms: number;
+  readonly cancellation: Cancellation;
+  /** Called whenever it becomes another. */
+  readonly changed: Set<() => void>;
+  /** Resolves once it has ended. */
+  over: Promise<void>;
   updated_ms: number;
-  ttl_ms: number;
-  /** What the client is asked to show, until it says that it did. */
-  inputRequests: JsonObject | null;
+  /** Its client wants it no more, and takes back what it asked for. */
+  given_up: boolean;
   end: End | null;
-  cancellation: Cancellation;
 }
+
+/** Answers null where the call was not made because the task was cancelled. */
+export type Work = (task: Task) => Promise<JsonObject | null>;
 
 export class Tasks {
   private readonly env: Env;
+  private readonly log: Logger;
   /** In the order in which they began. */
   private readonly tasks = new Map<string, Task>();
 
-  constructor(env: Env) {
+  constructor(env: Env, log: Logger) {
     this.env = env;
+    this.log = log;
   }
 
-  /** The handle of what waits from now on, or null where too much does. The work answers null when it was cancelled. */
-  begin(
-    { id: holder }: Principal,
-    { message, wait_ms, inputRequests }: Wait,
-    work: (cancellation: Cancellation) => Promise<JsonObject | null>,
-  ): JsonObject | null {
+  /** What is under way from now on, or null where too much is. */
+  begin({ id: holder }: Principal, wait: Wait, work: Work): Task | null {
     this.forget();
-    const waiting = [...this.tasks.values()].filter(({ end }) => end === null);
-    if (waiting.length >= WAITING) return null;
-    if (waiting.filter((task) => task.holder === holder).length >= WAITING_OF_ONE) return null;
+    const underway = [...this.tasks.values()].filter(({ end }) => end === null);
+    if (underway.length >= UNDERWAY) return null;
+    if (underway.filter((task) => task.holder === holder).length >= UNDERWAY_OF_ONE) return null;
     const now = this.env.now();
     const task: Task = {
+      ...wait,
       id: `tsk_${this.env.uuid()}`,
       holder,
-      message,
       created_ms: now,
       updated_ms: now,
-      ttl_ms: wait_ms + KEPT_MS,
-      inputRequests,
-      end: null,
+      ttl_ms: wait.wait_ms + KEPT_MS,
       cancellation: new Cancellation(),
+      changed: new Set(),
+      over: Promise.resolve(),
+      given_up: false,
+      end: null,
     };
     this.tasks.set(task.id, task);
-    void work(task.cancellation).then(
+    task.over = work(task).then(
       (result) => this.end(task, result === null ? { status: "cancelled" } : { status: "completed", result }),
-      (error) => this.end(task, { status: "failed", error: asError(error) }),
+      (error) => {
+        const { code, message } = asProtocolError(error, this.log);
+        this.end(task, { status: "failed", error: { code, message } });
+      },
     );
-    return { resultType: "task", ...base(task), status: statusOf(task) };
+    return task;
   }
 
-  handle(method: string, params: JsonObject, { id: holder }: Principal): JsonObject {
-    const { taskId } = params;
+  /** Throws alike for a task that never was, that was forgotten, and that is another's. */
+  find(method: string, { taskId }: JsonObject, { id: holder }: Principal): Task {
     const task = typeof taskId === "string" ? this.tasks.get(taskId) : undefined;
     if (task === undefined || task.holder !== holder)
       throw invalidParams(`${method}: unknown task; it has ended long ago, or was another's`);
-    if (method === "tasks/get") return detailed(task);
-    if (method === "tasks/update") this.update(task, params);
-    else if (method === "tasks/cancel") task.cancellation.cancel();
-    else throw methodNotFound(method);
-    return {};
+    return task;
+  }
+
+  /** The principal's, oldest first, and where to go on. */
+  list({ id: holder }: Principal, cursor: unknown): { tasks: Task[]; next: string | null } {
+    const own = [...this.tasks.values()].filter((task) => task.holder === holder);
+    const last = own.findIndex(({ id }) => id === cursor);
+    if (cursor !== undefined && last === -1) throw invalidParams("tasks/list: unknown cursor; begin anew");
+    const tasks = own.slice(last + 1, last + 1 + PAGE);
+    return { tasks, next: own.length > last + 1 + PAGE ? tasks.at(-1)!.id : null };
+  }
+
+  /** It waits for something else than before. */
+  waits(task: Task, { message, inputRequests }: Wait): void {
+    this.change(task, { message, inputRequests });
   }
 
   /** Whatever the client answers decides nothing; that its person does not want to wait ends the wait. */
-  private update(task: Task, params: JsonObject): void {
+  answered(task: Task, params: JsonObject): void {
     if (task.end !== null || task.inputRequests === null) return;
-    task.inputRequests = null;
-    task.updated_ms = this.env.now();
+    this.change(task, { inputRequests: null });
     if (declined(params)) task.cancellation.cancel();
   }
 
+  /** Resolves once it has ended, and tells of progress until then. */
+  held({ over, wait_ms }: Task, progress: Progress | undefined): Promise<void> {
+    return tellingProgress(this.env, progress, Math.ceil(wait_ms / 1_000), () => over);
+  }
+
+  /** Resolves once nothing more becomes of it. */
+  async giveUp(task: Task): Promise<void> {
+    if (task.end !== null) return;
+    task.given_up = true;
+    task.cancellation.cancel();
+    await task.over;
+  }
+
   private end(task: Task, end: End): void {
-    task.end = end;
-    task.updated_ms = this.env.now();
+    this.change(task, { end });
+    task.changed.clear();
+  }
+
+  private change(task: Task, to: Partial<Task>): void {
+    Object.assign(task, to, { updated_ms: this.env.now() });
+    for (const tell of task.changed) tell();
   }
 
   private forget(): void {
@@ -113,42 +150,4 @@ export class Tasks {
   close(): void {
     for (const { cancellation } of this.tasks.values()) cancellation.cancel();
   }
-}
-
-/** In the older revision the names were the protocol's own: the SDK lets only handlers that say so have them now. */
-export function bindTasks(
-  server: Server,
-  handle: (method: string, params: JsonObject, context: RequestContext) => Promise<JsonObject>,
-): void {
-  for (const method of ["tasks/get", "tasks/cancel"]) {
-    server.setRequestHandler(method, { params: ANY_RESULT }, (params, context) =>
-      handle(method, params as JsonObject, fromSdk(context)),
-    );
-  }
-}
-
-function statusOf({ end, inputRequests }: Task): string {
-  return end?.status ?? (inputRequests === null ? "working" : "input_required");
-}
-
-function base({ id, message, created_ms, updated_ms, ttl_ms }: Task): JsonObject {
-  return {
-    taskId: id,
-    statusMessage: message,
-    createdAt: new Date(created_ms).toISOString(),
-    lastUpdatedAt: new Date(updated_ms).toISOString(),
-    ttlMs: ttl_ms,
-    pollIntervalMs: POLL_MS,
-  };
-}
-
-function detailed(task: Task): JsonObject {
-  if (task.end !== null) return { ...base(task), ...(task.end as JsonObject) };
-  const { inputRequests } = task;
-  return { ...base(task), status: statusOf(task), ...(inputRequests === null ? {} : { inputRequests }) };
-}
-
-function asError(error: unknown): { code: number; message: string } {
-  const { code, message } = error as { code?: unknown; message?: unknown };
-  return { code: typeof code === "number" ? code : -32_603, message: String(message) };
 }

@@ -64,6 +64,8 @@ async function answer(
     body: request.body,
   });
   const answer = (await perform(row.op, caller, input, complaint)) as object;
+  // What a role may read, a cache must not show to the next one.
+  if (row.method === "GET") reply.header("cache-control", "no-store");
   reply.code(row.also.find(({ is }) => is(answer))?.status ?? row.status);
   if (answer instanceof Content) return sendContent(reply, answer);
   if (answer instanceof JsonText) return reply.type("application/json; charset=utf-8").send(answer.text);

@@ -29,7 +29,8 @@ export interface Vote {
   for: string | null;
 }
 
-export interface ApprovalDoc {
+/** A request for approval, as it is shown. */
+export interface ApprovalView {
   id: string;
   run_id: string;
   tool: string;
@@ -51,6 +52,9 @@ export interface ApprovalDoc {
   step: number | null;
   escalated_ms: number | null;
   break_glass: boolean;
+}
+
+export interface ApprovalDoc extends ApprovalView {
   /** Working facts that listings leave out. */
   internal: {
     principal: string;
@@ -110,8 +114,6 @@ export function requestGroups<A extends Grouped>(requests: readonly A[]): Reques
   }
   return [...groups.values()];
 }
-
-export type ApprovalView = Omit<ApprovalDoc, "internal">;
 
 export function approvalView(doc: ApprovalDoc): ApprovalView {
   const { internal: _internal, ...view } = doc;

@@ -22,7 +22,8 @@ export interface PlanCall {
   approval_id: string | null;
 }
 
-export interface PlanDoc {
+/** A proposed plan, as it is shown. */
+export interface PlanView {
   id: string;
   run_id: string;
   actor: string;
@@ -41,6 +42,9 @@ export interface PlanDoc {
   note: string | null;
   /** The position of the call that may be made next. */
   next: number;
+}
+
+export interface PlanDoc extends PlanView {
   /** Working facts that listings leave out. */
   internal: {
     principal: string;
@@ -48,8 +52,6 @@ export interface PlanDoc {
     requests: ApprovalDoc[];
   };
 }
-
-export type PlanView = Omit<PlanDoc, "internal">;
 
 export function planView({ internal: _internal, ...view }: PlanDoc): PlanView {
   return view;

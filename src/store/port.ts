@@ -103,6 +103,20 @@ export interface ReplicaPlace {
   max_lag_ms: number;
 }
 
+export interface Backup {
+  /** Where the ledger stands in it. */
+  head: Head;
+  files: readonly BackupFile[];
+  close(): Promise<void>;
+}
+
+/** The first `size` bytes of an open file. */
+export interface BackupFile {
+  name: string;
+  fd: number;
+  size: number;
+}
+
 export interface Store {
   readonly kind: "memory" | "files" | "sqlite" | "postgres";
 
@@ -137,6 +151,12 @@ export interface Store {
 
   /** Drops deleted documents from the medium itself as far as the engine can (after a purge). */
   scrub(): Promise<void>;
+
+  /**
+   * A whole copy of one moment while everybody goes on, as files of a data folder; what has to be written for it goes
+   * into the folder `scratch`. Absent where the engine has means of its own.
+   */
+  backup?(scratch: string): Promise<Backup>;
 
   /** Where reads may be sent that need not be the newest; absent where there is none. */
   readonly replica?: Replica | undefined;

@@ -88,6 +88,8 @@ describe("a command against a server", () => {
     verifies("beyond.cli.needs-data");
     const { code, err } = await there("capture", "list");
     expect([code, err]).toEqual([1, expect.stringContaining("this command needs the data themselves")]);
+    const doctor = await there("doctor");
+    expect([doctor.code, doctor.err]).toEqual([1, expect.stringContaining("run it on the server's")]);
     const both = await svc(["runs", "--server", server.url, "-d", "data"], { cwd: folder });
     expect([both.code, both.err]).toEqual([1, expect.stringContaining("leave out --data")]);
   });

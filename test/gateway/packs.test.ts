@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { Upstream } from "../../src/config/sections/gateway.ts";
 import type { Egress } from "../../src/egress/egress.ts";
@@ -12,6 +13,7 @@ import { fingerprint } from "../../src/gateway/init/packs/pack.ts";
 import { PACKS, packRules } from "../../src/gateway/init/packs/packs.ts";
 import { readTools } from "../../src/gateway/init/read-tools.ts";
 import { manifestText, policyText } from "../../src/gateway/init/render.ts";
+import type { Json } from "../../src/kernel/json.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { type AnyResult, call, type GatewayTest, testGateway } from "./support/gateway.ts";
@@ -22,23 +24,35 @@ const MODULES = fileURLToPath(new URL("../../node_modules/", import.meta.url));
 const folder = tempDir("packs");
 const files = join(folder, "files");
 const repository = join(folder, "repository");
+const database = join(folder, "shop.db");
 const gitNow = (...args: string[]) => execFileSync("git", args, { cwd: repository, encoding: "utf8" }).trim();
 
-const SERVERS: Record<keyof typeof PACKS, { entry: string; args?: string[]; env?: Record<string, string> }> =
-  {
-    filesystem: { entry: "@modelcontextprotocol/server-filesystem", args: [files] },
-    memory: {
-      entry: "@modelcontextprotocol/server-memory",
-      env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
-    },
-    git: { entry: "@cyanheads/git-mcp-server", env: { HOME: folder, GIT_SIGN_COMMITS: "false" } },
-    everything: { entry: "@modelcontextprotocol/server-everything" },
-    "sequential-thinking": { entry: "@modelcontextprotocol/server-sequential-thinking" },
-  };
+interface Program {
+  entry: string;
+  script?: string;
+  args?: string[];
+  env?: Record<string, string>;
+}
+const SERVERS: Record<keyof typeof PACKS, Program> = {
+  filesystem: { entry: "@modelcontextprotocol/server-filesystem", args: [files] },
+  memory: {
+    entry: "@modelcontextprotocol/server-memory",
+    env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+  },
+  git: { entry: "@cyanheads/git-mcp-server", env: { HOME: folder, GIT_SIGN_COMMITS: "false" } },
+  sqlite: { entry: "mcp-sqlite", script: "mcp-sqlite-server.js", args: [database] },
+  everything: { entry: "@modelcontextprotocol/server-everything" },
+  "sequential-thinking": { entry: "@modelcontextprotocol/server-sequential-thinking" },
+};
 const upstreamOf = (name: string) => {
-  const { entry, args = [], env = {} } = SERVERS[name]!;
-  const script = join(MODULES, entry, "dist", "index.js");
-  return { name, command: process.execPath, args: [script, ...args], env, namespace: true };
+  const { entry, script = "dist/index.js", args = [], env = {} } = SERVERS[name]!;
+  return {
+    name,
+    command: process.execPath,
+    args: [join(MODULES, entry, script), ...args],
+    env,
+    namespace: true,
+  };
 };
 
 const tools: Record<string, Route[]> = {};
@@ -226,6 +240,90 @@ describe("the git pack", () => {
     expect(gitNow("log", "-1", "--format=%s")).toBe("foreign");
     const thrown = await asked("git.git_checkout", { path, target: "HEAD", paths: ["a.txt"] });
     expect(thrown._meta["svc/approval_id"]).toMatch(/^apr_/);
+  });
+});
+
+describe("the sqlite pack", () => {
+  let db: InstanceType<typeof DatabaseSync>;
+  beforeAll(() => {
+    db = new DatabaseSync(database);
+    db.exec(`CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price REAL, note TEXT);
+      CREATE TABLE codes (id TEXT, value);
+      INSERT INTO items VALUES (1, 'pen', 0.1, NULL), (2, 'ink ü', 3, 'it''s "blue"'), (3, 'cap', 2.5, '');
+      INSERT INTO codes VALUES ('big', 9007199254740993), ('blob', x'00ff'), ('twice', 1), ('twice', 2)`);
+    return () => db.close();
+  });
+  /** Integers apart from other numbers, and none of them rounded. */
+  const all = () =>
+    ["items", "codes"].map((table) => {
+      const statement = db.prepare(`SELECT * FROM ${table}`);
+      statement.setReadBigInts(true);
+      return statement.all();
+    });
+  const items = (id: Json) => ({ table: "items", conditions: { id } });
+  const codes = (id: Json) => ({ table: "codes", conditions: { id } });
+
+  it("takes out the row that was made, and puts back those that were changed and deleted", async () => {
+    verifies("beyond.packs.tried");
+    const before = all();
+    const { plan, report } = await takenBack(
+      [
+        ["sqlite.create_record", { table: "items", data: { id: 9, name: "new", price: true } }],
+        ["sqlite.update_records", { ...items(1), data: { name: "quill", note: "new" } }],
+        ["sqlite.update_records", { ...items("1"), data: { price: null } }],
+        ["sqlite.delete_records", items(2)],
+        ["sqlite.delete_records", items(404)],
+        ["sqlite.create_record", { table: "codes", data: { id: "new", value: null } }],
+      ],
+      () => expect(all()).not.toEqual(before),
+    );
+    expect(JSON.stringify(plan.actions)).toContain("what triggers and cascades did in other rows");
+    expect(report).toMatchObject({
+      compensated: [5, 3, 2, 1, 0],
+      unrecoverable: [4],
+      unverified: [],
+      failed: [],
+    });
+    expect(all()).toEqual(before);
+  });
+
+  it("says of rows that the server cannot show or tell apart that they are not taken back", async () => {
+    verifies("beyond.packs.tried");
+    const { plan, report } = await takenBack([
+      ["sqlite.update_records", { ...codes("big"), data: { value: 1 } }],
+      ["sqlite.create_record", { table: "codes", data: { id: "twice", value: 3 } }],
+      ["sqlite.create_record", { table: "items", data: { name: "numbered by the table" } }],
+      ["sqlite.delete_records", codes("blob")],
+      ["sqlite.delete_records", codes("twice")],
+    ]);
+    expect(plan.fully_reversible).toBe(false);
+    expect(report).toMatchObject({ compensated: [], unrecoverable: [2, 1, 0], complete: false });
+    expect(report.failed.map(({ step }: { step: number }) => step)).toEqual([4, 3]);
+  });
+
+  it("leaves alone what another wrote, and asks before many rows or free SQL", async () => {
+    verifies("beyond.packs.tried");
+    const { report } = await takenBack(
+      [
+        ["sqlite.update_records", { ...items(3), data: { name: "hat" } }],
+        ["sqlite.create_record", { table: "items", data: { id: 30, name: "mine" } }],
+      ],
+      () => db.exec("UPDATE items SET note = 'foreign' WHERE id IN (3, 30)"),
+    );
+    expect(report).toMatchObject({ compensated: [], failed: [{ conflict: true }, { conflict: true }] });
+    const kept = all();
+    for (const [tool, args] of [
+      ["query", { sql: "SELECT 1" }],
+      ["update_records", { table: "items", data: { name: "x" }, conditions: { note: "foreign" } }],
+      ["delete_records", { table: "items", conditions: { note: "foreign" } }],
+    ] as const)
+      expect((await asked(`sqlite.${tool}`, args))._meta["svc/approval_id"]).toMatch(/^apr_/);
+    for (const [tool, args] of [
+      ["create_record", { table: "items", data: { id: null, name: "x" } }],
+      ["update_records", { ...items(3), data: { id: 4 } }],
+    ] as const)
+      expect((await asked(`sqlite.${tool}`, args))._meta["svc/decision"]).toBe("block");
+    expect(all()).toEqual(kept);
   });
 });
 

@@ -1,13 +1,15 @@
 /** `svc gateway` as a process: one session on stdin and stdout, with the SDK's own clients of both lines. */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { CallToolResultSchema, CreateTaskResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -122,6 +124,49 @@ describe("a stdio session", () => {
     expect(result).toMatchObject({ structuredContent: { got: { a: 2 } } });
     const blocked = await client.callTool({ name: "nothing_of_the_kind", arguments: {} });
     expect(blocked).toMatchObject({ isError: true, structuredContent: { decision: "block" } });
+  });
+
+  it(`makes a call that waited as a task once, though it was killed meanwhile ${verifies("beyond.wait.killed")}`, async () => {
+    const log = join(tempDir("killed"), "seen.jsonl");
+    const { folder, file } = setup({
+      policy: "policy.yaml",
+      approvals: { wait: "60s" },
+      upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })],
+    });
+    const rule = "{id: ask, match: {tool: create}, action: require_approval, reason: look}";
+    writeFileSync(join(folder, "policy.yaml"), `version: 1\nrules: [${rule}]\n`);
+    const started = async () => {
+      const client = new OlderClient({ name: "v1", version: "1" });
+      const wire = new OlderTransport({ command: process.execPath, args: args(file), stderr: "ignore" });
+      await client.connect(wire);
+      open.push(client);
+      const params = { name: "create", arguments: { n: 1 } };
+      const begin = () =>
+        client.request({ method: "tools/call", params }, CreateTaskResultSchema, { task: {} });
+      return { wire, begin, tasks: client.experimental.tasks };
+    };
+    const first = await started();
+    const { taskId } = (await first.begin()).task;
+    let approval_id: string | undefined;
+    await until(async () => {
+      const { statusMessage } = await first.tasks.getTask(taskId);
+      approval_id = /request (apr_[^)]+)/.exec(statusMessage!)?.[1];
+      return approval_id !== undefined;
+    }, "its request");
+    process.kill(first.wire.pid!, "SIGKILL");
+    const approve = ["approvals", "approve", approval_id!, "--as", "ann"];
+    await promisify(execFile)(process.execPath, [BIN, ...approve, "--config", file]);
+    const { begin, tasks } = await started();
+    await expect(tasks.getTask(taskId)).rejects.toThrow(/unknown task/);
+    // Whoever sends it twice has one approval.
+    const both = await Promise.all([begin(), begin()]);
+    const made = await Promise.any(
+      both.map(({ task }) => tasks.getTaskResult(task.taskId, CallToolResultSchema)),
+    );
+    expect(made._meta!["svc/decision"]).toBe("allow");
+    const statuses = (await tasks.listTasks()).tasks.map(({ status }) => status);
+    expect(statuses.sort()).toEqual(["completed", "working"]);
+    expect(readFileSync(log, "utf8").match(/"method":"tools\/call"/g)).toHaveLength(1);
   });
 
   it(`continues a run with --run-id ${verifies("contract.start.gateway-run-id", "core.gateway.continue-option")}`, async () => {
@@ -244,13 +289,14 @@ describe("a gateway that cannot work", () => {
       [{ listen: { port: 0 } }, "auth.keys"],
       [{ upstream: [] }, "upstream"],
     ];
-    for (const [config, why] of cases) {
+    const refused = async ([config, why]: (typeof cases)[number]) => {
       const { file } = setup(config);
       const { code, stderr, stdout } = await finished(start(file));
       expect([why, code, stdout]).toEqual([why, 1, ""]);
       expect(stderr).toContain(why);
       expect(stderr).not.toMatch(/\n\s+at /);
-    }
+    };
+    await Promise.all(cases.map(refused));
     const { file } = setup({ listen: { port: 0 }, auth: { keys: "keys.json" } });
     expect((await finished(start(file, "--run-id", "x"))).stderr).toContain("Svc-Run-Id");
   });

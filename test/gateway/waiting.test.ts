@@ -208,7 +208,8 @@ describe("a client that declares tasks", () => {
     const open = await openRequest(22);
     await withTasks("tasks/cancel", { taskId });
     expect((await ended(taskId)).status).toBe("cancelled");
-    await decide("approve", open);
+    const taken = await g.service.core.store.get("approvals", open);
+    expect(taken).toMatchObject({ status: "expired", note: "withdrawn" });
     expect([created(21), created(22)]).toEqual([0, 0]);
   });
 });

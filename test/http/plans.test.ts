@@ -229,4 +229,24 @@ describe("a plan", () => {
     expect((await s.call("agent2", "GET", "/v1/plans")).body.plans).toEqual([]);
     expect((await s.call("agent2", "GET", `/v1/plans/${own.plans[0].id}`)).status).toBe(404);
   });
+
+  it("are few for each run, whether they are decided or not", async () => {
+    verifies("beyond.plan.bounded");
+    const run_id = "many-plans";
+    await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["p"] });
+    const propose = () =>
+      s.call("agent", "POST", `/v1/runs/${run_id}/plans`, { reason: "r", calls: [create(1)] });
+    const first = (await propose()).body;
+    for (let plans = 1; plans < 20; plans++) expect((await propose()).status).toBe(201);
+    const over = await propose();
+    expect([over.status, over.body.error]).toEqual([
+      409,
+      "this run has 20 plans under way; withdraw one first",
+    ]);
+    expect((await s.call("ann", "POST", `/v1/plans/${first.id}/deny`, {})).status).toBe(200);
+    const free = await propose();
+    expect(free.status).toBe(201);
+    expect((await s.call("ann", "POST", `/v1/plans/${free.body.id}/approve`, {})).status).toBe(200);
+    expect((await propose()).status).toBe(409);
+  });
 });

@@ -34,7 +34,7 @@ export function sourceFile(path: string): SourceFile {
 
 const TEXT_FILE =
   /(?:\.(?:ts|mts|mjs|js|cjs|json|md|ya?ml|html|css|py|txt|sh|toml|svg|service)|\/run|\/Dockerfile|\/LICENSE)$/;
-const NOT_OURS = /(?:^|\/)(?:node_modules|dist|coverage|\.git|\.demo|__pycache__)(?:\/|$)/;
+const NOT_OURS = /(?:^|\/)(?:node_modules|dist|site|coverage|\.git|\.demo|__pycache__)(?:\/|$)/;
 
 /** Every text in the repository that is ours, the lockfile included. */
 export function allTexts(): SourceFile[] {

@@ -12,10 +12,10 @@ export const GATEWAY: readonly Bug[] = [
   },
   {
     name: "a task that was given up is carried out",
-    file: "src/gateway/agent.ts",
-    find: "if (cancellation.cancelled) return null;",
+    file: "src/gateway/call-waits.ts",
+    find: "if (task.cancellation.cancelled) return null;",
     replace: "",
-    tests: ["test/gateway/waiting.test.ts"],
+    tests: ["test/gateway/waiting.test.ts", "test/gateway/tasks.test.ts"],
     only: "may give up",
   },
   {

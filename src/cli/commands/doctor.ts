@@ -1,6 +1,6 @@
 /** `svc doctor`: looks at everything the service depends on, one line a check, and says what to do. */
 import { createEgress } from "../../egress/egress.ts";
-import { ProblemsError } from "../../kernel/errors.ts";
+import { invalid, ProblemsError } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { examine } from "../doctor/checks.ts";
 import { type Finding, failures, STANDINGS, type Standing } from "../doctor/finding.ts";
@@ -22,6 +22,10 @@ export const registerDoctor: Register = (program, context) => {
     .option("--json", "print JSON")
     .addHelpText("after", NOTE)
     .action(async (flags: Flags) => {
+      if (context.isRemote(flags))
+        throw invalid(
+          "doctor looks at the machine that it runs on: run it on the server's, without --server (or SVC_SERVER)",
+        );
       const findings = await diagnose(context, flags);
       const failed = findings.some(({ status }) => status === "fail");
       if (flags["json"]) context.io.out(JSON.stringify({ ok: !failed, checks: findings }));

@@ -59,6 +59,11 @@ export const COMMANDS: readonly CommandRow[] = [
     "print ledger records as JSON lines",
     async () => (await import("./export.ts")).registerExport,
   ),
+  row(
+    "backup",
+    "copy the data while the service runs",
+    async () => (await import("./backup.ts")).registerBackup,
+  ),
   row("verify", "check the ledger's chain", async () => (await import("./verify.ts")).registerVerify),
   row("keygen", "make a signing key", async () => (await import("./keygen.ts")).registerKeygen),
   row("bundle", "write a signed bundle", async () => (await import("./bundle.ts")).registerBundle),

@@ -17,7 +17,7 @@ import { writeRecord } from "../approvals/write-record.ts";
 import { type Core, ENGINE, type Rules } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { appendRunRecord } from "../records.ts";
-import { endPlan } from "./order.ts";
+import { endPlan, leaveRun } from "./order.ts";
 import { enterRun } from "./propose.ts";
 
 export interface DecidePlanInput {
@@ -167,8 +167,10 @@ function settle(
   const denied = vote.decision === "deny";
   const records = [write(denied ? "plan_denied" : "plan_approved", "")];
   const plan: PlanDoc = { ...decided, status: denied ? "denied" : "approved" };
-  if (denied) for (const { id } of plan.internal.requests) tx.delete("approval_values", id);
-  else {
+  if (denied) {
+    leaveRun(run, plan.id);
+    for (const { id } of plan.internal.requests) tx.delete("approval_values", id);
+  } else {
     enterRun(run, plan.id);
     for (const request of needing) records.push(makeApproval(tx, run, plan, request, vote));
   }

@@ -66,7 +66,7 @@ export function endPlan(
   return records;
 }
 
-function leaveRun(run: RunDoc, id: string): void {
+export function leaveRun(run: RunDoc, id: string): void {
   const left = (run.plans ?? []).filter((one) => one !== id);
   run.plans = left.length === 0 ? undefined : left;
 }

@@ -90,7 +90,7 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
       });
       // What nobody has to decide may be made at once, in its order.
       const made: PlanDoc = asking_for > 0 ? plan : { ...plan, status: "approved" };
-      if (made.status === "approved") enterRun(run, id);
+      enterRun(run, id);
       tx.put("plans", id, made);
       tx.put("runs", run_id, run);
       return { plan: made, records: [record] };
@@ -98,9 +98,10 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
   };
 }
 
-/** A call looks at each plan of its run that is under way. */
+/** A call looks at each plan of its run that is under way, decided or not, so they are few. */
 export function enterRun(run: RunDoc, id: string): void {
   const plans = run.plans ?? [];
+  if (plans.includes(id)) return;
   if (plans.length >= LIMITS.plans_under_way)
     throw conflict(`this run has ${LIMITS.plans_under_way} plans under way; withdraw one first`);
   run.plans = [...plans, id];

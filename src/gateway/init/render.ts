@@ -87,7 +87,11 @@ function triedEntry(
   const { effect, ...parts } = rest;
   const manifest = { tool, lifecycle: "draft", effect, permission, ...parts };
   const comments = [`tried with ${by}`, ...(note === undefined ? [] : [note])];
-  const text = stringify([manifest], { lineWidth: 0, defaultStringType: "PLAIN" });
+  const text = stringify([manifest], {
+    lineWidth: 0,
+    defaultStringType: "PLAIN",
+    aliasDuplicateObjects: false,
+  });
   return `\n${comments.map((line) => `# ${oneLine(line)}\n`).join("")}${text}`;
 }
 

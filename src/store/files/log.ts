@@ -17,9 +17,10 @@ import {
   syncFolder,
   writeAll,
 } from "../logged/disk.ts";
-import type { Journaled, Loaded, Log } from "../logged/log.ts";
+import type { Journaled, Loaded, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
 import { mayBeFound } from "../may-be-found.ts";
+import { pinFiles } from "./backup.ts";
 import { type Cursor, followJournal } from "./follow.ts";
 import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
@@ -199,6 +200,11 @@ export class FilesLog implements Log {
     const results = await Promise.allSettled(work);
     for (const result of results) if (result.status === "rejected") throw result.reason;
     if (this.cursor?.journal_fd === journal_fd) this.synced = { ledger: ledger_size, journal: journal_size };
+  }
+
+  pin(open: OpenForCopy): Promise<PinnedLog> {
+    const { disk, folder } = this.parts;
+    return pinFiles(disk, folder, this.cursor!, open);
   }
 
   async rotate(): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type { CommittedUnit } from "../batch.ts";
+import type { BackupFile } from "../port.ts";
 import type { UnitBlock } from "./block.ts";
 import type { Base } from "./checkpoint.ts";
 import type { LineReader } from "./search.ts";
@@ -36,6 +37,12 @@ export function setBack(what: string): SvcError {
     `${what} was set back: records or working data that this process knew are gone; restore the newest state and start again`,
   );
 }
+
+/** Opens a file for reading until the copy is done with. */
+export type OpenForCopy = (path: string) => Promise<number>;
+
+/** The files of a log as it was at one moment, beside a checkpoint with that base; what must be written goes to `scratch`. */
+export type PinnedLog = (base: Base, scratch: string) => Promise<BackupFile[]>;
 
 export interface Log extends LineReader {
   readonly kind: "files" | "sqlite";
@@ -76,6 +83,9 @@ export interface Log extends LineReader {
 
   /** Makes everything that was seen or written so far durable. */
   sync(): Promise<void>;
+
+  /** Under the lock, with all news taken in: holds on to this moment for a copy that is made after it. */
+  pin(open: OpenForCopy): Promise<PinnedLog>;
 
   /** Under the lock: closes the journal durably and begins the next. */
   rotate(): Promise<void>;

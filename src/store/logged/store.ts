@@ -10,8 +10,9 @@ import type { Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
 import { Doubt, TRIAL_KEY } from "../doubt.ts";
 import { GroupCommit, type Written } from "../group-commit.ts";
-import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
+import type { Backup, LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
+import { takeBackup } from "./backup.ts";
 import { Checkpointer, JOURNAL_BOUNDS, type JournalBounds } from "./checkpointer.ts";
 import { Committer } from "./committer.ts";
 import { type Disk, errorCode, nodeDisk, writeAll } from "./disk.ts";
@@ -161,6 +162,13 @@ export class LoggedStore implements Store {
     } catch (error) {
       throw error instanceof SvcError ? error : unavailable(error);
     }
+  }
+
+  async backup(scratch: string): Promise<Backup> {
+    this.assertOpen();
+    const { log, mirror, committer } = this;
+    const { disk, checkpoint_path } = this.parts;
+    return takeBackup({ log, mirror, committer, disk, checkpoint_path }, scratch);
   }
 
   close(): Promise<void> {

@@ -11,10 +11,11 @@ import { encodeBatch } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
 import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
-import type { Journaled, Loaded, Log } from "../logged/log.ts";
+import type { Journaled, Loaded, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Helper } from "../logged/side-thread.ts";
 import { mayBeFound } from "../may-be-found.ts";
+import { pinDatabase } from "./backup.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { ledgerUnit, verifyTail } from "./verify-tail.ts";
 
@@ -179,6 +180,11 @@ export class SqliteLog implements Log {
     await this.parts.disk.datasync(this.connected().wal_fd);
     this.syncedAt = performance.now();
     if (this.sinceWal > WAL_BYTES && this.walJob === undefined) this.moveWal();
+  }
+
+  async pin(open: OpenForCopy): Promise<PinnedLog> {
+    const { disk } = this.parts;
+    return pinDatabase({ disk, locked: this.holding().writer, reader: () => this.connected().reader, open });
   }
 
   async rotate(): Promise<void> {

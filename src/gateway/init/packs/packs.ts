@@ -5,11 +5,13 @@ import { git } from "./git.ts";
 import { everything, sequentialThinking } from "./harmless.ts";
 import { memory } from "./memory.ts";
 import { fingerprint, type Pack, type PackEntry, type PackRule, toolsOf } from "./pack.ts";
+import { sqlite } from "./sqlite.ts";
 
 export const PACKS: Readonly<Record<string, Pack>> = {
   filesystem,
   memory,
   git,
+  sqlite,
   everything,
   "sequential-thinking": sequentialThinking,
 };
