@@ -13,6 +13,7 @@ export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
 export { isRefusal } from "./governor.ts";
 export { threadRun, type Undo } from "./thread.ts";
 
+/** A set of tools under a run. */
 export interface Governed<TOOLS extends ToolSet> {
   /** The same tools, governed. Those that the client or the provider executes are not, and stay as they are. */
   tools: TOOLS;
@@ -22,8 +23,9 @@ export interface Governed<TOOLS extends ToolSet> {
   undo: Undo;
 }
 
-type ToolApproval = (input: unknown, call: HookOptions) => Promise<ToolApprovalStatus>;
-type ToolApprovalStatus =
+/** As the SDK calls it, with its answer. */
+export type ToolApproval = (input: unknown, call: HookOptions) => Promise<ToolApprovalStatus>;
+export type ToolApprovalStatus =
   | { type: "not-applicable" }
   | { type: "denied"; reason: string }
   | { type: "user-approval"; reason: string };
@@ -32,6 +34,7 @@ interface HookOptions {
   messages: readonly unknown[];
 }
 
+/** Governs every tool of the set that is executed here ([guide](../../docs/guides/frameworks/ai-sdk.md)). */
 export function govern<TOOLS extends ToolSet>(
   run: Run,
   tools: TOOLS,

@@ -21,17 +21,19 @@ import {
 export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
 export { threadRun } from "./thread.ts";
 
+/** What every adapter takes, and who is asked at the session. */
 export interface SessionOptions extends GovernOptions {
   /** Asks the person at the session, as the SDK's own option does; what the policy wants approved is asked here. */
   canUseTool?: CanUseTool;
 }
 
+/** As the SDK's own option of the name. */
 export type CanUseTool = (
   tool: string,
   input: Record<string, unknown>,
   options: { signal: AbortSignal; toolUseID: string },
 ) => Promise<PermissionResult>;
-type PermissionResult =
+export type PermissionResult =
   | { behavior: "allow"; updatedInput?: Record<string, unknown> }
   | { behavior: "deny"; message: string; interrupt?: boolean };
 
@@ -56,13 +58,17 @@ interface HookOutput {
 type Hook = (input: HookInput) => Promise<HookOutput>;
 const EVENTS = ["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied", "SessionEnd"] as const;
 
+/** What the SDK's `query` takes over. */
 export interface GovernedSession {
   /** For the options of `query`. */
   hooks: Record<(typeof EVENTS)[number], { hooks: [Hook] }[]>;
   canUseTool: CanUseTool;
 }
 
-/** Governs every tool call of a session: `query({ prompt, options: { ...govern(run), … } })`. */
+/**
+ * Governs every tool call of a session: `query({ prompt, options: { ...govern(run), … } })`
+ * ([guide](../../docs/guides/frameworks/claude-agent-sdk.md)).
+ */
 export function govern(run: Run, options: SessionOptions = {}): GovernedSession {
   const session = new Session(new Governor(run, options, "claude-agent-sdk"), options.canUseTool);
   const on = (hook: Hook): { hooks: [Hook] }[] => [{ hooks: [hook] }];

@@ -47,6 +47,7 @@ export interface Refusal {
   offer?: Offer;
 }
 
+/** What every adapter takes. */
 export interface GovernOptions extends Pick<CallOptions, "timeout_ms" | "read"> {
   /**
    * A person said yes (or answered) in the framework's own way. Decides on the request with that person's credential, as
@@ -203,6 +204,7 @@ function ended(approval: OfferedApproval): Settled {
   return refused([endedReason(approval)], offer === null ? {} : { offer });
 }
 
+/** Whether a tool's value says that the call was not made. */
 export function isRefusal(value: unknown): value is Refusal {
   return (
     typeof value === "object" &&

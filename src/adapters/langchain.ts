@@ -17,7 +17,10 @@ export { threadRun } from "./thread.ts";
 /** A run, or the run of a thread: the `thread_id` that the graph is invoked with. */
 export type RunOrThread = Run | ((thread_id: string) => Run | Promise<Run>);
 
-/** The first in the list of middleware, so that what others do counts as part of the call. */
+/**
+ * Governs every tool of an agent ([guide](../../docs/guides/frameworks/langchain.md)). It comes first in the list of
+ * middleware, so that what others do counts as part of the call.
+ */
 export function govern(run: RunOrThread, options: GovernOptions = {}): AgentMiddleware {
   return createMiddleware({
     name: "takeback",

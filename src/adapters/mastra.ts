@@ -22,7 +22,7 @@ export interface ToolDefinition {
   execute?: (input: never, context: never) => unknown;
 }
 
-/** The same definition, governed; it keeps its types. */
+/** The same definition, governed; it keeps its types ([guide](../../docs/guides/frameworks/mastra.md)). */
 export function governedTool<D extends ToolDefinition>(
   run: RunOrThread,
   definition: D,

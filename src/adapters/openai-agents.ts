@@ -22,7 +22,7 @@ export { threadRun } from "./thread.ts";
 /** A run, or how it is found from the context that the SDK's run carries. */
 export type RunOrContext<Context> = Run | ((context: RunContext<Context>) => Run | Promise<Run>);
 
-/** The same as the SDK's own `tool(definition)`, governed. */
+/** The same as the SDK's own `tool(definition)`, governed ([guide](../../docs/guides/frameworks/openai-agents.md)). */
 export function governedTool<
   TParameters extends ToolInputParameters = undefined,
   Context = unknown,

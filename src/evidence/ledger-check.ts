@@ -1,9 +1,9 @@
 /**
  * Which way a store's ledger is verified: files by their file, sqlite by its database opened for reading only,
- * postgres through the store.
+ * postgres by reading alone, so that a standby will do.
  */
 import { join } from "node:path";
-import { openStore, type StoreSettings } from "../store/open.ts";
+import { openDatabaseLedger, openStore, type StoreSettings } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
 import { openSqliteLedger } from "./sqlite-ledger.ts";
 import {
@@ -49,7 +49,7 @@ export async function verifyNamed(
       ledger.close();
     }
   }
-  const store = await openStore(settings);
+  const store = await (settings.store === "postgres" ? openDatabaseLedger(settings) : openStore(settings));
   try {
     return await verifyStoreLedger(store, options);
   } finally {

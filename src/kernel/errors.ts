@@ -19,6 +19,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/** An expected failure: `code` says which, the message what is wrong and what to do. */
 export class SvcError extends Error {
   readonly code: ErrorCode;
   /** Further facts for the error body, beside `error` (for example the sinks of a failed anchor). */

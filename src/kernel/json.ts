@@ -6,6 +6,7 @@
 import { invalid } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 
+/** A value that JSON can hold. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 

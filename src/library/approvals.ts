@@ -9,7 +9,9 @@ import type { Offer } from "./errors.ts";
 /** A duration such as `10m`, or seconds. */
 export type Wait = string | number;
 
+/** How a decision is made, and by whom. */
 export interface DecideOptions {
+  /** Why, on the ledger and for the agent. */
   note?: string;
   /** The decision holds only if the request's card still has this hash. */
   card_hash?: string;
@@ -17,17 +19,36 @@ export interface DecideOptions {
   key?: string;
 }
 
+/**
+ * Requests for approval, from the side of those who wait or decide.
+ *
+ * @example
+ * ```ts
+ * import { BlockedError } from "takeback";
+ *
+ * const refund = { tool: "payments.refund", args: { charge: "ch_2", amount: 900 }, reason: "order returned" };
+ * const blocked = await run.call(refund, () => payments.refund("ch_2", 900)).catch((error) => error);
+ * if (blocked instanceof BlockedError && blocked.approval_id !== null) {
+ *   await svc.approvals.approve(blocked.approval_id, { key: annsKey, note: "saw the parcel" });
+ *   await run.call(refund, () => payments.refund("ch_2", 900)); // the same call, now approved, once
+ * }
+ * ```
+ */
 export interface Approvals {
+  /** The request as it is now. */
   get(id: string): Promise<ApprovalView>;
   /** Answers as soon as it is decided, or with the request as it is once the time is over. */
   wait(id: string, options?: { for?: Wait; signal?: AbortSignal }): Promise<ApprovalView>;
+  /** Says yes, as the person of `key`; whoever asked may then make this very call, once. */
   approve(id: string, options?: DecideOptions): Promise<ApprovalView>;
+  /** Says no; the agent is told the note. */
   deny(id: string, options?: DecideOptions): Promise<ApprovalView>;
 }
 
 /** The request after at most so many seconds of waiting for its decision. */
 export type Look = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
 
+/** A request of a run, with what a person offered in its place when they denied it. */
 export type OfferedApproval = ApprovalView & { offer?: { approval_id: string; args?: unknown } };
 
 export function waitMs(wait: Wait, what: string): number {

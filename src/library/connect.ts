@@ -17,19 +17,42 @@ import type { RunOptions, Svc } from "./open.ts";
 import { RemoteDesk } from "./remote-desk.ts";
 import { dependingOn, type RollbackRequest, Run, statusIn, tellingReplays } from "./run.ts";
 
+/** The server, and who calls. */
 export interface ConnectOptions {
+  /** As `http://127.0.0.1:8787`, without `/v1`. */
   url: string;
+  /** An API key or a token of the issuer that the server trusts. */
   key: string;
+  /** How long one request may take. */
   timeout_ms?: number;
 }
 
-/** `actor` is the key's own name on a remote server, so it may be left out. */
+/** A server, from here. `actor` is the key's own name there, so it may be left out; drills are made on the server. */
 export interface RemoteSvc extends Omit<Svc, "run" | "drill"> {
   run(options: Omit<RunOptions, "actor" | "tenant"> & { actor?: string }): Promise<Run>;
 }
 
 const ATTEMPTS = 3;
 
+/**
+ * The same as {@link open}, against a server. Lost answers are asked for again under the same key, so that nothing is
+ * recorded twice.
+ *
+ * @example
+ * ```ts
+ * import { connect } from "takeback";
+ *
+ * const svc = await connect({ url: "http://127.0.0.1:8787", key: process.env.SVC_KEY });
+ * const run = await svc.run({ permissions: ["payments.refund"], reason: "ticket 4711" });
+ * const { decision, reasons } = await run.preview({
+ *   tool: "payments.refund",
+ *   args: { charge: "ch_2", amount: 900 },
+ *   reason: "the whole order was returned",
+ * });
+ * console.log(decision, reasons[0]); // needs_approval refunds over 500 need a person
+ * await svc.close();
+ * ```
+ */
 export async function connect(options: ConnectOptions): Promise<RemoteSvc> {
   const client = createClient(options);
   return {

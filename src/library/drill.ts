@@ -13,6 +13,7 @@ import type { Principal } from "../model/roles.ts";
 import type { RunDoc } from "../model/run.ts";
 import type { Compensator, Reader } from "../rollback/ports.ts";
 
+/** The example call of a manifest's `drill`, to be made for real in a place made for it. */
 export interface DrillCall {
   run_id: string;
   step: number;
@@ -20,6 +21,7 @@ export interface DrillCall {
   args: Json;
 }
 
+/** What is drilled, and the application's own functions that make the call, undo it and look. */
 export interface DrillOptions {
   /** Without them every tool whose manifest declares a drill. */
   tools?: readonly string[];
@@ -29,7 +31,9 @@ export interface DrillOptions {
   by?: string;
   /** Makes the example call, and answers its result. */
   call(call: DrillCall): Promise<Json | undefined> | Json | undefined;
+  /** Undoes it, as in a rollback. */
   compensator: Compensator;
+  /** Reads back what the undo left: only that is believed. */
   verifier: Reader;
 }
 

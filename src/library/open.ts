@@ -1,5 +1,4 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
-
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import { readRun } from "../app/door/access.ts";
@@ -11,7 +10,7 @@ import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/
 import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
 import { planFor } from "../app/operations/rollback/lookout.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
-import { openLocalApp } from "../app/wiring/local.ts";
+import { openApp } from "../app/wiring/open-app.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { forbidden, invalid } from "../kernel/errors.ts";
@@ -25,41 +24,76 @@ import { type Approvals, type DecideOptions, type Look, waitFor } from "./approv
 import { type DrillOptions, drillWith } from "./drill.ts";
 import { dependingOn, Run, statusIn, tellingReplays } from "./run.ts";
 
+/** Where the engine finds what it goes by, and where it keeps what happened; each as in a `svc.config.yaml`. */
 export interface OpenOptions {
+  /** A file or a folder of manifests: what each tool does, and how it is undone. */
   manifests?: string;
+  /** A policy file; without one whatever manifests, permissions and halts allow is allowed. */
   policy?: string;
+  /** Default: what the data folder was made with, and `files` for a new one. */
   store?: "files" | "sqlite" | "postgres";
+  /** The folder of a `files` or `sqlite` store. */
   data?: string;
+  /** The database of a `postgres` store. */
   database_url?: string;
+  /** The name of this installation (`production`, `test`), which policies, halts and drills may ask for. */
   environment?: string;
   /** A svc.config.yaml; the other options come before it. */
   config?: string;
 }
 
+/** Who acts, and what they may ask for at most. */
 export interface RunOptions {
+  /** The agent's name, on the ledger and in policies. */
   actor: string;
+  /** Which permissions of the manifests the run has; a tool that needs another is blocked. Fixed for ever. */
   permissions: readonly string[];
+  /** An id of your own, so that the run can be found again; a free one is made otherwise. */
   run_id?: string;
+  /** `observe` and `advise` let calls pass and say what `enforce`, the default, would have blocked. */
   mode?: Mode;
+  /** What the run is for, told to whoever decides on its calls. */
   reason?: string;
+  /** The tenant that the run belongs to, where tenants are kept apart. */
   tenant?: string;
 }
 
+/** The service inside this process. */
 export interface Svc {
+  /** Begins a piece of work of an agent; everything it does hangs on it, and is undone with it. */
   run(options: RunOptions): Promise<Run>;
   /** Proves undos with the functions given here, in an environment under `drills.environments`. */
   drill(options: DrillOptions): Promise<DrillDoc[]>;
   /** A run that was opened before, by this actor or with this key, to go on with. */
   attach(run_id: string): Promise<Run>;
+  /** What waits for a person: reading, waiting, deciding. */
   readonly approvals: Approvals;
+  /** Ends what is under way and lets go of the store. */
   close(): Promise<void>;
 }
 
+/**
+ * Opens the service in this process: the same engine and the same ledger as a server, without one. Several processes
+ * of one machine may open the same folder, and several machines the same database.
+ *
+ * @example
+ * ```ts
+ * import { open } from "takeback";
+ *
+ * const svc = await open({ manifests: "manifests.yaml", policy: "policy.yaml", data: "data" });
+ * const run = await svc.run({ actor: "billing-bot", permissions: ["payments.refund"], reason: "ticket 4711" });
+ * await run.call(
+ *   { tool: "payments.refund", args: { charge: "ch_1", amount: 45 }, reason: "the parcel never came" },
+ *   () => payments.refund("ch_1", 45),
+ * );
+ * await svc.close();
+ * ```
+ */
 export async function open(options: OpenOptions = {}): Promise<Svc> {
   const { database_url, ...rest } = options;
   const flags = { ...rest, ...(database_url === undefined ? {} : { "database-url": database_url }) };
   const settings = loadSettings({ flags, env: process.env, cwd: process.cwd() });
-  const app = await openLocalApp(settings, systemEnv);
+  const app = await openApp(settings, systemEnv);
   const approvals = embeddedApprovals(app);
   return {
     run: (run) => libraryRun(app, run),

@@ -1,6 +1,7 @@
 /** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
 import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
+import { within } from "../kernel/deadline.ts";
 import { notFound } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import { type ApprovalView, OPEN_APPROVAL } from "../model/approval.ts";
@@ -20,10 +21,15 @@ import {
 } from "./approvals.ts";
 import { approvalIn, BlockedError, UncertainError, withEnding } from "./errors.ts";
 
+/** A call that an agent wants to make. */
 export interface Intent {
+  /** The name in the manifests. */
   tool: string;
+  /** What the call is made with: it is judged, and an approval is for exactly this. The ledger gets a hash of it. */
   args: Json;
+  /** The agent's own words, on the ledger and for whoever decides. */
   reason: string;
+  /** Steps of this run that the call builds on: they are not undone before it is. */
   depends_on?: readonly number[];
   /** The same call asked for again under the same key is answered as the first time. */
   idempotency_key?: string;
@@ -34,20 +40,27 @@ export type Asked = Decision & { replayed?: true };
 /** A decision under which a call may be made. */
 export type Allowed = Exclude<Decision, { decision: "block" }>;
 
+/** How a call ended. */
 export interface Outcome {
   status: OutcomeStatus;
+  /** What the tool answered; the undo takes its arguments from it. */
   result?: Json;
+  /** What went wrong, where it did. */
   error?: string;
   /** What the decision's `before` showed before the call, and after it. */
   before?: Json;
   after?: Json;
 }
 
+/** Who undoes, who looks, and how far. */
 export interface RollbackRequest {
+  /** Makes the undo of one step. */
   compensator: Compensator;
   /** Makes declared read-backs; without it such steps end unverified. */
   verifier?: Reader;
+  /** How often an undo is tried, under one key; three times unless told. */
   retries?: number;
+  /** Makes undos that need an approval without asking; on a server such a decision is a person's. */
   approve_compensations?: boolean;
   /** Undoes this one step over a conflict, as it was when `current_hash` was shown. */
   overwrite?: Overwrite;
@@ -55,6 +68,7 @@ export interface RollbackRequest {
   signal?: AbortSignal;
 }
 
+/** One call of a proposed plan. */
 export interface PlannedCall {
   tool: string;
   args: Json;
@@ -90,6 +104,7 @@ export interface RunTransport {
   rollback(request: RollbackRequest): Promise<RollbackReport>;
 }
 
+/** How {@link Run.call} waits, reads and gives up. */
 export interface CallOptions {
   /** After this long the outcome counts as unknown. */
   timeout_ms?: number;
@@ -101,8 +116,13 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+/**
+ * A piece of work of one agent: its calls are judged, recorded and undone together. Runs come from `svc.run` and
+ * `svc.attach`.
+ */
 export class Run {
   readonly run_id: string;
+  /** Keeps the run's permissions as they were given: they cannot be widened later. */
   readonly scope_seal: string;
   private readonly transport: RunTransport;
 
@@ -112,11 +132,26 @@ export class Run {
     this.transport = transport;
   }
 
+  /** Asks whether a call may be made. Whoever makes it then tells its {@link Run.outcome}; {@link Run.call} does both. */
   intent(intent: Intent): Promise<Asked> {
     return this.transport.intent(intent);
   }
 
-  /** Proposes calls before they are made: one decision on all of them, and then in this order. */
+  /**
+   * Proposes calls before they are made: one decision on all of them, and then in this order.
+   *
+   * @example
+   * ```ts
+   * const plan = await run.propose(
+   *   [
+   *     { tool: "payments.refund", args: { charge: "ch_4", amount: 600 } },
+   *     { tool: "payments.refund", args: { charge: "ch_5", amount: 10 } },
+   *   ],
+   *   { reason: "two items of one order came back" },
+   * );
+   * console.log(plan.status, plan.fully_reversible); // pending true
+   * ```
+   */
   propose(calls: readonly PlannedCall[], options: { reason?: string } = {}): Promise<PlanView> {
     const reason = options.reason ?? calls.find((call) => call.reason !== undefined)?.reason ?? "a plan";
     return this.transport.propose({ reason, calls: [...calls] });
@@ -127,14 +162,29 @@ export class Run {
     return this.transport.preview(intent);
   }
 
+  /** Tells how a call ended that was allowed by {@link Run.intent}. */
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
     return this.transport.outcome(step, outcome);
   }
 
+  /** What a rollback would do now, and what it could not; nothing is changed. */
   plan(): Promise<RollbackPlan> {
     return this.transport.plan();
   }
 
+  /**
+   * Undoes what the run did, newest first, and reads back what the manifests say. May be run again: what is undone
+   * already is left alone.
+   *
+   * @example
+   * ```ts
+   * const report = await run.rollback({
+   *   compensator: ({ tool, args, idempotency_key }) => payments.undo(tool, args, idempotency_key),
+   *   verifier: ({ tool, arguments: args }) => payments.read(tool, args),
+   * });
+   * if (!report.complete) console.log("still standing:", report.failed, report.unrecoverable);
+   * ```
+   */
   rollback(request: RollbackRequest): Promise<RollbackReport> {
     return this.transport.rollback(request);
   }
@@ -166,8 +216,19 @@ export class Run {
   }
 
   /**
-   * Asks, executes and reports; with `wait_for_approval` it waits for a person in between. Throws BlockedError
-   * when the call may not run, and whatever the function throws after recording it: `failed`, or `uncertain` for an UncertainError or a timeout.
+   * Asks, executes and reports; with `wait_for_approval` it waits for a person in between. Throws a {@link BlockedError}
+   * when the call may not be made. Whatever the function throws is recorded and thrown on: the step is then `failed`, or
+   * `uncertain` for an {@link UncertainError} or a timeout.
+   *
+   * @example
+   * ```ts
+   * const args = { charge: "ch_1", amount: 45 };
+   * const { id } = await run.call(
+   *   { tool: "payments.refund", args, reason: "the parcel never came" },
+   *   (step) => payments.refund(args.charge, args.amount),
+   *   { wait_for_approval: "10m", timeout_ms: 30_000 },
+   * );
+   * ```
    */
   async call<T>(
     intent: Intent,
@@ -187,14 +248,18 @@ export class Run {
     options: Pick<CallOptions, "timeout_ms" | "read"> = {},
   ): Promise<T> {
     const { before: asked } = decision;
-    const { read } = options;
+    const { read, timeout_ms } = options;
+    const notAnswered = () => {
+      throw new UncertainError(`${tool} did not answer within ${timeout_ms} ms`);
+    };
     const before =
       asked === undefined || read === undefined
         ? undefined
         : await this.readBefore(decision.step, asked, read);
     let result: T;
     try {
-      result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, tool);
+      const executed = Promise.resolve(execute(decision.step));
+      result = await (timeout_ms === undefined ? executed : within(executed, timeout_ms, notAnswered));
     } catch (error) {
       const status = error instanceof UncertainError ? "uncertain" : "failed";
       await this.outcome(decision.step, {
@@ -272,22 +337,6 @@ async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRea
   const value = await read({ tool: asked.tool, arguments: asked.arguments });
   assertJson(value, "read");
   return value;
-}
-
-async function within<T>(work: Promise<T>, timeout_ms: number | undefined, tool: string): Promise<T> {
-  if (timeout_ms === undefined) return work;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new UncertainError(`${tool} did not answer within ${timeout_ms} ms`)),
-      timeout_ms,
-    );
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** A result that has no JSON form (a socket, a function) is simply not kept. */

@@ -18,6 +18,7 @@ export const PLAN_KINDS = [
 ] as const;
 export type PlanKind = (typeof PLAN_KINDS)[number];
 
+/** A step that would be undone, and how. */
 export interface CompensateAction {
   step: number;
   tool: string;
@@ -49,6 +50,7 @@ export interface CompensateAction {
   closes_ms?: number;
 }
 
+/** A step that has to wait until those that build on it are undone. */
 export interface DeferAction {
   step: number;
   tool: string;
@@ -56,6 +58,7 @@ export interface DeferAction {
   blocked_by: readonly number[];
 }
 
+/** A step with nothing to undo, or no way to. */
 export interface PlainAction {
   step: number;
   tool: string;
@@ -65,8 +68,10 @@ export interface PlainAction {
   closed?: true;
 }
 
+/** What a rollback would do with one step. */
 export type PlanAction = CompensateAction | DeferAction | PlainAction;
 
+/** What a rollback would do. */
 export interface RollbackPlan {
   run_id: string;
   /** Newest first, as they would be done. */

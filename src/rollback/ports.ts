@@ -5,12 +5,15 @@ import type { Json } from "../kernel/json.ts";
 export interface CompensationCall {
   run_id: string;
   step: number;
+  /** The tool that undoes, and what it is called with. */
   tool: string;
+  /** The tool whose call is undone. */
   original_tool: string;
   args: Json;
   idempotency_key: string;
 }
 
+/** A read of what is there: a read-back after an undo, or a `before` around a call. */
 export interface ReadRequest {
   tool: string;
   arguments: Json;

@@ -7,6 +7,7 @@ export type StepOutcome =
   | ({ as: "failed" } & Failure)
   | { as: "deferred"; blocked_by: readonly number[] };
 
+/** Why a step was not undone. */
 export interface Failure {
   error: string;
   /** The undo was left alone: what is there now is not what the call left, or could not be looked at. */
@@ -15,16 +16,27 @@ export interface Failure {
   current_hash?: string;
 }
 
+/** What became of each step, by number and newest first. */
 export interface RollbackReport {
+  /** Undone, and read back where the manifest says how. */
   compensated: number[];
+  /** Nothing to undo: reads, repeatable calls, and what was undone before. */
   skipped: number[];
+  /** The undo was tried and did not work, or was left alone over a conflict. */
   failed: ({ step: number } & Failure)[];
+  /** No undo is declared, or its time is over. */
   unrecoverable: number[];
+  /** Nobody knows whether the call took effect: a person settles it first. */
   unresolved: number[];
+  /** The tool has no manifest any more. */
   unmanifested: number[];
+  /** Steps that build on it still stand. */
   deferred: { step: number; blocked_by: readonly number[] }[];
+  /** The undo itself needs a person's yes. */
   awaiting_approval: number[];
+  /** Undone, but nobody could read back. */
   unverified: number[];
+  /** Whether all that stood is undone and read back. */
   complete: boolean;
 }
 

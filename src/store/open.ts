@@ -16,6 +16,21 @@ export interface StoreSettings {
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** The ledger of a database, for reading alone: nothing is made or locked, and a standby will do. */
+export async function openDatabaseLedger(
+  settings: Pick<StoreSettings, "database_url">,
+): Promise<Pick<Store, "head" | "records" | "close">> {
+  return new (await import("./postgres/reader.ts")).Reader(databaseUrl(settings));
+}
+
+function databaseUrl({ database_url }: Pick<StoreSettings, "database_url">): string {
+  if (database_url !== null && database_url !== "") return database_url;
+  throw new SvcError(
+    "invalid",
+    "the postgres store needs SVC_DATABASE_URL (or database_url in svc.config.yaml)",
+  );
+}
+
 export async function openStore(settings: StoreSettings): Promise<Store> {
   switch (settings.store) {
     case "memory":
@@ -25,17 +40,8 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
     case "sqlite":
       return (await import("./sqlite/store.ts")).openSqliteStore(settings.data, settings.warn);
     case "postgres": {
-      if (settings.database_url === null || settings.database_url === "") {
-        throw new SvcError(
-          "invalid",
-          "the postgres store needs SVC_DATABASE_URL (or database_url in svc.config.yaml)",
-        );
-      }
-      return (await import("./postgres/store.ts")).openPostgresStore(
-        settings.database_url,
-        settings.warn,
-        settings.replica,
-      );
+      const url = databaseUrl(settings);
+      return (await import("./postgres/store.ts")).openPostgresStore(url, settings.warn, settings.replica);
     }
   }
 }

@@ -154,6 +154,22 @@ describe("connections", () => {
     await store.close();
   });
 
+  it("are never more than six, however much is asked at once", async () => {
+    const { url, name } = await freshDatabase(server);
+    const store = await open(url);
+    const work = (_: unknown, i: number) => [
+      append(store),
+      store.head(),
+      store.records({ from: i, limit: 5 }),
+    ];
+    await Promise.all(Array.from({ length: 100 }, work).flat());
+    // They stay for a while after the rush: these are all that there were.
+    const there = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = '${name}'`;
+    const [{ n }] = (await postgresSql(server.url()).run(there)) as [{ n: number }];
+    expect(n).toBeLessThanOrEqual(6);
+    await store.close();
+  });
+
   it("that are too few are found out at the start, and said", async () => {
     const { message } = await refusal(await limited(2));
     expect(message).toMatch(/no more connections; a process of svc needs three/);

@@ -38,3 +38,11 @@ export const beyondBackup = section("beyond", "Backups", {
   "beyond.backup.restores": [23, "what is unpacked from it verifies with the head that was printed, starts, and is gone on from"],
   "beyond.backup.refusals": [23, "it replaces no file and makes no store; for PostgreSQL and for a server elsewhere it says how"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondStandby = section("beyond", "Standbys", {
+  "beyond.standby.verify": [23, "`svc verify` works on a read-only standby"],
+  "beyond.standby.promoted": [23, "with a synchronous standby promoted a server goes on by itself, and nothing that was answered is lost"],
+  "beyond.standby.hosts": [23, "a database URL may name several hosts; the one that takes writes is used"],
+  "beyond.standby.one-replica": [23, "`database_read_url` names one host"],
+});

@@ -38,7 +38,7 @@ import {
 import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
-import { beyondBackup, beyondBeside, beyondQuotas, beyondReplica } from "./beyond-scale.ts";
+import { beyondBackup, beyondBeside, beyondQuotas, beyondReplica, beyondStandby } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -152,6 +152,7 @@ const SECTIONS = [
   beyondReplica,
   beyondBeside,
   beyondBackup,
+  beyondStandby,
   beyondCards,
   beyondFlows,
   beyondHints,

@@ -27,6 +27,8 @@ const STOP_SIGNAL = { smart: "SIGTERM", fast: "SIGINT", immediate: "SIGQUIT" } a
 export interface PgOptions {
   /** Sync to disk for real. Off by default: a killed process loses nothing without it, only a power cut does. */
   fsync?: boolean;
+  /** Other programs than those that npm installed. */
+  binaries?: PgBinaries;
   /** Further settings, as for `postgres -c name=value`. */
   settings?: Record<string, string | number>;
 }
@@ -55,7 +57,7 @@ export class PgServer {
   }
 
   static async create(options: PgOptions = {}): Promise<PgServer> {
-    const binaries = await pgBinaries();
+    const binaries = options.binaries ?? (await pgBinaries());
     const folder = mkdtempSync(join(tmpdir(), "svc-pg-"));
     assertOthersMayEnter(folder);
     chmodSync(folder, 0o700);

@@ -68,7 +68,8 @@ export const SERVER_ROWS = {
     env: "SVC_DATABASE_URL",
     flag: "database-url",
     secret: true,
-    about: "The PostgreSQL database of the postgres store.",
+    about:
+      "The PostgreSQL database of the postgres store. Several hosts (`a:5432,b:5432`): the one that takes writes.",
     mask: (url) => (url === null ? null : maskConnection(url)),
   }),
   database_read_url: row<string | null>({

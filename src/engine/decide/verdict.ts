@@ -6,7 +6,10 @@ import type { Charge } from "../../model/policy/limits.ts";
 import type { BeforeRead } from "../before.ts";
 import type { GrantUse } from "../grants/coverage.ts";
 
-/** `before`: what whoever makes the call reads first, and tells with the outcome; absent where nothing is. */
+/**
+ * The answer to a call: it may be made, it may be made although `enforce` would have blocked it, or it may not be made.
+ * `before` is what whoever makes the call reads first and tells with the outcome, where the manifest wants that.
+ */
 export type Decision =
   | { decision: "allow"; step: number; before?: BeforeRead }
   | { decision: "would_block"; step: number; reasons: string[]; hints?: string[]; before?: BeforeRead }

@@ -11,7 +11,7 @@ import type { Key } from "../port.ts";
 import { INDEX, PLACES, type TableName, type Tables } from "../tables.ts";
 import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
 import type { Facts } from "./facts.ts";
-import { notConfirmed } from "./failures.ts";
+import { notConfirmed, outcomeUnknown } from "./failures.ts";
 import type { Session } from "./session.ts";
 import * as sql from "./statements.ts";
 import { assertNotSetBack } from "./told.ts";
@@ -109,6 +109,8 @@ const keyValues = (keys: readonly Key[]): Buffer[] => [
 export interface Sent {
   last: LedgerRecord | undefined;
   xid: string;
+  /** On which the transaction has that number. */
+  timeline: string | null;
 }
 
 /** Answers what the server has against it once it has answered; rejects when it has not. */
@@ -274,10 +276,12 @@ export async function touch(session: Session): Promise<void> {
 /**
  * Whether a batch whose COMMIT was never answered is there. The head lock is a barrier: the lost
  * transaction holds it until it has ended one way or the other, so a no is final. A record is looked for
- * by its place and hash; a batch without records by its transaction.
+ * by its place and hash; a batch without records by its transaction, which only the server that had it can know: one that
+ * was promoted since may have given its number to another.
  */
-export async function hasLanded(session: Session, { last, xid }: Sent): Promise<boolean> {
+export async function hasLanded(session: Session, { last, xid, timeline }: Sent): Promise<boolean> {
   const { client } = session;
+  if (last === undefined && session.timeline !== timeline) throw outcomeUnknown();
   const question =
     last === undefined
       ? { ...sql.LANDED_TRANSACTION, values: [xid] }

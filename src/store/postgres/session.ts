@@ -6,6 +6,7 @@ import { Socket } from "node:net";
 import pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { notInTime, sqlState } from "./failures.ts";
+import { firstPrimary, hostsOf, NotPrimary } from "./hosts.ts";
 import { type Settings, settingsSql } from "./settings.ts";
 import { pause } from "./time-limit.ts";
 
@@ -18,11 +19,15 @@ export interface SessionOptions {
 const KEEPALIVE_MS = 10_000;
 const TOO_MANY_CONNECTIONS = "53300";
 const RETRY_MS = 200;
+const GREETING = `SELECT pg_backend_pid() AS pid,
+  CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
 
 export class Session {
   readonly client: pg.Client;
   /** The last warning the server sent, for what may only be trusted without one. */
   warning: string | undefined;
+  /** Of the server's log; each promotion begins one, on which old transaction numbers mean nothing. Null on a standby. */
+  timeline: string | null = null;
   private readonly socket: Socket;
   private readonly settings: Settings;
   private ended = false;
@@ -39,7 +44,19 @@ export class Session {
     });
   }
 
+  /** Where the URL names several hosts, to the one of them that takes writes. */
   static async open(url: string, { signal, settings = {} }: SessionOptions): Promise<Session> {
+    const hosts = hostsOf(url);
+    if (hosts.length === 1) return Session.openAt(url, signal, settings);
+    return firstPrimary(url, hosts, signal, async (one, within) => {
+      const session = await Session.openAt(one, within, settings);
+      if (session.timeline !== null) return session;
+      session.abandon();
+      throw new NotPrimary();
+    });
+  }
+
+  private static async openAt(url: string, signal: AbortSignal, settings: Settings): Promise<Session> {
     if (signal.aborted) throw notInTime();
     const socket = new Socket();
     const session = new Session(makeClient(url, socket), socket, settings);
@@ -138,7 +155,8 @@ export class Session {
   private async connect(): Promise<void> {
     const { client, settings } = this;
     await client.connect();
-    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    const { rows } = await client.query<{ pid: number; timeline: string | null }>(GREETING);
+    this.timeline = rows[0]!.timeline;
     // The server greets with the number of the process that serves us; a pooler greets with one of its own.
     this.isPooled = rows[0]!.pid !== this.processId;
     if (!this.isPooled && Object.keys(settings).length > 0)

@@ -10,6 +10,7 @@ import { GroupCommit } from "../group-commit.ts";
 import type { LedgerState, ListQuery, RecordQuery, ReplicaPlace, Row, Store, Unit } from "../port.ts";
 import type { TableName, Tables } from "../tables.ts";
 import { failure } from "./failures.ts";
+import { hostsOf } from "./hosts.ts";
 import { Listener } from "./listener.ts";
 import { Reader } from "./reader.ts";
 import { PostgresReplica } from "./replica.ts";
@@ -27,6 +28,11 @@ const PREPARE_MS = 30_000;
 const SCRUB_MS = 600_000;
 
 export async function openPostgresStore(url: string, warn: Warn, replica?: ReplicaPlace): Promise<Store> {
+  if (replica !== undefined && hostsOf(replica.url).length > 1)
+    throw new SvcError(
+      "invalid",
+      "database_read_url: names several hosts; name one replica, whose lag is watched",
+    );
   await prepare(url, warn);
   const store = new PostgresStore(url, warn, replica);
   try {

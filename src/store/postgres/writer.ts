@@ -173,7 +173,7 @@ export class Writer {
         this.work.cpu_us += user + system;
         this.work.records += batch.records.length;
         head = batch.head;
-        sent = { last: batch.records.at(-1), xid: locked.xid };
+        sent = { last: batch.records.at(-1), xid: locked.xid, timeline: session.timeline };
         refused = await writeAndCommit(session, statements);
       });
     } catch (error) {
