@@ -4,27 +4,27 @@
  */
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { failureOf, isTimeout } from "./failure.ts";
-import type { RequestOptions } from "./link.ts";
 
 export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
-type Send = (method: string, params: JsonObject, options: RequestOptions) => Promise<JsonObject>;
+/** However else a request is sent; see the link. */
+interface Sending {
+  timeout_ms: number;
+}
+
+type Send = (method: string, params: JsonObject, sending: Sending) => Promise<JsonObject>;
 
 export function demandsTask({ execution }: JsonObject): boolean {
   return isJsonObject(execution) && execution["taskSupport"] === "required";
 }
 
-export async function callAsTask(
-  send: Send,
-  params: JsonObject,
-  options: RequestOptions,
-): Promise<JsonObject> {
-  const begun = await send("tools/call", { ...params, task: {} }, options);
+export async function callAsTask(send: Send, params: JsonObject, sending: Sending): Promise<JsonObject> {
+  const begun = await send("tools/call", { ...params, task: {} }, sending);
   const taskId = isJsonObject(begun["task"]) ? begun["task"]["taskId"] : undefined;
   if (typeof taskId !== "string") return begun;
-  const { timeout_ms } = options;
+  const { timeout_ms } = sending;
   try {
-    return asOfCall(await send("tasks/result", { taskId }, options));
+    return asOfCall(await send("tasks/result", { taskId }, sending));
   } catch (error) {
     if (isTimeout(error)) {
       send("tasks/cancel", { taskId }, { timeout_ms }).catch(() => {});
