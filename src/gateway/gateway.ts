@@ -3,6 +3,7 @@
  * parts together and keeps what all sessions share.
  */
 import type { App, Connector } from "../app/app.ts";
+import { atMost } from "../kernel/deadline.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -14,7 +15,6 @@ import { Listing } from "./listing.ts";
 import { type LogLevel, milder } from "./log-level.ts";
 import { RunSessions } from "./own-links.ts";
 import { Passthrough } from "./passthrough.ts";
-import { atMost } from "./patience.ts";
 import { Pins } from "./pins.ts";
 import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
@@ -94,7 +94,7 @@ export class Gateway implements Governing {
   async start(patience_ms = START_MS): Promise<void> {
     this.began_ms = this.app.core.env.elapsed();
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
-    await atMost(this.app.core.env, first, patience_ms);
+    await atMost(first, patience_ms, this.app.core);
     const catalog = buildCatalog(this.upstreams);
     const problems = [...catalog.problems, ...(await this.pins.ownerless(catalog))];
     if (problems.length > 0) throw new ProblemsError(problems);
@@ -253,10 +253,10 @@ export class Gateway implements Governing {
     const coming = this.upstreams.filter(({ isStarting }) => isStarting);
     if (coming.length === 0) return;
     const all = Promise.all(coming.map((upstream) => upstream.settled()));
-    const { env } = this.app.core;
+    const { core } = this.app;
     const patience_ms = this.upstreams.some(({ ok }) => ok) ? START_MS : PATIENCE_MS;
-    const left = this.began_ms + patience_ms - env.elapsed();
-    if (left > 0) await atMost(env, all, left);
+    const left = this.began_ms + patience_ms - core.env.elapsed();
+    if (left > 0) await atMost(all, left, core);
   }
 
   private tellAll(method: string): void {

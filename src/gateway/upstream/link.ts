@@ -9,6 +9,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import { atMost } from "../../kernel/deadline.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Cancellation } from "../cancellation.ts";
@@ -162,7 +163,7 @@ export class Link {
     if (Object.keys(filter).length === 0) return;
     const listening = client.listen(filter).catch((error: unknown) => odd(messageOf(error)));
     // One that never says that it heard us works all the same, but for what it would have told.
-    await within(listening, LISTEN_MS);
+    await atMost(listening, LISTEN_MS);
   }
 
   private answerInside(asked: NonNullable<LinkHooks["asked"]>): void {
@@ -237,15 +238,6 @@ export class Link {
     this.over = true;
     await this.client.close();
   }
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }
 
 function withToken(params: JsonObject, token: string): JsonObject {
