@@ -1,10 +1,39 @@
+import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Tests that leave nothing behind in their process: many files share one, and load the service once. */
 const SHARING = [
   "src/{kernel,model,ledger,engine,evidence,egress,notify,telemetry,capture,alerts,auth,rollback,retention}/**/*.test.ts",
   "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters}/**/*.test.ts",
 ];
+
+/** The longest of each project are begun first: one of them at the end would keep a single core busy. */
+const LONG = [
+  "test/proof/attack.test.ts",
+  "test/proof/fault.test.ts",
+  "test/verifiers.test.ts",
+  "test/contract/postgres.test.ts",
+  "test/console/pages.test.ts",
+  "test/gateway/stdio.test.ts",
+  "test/console/forms.test.ts",
+  "test/gateway/conformance.test.ts",
+  "test/evidence/huge.test.ts",
+  "test/gateway/init.test.ts",
+  "test/http/beside.test.ts",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONG.indexOf(relative(this.ctx.config.root, moduleId));
+      return at < 0 ? LONG.length : at;
+    };
+    const byProject = (a: TestSpecification, b: TestSpecification) =>
+      a.project.name.localeCompare(b.project.name);
+    return (await super.sort(files)).sort((a, b) => byProject(a, b) || rank(a) - rank(b));
+  }
+}
 
 const common = {
   // A net under what hangs. Tests wait for conditions, and a busy machine takes its time over them.
@@ -19,6 +48,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     // Tests wait for processes, timers and pages a quarter of their time: three keep two cores busy.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: { ...common, name: "sharing", include: SHARING, isolate: false },

@@ -1,43 +1,70 @@
 /**
  * Halts under load. While four processes ask for calls as fast as they can, one of them is told to halt. After
- * the halt's record there is no allow in any process until it is lifted.
+ * the halt's record there is no allow in any process until it is lifted. What stops by more than a halt is tried alike.
  */
+import type { Linked } from "../../test/support/first-bad.ts";
 import { audit } from "./audit.ts";
 import { type Bench, pause, WRITERS } from "./bench.ts";
-import type { Ack } from "./protocol.ts";
+import type { Ack, Place } from "./protocol.ts";
 import { addFindings, newRow, type Row } from "./row.ts";
 import type { Writer } from "./writer.ts";
 
-const HALTS_A_PLACE = 50;
+const STOPS_A_PLACE = 50;
 const WIDTH = 4;
 
-interface Halted {
+interface Span {
   from: number;
   to: number;
   answered: number;
 }
 
-export async function halts(bench: Bench): Promise<Row> {
-  const row = newRow(bench.store, "halts under load");
+/** How calls are stopped: a halt, or more than that. */
+export interface Means {
+  /** Answers the halt and the place of its record on the ledger; `settled` waits for what goes on after the answer. */
+  stop(
+    number: number,
+    pick: () => Writer,
+  ): Promise<{ id: string; seq: number; answered: number; settled?(): Promise<void> }>;
+  /** What is wrong with the ledger in the end. */
+  objections?(records: readonly Linked[]): string[];
+  close?(): Promise<void>;
+}
+
+export function halts(bench: Bench): Promise<Row> {
+  return stopsUnderLoad(bench, "halts under load", async () => ({
+    stop: (number, pick) => pick().ask("halt", `drill ${number}`),
+  }));
+}
+
+export async function stopsUnderLoad(
+  bench: Bench,
+  name: string,
+  meansAt: (place: Place) => Promise<Means>,
+): Promise<Row> {
+  const row = newRow(bench.store, name);
   while (row.trials < bench.count) {
     const place = await bench.places.make(bench.store);
     const writers = await bench.crew.hireAll(WRITERS, place);
+    const means = await meansAt(place);
     for (const writer of writers) await writer.ask("load", { label: `${writer.pid}`, width: WIDTH });
-    const spans: Halted[] = [];
-    for (let i = 0; i < HALTS_A_PLACE && row.trials + spans.length < bench.count; i++)
-      spans.push(await haltOnce(bench, writers, i));
+    const spans: Span[] = [];
+    for (let i = 0; i < STOPS_A_PLACE && row.trials + spans.length < bench.count; i++)
+      spans.push(await stopOnce(bench, means, writers, i));
     for (const writer of writers) await writer.ask("rest");
     const acks = writers.flatMap((writer) => writer.acks);
     await bench.crew.dismiss(...writers);
+    await means.close?.();
     judge(row, spans, acks);
     row.answers += acks.length;
-    addFindings(row, (await audit(place, acks)).findings);
+    const { findings, records } = await audit(place, acks);
+    addFindings(row, findings);
+    row.problems.push(...(means.objections?.(records) ?? []));
     await place.dispose();
   }
   return row;
 }
 
-async function haltOnce(bench: Bench, writers: Writer[], number: number): Promise<Halted> {
+async function stopOnce(bench: Bench, means: Means, writers: Writer[], number: number): Promise<Span> {
   // Every process is being answered allow just before.
   const all = (kind: Ack["kind"]): Promise<unknown> =>
     Promise.all(
@@ -49,14 +76,15 @@ async function haltOnce(bench: Bench, writers: Writer[], number: number): Promis
   await all("allow");
   await pause(bench.random() * 5);
   const pick = (): Writer => writers[Math.floor(bench.random() * WRITERS)]!;
-  const { id, seq, answered } = await pick().ask("halt", `drill ${number}`);
+  const { id, seq, answered, settled } = await means.stop(number, pick);
   await all("blocked");
+  await settled?.();
   const { seq: to } = await pick().ask("resume", id);
   return { from: seq, to, answered };
 }
 
 /** By the order of the ledger, and by the clock: nobody who asked after the halt was answered got an allow. */
-function judge(row: Row, spans: readonly Halted[], acks: readonly Ack[]): void {
+function judge(row: Row, spans: readonly Span[], acks: readonly Ack[]): void {
   const inOrder = [...acks].sort((a, b) => a.seq - b.seq);
   let at = 0;
   for (const { from, to, answered } of spans) {

@@ -13,6 +13,7 @@ import { outcomeUnit, resolveUnit } from "../../src/engine/outcome.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { openStore } from "../../src/store/open.ts";
+import { clock } from "./clock.ts";
 import { AGENT, engineOn, GUARDED, PLAIN, person, TTL_MS } from "./engine.ts";
 import type { Ack, Attempt, AttemptResult, Place, Seeded, WorkerOps } from "./protocol.ts";
 
@@ -25,8 +26,6 @@ let refused = 0;
 
 // Standard output is a pipe, and written to at once: what was said before a SIGKILL is heard after it.
 const say = (message: unknown): boolean => process.stdout.write(`${JSON.stringify(message)}\n`);
-/** The same clock in every process of the machine. */
-const clock = (): number => Number(process.hrtime.bigint()) / 1e6;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<WorkerOps[Op]>> } = {

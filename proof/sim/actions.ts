@@ -1,11 +1,14 @@
 /**
- * What can happen in a history: agents ask and report, people decide, lend, lose their role, halt and roll back,
- * clocks jump, processes crash. An action names what it is about by number, counted around, so that any part of a history is one too.
+ * What can happen in a history: agents ask, plan, withdraw and report, people decide, offer, grant, lend, lose their role,
+ * halt and roll back, clocks jump, processes crash. An action names what it is about by number, counted around, so that any part of a history is one too.
  */
 import { seeded } from "../../test/support/env.ts";
 
 export const MODES = ["enforce", "observe", "advise"] as const;
 export const TOOLS = ["look", "make", "fill", "send", "pay", "once", "far", "ghost"] as const;
+/** What plans are made of: what needs a person, what does not, and what may be refused. */
+export const PLANNED = ["pay", "make", "look"] as const;
+export type PlannedTool = (typeof PLANNED)[number];
 export type ToolName = (typeof TOOLS)[number];
 /** Two approvers, and somebody who can only decide with what they lend. */
 export const PEOPLE = ["ann", "dan", "eve"] as const;
@@ -19,6 +22,16 @@ export type Action =
   | { do: "decide"; request: number; decision: "approve" | "deny"; person: number }
   | { do: "lend"; from: number; to: number }
   | { do: "turn"; person: number; approver: boolean }
+  /** A denial with other arguments approved ahead. */
+  | { do: "offer"; request: number; person: number; arg: number }
+  | { do: "withdraw"; request: number }
+  | { do: "grant"; person: number; agent: number; uses: number }
+  | { do: "revoke"; grant: number; person: number }
+  | { do: "propose"; run: number; calls: { tool: PlannedTool; arg: number }[] }
+  | { do: "judge"; plan: number; decision: "approve" | "deny"; person: number }
+  | { do: "retract"; plan: number }
+  /** The next call of a plan, or another one of it. */
+  | { do: "follow"; plan: number; skip: number }
   | { do: "age"; request: number }
   | { do: "halt"; agent: number; tool: ToolName | null }
   | { do: "lift"; halt: number }
@@ -91,6 +104,29 @@ export function makeHistory(seed: number): Action[] {
         person: below(PEOPLE.length),
       }),
     ],
+    [5, () => ({ do: "offer", request: below(8), person: below(PEOPLE.length), arg: below(3) })],
+    [3, () => ({ do: "withdraw", request: below(8) })],
+    [4, () => ({ do: "grant", person: below(PEOPLE.length), agent: below(2), uses: 1 + below(2) })],
+    [1, () => ({ do: "revoke", grant: below(4), person: below(PEOPLE.length) })],
+    [
+      4,
+      () => ({
+        do: "propose",
+        run: below(8),
+        calls: Array.from({ length: 1 + below(3) }, () => ({ tool: pick(PLANNED), arg: below(3) })),
+      }),
+    ],
+    [
+      9,
+      () => ({
+        do: "judge",
+        plan: below(4),
+        decision: chance(85) ? "approve" : "deny",
+        person: below(PEOPLE.length),
+      }),
+    ],
+    [1, () => ({ do: "retract", plan: below(4) })],
+    [12, () => ({ do: "follow", plan: below(4), skip: chance(85) ? 0 : 1 + below(2) })],
     [6, lend],
     [4, () => ({ do: "turn", person: below(2), approver: chance(50) })],
     [2, () => ({ do: "age", request: below(8) })],

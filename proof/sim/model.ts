@@ -43,7 +43,7 @@ interface Run {
   mode: string;
   permissions: string[];
   undo: RunModel;
-  steps: { facts: StepFacts; arg: number; status: string; tool: ToolName }[];
+  steps: { facts: StepFacts; arg: number; status: string; tool: ToolName; plan: Plan | null }[];
 }
 
 interface Request {
@@ -56,15 +56,36 @@ interface Request {
   approvals: number;
 }
 
+interface Grant {
+  person: number;
+  agent: number;
+  /** Who had lent to its giver by then. */
+  lenders: number[];
+  left: number;
+}
+
+interface Plan {
+  run: Run;
+  status: "pending" | "approved" | "denied" | "expired" | "ended" | "done";
+  until: number;
+  next: number;
+  /** A call that needs a person has a request of its own, which nothing but the plan's order leads to. */
+  calls: { tool: ToolName; arg: number; request: Request | null }[];
+}
+
 const at = <T>(list: readonly T[], index: number): T | undefined => list[index % Math.max(1, list.length)];
 const NOTHING: Said = { answer: "nothing", events: [] };
 const CONFLICT: Said = { answer: "conflict", events: [] };
 const FORBIDDEN: Said = { answer: "forbidden", events: [] };
-const alive = ({ status }: Request): boolean => status === "pending" || status === "approved";
+const INVALID: Said = { answer: "invalid", events: [] };
+const alive = ({ status }: Pick<Request | Plan, "status">): boolean =>
+  status === "pending" || status === "approved";
 
 export class Model {
   readonly runs: Run[] = [];
   readonly requests: Request[] = [];
+  readonly grants: Grant[] = [];
+  readonly plans: Plan[] = [];
   readonly halts: { agent: number; tool: ToolName | null }[] = [];
   private now = 0;
   private readonly spent = [0, 0];
@@ -103,33 +124,71 @@ export class Model {
     ].some(Boolean);
 
     const events: string[] = [];
-    const request = name === "pay" ? this.speaking(run, arg, events) : undefined;
-    const mustAsk = name === "pay" && request?.status !== "approved";
-    const refuse = (): Said => ({ answer: "block", events: [...events, "blocked"] });
+    const plan = this.turnOf(run, name, arg);
+    const own = plan?.calls[plan.next]?.request ?? null;
+    const request = name === "pay" ? (own ?? this.speaking(run, arg, events)) : undefined;
+    const isRefused = isHalted || held || (known === undefined && run.mode !== "observe");
+    const grant =
+      name === "pay" && request?.status !== "approved" && !isRefused ? this.standingIn(run, arg) : undefined;
+    const mustAsk = name === "pay" && request?.status !== "approved" && grant === undefined;
+    const refuse = (): Said => {
+      const ended = plan !== undefined && isRefused ? this.endPlan(plan, "ended") : [];
+      return { answer: "block", events: [...events, "blocked", ...ended] };
+    };
     if (isHalted || (known === undefined && run.mode !== "observe")) return refuse();
     if ((held || mustAsk) && run.mode === "enforce") {
-      if (!held && request === undefined)
-        this.requests.push({
-          ...{ run, arg, status: "pending", until: this.now + TTL_MS },
-          ...{ behind: new Set(), approvals: 0 },
-        });
+      if (!held && request === undefined) this.requests.push(this.newRequest(run, arg));
       return refuse();
+    }
+    if (grant !== undefined) {
+      grant.left--;
+      if (request !== undefined) {
+        request.status = "expired";
+        events.push("approval_expired");
+      }
+      events.push("approved");
     }
     const answer = held || mustAsk ? "would_block" : "allow";
     if (answer === "would_block") events.push("would_block");
-    if (request !== undefined && answer === "allow") {
+    if (request !== undefined && grant === undefined && answer === "allow") {
       request.status = "consumed";
       events.push("approved");
     }
     if (name === "send") this.spent[run.agent]! += arg;
     const facts = run.undo.accept(known ?? null, depends_on);
-    run.steps.push({ facts, arg, status: "intended", tool: name });
+    run.steps.push({ facts, arg, status: "intended", tool: name, plan: plan ?? null });
+    if (plan !== undefined && ++plan.next === plan.calls.length) plan.status = "done";
     return { answer: `${answer} ${facts.n}`, events: [...events, "intended"] };
+  }
+
+  private newRequest(run: Run, arg: number): Request {
+    const begins = { status: "pending", behind: new Set<number>(), approvals: 0 } as const;
+    return { ...begins, run, arg, until: this.now + TTL_MS };
+  }
+
+  /** The oldest plan under way whose next call this is. */
+  private turnOf(run: Run, tool: ToolName, arg: number): Plan | undefined {
+    return this.plans.find((plan) => {
+      const call = plan.calls[plan.next];
+      const isUnderWay = plan.run === run && plan.status === "approved" && this.now < plan.until;
+      return isUnderWay && call?.tool === tool && call.arg === arg;
+    });
+  }
+
+  /** What its giver could decide alone now: nothing large. */
+  private standingIn(run: Run, arg: number): Grant | undefined {
+    return this.grants.find(
+      ({ person, agent, lenders, left }) =>
+        agent === run.agent &&
+        left > 0 &&
+        arg < LARGE &&
+        [person, ...lenders].some((one) => this.isApprover[one]),
+    );
   }
 
   /** The request that speaks for this call now; one that is past its time is found to be so. */
   private speaking(run: Run, arg: number, events: string[]): Request | undefined {
-    const found = this.requests.find((one) => one.run === run && one.arg === arg && alive(one));
+    const found = this.requests.findLast((one) => one.run === run && one.arg === arg && alive(one));
     if (found === undefined || this.now < found.until) return found;
     found.status = "expired";
     events.push("approval_expired");
@@ -153,10 +212,11 @@ export class Model {
     step.status = status;
     step.facts.has_id = status === "succeeded" && action.with_id;
     run.undo.finish(step.facts, status === "succeeded" ? "done" : status === "failed" ? "failed" : "unsure");
-    return { answer: `${step.facts.n} ${status}`, events: [status] };
+    const { plan } = step;
+    const ended = plan?.status === "approved" && status !== "succeeded" ? this.endPlan(plan, "ended") : [];
+    return { answer: `${step.facts.n} ${status}`, events: [status, ...ended] };
   }
 
-  /** Nobody counts twice, neither by deciding nor by having lent. */
   decide({ request: number, decision, person }: Action & { do: "decide" }): Said {
     const request = at(this.requests, number);
     if (request === undefined) return NOTHING;
@@ -171,12 +231,112 @@ export class Model {
       request.status = "denied";
       return { answer: "denied", events: ["denied"] };
     }
-    const people = ways.find((way) => way.every((one) => !request.behind.has(one)));
-    if (people === undefined) return CONFLICT;
-    for (const one of people) request.behind.add(one);
-    request.approvals++;
-    if (request.approvals >= (request.arg >= LARGE ? 2 : 1)) request.status = "approved";
+    if (!approve(request, ways)) return CONFLICT;
+    if (isEnough(request)) request.status = "approved";
     return { answer: request.status, events: ["approved"] };
+  }
+
+  /** One vote on other arguments, under what they themselves ask for. */
+  offer({ request: number, person, arg }: Action & { do: "offer" }): Said {
+    const request = at(this.requests, number);
+    const { run } = request ?? {};
+    const isOpen =
+      request?.status === "pending" && this.now < request.until && this.waysToDecide(person).length > 0;
+    if (run === undefined || !isOpen)
+      return this.decide({ do: "decide", request: number, decision: "deny", person });
+    if (arg === request!.arg) return INVALID;
+    const asked = this.requests.some(
+      (one) => one.run === run && one.arg === arg && alive(one) && this.now < one.until,
+    );
+    if (asked) return CONFLICT;
+    request!.status = "denied";
+    const offered = this.newRequest(run, arg);
+    this.requests.push(offered);
+    approve(offered, this.waysToDecide(person));
+    if (isEnough(offered)) offered.status = "approved";
+    return { answer: `denied ${offered.status}`, events: ["denied", "approved"] };
+  }
+
+  withdraw({ request: number }: Action & { do: "withdraw" }): Said {
+    const request = at(this.requests, number);
+    if (request === undefined) return NOTHING;
+    if (request.status !== "pending") return CONFLICT;
+    request.status = "expired";
+    return { answer: this.now < request.until ? "expired" : "conflict", events: ["approval_expired"] };
+  }
+
+  grant({ person, agent, uses }: Action & { do: "grant" }): Said {
+    if (this.waysToDecide(person).length === 0) return INVALID;
+    const lenders = this.loans.filter(({ to }) => to === person).map(({ from }) => from);
+    this.grants.push({ person, agent, lenders, left: uses });
+    return { answer: "granted", events: ["granted"] };
+  }
+
+  revoke({ grant: number, person }: Action & { do: "revoke" }): Said {
+    const grant = at(this.grants, number);
+    if (grant === undefined) return NOTHING;
+    if (grant.person !== person) return FORBIDDEN;
+    if (grant.left === REVOKED) return CONFLICT;
+    grant.left = REVOKED;
+    return { answer: "revoked", events: ["grant_revoked"] };
+  }
+
+  propose({ run: number, calls }: Action & { do: "propose" }): Said {
+    const run = at(this.runs, number)!;
+    const planned = calls.map(({ tool, arg }) => ({
+      ...{ tool, arg },
+      request: tool === "pay" ? this.newRequest(run, arg) : null,
+    }));
+    if (this.plans.filter((plan) => plan.run === run && isPlanOpen(plan)).length >= PLANS) return CONFLICT;
+    const status = planned.some(({ request }) => request !== null) ? "pending" : "approved";
+    this.plans.push({ run, status, until: this.now + TTL_MS, next: 0, calls: planned });
+    return { answer: status, events: ["plan_proposed"] };
+  }
+
+  /** One vote, counted in each call where it may count. */
+  judge({ plan: number, decision, person }: Action & { do: "judge" }): Said {
+    const plan = at(this.plans, number);
+    if (plan === undefined) return NOTHING;
+    if (plan.status !== "pending") return CONFLICT;
+    if (this.now >= plan.until) return { answer: "conflict", events: this.expirePlan(plan) };
+    const ways = this.waysToDecide(person);
+    if (ways.length === 0) return FORBIDDEN;
+    if (decision === "deny") {
+      plan.status = "denied";
+      return { answer: "denied", events: ["plan_denied"] };
+    }
+    const asking = requestsOf(plan);
+    if (asking.map((request) => approve(request, ways)).every((counts) => !counts)) return CONFLICT;
+    if (!asking.every(isEnough)) return { answer: "pending", events: ["plan_approved"] };
+    plan.status = "approved";
+    for (const request of asking) request.status = "approved";
+    return { answer: "approved", events: ["plan_approved", ...asking.map(() => "approved")] };
+  }
+
+  retract({ plan: number }: Action & { do: "retract" }): Said {
+    const plan = at(this.plans, number);
+    if (plan === undefined) return NOTHING;
+    if (!isPlanOpen(plan)) return CONFLICT;
+    return { answer: "expired", events: this.expirePlan(plan) };
+  }
+
+  follow({ plan: number, skip }: Action & { do: "follow" }): Said {
+    const plan = at(this.plans, number);
+    if (plan === undefined) return NOTHING;
+    const { tool, arg } = at(plan.calls, plan.next + skip)!;
+    return this.ask({ do: "ask", run: this.runs.indexOf(plan.run), tool, arg, dep: null });
+  }
+
+  private expirePlan(plan: Plan): string[] {
+    return ["approval_expired", ...this.endPlan(plan, "expired")];
+  }
+
+  /** What was approved for it and not used ends with it. */
+  private endPlan(plan: Plan, status: "ended" | "expired"): string[] {
+    plan.status = status;
+    const unused = requestsOf(plan).filter((request) => request.status === "approved");
+    for (const request of unused) request.status = "expired";
+    return unused.map(() => "approval_expired");
   }
 
   private waysToDecide(person: number): number[][] {
@@ -241,6 +401,25 @@ export class Model {
   crash(): Said {
     return NOTHING;
   }
+}
+
+const REVOKED = -1;
+/** Plans of a run that may be under way at once. */
+const PLANS = 20;
+
+const isPlanOpen = ({ status }: Plan): boolean => status === "pending" || status === "approved";
+
+const requestsOf = ({ calls }: Plan): Request[] => calls.flatMap(({ request }) => request ?? []);
+
+const isEnough = ({ approvals, arg }: Request): boolean => approvals >= (arg >= LARGE ? 2 : 1);
+
+/** Whether one of these ways to decide counts: nobody counts twice, neither by deciding nor by having lent. */
+function approve(request: Request, ways: readonly number[][]): boolean {
+  const people = ways.find((way) => way.every((one) => !request.behind.has(one)));
+  if (people === undefined) return false;
+  for (const one of people) request.behind.add(one);
+  request.approvals++;
+  return true;
 }
 
 function isDone({ status }: { status: string }): boolean {

@@ -33,6 +33,7 @@ export async function play(
   const expected = {
     steps: model.runs.map(({ steps }) => steps.map(({ tool, status }) => `${tool} ${status}`)),
     requests: model.requests.map(({ status }) => status),
+    plans: model.plans.map(({ status }) => status),
   };
   const got = await service.state();
   await service.end().catch(() => {});

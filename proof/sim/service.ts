@@ -1,28 +1,38 @@
 /** The real engine on a real store, behind the same actions as the model. */
-import { ageUnit, decideUnit } from "../../src/engine/approvals/decide-request.ts";
+import { ageUnit, decideUnit, withdrawUnit } from "../../src/engine/approvals/decide-request.ts";
 import { delegateUnit } from "../../src/engine/approvals/delegations.ts";
 import { type Core, silentListeners } from "../../src/engine/core.ts";
+import { giveUnit, revokeGrantUnit } from "../../src/engine/grants/give.ts";
 import { haltUnit, resumeUnit } from "../../src/engine/halts.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
 import { outcomeUnit, resolveUnit } from "../../src/engine/outcome.ts";
+import { decidePlanUnit, withdrawPlanUnit } from "../../src/engine/plans/decide-plan.ts";
+import { type ProposedCall, proposeUnit } from "../../src/engine/plans/propose.ts";
 import type { Env } from "../../src/kernel/env.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { mergeTerms } from "../../src/model/policy/approvals.ts";
 import type { KeptPrincipal, Principal } from "../../src/model/roles.ts";
 import { executeRollback } from "../../src/rollback/execute.ts";
 import type { Store } from "../../src/store/port.ts";
 import { principal } from "../../test/support/engine.ts";
 import { type FakeEnv, fakeEnv } from "../../test/support/env.ts";
-import { type Action, PEOPLE, type Said } from "./actions.ts";
+import { type Action, PEOPLE, type PlannedTool, type Said } from "./actions.ts";
+import { LARGE } from "./model.ts";
 import { RULES } from "./rules.ts";
 
-const REFUSALS: ReadonlySet<string> = new Set(["conflict", "forbidden"]);
+const REFUSALS: ReadonlySet<string> = new Set(["conflict", "forbidden", "invalid"]);
 const LOAN_MS = 20 * 86_400_000;
 const NOTHING: Said = { answer: "nothing", events: [] };
 const at = <T>(list: readonly T[], index: number): T | undefined => list[index % Math.max(1, list.length)];
 const eventsOf = (records: readonly LedgerRecord[]): string[] => records.map(({ event }) => event);
+
+interface PlannedCall {
+  tool: PlannedTool;
+  arg: number;
+}
 
 /** Gives the store; after a crash it gives another handle on the same data. */
 export interface Handle {
@@ -33,12 +43,15 @@ export interface Handle {
 export class Service {
   readonly runs: { id: string; agent: Principal; steps: number }[] = [];
   readonly requests: string[] = [];
+  readonly grants: string[] = [];
+  readonly plans: { id: string; run: number; calls: PlannedCall[] }[] = [];
   readonly halts: string[] = [];
   private readonly label: string;
   private readonly handle: Handle;
   private readonly env: FakeEnv;
   private readonly agents: readonly Principal[];
   private readonly people: Principal[];
+  private readonly began: number;
   private core: Core;
 
   /** Everything of a history carries its label, so that several may share a store. */
@@ -46,6 +59,7 @@ export class Service {
     this.label = label;
     this.handle = handle;
     this.env = fakeEnv({ seed });
+    this.began = this.env.now();
     this.agents = [principal(`${label}-a`), principal(`${label}-b`)];
     this.people = PEOPLE.map((name, i) => principal(`${label}-${name}`, i < 2 ? "approver" : "auditor"));
     this.core = this.newCore();
@@ -61,6 +75,7 @@ export class Service {
       storeKey: "sim",
       redact: (text) => text,
       listeners: silentListeners,
+      today: (kept) => this.today(kept),
     };
   }
 
@@ -82,11 +97,15 @@ export class Service {
     return { answer: "open", events: [] };
   }
 
+  private args(arg: number) {
+    return { key: `${this.label}-${arg}`, amount: arg };
+  }
+
   async ask({ run: number, tool, arg, dep }: Action & { do: "ask" }): Promise<Said> {
     const run = at(this.runs, number)!;
     const depends_on = dep === null || run.steps === 0 ? [] : [dep % run.steps];
-    const args = { key: `${this.label}-${arg}`, amount: arg };
-    const unit = intentUnit(this.core, run.agent, run.id, { tool, args, reason: "sim", depends_on });
+    const input = { tool, args: this.args(arg), reason: "sim", depends_on };
+    const unit = intentUnit(this.core, run.agent, run.id, input);
     const { decision, opened, records } = await this.core.store.transact(unit);
     if (opened !== null) this.requests.push(opened.id);
     if (decision.decision === "block") return { answer: "block", events: eventsOf(records) };
@@ -114,16 +133,120 @@ export class Service {
     return { answer: `${answer.step} ${answer.status}`, events: eventsOf(records) };
   }
 
+  private readonly today = ({ principal }: KeptPrincipal) =>
+    this.people.find(({ id }) => id === principal) ?? null;
+
+  private async lentTo({ name }: Principal) {
+    const loans = await this.core.store.list("delegations", { owner: name, tag: "active", limit: 500 });
+    return loans.map(({ doc }) => doc);
+  }
+
   async decide({ request, decision, person }: Action & { do: "decide" }): Promise<Said> {
     const id = at(this.requests, request);
     if (id === undefined) return NOTHING;
     const who = this.people[person]!;
-    const loans = await this.core.store.list("delegations", { owner: who.name, tag: "active", limit: 500 });
-    const lent = loans.map(({ doc }) => doc);
-    const today = ({ principal }: KeptPrincipal) => this.people.find(({ id }) => id === principal) ?? null;
-    const unit = decideUnit(this.core, who, id, { decision, note: null }, lent, today);
+    const input = { decision, note: null };
+    const unit = decideUnit(this.core, who, id, input, await this.lentTo(who), this.today);
     const { approval, records, refused } = await this.core.store.transact(unit);
     return { answer: refused === null ? approval.status : refused.code, events: eventsOf(records) };
+  }
+
+  async offer({ request, person, arg }: Action & { do: "offer" }): Promise<Said> {
+    const id = at(this.requests, request);
+    if (id === undefined) return NOTHING;
+    const who = this.people[person]!;
+    const offer = { id: `apr_${this.env.uuid()}`, args: this.args(arg) };
+    const input = { decision: "deny", note: null, offer } as const;
+    const unit = decideUnit(this.core, who, id, input, await this.lentTo(who), this.today);
+    const { approval, offered, records, refused } = await this.core.store.transact(unit);
+    if (refused !== null || offered === undefined)
+      return { answer: refused?.code ?? approval.status, events: eventsOf(records) };
+    this.requests.push(offered.id);
+    const made = await this.core.store.get("approvals", offered.id);
+    return { answer: `${approval.status} ${made!.status}`, events: eventsOf(records) };
+  }
+
+  async withdraw({ request }: Action & { do: "withdraw" }): Promise<Said> {
+    const id = at(this.requests, request);
+    if (id === undefined) return NOTHING;
+    const { run_id } = (await this.core.store.get("approvals", id))!;
+    const { agent } = this.runs.find((run) => run.id === run_id)!;
+    const { approval, records, refused } = await this.core.store.transact(withdrawUnit(this.core, agent, id));
+    return { answer: refused?.code ?? approval.status, events: eventsOf(records) };
+  }
+
+  async grant({ person, agent, uses }: Action & { do: "grant" }): Promise<Said> {
+    const principal = this.people[person]!;
+    const delegations = await this.lentTo(principal);
+    const giver = { principal, at_the_data: false, delegations, today: this.today };
+    const unit = giveUnit(this.core, giver, {
+      match: { tool: "pay", actor: this.agents[agent]!.name, tenant: null, environment: null },
+      ...{ rules: ["payments"], when: [], max_uses: uses, budget: null, irreversible: false },
+      reason: "a quiet week",
+      // The one that ends first is used first.
+      expires_ms: this.began + LOAN_MS + this.grants.length,
+    });
+    const { grant, records } = await this.core.store.transact(unit);
+    this.grants.push(grant.id);
+    return { answer: "granted", events: eventsOf(records) };
+  }
+
+  async revoke({ grant, person }: Action & { do: "revoke" }): Promise<Said> {
+    const id = at(this.grants, grant);
+    if (id === undefined) return NOTHING;
+    const unit = revokeGrantUnit(this.core, this.people[person]!, id);
+    return { answer: "revoked", events: eventsOf((await this.core.store.transact(unit)).records) };
+  }
+
+  async propose({ run: number, calls }: Action & { do: "propose" }): Promise<Said> {
+    const run = at(this.runs, number)!;
+    const unit = proposeUnit(this.core, run.agent, run.id, {
+      reason: "a plan",
+      calls: calls.map((call) => this.proposed(call)),
+      ...{ fully_reversible: false, irreversible: [], residue: [] },
+    });
+    const { plan, records } = await this.core.store.transact(unit);
+    this.plans.push({ id: plan.id, run: this.runs.indexOf(run), calls });
+    return { answer: plan.status, events: eventsOf(records) };
+  }
+
+  /** As it is judged elsewhere: a payment needs a person, or two. */
+  private proposed({ tool, arg }: PlannedCall): ProposedCall {
+    const rules = RULES.policy.rules.all().filter(({ id }) => id === "payments" || arg >= LARGE);
+    const asks = tool === "pay";
+    return {
+      ...{ tool, args: this.args(arg), reason: "sim", depends_on: [], reasons: [], risk_score: 0 },
+      decision: asks ? "needs_approval" : "allow",
+      spec: asks ? mergeTerms(rules.map(({ approval }) => approval)) : null,
+      because: { causes: [], risk: null },
+      rule: asks ? "payments" : null,
+    };
+  }
+
+  async judge({ plan, decision, person }: Action & { do: "judge" }): Promise<Said> {
+    const id = at(this.plans, plan)?.id;
+    if (id === undefined) return NOTHING;
+    const who = this.people[person]!;
+    const input = { decision, note: null };
+    const unit = decidePlanUnit(this.core, who, id, input, await this.lentTo(who), this.today);
+    const { plan: decided, records, refused } = await this.core.store.transact(unit);
+    return { answer: refused?.code ?? decided.status, events: eventsOf(records) };
+  }
+
+  async retract({ plan: number }: Action & { do: "retract" }): Promise<Said> {
+    const plan = at(this.plans, number);
+    if (plan === undefined) return NOTHING;
+    const unit = withdrawPlanUnit(this.core, this.runs[plan.run]!.agent, plan.id);
+    const { plan: ended, records } = await this.core.store.transact(unit);
+    return { answer: ended.status, events: eventsOf(records) };
+  }
+
+  async follow({ plan: number, skip }: Action & { do: "follow" }): Promise<Said> {
+    const plan = at(this.plans, number);
+    if (plan === undefined) return NOTHING;
+    const { next } = (await this.core.store.get("plans", plan.id))!;
+    const { tool, arg } = at(plan.calls, next + skip)!;
+    return this.ask({ do: "ask", run: plan.run, tool, arg, dep: null });
   }
 
   async lend({ from, to }: Action & { do: "lend" }): Promise<Said> {
@@ -195,7 +318,7 @@ export class Service {
   }
 
   /** What is left at the end, as the store has it. */
-  async state(): Promise<{ steps: string[][]; requests: string[] }> {
+  async state(): Promise<{ steps: string[][]; requests: string[]; plans: string[] }> {
     const store = this.handle.store();
     const steps: string[][] = [];
     for (const { id } of this.runs) {
@@ -204,7 +327,9 @@ export class Service {
     }
     const requests: string[] = [];
     for (const id of this.requests) requests.push((await store.get("approvals", id))!.status);
-    return { steps, requests };
+    const plans: string[] = [];
+    for (const { id } of this.plans) plans.push((await store.get("plans", id))!.status);
+    return { steps, requests, plans };
   }
 
   /** The history's halts do not outlive it. */

@@ -144,6 +144,12 @@ describe("an offer", () => {
       expect([refused.status, refused.body.error]).toEqual([status, expect.stringMatching(words)]);
     }
     expect((await s.call("ann", "POST", `/v1/approvals/${one.id}/deny`, { offer: {} })).status).toBe(400);
+    const waiting = idIn(await one.ask({ amount: 55 }));
+    const beside = await one.deny("ann", { amount: 55 });
+    expect([beside.status, beside.body.error]).toEqual([
+      409,
+      `offer.args: request ${waiting} asks for just these; decide that one, and deny this without an offer`,
+    ]);
     expect(await one.read("agent")).toMatchObject({ status: "pending", votes: [] });
     expect((await one.deny("agent", { amount: 1 })).status).toBe(403);
   });

@@ -66,10 +66,20 @@ it("drills with the application's own functions, and believes only what it reads
   await live.close();
 });
 
+/** A library with these manifests, in an environment where drills may run. */
+function drillable(manifests: string) {
+  const folder = tempDir("drills");
+  writeFileSync(join(folder, "manifests.yaml"), manifests);
+  writeFileSync(
+    join(folder, "svc.config.yaml"),
+    "manifests: manifests.yaml\ndata: data\nenvironment: test\ndrills: {environments: [test]}\n",
+  );
+  return open({ config: join(folder, "svc.config.yaml") });
+}
+
 it("proves an undo that puts back what was there before", async () => {
   verifies("beyond.drill.library");
-  const folder = tempDir("drills");
-  const manifests = `
+  const svc = await drillable(`
 - {tool: doc.read, effect: read, permission: p}
 - tool: doc.write
   effect: reversible
@@ -78,13 +88,7 @@ it("proves an undo that puts back what was there before", async () => {
   compensation: {tool: doc.put, args: {path: $args.path, text: $before.text}}
   verification: {tool: doc.read, args: {path: $args.path}, expect: {text: $before.text}, retries: 0}
   drill: {args: {path: a, text: new}}
-`;
-  writeFileSync(join(folder, "manifests.yaml"), manifests);
-  writeFileSync(
-    join(folder, "svc.config.yaml"),
-    "manifests: manifests.yaml\ndata: data\nenvironment: test\ndrills: {environments: [test]}\n",
-  );
-  const svc = await open({ config: join(folder, "svc.config.yaml") });
+`);
   const docs = new Map([["a", "old"]]);
   const put = (given: unknown) => {
     const { path, text } = given as { path: string; text: string };
@@ -97,6 +101,42 @@ it("proves an undo that puts back what was there before", async () => {
     compensator: async ({ args }) => put(args),
   });
   expect([proof?.problem, docs.get("a")]).toEqual([null, "old"]);
+  await svc.close();
+});
+
+it("fails an undo that answers success and did nothing, half of it, or all of it twice", async () => {
+  verifies("beyond.drill.liars");
+  const svc = await drillable(`
+- {tool: stock.read, effect: read, permission: p}
+- tool: stock.take
+  effect: compensable
+  permission: p
+  before: {tool: stock.read, args: {}}
+  compensation: {tool: stock.add, args: {n: $args.n}}
+  verification: {tool: stock.read, args: {}, expect: {left: $before.left}, retries: 0}
+  drill: {args: {n: 4}}
+`);
+  const added = async (by: (n: number) => number) => {
+    let left = 10;
+    const nOf = (given: unknown) => (given as { n: number }).n;
+    const [proof] = await svc.drill({
+      call: ({ args }) => {
+        left -= nOf(args);
+        return { taken: true };
+      },
+      verifier: async () => ({ left }),
+      compensator: async ({ args }) => {
+        left += by(nOf(args));
+        return { ok: true };
+      },
+    });
+    return { passed: proof?.passed, problem: proof?.problem, left };
+  };
+  const problem = expect.stringMatching(/^the undo failed: verification failed: stock\.read did not show/);
+  expect(await added((n) => n)).toEqual({ passed: true, problem: null, left: 10 });
+  expect(await added(() => 0)).toEqual({ passed: false, problem, left: 6 });
+  expect(await added((n) => n / 2)).toEqual({ passed: false, problem, left: 8 });
+  expect(await added((n) => 2 * n)).toEqual({ passed: false, problem, left: 14 });
   await svc.close();
 });
 

@@ -12,7 +12,16 @@ import { runProof } from "./run-proof.ts";
 
 const fault = (...args: string[]) => runProof("fault", args);
 
-const SIZES = { kills: 3, approvals: 30, grants: 30, outcomes: 30, halts: 2, clocks: 2, outages: 2 };
+const SIZES = {
+  kills: 3,
+  approvals: 30,
+  grants: 30,
+  outcomes: 30,
+  halts: 2,
+  containments: 1,
+  clocks: 2,
+  outages: 2,
+};
 /** Those that take their time, in a test of their own. */
 const SLOW = { "set-backs": 1, "slow-commits": 1 };
 const zeros = { lost: 0, forks: 0, broken_chains: 0, bare_allows: 0, half_units: 0, problems: [] };
@@ -31,15 +40,15 @@ async function processes(sizes: Record<string, number>, ...more: string[]) {
 }
 
 describe("npm run fault", () => {
-  it("kills, contests, halts, turns clocks and takes databases away, and finds nothing wrong", {
+  it("kills, contests, halts, contains, turns clocks and takes databases away, and finds nothing wrong", {
     timeout: 300_000,
   }, async () => {
-    verifies("beyond.grant.last-use");
+    verifies("beyond.grant.last-use", "beyond.contain.halt-first");
     const rows = await processes(SIZES);
     expect(rows.map(({ store }) => store)).toEqual([
-      ...Array<string>(6).fill("files"),
-      ...Array<string>(6).fill("sqlite"),
-      ...Array<string>(7).fill("postgres"),
+      ...Array<string>(7).fill("files"),
+      ...Array<string>(7).fill("sqlite"),
+      ...Array<string>(8).fill("postgres"),
     ]);
   });
 

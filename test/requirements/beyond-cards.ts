@@ -39,7 +39,7 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.offer.found": [18, "the agent finds `offer: {approval_id, args}` on the request, in `BlockedError` and in what `svc.await_approval` answers"],
   "beyond.offer.one-vote": [18, "an offer is its giver's one vote: groups, quorum and four eyes of the offered arguments apply"],
   "beyond.offer.hidden": [18, "only the run's principal and the deciders see an offer's values, never a listing; they go with it"],
-  "beyond.offer.refused": [18, "an offer of what was asked for, of what the policy denies, or with a credential is refused, and nothing is decided"],
+  "beyond.offer.refused": [18, "an offer of what was asked for, of what the policy denies, or with a credential is refused, and so is one of what another open request asks for; nothing is decided"],
   "beyond.withdraw.own": [18, "the run's principal withdraws its own open request: `status: expired`, `note: withdrawn`, ledger `approval_expired`"],
   "beyond.withdraw.others": [18, "nobody else withdraws a request, and one that has ended is a 409"],
   "beyond.withdraw.surfaces": [18, "`svc.withdraw` and the library withdraw, too"],

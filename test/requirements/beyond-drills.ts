@@ -7,7 +7,7 @@ export const beyondDrills = section("beyond", "Drills", {
   "beyond.drill.pipeline": [17, "a drill makes the call in a run of its own through the whole pipeline, undoes it and reads back"],
   "beyond.drill.expect": [17, "the result is checked in part against `expect`"],
   "beyond.drill.effect": [17, "a read-back that matches before the undo fails the drill"],
-  "beyond.drill.liars": [17, "a compensator that answers success and does nothing fails its drill"],
+  "beyond.drill.liars": [17, "a compensator that answers success and does nothing, half of it or all of it twice fails its drill"],
   "beyond.drill.environments": [17, "drills run only in an environment under `drills.environments`, and nowhere by default: 403"],
   "beyond.drill.no-upstreams": [17, "on a server without upstreams drills are a 404, said before anything about environments"],
   "beyond.drill.routes": [17, "`POST /v1/drills` is an operator's and answers 202 `{job}`; `GET /v1/drills` is an auditor's"],

@@ -2,7 +2,7 @@
  * A denial with an offer: the same tool with other arguments, approved ahead by whoever denies. The offer is its
  * giver's one vote on those arguments, under the groups, quorum and four eyes that they themselves ask for.
  */
-import { invalid, SvcError } from "../../kernel/errors.ts";
+import { conflict, invalid, SvcError } from "../../kernel/errors.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
@@ -46,6 +46,8 @@ export function makeOffer(
   assertOffer(denied, run, input.args);
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(denied.tool) ?? null;
+  const args_hash = keyedHash(run.salt, input.args);
+  assertNotAsked(tx, denied, args_hash, facts.now);
   const call = policyCall(run, denied.tool, input.args, manifest);
   const judged = evaluatePolicy(policy, call, facts.now, readCounters(tx, policy, call));
   if (judged.action === "deny")
@@ -62,7 +64,7 @@ export function makeOffer(
     rule: judged.rules[0] ?? null,
     tool: denied.tool,
     args: input.args,
-    args_hash: keyedHash(run.salt, input.args),
+    args_hash,
     reason: denied.reason,
     now: facts.now,
     kind: "call",
@@ -102,6 +104,16 @@ function assertOffer(denied: ApprovalDoc, run: RunDoc, args: Json): void {
     throw invalid(`${masked.path}: the value was masked on the card, and must be written out`);
   if (keyedHash(run.salt, withoutCredentials(args)) !== keyedHash(run.salt, args))
     throw invalid("offer.args: hold a credential, which is never kept; offer arguments without it");
+}
+
+/** A call is spoken for by one request: an offer beside it would put it aside, with the votes that it has. */
+function assertNotAsked(tx: Tx, denied: ApprovalDoc, args_hash: string, now: number): void {
+  const slot = tx.get("approval_slots", slotOf({ ...denied, args_hash }));
+  const asked = slot === undefined ? undefined : tx.get("approvals", slot.id);
+  if (asked !== undefined && now < asked.expires_ms)
+    throw conflict(
+      `offer.args: request ${asked.id} asks for just these; decide that one, and deny this without an offer`,
+    );
 }
 
 function settleOffer(

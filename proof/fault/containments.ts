@@ -1,0 +1,72 @@
+/**
+ * Containments under load. While four processes ask for one agent as fast as they can, a server beside them contains
+ * it over HTTP. After the answer there is no allow for it in any process until a person lifts the halt, and every
+ * containment ends with one record.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openService } from "../../src/app/wiring/service.ts";
+import { loadSettings } from "../../src/config/load.ts";
+import { createHttpServer } from "../../src/http/server.ts";
+import { systemEnv } from "../../src/kernel/env.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { openStore } from "../../src/store/open.ts";
+import { type Bench, pause } from "./bench.ts";
+import { clock } from "./clock.ts";
+import { AGENT } from "./engine.ts";
+import { type Means, stopsUnderLoad } from "./halts.ts";
+import type { Place } from "./protocol.ts";
+import type { Row } from "./row.ts";
+
+const KEY = "admin";
+
+export function containments(bench: Bench): Promise<Row> {
+  return stopsUnderLoad(bench, "containments under load", containing);
+}
+
+async function containing(place: Place): Promise<Means> {
+  const folder = mkdtempSync(join(tmpdir(), "svc-proof-"));
+  const admin = { name: "admin", role: "admin", key_sha256: sha256Hex(KEY) };
+  writeFileSync(join(folder, "keys.json"), JSON.stringify([admin]), { mode: 0o600 });
+  const settings = loadSettings({ flags: {}, env: { SVC_KEYS: "keys.json" }, cwd: folder });
+  const store = await openStore({ ...place, warn: () => {} });
+  const app = await openService(settings, systemEnv, { store });
+  const { auth, metrics } = app;
+  const http = createHttpServer({ app, metrics, authenticate: (header) => auth.authenticate(header) });
+  let contained = 0;
+
+  return {
+    async stop(number) {
+      const body = { actor: AGENT.name, reason: `drill ${number}`, confirm: true };
+      const headers = { authorization: `Bearer ${KEY}` };
+      let answer = await http.inject({ method: "POST", url: "/v1/contain", headers, payload: body });
+      // A busy store refuses and says that nothing was recorded; what may be found is carried on by asking again.
+      while (answer.statusCode === 503)
+        answer = await http.inject({ method: "POST", url: "/v1/contain", headers, payload: body });
+      const answered = clock();
+      if (answer.statusCode !== 202) throw new Error(`contain: ${answer.statusCode} ${answer.body}`);
+      const { id } = (answer.json() as { job: { id: string } }).job;
+      const job = () => store.get("containments", id);
+      const { halt_id, since_seq } = (await job())!;
+      const settled = async () => {
+        while ((await job())?.state === "running") await pause(20);
+        const { state, error } = (await job())!;
+        if (state !== "done") throw new Error(`containment ${id}: ${state}, ${error}`);
+        contained++;
+      };
+      return { id: halt_id, seq: since_seq, answered, settled };
+    },
+
+    objections(records) {
+      const written = records.filter(({ event }) => event === "contained").length;
+      return written === contained ? [] : [`${contained} containments ended, ${written} are on record`];
+    },
+
+    async close() {
+      await http.close();
+      await app.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
