@@ -53,6 +53,14 @@ export interface PlanDoc extends PlanView {
   };
 }
 
+/** The requests of a plan that waits, where people are told of it in a digest. */
+export function toldTogether({ status, calls, internal }: PlanDoc): ApprovalDoc[] {
+  if (status !== "pending") return [];
+  return internal.requests.filter(
+    (request, i) => request.internal.in_digest === true && calls[i]?.approval_id !== null,
+  );
+}
+
 export function planView({ internal: _internal, ...view }: PlanDoc): PlanView {
   return view;
 }
