@@ -53,12 +53,11 @@ export interface PlanDoc extends PlanView {
   };
 }
 
-/** The requests of a plan that waits, where people are told of it in a digest. */
-export function toldTogether({ status, calls, internal }: PlanDoc): ApprovalDoc[] {
-  if (status !== "pending") return [];
-  return internal.requests.filter(
-    (request, i) => request.internal.in_digest === true && calls[i]?.approval_id !== null,
-  );
+/** A plan that waits, as one request among those of which people are told in a digest; none where it is told alone. */
+export function toldTogether({ id, status, calls, internal }: PlanDoc): ApprovalDoc[] {
+  const asking = internal.requests.find((_, i) => calls[i]?.approval_id !== null);
+  if (status !== "pending" || asking?.internal.in_digest !== true) return [];
+  return [{ ...asking, id }];
 }
 
 export function planView({ internal: _internal, ...view }: PlanDoc): PlanView {

@@ -169,6 +169,27 @@ describe("lists", () => {
   });
 });
 
+describe("a plan", () => {
+  it("of another tenant is decided by nobody there, and nothing is told of it", async () => {
+    verifies("beyond.plan.tenant");
+    const { id } = (
+      await s.call("globex-agent", "POST", "/v1/runs/globex-run/plans", {
+        reason: "r",
+        calls: [{ tool: "mail.send", args: { n: 9 } }],
+      })
+    ).body;
+    const tried = async (key: string, verb: string) => {
+      const { status, body } = await s.call(key, "POST", `/v1/plans/${id}/${verb}`, {});
+      return [status, body];
+    };
+    for (const key of ["acme-approver", "acme-admin"])
+      for (const verb of ["approve", "deny"])
+        expect(await tried(key, verb)).toEqual([404, { error: `unknown plan ${id}` }]);
+    expect((await tried("globex-approver", "deny"))[0]).toBe(200);
+    expect(await tried("acme-admin", "deny")).toEqual([404, { error: `unknown plan ${id}` }]);
+  });
+});
+
 describe("a bound admin", () => {
   it("halts and lifts within its tenant", async () => {
     verifies("beyond.tenants.halts");
