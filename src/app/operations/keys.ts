@@ -81,6 +81,14 @@ function isSeen({ principal }: Caller, { tenant, tenant_only }: KeyView): boolea
   return own === null || (tenant_only === true && tenant === own);
 }
 
+/** Keys of one name are one principal: a bound caller makes none of a name that stands for somebody elsewhere. */
+async function assertFree(call: Caller, name: string): Promise<void> {
+  if (boundTo(call.principal) === null) return;
+  const entries = await manager(call.app).list();
+  if (entries.some((entry) => entry.name === name && !isSeen(call, entry)))
+    throw conflict(`the name ${name} is taken; choose another`);
+}
+
 async function assertSeen(call: Caller, index: number): Promise<void> {
   if (boundTo(call.principal) === null) return;
   const entry = (await manager(call.app).list())[index];
@@ -139,8 +147,9 @@ export const createKey = operation({
   input: z.strictObject({ name: text(256), ...fields }),
   output: z.strictObject({ ...keyShape, key: z.string() }),
   feature,
-  errors: { conflict: "the key file does not load" },
+  errors: { conflict: "the key file does not load, or the name is taken by a key outside the tenant" },
   async run(call, { name, ...given }) {
+    await assertFree(call, name);
     const created = await manager(call.app).create(name, withinTenant(call, given as KeyFields));
     manager(call.app).sights.told(readerOf(call), created);
     await record(
