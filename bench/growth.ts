@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../src/app/app.ts";
-import { openLocalApp } from "../src/app/wiring/local.ts";
+import { openApp } from "../src/app/wiring/open-app.ts";
 import { readEntry } from "../src/auth/key-entry.ts";
 import { KeyRing } from "../src/auth/keys.ts";
 import { loadSettings } from "../src/config/load.ts";
@@ -48,7 +48,7 @@ export function open(folder: string, store: string, database: string | null, pol
     store,
     ...(database === null ? {} : { "database-url": database }),
   };
-  return openLocalApp(loadSettings({ flags, env: { SVC_LOG_LEVEL: "error" }, cwd: folder }), systemEnv);
+  return openApp(loadSettings({ flags, env: { SVC_LOG_LEVEL: "error" }, cwd: folder }), systemEnv);
 }
 
 export const newOne = ({ core }: App): Promise<RunDoc> =>

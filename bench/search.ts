@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../src/app/app.ts";
-import { openLocalApp } from "../src/app/wiring/local.ts";
+import { openApp } from "../src/app/wiring/open-app.ts";
 import { loadSettings } from "../src/config/load.ts";
 import { systemEnv } from "../src/kernel/env.ts";
 import type { RecordQuery } from "../src/store/port.ts";
@@ -80,7 +80,7 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
         "database-url": database.url,
       };
       const settings = loadSettings({ flags, env: { SVC_LOG_LEVEL: "error" }, cwd: folder });
-      const app = await openLocalApp(settings, systemEnv);
+      const app = await openApp(settings, systemEnv);
       await fill(app, SMALL);
       const small = new Map<string, number>();
       for (const [what, query] of Object.entries(PAGES)) small.set(what, await cost(app, query, rounds));

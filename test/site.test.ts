@@ -1,7 +1,7 @@
 /** The documentation site, built as `npm run site` does, and the check of its links. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { deadLinks } from "../scripts/links.mjs";
@@ -25,6 +25,17 @@ it("builds, with every page and every public entry, and without a dead link", as
   const first = readFileSync(join(site, "index.html"), "utf8");
   expect(first).toContain('href="docs/guides/policy.html"');
   expect(first).toContain('src="media/demo.png"');
+});
+
+it("leads to every page of the documents from another one", () => {
+  verifies("beyond.first.site");
+  const pages = filesUnder("docs", ".md");
+  const linked = ["README.md", "CONTRIBUTING.md", ...pages].flatMap((from) =>
+    [...readFileSync(join(ROOT, from), "utf8").matchAll(/\]\(([^)#:]+\.md)/g)]
+      .map(([, to]) => posix.join(dirname(from), to!))
+      .filter((to) => to !== from),
+  );
+  expect(pages.filter((page) => !linked.includes(page))).toEqual([]);
 });
 
 it("finds files, folders and places that are not there, and nothing else", () => {

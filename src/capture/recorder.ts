@@ -2,9 +2,10 @@
  * Writes captured calls, behind the decisions and in batches of its own. It hears of a call after it was
  * decided and recorded, takes note of it, and does the work later; whatever goes wrong is a warning.
  */
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Core, type DecidedCall, ENGINE, type FinishedCall, type Listeners } from "../engine/core.ts";
 import { captureKey } from "../engine/keys.ts";
+import { within } from "../kernel/deadline.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { PastCall } from "../sandbox/past-call.ts";
@@ -80,9 +81,11 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
   /** Resolves once all that was told so far is written, as far as that goes within the time. */
   async settle(ms: number): Promise<void> {
     this.retryEarly();
-    if (this.working === undefined) return;
-    const late = sleep(ms, "late" as const, { ref: false });
-    while (this.working !== undefined) if ((await Promise.race([this.working, late])) === "late") return;
+    if (this.working !== undefined) await within(this.idle(), ms, () => undefined);
+  }
+
+  private async idle(): Promise<void> {
+    while (this.working !== undefined) await this.working;
   }
 
   /** The last chance to write, before the service stops. */

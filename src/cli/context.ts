@@ -102,13 +102,13 @@ export function createContext(
     const as = flags["as"] as string | undefined;
     const address = server(flags);
     if (address === null) {
-      const { openLocalApp } = await import("../app/wiring/local.ts");
+      const { openApp } = await import("../app/wiring/open-app.ts");
       const chosen = settings(flags, own);
       const { data, database_url } = chosen;
       const store = doesWithoutStore(called(), chosen)
         ? await openStore({ store: "memory", data, database_url, warn: io.err })
         : undefined;
-      return localDoor(await openLocalApp(chosen, io.clock, store === undefined ? {} : { store }), as);
+      return localDoor(await openApp(chosen, io.clock, store === undefined ? {} : { store }), as);
     }
     if (flags["as"] !== undefined) throw invalid("--as: on a server the key says who acts");
     return remoteDoor(address, io.clock);

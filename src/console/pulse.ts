@@ -4,6 +4,7 @@
  */
 import { PassThrough } from "node:stream";
 import type { App } from "../app/app.ts";
+import { atMost } from "../kernel/deadline.ts";
 import { glance } from "./glance.ts";
 
 const MOST_STREAMS = 500;
@@ -74,7 +75,7 @@ export class Pulse {
       } catch {
         // A store that is away for a moment is looked at again.
       }
-      await Promise.race([changed, pause(BEAT_MS, beat.signal)]);
+      await atMost(changed, BEAT_MS);
       beat.abort();
       // By the clock, since on a busy ledger there is always news and never a quiet moment.
       if (performance.now() - beaten >= BEAT_MS) {

@@ -4,6 +4,7 @@
  * to the very address that was judged, and proxy variables of the environment are not looked at.
  */
 import type { Agent, BodyInit, fetch as fetchOfUndici, RequestInit } from "undici";
+import { within } from "../kernel/deadline.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { readBody, toInit } from "./body.ts";
@@ -153,7 +154,7 @@ class GuardedEgress implements Egress {
     const read = this.guard.readUrl(url);
     if ("refused" in read) return read.refused;
     try {
-      await withDeadline(this.guard.resolve(read.url.hostname));
+      await this.resolve(read.url.hostname);
       return null;
     } catch (error) {
       if (error instanceof EgressRefused) return error.refusal;
@@ -166,7 +167,7 @@ class GuardedEgress implements Egress {
     if (plain === undefined) throw new EgressRefused(this.guard.refuse("url", "the destination"));
     const refused = this.guard.judgeHost(plain);
     if (refused !== null) throw new EgressRefused(refused);
-    const found = await withDeadline(this.guard.resolve(plain));
+    const found = await this.resolve(plain);
     const { address, family } = found[0]!;
     return { address, family, port, servername: address === plain ? undefined : plain };
   }
@@ -177,6 +178,13 @@ class GuardedEgress implements Egress {
 
   async close(): Promise<void> {
     await (await this.sending)?.agent.destroy();
+  }
+
+  /** A name server that never answers must not hold up its caller. */
+  private resolve(host: string): Promise<readonly ResolvedAddress[]> {
+    return within(this.guard.resolve(host), LIMITS.egress_timeout_ms, () => {
+      throw new SvcError("delivery_failed", `the name did not resolve within ${LIMITS.egress_timeout_ms} ms`);
+    });
   }
 
   private firstHop(
@@ -233,21 +241,4 @@ class GuardedEgress implements Egress {
 function unwrap(error: unknown): unknown {
   const cause = error instanceof TypeError ? error.cause : undefined;
   return cause instanceof Error ? cause : error;
-}
-
-/** A name server that never answers must not hold up its caller. */
-async function withDeadline<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(
-        new SvcError("delivery_failed", `the name did not resolve within ${LIMITS.egress_timeout_ms} ms`),
-      );
-    }, LIMITS.egress_timeout_ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -3,8 +3,9 @@
  * parts together and keeps what all sessions share.
  */
 import type { App, Connector } from "../app/app.ts";
+import { atMost } from "../kernel/deadline.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
@@ -14,7 +15,6 @@ import { Listing } from "./listing.ts";
 import { type LogLevel, milder } from "./log-level.ts";
 import { RunSessions } from "./own-links.ts";
 import { Passthrough } from "./passthrough.ts";
-import { atMost } from "./patience.ts";
 import { Pins } from "./pins.ts";
 import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
@@ -23,6 +23,7 @@ import { Tasks } from "./tasks.ts";
 import type { NamedCall, SpokenCall, ToolServices } from "./tools/own-tool.ts";
 import type { Link } from "./upstream/link.ts";
 import type { Holder } from "./upstream/pool.ts";
+import { demandsTask } from "./upstream/task-call.ts";
 import { Upstream } from "./upstream/upstream.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
 
@@ -94,7 +95,7 @@ export class Gateway implements Governing {
   async start(patience_ms = START_MS): Promise<void> {
     this.began_ms = this.app.core.env.elapsed();
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
-    await atMost(this.app.core.env, first, patience_ms);
+    await atMost(first, patience_ms, this.app.core);
     const catalog = buildCatalog(this.upstreams);
     const problems = [...catalog.problems, ...(await this.pins.ownerless(catalog))];
     if (problems.length > 0) throw new ProblemsError(problems);
@@ -165,12 +166,20 @@ export class Gateway implements Governing {
     this.complained = new Set(all);
   }
 
-  /** The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. */
-  async offered(run: BoundRun, principal: Principal, holders: Holders): Promise<Route[]> {
+  /**
+   * The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. A client
+   * without tasks sees none that runs as a task alone.
+   */
+  async offered(
+    run: BoundRun,
+    principal: Principal,
+    holders: Holders,
+    { tasks }: { tasks: boolean },
+  ): Promise<Route[]> {
     await this.settle();
     const routes = [...this.routes().values()].filter(
       ({ upstream, name, definition }) =>
-        upstream.shows(name, holders.get(upstream)) && !demandsTask(definition),
+        upstream.shows(name, holders.get(upstream)) && (tasks || !demandsTask(definition)),
     );
     if (run.mode !== "enforce") return routes;
     const { manifests } = this.app.core.rules();
@@ -253,10 +262,10 @@ export class Gateway implements Governing {
     const coming = this.upstreams.filter(({ isStarting }) => isStarting);
     if (coming.length === 0) return;
     const all = Promise.all(coming.map((upstream) => upstream.settled()));
-    const { env } = this.app.core;
+    const { core } = this.app;
     const patience_ms = this.upstreams.some(({ ok }) => ok) ? START_MS : PATIENCE_MS;
-    const left = this.began_ms + patience_ms - env.elapsed();
-    if (left > 0) await atMost(env, all, left);
+    const left = this.began_ms + patience_ms - core.env.elapsed();
+    if (left > 0) await atMost(all, left, core);
   }
 
   private tellAll(method: string): void {
@@ -313,11 +322,6 @@ export class Gateway implements Governing {
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
     await this.idle();
   }
-}
-
-/** The gateway makes no tasks of its own for a tool, so one that runs as a task alone cannot be called. */
-function demandsTask({ execution }: JsonObject): boolean {
-  return isJsonObject(execution) && execution["taskSupport"] === "required";
 }
 
 function sameRoutes(a: ReadonlyMap<string, Route>, b: ReadonlyMap<string, Route>): boolean {

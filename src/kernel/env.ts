@@ -32,6 +32,12 @@ export function uuidv7From(now: number, random: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** Calls back once, after that time; what is answered ends it before. */
+export function startTimer(ms: number, fire: () => void): () => void {
+  const timer = setTimeout(fire, ms);
+  return () => clearTimeout(timer);
+}
+
 export const systemEnv: Env = {
   now: () => Date.now(),
   elapsed: () => performance.now(),

@@ -1,5 +1,4 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
-
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import { readRun } from "../app/door/access.ts";
@@ -11,7 +10,7 @@ import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/
 import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
 import { planFor } from "../app/operations/rollback/lookout.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
-import { openLocalApp } from "../app/wiring/local.ts";
+import { openApp } from "../app/wiring/open-app.ts";
 import { loadSettings } from "../config/load.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { forbidden, invalid } from "../kernel/errors.ts";
@@ -94,7 +93,7 @@ export async function open(options: OpenOptions = {}): Promise<Svc> {
   const { database_url, ...rest } = options;
   const flags = { ...rest, ...(database_url === undefined ? {} : { "database-url": database_url }) };
   const settings = loadSettings({ flags, env: process.env, cwd: process.cwd() });
-  const app = await openLocalApp(settings, systemEnv);
+  const app = await openApp(settings, systemEnv);
   const approvals = embeddedApprovals(app);
   return {
     run: (run) => libraryRun(app, run),

@@ -1,6 +1,7 @@
 /** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
 import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
+import { within } from "../kernel/deadline.ts";
 import { notFound } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import { type ApprovalView, OPEN_APPROVAL } from "../model/approval.ts";
@@ -247,14 +248,18 @@ export class Run {
     options: Pick<CallOptions, "timeout_ms" | "read"> = {},
   ): Promise<T> {
     const { before: asked } = decision;
-    const { read } = options;
+    const { read, timeout_ms } = options;
+    const notAnswered = () => {
+      throw new UncertainError(`${tool} did not answer within ${timeout_ms} ms`);
+    };
     const before =
       asked === undefined || read === undefined
         ? undefined
         : await this.readBefore(decision.step, asked, read);
     let result: T;
     try {
-      result = await within(Promise.resolve(execute(decision.step)), options.timeout_ms, tool);
+      const executed = Promise.resolve(execute(decision.step));
+      result = await (timeout_ms === undefined ? executed : within(executed, timeout_ms, notAnswered));
     } catch (error) {
       const status = error instanceof UncertainError ? "uncertain" : "failed";
       await this.outcome(decision.step, {
@@ -332,22 +337,6 @@ async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRea
   const value = await read({ tool: asked.tool, arguments: asked.arguments });
   assertJson(value, "read");
   return value;
-}
-
-async function within<T>(work: Promise<T>, timeout_ms: number | undefined, tool: string): Promise<T> {
-  if (timeout_ms === undefined) return work;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new UncertainError(`${tool} did not answer within ${timeout_ms} ms`)),
-      timeout_ms,
-    );
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** A result that has no JSON form (a socket, a function) is simply not kept. */

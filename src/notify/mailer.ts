@@ -1,5 +1,6 @@
 /** Sends one mail over SMTP to the address that the egress guard has checked, verifying the host's own name. */
 import type { Egress } from "../egress/egress.ts";
+import { within } from "../kernel/deadline.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { MailDelivery } from "./channel.ts";
 
@@ -50,21 +51,10 @@ export async function sendMail(
     ...(mail.references === null ? {} : { references: mail.references }),
     headers: { ...mail.headers },
   };
-  await orAborted(transport.sendMail(message), signal);
+  // nodemailer's own timeouts start anew with every byte; a server that trickles must not hold a channel for ever.
+  await within(transport.sendMail(message), MAIL_DEADLINE_MS, unfinished, { signal });
 }
 
-/** nodemailer's own timeouts start anew with every byte; a server that trickles must not hold a channel for ever. */
-async function orAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  const deadline = AbortSignal.timeout(MAIL_DEADLINE_MS);
-  const stop = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(new Error(`the mail server did not finish within ${MAIL_DEADLINE_MS} ms`));
-    stop.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    stop.removeEventListener("abort", onAbort);
-  }
+function unfinished(): never {
+  throw new Error(`the mail server did not finish within ${MAIL_DEADLINE_MS} ms`);
 }

@@ -2,6 +2,7 @@
  * Tells people. `notify` returns at once and never throws: every channel has its own queue, and what
  * goes wrong there is logged and shown on the Settings page, and changes no decision.
  */
+import { atMost } from "../kernel/deadline.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf, notFound } from "../kernel/errors.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -140,10 +141,7 @@ class ChannelNotifier implements Notifier {
 
   async drain(deadline_ms: number): Promise<void> {
     this.closed = true;
-    const done = new AbortController();
-    const late = this.deps.env.sleep(deadline_ms, done.signal).catch(() => undefined);
-    await Promise.race([Promise.all(this.outlets.map(({ queue }) => queue.idle())), late]);
-    done.abort();
+    await atMost(Promise.all(this.outlets.map(({ queue }) => queue.idle())), deadline_ms, this.deps);
     for (const { queue, log } of this.outlets) {
       const left = queue.abandon();
       if (left > 0) log.warn("notifications not sent before the shutdown", { left });

@@ -3,6 +3,7 @@
  * background, dropped past a bound when nobody reads them, silent when the other end is gone.
  */
 import { pino } from "pino";
+import { atMost } from "../kernel/deadline.ts";
 
 export interface Sink {
   write(line: string): void;
@@ -25,19 +26,7 @@ export function fdSink(fd: 1 | 2): Sink {
         // A log that cannot be written is not worth a failed request.
       }
     },
-    flush: () =>
-      new Promise((resolve) => {
-        const late = setTimeout(resolve, FLUSH_MS);
-        const done = () => {
-          clearTimeout(late);
-          resolve();
-        };
-        try {
-          stream.flush(done);
-        } catch {
-          done();
-        }
-      }),
+    flush: () => atMost(new Promise<unknown>((resolve) => stream.flush(resolve)), FLUSH_MS),
   };
 }
 

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import type { Egress, EgressResponse } from "../egress/egress.ts";
 import { EgressRefused } from "../egress/refusal.ts";
+import { within } from "../kernel/deadline.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -116,13 +117,7 @@ class Exporter implements Tracer {
     this.closing = true;
     this.rouse();
     this.start();
-    const done = new AbortController();
-    const late = this.deps.env.sleep(deadline_ms, done.signal).then(
-      () => this.stop.abort(),
-      () => undefined,
-    );
-    await Promise.race([this.pump, late]);
-    done.abort();
+    await within(Promise.resolve(this.pump), deadline_ms, () => this.stop.abort(), this.deps);
     if (this.queue.length > 0) {
       this.deps.log.warn("trace export stopped with spans unsent", { spans: this.queue.length });
     }

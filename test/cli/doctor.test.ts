@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { openLocalApp } from "../../src/app/wiring/local.ts";
+import { openApp } from "../../src/app/wiring/open-app.ts";
 import { clockFindings } from "../../src/cli/doctor/clock.ts";
 import { roomFinding } from "../../src/cli/doctor/disk.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
@@ -191,7 +191,7 @@ describe("manifests and policy", () => {
     expect(of("manifests")).toEqual([`ok: 1 manifest in 127.0.0.1:${receiver.port}`]);
     expect(existsSync(join(folder, "data"))).toBe(false);
     expect(receiver.received.map(({ method, body }) => [method, body])).toEqual([["GET", ""]]);
-    const server = await openLocalApp(loadSettings({ env, cwd: folder }), systemEnv);
+    const server = await openApp(loadSettings({ env, cwd: folder }), systemEnv);
     await server.close();
     const before = receiver.connections();
     write("svc.config.yaml", "egress: {allow: [other.example.com]}\n");
@@ -320,10 +320,7 @@ describe("the signing key", () => {
 
 describe.each(["files", "sqlite"] as const)("a %s store", (store) => {
   const open = () =>
-    openLocalApp(
-      loadSettings({ flags: { store, data: join(folder, "data") }, env: {}, cwd: folder }),
-      systemEnv,
-    );
+    openApp(loadSettings({ flags: { store, data: join(folder, "data") }, env: {}, cwd: folder }), systemEnv);
 
   it("has its tail verified, its halts told, and no trace left behind", async () => {
     const app = await open();

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { openLocalApp } from "../../src/app/wiring/local.ts";
+import { openApp } from "../../src/app/wiring/open-app.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
@@ -47,7 +47,7 @@ async function seed(flags: Record<string, string> = {}): Promise<void> {
     data: join(folder, "data"),
     ...flags,
   };
-  const app = await openLocalApp(loadSettings({ flags: given, env: {}, cwd: folder }), systemEnv);
+  const app = await openApp(loadSettings({ flags: given, env: {}, cwd: folder }), systemEnv);
   const bot = principal("bot");
   const { core } = app;
   const { store } = core;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { openLocalApp } from "../../src/app/wiring/local.ts";
+import { openApp } from "../../src/app/wiring/open-app.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
@@ -34,7 +34,7 @@ beforeEach(async () => {
     join(folder, "svc.config.yaml"),
     "manifests: manifests.yaml\npolicy: policy.yaml\ndata: data\nlog: {level: error}\n",
   );
-  const app = await openLocalApp(loadSettings({ env: {}, cwd: folder }), clock);
+  const app = await openApp(loadSettings({ env: {}, cwd: folder }), clock);
   const bot = principal("bot");
   for (const run_id of ["old", "new"]) {
     if (run_id === "new") await clock.advance(25 * DAY);

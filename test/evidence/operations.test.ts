@@ -5,7 +5,7 @@ import { perform } from "../../src/app/door/perform.ts";
 import { publishAnchor } from "../../src/app/operations/anchors.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
 import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
-import { openLocalApp } from "../../src/app/wiring/local.ts";
+import { openApp } from "../../src/app/wiring/open-app.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
 import { parsePublicKey } from "../../src/evidence/signing.ts";
@@ -93,7 +93,7 @@ describe("bundle routes", () => {
     const env = { SVC_SIGNING_KEY: join(keys, "k.key") };
     const settings = loadSettings({ flags: {}, env, cwd: plain.folder });
     expect(settings.anchor.interval_ms).toBe(3_600_000);
-    const app = await openLocalApp(settings, plain.env, { store: new MemoryStore() });
+    const app = await openApp(settings, plain.env, { store: new MemoryStore() });
     const answer = (await ask({ ...plain, app: app as TestServer["app"] }, evidenceKey)) as {
       key_id: string;
     };

@@ -1,7 +1,7 @@
 /** The registry beyond its single routes: what it lists, who may not approve, and what a restart finds. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openLocalApp } from "../../src/app/wiring/local.ts";
+import { openApp } from "../../src/app/wiring/open-app.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -91,7 +91,7 @@ describe("the registry", () => {
     expect(records[0]).toMatchObject({ actor: "admin", detail: expect.stringContaining("1") });
     const settings = { ...s.app.settings, data: join(s.folder, "restarted") };
     expect(settings.policy).toBe(join(s.folder, "policy.yaml"));
-    const again = await openLocalApp(settings, s.env);
+    const again = await openApp(settings, s.env);
     expect(again.core.rules().policy.doc.rules?.[0]).toMatchObject({ id: "no" });
     await again.close();
   });

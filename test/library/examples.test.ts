@@ -39,7 +39,6 @@ const payments = {
 };
 
 const folder = tempDir("library-examples");
-const home = process.cwd();
 let svc: takeback.Svc;
 let url: string;
 
@@ -48,7 +47,12 @@ async function runs(code: string, around: Record<string, unknown> = {}): Promise
   const printed: string[] = [];
   const console = { log: (...values: unknown[]) => printed.push(format(...values)) };
   const names = { takeback, console, ...around };
-  const body = code.replaceAll(/import (\{[^}]+\}) from "takeback";/g, "const $1 = takeback;");
+  const body = code
+    .replaceAll(/import (\{[^}]+\}) from "takeback";/g, "const $1 = takeback;")
+    // They name files as they lie in a user's own folder.
+    .replaceAll(/(?<=: )"(manifests\.yaml|policy\.yaml|data)"/g, (_, name) =>
+      JSON.stringify(join(folder, name)),
+    );
   const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
   await new AsyncFunction(...Object.keys(names), `{${body}}`)(...Object.values(names));
   return printed.join("\n");
@@ -64,16 +68,11 @@ describe("the library's examples", () => {
       join(folder, "svc.config.yaml"),
       "manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\ndata: kept\n",
     );
-    // Examples name files as they lie in a user's own folder.
-    process.chdir(folder);
-    svc = await takeback.open({ config: "svc.config.yaml" });
+    svc = await takeback.open({ config: join(folder, "svc.config.yaml") });
     const server = await testServer({ manifests: block("yaml"), policy: POLICY });
     url = await server.http.listen({ port: 0, host: "127.0.0.1" });
   });
-  afterAll(async () => {
-    await svc.close();
-    process.chdir(home);
-  });
+  afterAll(() => svc.close());
 
   it.each(EXAMPLES)("$name", async ({ code }) => {
     verifies("beyond.first.library-reference");

@@ -17,9 +17,9 @@ import threading
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 
 from .client import (
+    Block,
     Client,
     Decision,
-    OutcomeNotRecorded,
     Report,
     Run,
     block_report,
@@ -27,7 +27,6 @@ from .client import (
     success_report,
 )
 from .current import enter, leave
-from .transport import ServiceError
 
 T = TypeVar("T")
 
@@ -202,28 +201,11 @@ class AsyncRun:
 
     async def _report(self, step: int, report: Report, result: Any, error: Optional[BaseException] = None) -> None:
         # A second cancellation does not reach the thread: what is being reported is reported.
-        try:
-            await in_thread(lambda: self.sync.outcome(step, **report))
-        except ServiceError as lost:
-            raise OutcomeNotRecorded(step, report, result, lost) from error or lost
+        await in_thread(lambda: self.sync._report(step, report, result, error))
 
 
-class AsyncAction:
+class AsyncAction(Block["AsyncRun"]):
     """One call around a block: `async with run.action(...) as action:`. Set `result` to what the tool answered."""
-
-    def __init__(
-        self,
-        run: AsyncRun,
-        tool: str,
-        args: Any,
-        reason: str,
-        depends_on: Optional[Sequence[int]],
-        wait_s: float,
-    ) -> None:
-        self.result: Any = None
-        self.step: Optional[int] = None
-        self._run = run
-        self._asked = (tool, args, reason, depends_on, wait_s)
 
     async def __aenter__(self) -> "AsyncAction":
         self.step = await self._run._accepted(*self._asked)

@@ -25,13 +25,14 @@ import time
 import uuid
 import warnings
 from types import TracebackType
-from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Sequence, Type, TypeVar
+from typing import Any, Callable, Dict, Generator, Generic, List, NamedTuple, Optional, Sequence, Type, TypeVar
 from urllib.parse import quote
 
 from .current import enter, leave
 from .transport import ServiceError, Transport, encode_body
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 # The service takes 1 MB; what is left is for the other fields.
 MAX_RESULT_BYTES = 1_000_000 - 16_384
@@ -340,16 +341,20 @@ def _ending(approval_id: str, approval: Dict[str, Any]) -> str:
     return f"approval request {approval_id} was {status}{f' by {by}' if by else ''}{f': {note}' if note else ''}"
 
 
-class Action:
-    """One call around a block of code. Set `result` to what the tool answered; an undo may need it."""
+class Block(Generic[R]):
+    """What a block of code asks for, in a run of either kind, and what its code leaves here."""
 
     def __init__(
-        self, run: Run, tool: str, args: Any, reason: str, depends_on: Optional[Sequence[int]], wait_s: float
+        self, run: R, tool: str, args: Any, reason: str, depends_on: Optional[Sequence[int]], wait_s: float
     ) -> None:
         self.result: Any = None
         self.step: Optional[int] = None
         self._run = run
         self._asked = (tool, args, reason, depends_on, wait_s)
+
+
+class Action(Block[Run]):
+    """One call around a block of code. Set `result` to what the tool answered; an undo may need it."""
 
     def __enter__(self) -> "Action":
         self.step = self._run._accepted(self._asked[0], drive(self._run.deciding(*self._asked)))

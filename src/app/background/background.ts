@@ -1,4 +1,5 @@
 /** Work that goes on beside the requests: each task at its own pace, never two of one kind at once. */
+import { atMost } from "../../kernel/deadline.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Logger } from "../../telemetry/log.ts";
 
@@ -53,12 +54,7 @@ export class Background {
   async stop(within_ms: number): Promise<void> {
     this.stopped.abort();
     for (const timer of this.timers) clearTimeout(timer);
-    let late: NodeJS.Timeout | undefined;
-    const patience = new Promise((resolve) => {
-      late = setTimeout(resolve, within_ms);
-    });
-    await Promise.race([Promise.allSettled([...this.running]), patience]);
-    clearTimeout(late);
+    await atMost(Promise.allSettled([...this.running]), within_ms);
     if (this.running.size > 0)
       this.log.warn("background work did not end before the stop", { left: this.running.size });
   }

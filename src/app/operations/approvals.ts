@@ -7,6 +7,7 @@ import {
   withdrawUnit,
 } from "../../engine/approvals/decide-request.ts";
 import { preApproveUnit } from "../../engine/approvals/pre-approve.ts";
+import { within } from "../../kernel/deadline.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { forbidden, notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
@@ -136,7 +137,7 @@ async function whenDecided(app: App, { id, wait_s, signal }: Wait): Promise<Appr
       approval = await store.get("approvals", id);
       if (over(approval)) break;
       const left = Math.min(until - env.elapsed(), LOOK_AGAIN_MS);
-      await Promise.race([change.woken, env.sleep(left, stop.signal).catch(() => {})]);
+      await within(change.woken, left, () => undefined, { env });
     } finally {
       stop.abort();
     }

@@ -31,14 +31,15 @@ import { anchoringParts } from "../operations/anchors.ts";
 import { resumeContainments } from "../operations/contain/job.ts";
 import { refuse } from "../operations/reload.ts";
 import { commandTools } from "../operations/rollback/job-tools.ts";
-import { type LocalOptions, openLocalApp } from "./local.ts";
 import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
+import { type OpenOptions, openApp } from "./open-app.ts";
 import { SideChannels } from "./side-channels.ts";
 
 const SWEEP_MS = 1_000;
 const FORGET_MS = 60_000;
 
+/** An app that others call: with credentials, people to tell, and work of its own between calls. */
 export interface Service extends App {
   auth: Authenticator;
   metrics: Metrics;
@@ -50,12 +51,12 @@ export interface Service extends App {
 export async function openService(
   settings: Settings,
   env: Env,
-  options: Pick<LocalOptions, "log" | "store"> = {},
+  options: Pick<OpenOptions, "log" | "store"> = {},
 ): Promise<Service> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);
   const watch = { committed: (_ms: number) => {}, failed: (_operation: string) => {} };
-  const app = await openLocalApp(settings, env, { ...options, log, listeners: channels, watch });
+  const app = await openApp(settings, env, { ...options, log, listeners: channels, watch });
   try {
     const service = await complete(app, channels);
     watch.committed = service.metrics.ledgerAppend;

@@ -1,8 +1,8 @@
 /** `svc retention plan|apply`: what is due for deletion, and deleting it. */
 import type { App } from "../../app/app.ts";
 import { getRetentionPlan, retentionApply, runRetention } from "../../app/operations/retention.ts";
-import { openSigningKey } from "../../app/wiring/local.ts";
 import { openNotifier } from "../../app/wiring/notifier.ts";
+import { openSigningKey } from "../../app/wiring/open-app.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { NOT_ARCHIVED } from "../../retention/apply.ts";

@@ -5,6 +5,7 @@
  */
 import type { ExportSink } from "../../config/sections/operations.ts";
 import type { Egress } from "../../egress/egress.ts";
+import { within } from "../../kernel/deadline.ts";
 import type { Env } from "../../kernel/env.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
@@ -136,10 +137,10 @@ class Stream {
 
   private async untilChanged(): Promise<void> {
     const done = new AbortController();
-    const stop = AbortSignal.any([done.signal, this.signal]);
     const { store, env } = this.parts;
+    const changed = store.changed(AbortSignal.any([done.signal, this.signal]));
     try {
-      await Promise.race([store.changed(stop), env.sleep(LIMITS.look_again_ms, stop).catch(() => undefined)]);
+      await within(changed, LIMITS.look_again_ms, () => undefined, { env });
     } finally {
       done.abort();
     }

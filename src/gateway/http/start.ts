@@ -5,6 +5,7 @@ import { type Listening, listen } from "../../http/lifecycle.ts";
 import type { Answered } from "../../http/parts.ts";
 import { probe } from "../../http/probe.ts";
 import { createHttpServer } from "../../http/server.ts";
+import { atMost } from "../../kernel/deadline.ts";
 import { forbidden } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
@@ -15,7 +16,6 @@ import { AgentPeer } from "../agent.ts";
 import { drillsThrough } from "../drills.ts";
 import { Gateway, type GatewayOptions } from "../gateway.ts";
 import { createOperatorPeer } from "../operator.ts";
-import { atMost } from "../patience.ts";
 import { gatewayProbe } from "../probe.ts";
 import type { BoundRun } from "../runs.ts";
 import { type EndpointParts, mountEndpoint } from "./endpoint.ts";
@@ -97,7 +97,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
       // Calls under way may end by themselves for a while; event streams never do.
       const stopped = listening.stop();
       for (const one of sessions) one.endStreams();
-      await atMost(core.env, gateway.idle(), LIMITS.drain_ms / 2);
+      await atMost(gateway.idle(), LIMITS.drain_ms / 2, core);
       await Promise.all([agents.close(), operators.close()]);
       await stopped;
       await Promise.all(sessions.map((one) => one.close()));

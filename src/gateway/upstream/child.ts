@@ -5,6 +5,7 @@
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { within } from "../../kernel/deadline.ts";
 import { watchGroup } from "../../process/orphan-guard.ts";
 import { NotSent } from "./failure.ts";
 import { Lines } from "./lines.ts";
@@ -127,9 +128,13 @@ export class ChildTransport implements Transport {
     if (child === null || this.closed) return;
     const gone = new Promise<true>((resolve) => child.once("exit", () => resolve(true)));
     child.stdin.end();
-    if (child.exitCode === null && child.signalCode === null && !(await within(gone, GRACE_MS))) {
+    if (
+      child.exitCode === null &&
+      child.signalCode === null &&
+      !(await within(gone, GRACE_MS, () => false))
+    ) {
       this.kill("SIGTERM");
-      await within(gone, GRACE_MS);
+      await within(gone, GRACE_MS, () => false);
     }
     this.kill("SIGKILL");
     this.finish();
@@ -154,17 +159,5 @@ export class ChildTransport implements Transport {
     child?.unref();
     this.unwatch();
     this.onclose?.();
-  }
-}
-
-async function within(done: Promise<true>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([done, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -9,12 +9,14 @@ import {
   type Transport,
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
+import { atMost } from "../../kernel/deadline.ts";
 import { LOST, LOST_CODE } from "./failure.ts";
 
 type Send = typeof globalThis.fetch;
 /** The same options; the inner transport's type is only stricter about what is left out. */
 type InnerOptions = NonNullable<Parameters<StreamableHTTPClientTransport["send"]>[1]>;
 
+const BYE_MS = 1_000;
 const MAX_ANSWER_BYTES = 32 * 1_048_576;
 
 export class RemoteTransport implements Transport {
@@ -71,8 +73,7 @@ export class RemoteTransport implements Transport {
 
   /** Gives the session back, as far as the server still cares. */
   async close(): Promise<void> {
-    const bye = this.inner.terminateSession().catch(() => {});
-    await Promise.race([bye, new Promise((resolve) => setTimeout(resolve, 1_000).unref())]);
+    await atMost(this.inner.terminateSession(), BYE_MS);
     await this.inner.close();
   }
 }

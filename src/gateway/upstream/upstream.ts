@@ -4,16 +4,17 @@
  * the server forgot it, and a server that no longer answers at all is dropped and begun anew.
  */
 import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import { atMost } from "../../kernel/deadline.ts";
 import type { Env } from "../../kernel/env.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Logger } from "../../telemetry/log.ts";
-import { atMost } from "../patience.ts";
 import { failureOf, isSessionGone, isTimeout, NotSent, refusedConnection } from "./failure.ts";
 import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
 import { listTools, sameTools } from "./list-tools.ts";
 import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
 import { type Holder, LinkPool } from "./pool.ts";
+import { demandsTask } from "./task-call.ts";
 
 export interface UpstreamDeps extends LinkDeps {
   env: Env;
@@ -306,7 +307,7 @@ export class Upstream {
   /** The shared connection; throws NotSent where there is none and none is about to be. */
   private async usable(): Promise<Link> {
     const coming = this.connecting ?? this.returning;
-    if (this.link === null && coming !== null) await atMost(this.deps.env, coming, PATIENCE_MS);
+    if (this.link === null && coming !== null) await atMost(coming, PATIENCE_MS, this.deps);
     if (this.link === null)
       throw new NotSent(`it is not connected: ${this.complaint ?? "no reason is known"}`);
     return this.link;
@@ -352,9 +353,8 @@ export class Upstream {
     const declared = modern ? paramDeclarations(definition) : [];
     const args = params["arguments"];
     const headers = declared.length > 0 && isJsonObject(args) ? paramHeaders(declared, args) : undefined;
-    const { timeout_ms, cancellation, onProgress, fulfil } = options;
     params["name"] = name;
-    const sent = { timeout_ms, cancellation, onProgress, fulfil, headers };
+    const sent = { ...options, headers, asTask: demandsTask(definition) };
     return this.request("tools/call", params, sent, holder);
   }
 

@@ -3,6 +3,7 @@
  * started when first needed and keeps the process alive only while it has something to do.
  */
 import { parentPort, Worker, workerData } from "node:worker_threads";
+import { within } from "../../kernel/deadline.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 
 /** What a store's thread can do, by name; `end` lets go of everything. */
@@ -116,7 +117,7 @@ export class ThreadHelper implements Helper {
     );
     const id = this.lastId;
     this.worker = undefined;
-    const isEnded = await Promise.race([ended, after(PATIENCE_MS)]);
+    const isEnded = await within(ended, PATIENCE_MS, () => false);
     this.waiting.delete(id);
     worker.unref();
     if (isEnded) await worker.terminate();
@@ -133,12 +134,6 @@ export class ThreadHelper implements Helper {
     this.waiting.clear();
     for (const { reject } of waiting) reject(error);
   }
-}
-
-function after(ms: number): Promise<false> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(false), ms).unref();
-  });
 }
 
 /** From source (tests, development) a thread does not inherit the loader that reads TypeScript. */

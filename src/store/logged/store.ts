@@ -3,6 +3,7 @@
  * files and sqlite stores are this, over a log of their own.
  */
 import { join } from "node:path";
+import { within } from "../../kernel/deadline.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Pending } from "../batch.ts";
@@ -315,17 +316,8 @@ function unavailable(cause: unknown): SvcError {
   );
 }
 
-async function inTime(work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new SvcError("unavailable", "ledger unavailable: the disk does not answer in time")),
-      LIMITS.store_deadline_ms,
-    );
+function inTime(work: Promise<void>): Promise<void> {
+  return within(work, LIMITS.store_deadline_ms, () => {
+    throw new SvcError("unavailable", "ledger unavailable: the disk does not answer in time");
   });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
