@@ -13,7 +13,7 @@ import type { Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
 import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
-import { TASKS_EXTENSION } from "./native-wait.ts";
+import { declaresTasks, TASKS_EXTENSION } from "./native-wait.ts";
 import { OwnLinks, offered, principalHolder } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams, methodNotFound } from "./peer.ts";
 import { ANY_RESULT, directContext, fromSdk, type RequestContext } from "./request-context.ts";
@@ -24,6 +24,7 @@ import { answerOlder, asksForTask, OLDER_TASKS, TASKS_CAPABILITY, takingTasks } 
 import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { callOwnTool } from "./tools/own-tool.ts";
 import type { Holder } from "./upstream/pool.ts";
+import { demandsTask } from "./upstream/task-call.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 export interface AgentOptions {
@@ -154,7 +155,8 @@ export class AgentPeer {
     const principal = this.asking(context);
     const run = (await this.continued(context)) ?? gateway.runs.fresh(principal);
     const holders = await gateway.listedTo((upstream) => this.holder(upstream, context));
-    const routes = await gateway.offered(run, principal, holders);
+    const tasks = this.takesTasks || this.declaresTasks(context);
+    const routes = await gateway.offered(run, principal, holders, { tasks });
 
     const { listing } = gateway;
     const shown = routes.map((route) => listing.shown(route));
@@ -184,6 +186,8 @@ export class AgentPeer {
     if (isOwn(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
     const route = gateway.routes().get(tool);
+    if (!asTask && route !== undefined && demandsTask(route.definition) && this.takesTasks)
+      throw methodNotFound("tools/call", ` for ${tool} but as a task`);
     const asked = { tool, route, ...listing.apart(given, route) };
     const brought = context.retried?.["requestState"];
     if (isOurState(brought)) return this.project(await this.waits.resume(asked, brought, context), route);
@@ -197,7 +201,14 @@ export class AgentPeer {
 
   /** Whether this session's client was told that its calls may be tasks, as its revision has them. */
   private get takesTasks(): boolean {
-    return this.era === "legacy" && this.server.getCapabilities().tasks !== undefined;
+    return this.server.getCapabilities().tasks !== undefined;
+  }
+
+  /** Whether the client of the newer revision, and we, have its extension. */
+  private declaresTasks({ envelope }: RequestContext): boolean {
+    return (
+      this.server.getCapabilities().extensions?.[TASKS_EXTENSION] !== undefined && declaresTasks(envelope)
+    );
   }
 
   /** The run of a call: named, or of a request for this very call that still stands, or its session's or its own. */

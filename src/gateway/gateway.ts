@@ -5,7 +5,7 @@
 import type { App, Connector } from "../app/app.ts";
 import { atMost } from "../kernel/deadline.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
@@ -23,6 +23,7 @@ import { Tasks } from "./tasks.ts";
 import type { NamedCall, SpokenCall, ToolServices } from "./tools/own-tool.ts";
 import type { Link } from "./upstream/link.ts";
 import type { Holder } from "./upstream/pool.ts";
+import { demandsTask } from "./upstream/task-call.ts";
 import { Upstream } from "./upstream/upstream.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
 
@@ -165,12 +166,20 @@ export class Gateway implements Governing {
     this.complained = new Set(all);
   }
 
-  /** The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. */
-  async offered(run: BoundRun, principal: Principal, holders: Holders): Promise<Route[]> {
+  /**
+   * The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. A client
+   * without tasks sees none that runs as a task alone.
+   */
+  async offered(
+    run: BoundRun,
+    principal: Principal,
+    holders: Holders,
+    { tasks }: { tasks: boolean },
+  ): Promise<Route[]> {
     await this.settle();
     const routes = [...this.routes().values()].filter(
       ({ upstream, name, definition }) =>
-        upstream.shows(name, holders.get(upstream)) && !demandsTask(definition),
+        upstream.shows(name, holders.get(upstream)) && (tasks || !demandsTask(definition)),
     );
     if (run.mode !== "enforce") return routes;
     const { manifests } = this.app.core.rules();
@@ -313,11 +322,6 @@ export class Gateway implements Governing {
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
     await this.idle();
   }
-}
-
-/** The gateway makes no tasks of its own for a tool, so one that runs as a task alone cannot be called. */
-function demandsTask({ execution }: JsonObject): boolean {
-  return isJsonObject(execution) && execution["taskSupport"] === "required";
 }
 
 function sameRoutes(a: ReadonlyMap<string, Route>, b: ReadonlyMap<string, Route>): boolean {

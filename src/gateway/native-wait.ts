@@ -36,17 +36,18 @@ export function waitsBy(
 ): "task" | "rounds" | "elicitation" | null {
   if (app.settings.approvals.wait_ms === 0) return null;
   if (envelope !== undefined) {
-    const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY];
-    if (takesTasks(capabilities)) return "task";
-    return takesUrls(capabilities) ? "rounds" : null;
+    if (declaresTasks(envelope)) return "task";
+    return takesUrls(envelope[CLIENT_CAPABILITIES_META_KEY]) ? "rounds" : null;
   }
   const version = server.getNegotiatedProtocolVersion();
   if (version === undefined || version < URL_ELICITATION) return null;
   return takesUrls(server.getClientCapabilities()) ? "elicitation" : null;
 }
 
-function takesTasks(capabilities: unknown): boolean {
-  const { extensions } = isJsonObject(capabilities as JsonObject) ? (capabilities as JsonObject) : {};
+/** Whether a request of the newer revision says that its client has tasks. */
+export function declaresTasks(envelope: JsonObject | undefined): boolean {
+  const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY];
+  const { extensions } = isJsonObject(capabilities) ? capabilities : {};
   return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
 }
 

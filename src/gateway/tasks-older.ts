@@ -11,11 +11,11 @@ import { invalidParams, methodNotFound } from "./peer.ts";
 import type { RequestContext } from "./request-context.ts";
 import { errorText, withMeta } from "./result.ts";
 import { POLL_MS, type Task, type Tasks } from "./tasks.ts";
+import { demandsTask, RELATED_TASK } from "./upstream/task-call.ts";
 
 export const OLDER_TASKS = "2025-11-25";
 /** As they are declared to clients of that revision. */
 export const TASKS_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
-const RELATED = "io.modelcontextprotocol/related-task";
 const MAX_MESSAGE = 1_000;
 
 /** Whether the call is to be a task; throws where what says so is none of the standard's. */
@@ -28,8 +28,9 @@ export function asksForTask({ task }: JsonObject): boolean {
   return true;
 }
 
-/** The definition of a tool whose calls may be tasks. */
+/** The definition of a tool whose calls may be tasks, or have to be. */
 export function takingTasks(definition: JsonObject): JsonObject {
+  if (demandsTask(definition)) return definition;
   const { execution } = definition;
   return {
     ...definition,
@@ -75,7 +76,7 @@ export async function answerOlder(
 }
 
 function related(task: Task, params: JsonObject): JsonObject {
-  return withMeta(params, { [RELATED]: { taskId: task.id } });
+  return withMeta(params, { [RELATED_TASK]: { taskId: task.id } });
 }
 
 /** A call that failed is a task that failed, and one that was given up stays so whatever becomes of the call. */

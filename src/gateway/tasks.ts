@@ -117,8 +117,16 @@ export class Tasks {
   }
 
   /** Resolves once it has ended, and tells of progress until then. */
-  held({ over, wait_ms }: Task, progress: Progress | undefined): Promise<void> {
-    return tellingProgress(this.env, progress, Math.ceil(wait_ms / 1_000), () => over);
+  async held(task: Task, progress: Progress | undefined): Promise<void> {
+    if (task.end !== null) return;
+    const total = Math.ceil(task.wait_ms / 1_000);
+    await tellingProgress(
+      this.env,
+      progress,
+      total,
+      () => task.over,
+      () => task.message,
+    );
   }
 
   /** Resolves once nothing more becomes of it. */
@@ -130,7 +138,7 @@ export class Tasks {
   }
 
   private end(task: Task, end: End): void {
-    this.change(task, { end });
+    this.change(task, end.status === "completed" ? { end, message: "the call has its answer" } : { end });
     task.changed.clear();
   }
 

@@ -3,6 +3,7 @@
  * counters and other things of the service itself stay visible; they are no tenant's. The head stays the ledger's,
  * since proofs and pages go by it: a count for people is `shownRecords`.
  */
+import { conflict } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Halt } from "../model/approval.ts";
 import type { ListQuery, RecordQuery, Row, Store, Tx } from "./port.ts";
@@ -110,16 +111,32 @@ async function ownRecords(store: Store, tenant: string, query: RecordQuery): Pro
   }
 }
 
-/** Inside a unit: a run or a request of another tenant cannot be found, and so not be changed. */
+/** Inside a unit: a run, a request or a plan of another tenant cannot be found, and so not be changed. */
 function confinedTx(tx: Tx, tenant: string): Tx {
+  const isTheirs = (table: TableName, key: string): boolean => {
+    const whose = OWNERS[table];
+    const doc = whose && tx.get(table, key);
+    return doc !== undefined && whose!(doc as never, tx) !== tenant;
+  };
+  const hidden = new Set<string>();
+  // What seemed not to be there must not be put over what is.
+  const assertOwn = (table: TableName, key: string): void => {
+    if (hidden.has(`${table}/${key}`)) throw conflict(`${key} is taken`);
+  };
   return {
     get(table, key) {
-      const doc = tx.get(table, key);
-      if (doc === undefined || (table !== "runs" && table !== "approvals")) return doc;
-      return (doc as Tables["runs"] | Tables["approvals"]).tenant === tenant ? doc : undefined;
+      if (!isTheirs(table, key)) return tx.get(table, key);
+      hidden.add(`${table}/${key}`);
+      return undefined;
     },
-    put: (table, key, doc) => tx.put(table, key, doc),
-    delete: (table, key) => tx.delete(table, key),
+    put(table, key, doc) {
+      assertOwn(table, key);
+      tx.put(table, key, doc);
+    },
+    delete(table, key) {
+      assertOwn(table, key);
+      tx.delete(table, key);
+    },
     append: (draft) => tx.append(draft),
     expect: (keys) => tx.expect(keys),
     get head() {
@@ -127,6 +144,13 @@ function confinedTx(tx: Tx, tenant: string): Tx {
     },
   };
 }
+
+/** Whose a document is that callers name by its id, and a unit looks up. */
+const OWNERS: { [T in TableName]?: (doc: Tables[T], tx: Tx) => string | null | undefined } = {
+  runs: ({ tenant }) => tenant,
+  approvals: ({ tenant }) => tenant,
+  plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,
+};
 
 interface Asked {
   store: Store;

@@ -13,7 +13,15 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
-import { call, fakeUpstream, type GatewayTest, testGateway, until } from "./support/gateway.ts";
+import {
+  call,
+  FAKE_MANIFESTS,
+  fakeUpstream,
+  type GatewayTest,
+  testGateway,
+  toolNames,
+  until,
+} from "./support/gateway.ts";
 
 const POLICY =
   "version: 1\nrules: [{id: ask, match: {tool: create}, action: require_approval, reason: a person must look}]\n";
@@ -30,8 +38,18 @@ const made = (n: number) =>
     .map((line) => JSON.parse(line))
     .filter(({ method, params }) => method === "tools/call" && params.arguments.n === n).length;
 
+const DEMANDING = {
+  name: "only_as_task",
+  inputSchema: { type: "object" },
+  execution: { taskSupport: "required" },
+};
 const gateway = (config: Record<string, unknown>) =>
-  testGateway({ upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })], policy: POLICY, config });
+  testGateway({
+    upstreams: [fakeUpstream({ env: { FAKE_LOG: log, FAKE_TOOLS: JSON.stringify([DEMANDING]) } })],
+    manifests: `${FAKE_MANIFESTS}- {tool: only_as_task, effect: idempotent, permission: fake.write}\n`,
+    policy: POLICY,
+    config,
+  });
 
 let g: GatewayTest;
 beforeAll(async () => {
@@ -229,7 +247,49 @@ describe("a call as a task of 2025-11-25", () => {
     await expect(begin(client, 7)).rejects.toMatchObject({ code: -32602 });
     const { tools } = await client.listTools();
     expect(tools.every(({ execution }) => execution === undefined)).toBe(true);
+    expect(tools.map(({ name }) => name)).not.toContain(DEMANDING.name);
     await without.running.stop();
     expect(made(7)).toBe(0);
+  });
+});
+
+describe("a tool that demands a task", () => {
+  const { name } = DEMANDING;
+
+  it(`is listed to clients with tasks, in both revisions, and to no other ${verifies("beyond.listing.task")}`, async () => {
+    const older = (await (await connect()).listTools()).tools.find((tool) => tool.name === name);
+    expect(older).toEqual(DEMANDING);
+    const newer = async (capabilities: object) =>
+      toolNames(await g.connect("agent", { mode: "modern", client: { capabilities } }));
+    expect(await newer({ extensions: { "io.modelcontextprotocol/tasks": {} } })).toContain(name);
+    expect(await newer({})).not.toContain(name);
+  });
+
+  it(`runs as one at its upstream, whose result is the call's ${verifies("beyond.listing.task-made")}`, async () => {
+    const client = await connect();
+    await client.listTools();
+    const begin = async (args: object) =>
+      (
+        await client.request(
+          { method: "tools/call", params: { name, arguments: { ...args } } },
+          CreateTaskResultSchema,
+          { task: {} },
+        )
+      ).task;
+    const task = await begin({});
+    expect(await resultOf(client, task)).toMatchObject({
+      content: [{ text: `fake: ${name}` }],
+      _meta: {
+        "svc/decision": "allow",
+        "io.modelcontextprotocol/related-task": { taskId: task.taskId },
+      },
+    });
+    // Nobody knows what a task did that its server knows no more.
+    expect(await resultOf(client, await begin({ lost: true }))).toMatchObject({
+      isError: true,
+      structuredContent: { status: "uncertain" },
+    });
+    const plain = { method: "tools/call" as const, params: { name, arguments: {} } };
+    await expect(client.request(plain, CallToolResultSchema)).rejects.toMatchObject({ code: -32601 });
   });
 });

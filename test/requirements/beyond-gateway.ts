@@ -54,6 +54,7 @@ export const beyondGatewayUpstreams = section("beyond", "Gateway: upstreams", {
   "beyond.listing.joined": [19, "joined lists leave out upstreams that lack the method"],
   "beyond.listing.hanging": [19, "a hanging upstream holds up neither `initialize` nor the tools of the others"],
   "beyond.listing.task": [19, "a tool that demands a task is not listed to a client without tasks"],
+  "beyond.listing.task-made": [19, "a tool that demands a task is made as one at its upstream, and its result is the call's; one that is lost there is uncertain"],
   "beyond.sessions.idle-first": [19, "where a key has all sessions it may, the one that was idle the longest makes room"],
 });
 

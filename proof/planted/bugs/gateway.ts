@@ -11,6 +11,14 @@ export const GATEWAY: readonly Bug[] = [
     only: "for a call that waits",
   },
   {
+    name: "a task that its upstream lost counts as one that failed",
+    file: "src/gateway/upstream/task-call.ts",
+    find: 'if (status === "failed") throw error;',
+    replace: 'if (failure.kind === "answered") throw error;',
+    tests: ["test/gateway/tasks.test.ts"],
+    only: "runs as one",
+  },
+  {
     name: "a task that was given up is carried out",
     file: "src/gateway/call-waits.ts",
     find: "if (task.cancellation.cancelled) return null;",

@@ -13,7 +13,7 @@ import { type App, announce } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { readOwn, readSent } from "../sandbox/reader.ts";
 import { refuse } from "./reload.ts";
-import { note, nothing, text, tool } from "./schemas.ts";
+import { note, nothing, nullable, text, tool } from "./schemas.ts";
 import { checkPolicyText, comparePolicies, proveClaims } from "./simulate/jobs.ts";
 
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
@@ -77,13 +77,13 @@ function refused(error: unknown): never {
   throw error;
 }
 
-const text_or_null = z.union([z.string(), z.null()]);
+const text_or_null = nullable(z.string());
 const entryShape = z.strictObject({
   tool: z.string(),
   version: z.string(),
   lifecycle: z.enum(LIFECYCLES),
   created_by: text_or_null,
-  created_ms: z.union([z.int(), z.null()]),
+  created_ms: nullable(z.int()),
   approved_by: text_or_null,
 });
 export const policyShape = z.strictObject({

@@ -6,8 +6,8 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { dependencies } from "../../model/dependencies.ts";
 import { hasRole } from "../../model/roles.ts";
 import { MODES, type RunDoc, type StepDoc, UNKNOWN } from "../../model/run.ts";
+import { wholeOf } from "../../store/confined.ts";
 import type { Store } from "../../store/port.ts";
-import type { App } from "../app.ts";
 import { readRun } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
@@ -30,15 +30,17 @@ export const openRun = operation({
   errors: { conflict: "the run id exists" },
   async run({ app, principal }, body) {
     const run = newRun(app.core, principal, body);
-    if (body.run_id !== undefined) await refusePurgedId(app, body.run_id);
-    await app.core.store.transact(openRunUnit(run));
+    // Ids are the ledger's: one that another tenant has is taken, too.
+    const store = wholeOf(app.core.store);
+    if (body.run_id !== undefined) await refusePurgedId(store, body.run_id);
+    await store.transact(openRunUnit(run));
     return { run_id: run.run_id, mode: run.mode, scope_seal: run.scope.seal };
   },
 });
 
 /** Undo keys follow from the run id: one that retention deleted must not come back as another run. */
-async function refusePurgedId({ core }: App, run_id: string): Promise<void> {
-  const [record] = await core.store.records({ run_id, limit: 1 });
+async function refusePurgedId(store: Store, run_id: string): Promise<void> {
+  const [record] = await store.records({ run_id, limit: 1 });
   if (record !== undefined) throw conflict(`run ${run_id} already exists on the ledger`);
 }
 

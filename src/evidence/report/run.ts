@@ -7,6 +7,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { isSealed, type RunDoc, type StepDoc } from "../../model/run.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import { hasFailed, type PlanAction, planRollback } from "../../rollback/plan.ts";
+import { shownRecords } from "../../store/confined.ts";
 import type { Store } from "../../store/port.ts";
 import { readTrail } from "../run-trail.ts";
 
@@ -88,7 +89,7 @@ export async function collectRunReport(
     version: context.version,
     region: context.region,
     policy: context.policy,
-    ledger: { records, head: hash },
+    ledger: { records: await shownRecords(store), head: hash },
     without: loaded !== null ? null : changed ? "changed" : "deleted",
     run: loaded === null ? null : runFacts(loaded.run),
     steps: loaded === null ? stepsOfTrail(trail) : loaded.steps.map(stepOf),

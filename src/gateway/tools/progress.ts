@@ -12,12 +12,13 @@ export async function tellingProgress<T>(
   progress: Progress | undefined,
   total: number,
   work: () => Promise<T>,
+  message: () => string = () => "waiting for a person's decision",
 ): Promise<T> {
   if (progress === undefined) return work();
   const from = env.elapsed();
   const tell = () => {
     const waited = Math.min(total, Math.round((env.elapsed() - from) / 1_000));
-    progress({ progress: waited, total, message: "waiting for a person's decision" });
+    progress({ progress: waited, total, message: message() });
   };
   tell();
   const timer = setInterval(tell, PROGRESS_MS);

@@ -18,6 +18,7 @@ import { ChildTransport } from "./child.ts";
 import { Correlator, type Sender } from "./correlator.ts";
 import { NotSent, wantsNewerEra } from "./failure.ts";
 import { RemoteTransport } from "./remote.ts";
+import { callAsTask } from "./task-call.ts";
 
 export const NEWER_ERA = "2026-07-28";
 const LISTEN_MS = 2_000;
@@ -48,6 +49,8 @@ export interface RequestOptions {
   headers?: Record<string, string> | undefined;
   /** Whether input that the tool asks for is got from whoever this connection belongs to. */
   fulfil?: boolean | undefined;
+  /** The call is of a tool that runs as a task alone. */
+  asTask?: boolean | undefined;
 }
 
 export class Link {
@@ -206,16 +209,25 @@ export class Link {
 
   async request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject> {
     if (this.over) throw new NotSent("it is not connected");
-    const { onProgress } = options;
-    if (onProgress === undefined) return this.send(method, params, options);
+    const { onProgress, asTask } = options;
+    const send = asTask === true && this.runsTasks ? this.taskCall : this.send;
+    if (onProgress === undefined) return send.call(this, method, params, options);
     const token = `gw-${++this.tokens}`;
     this.progress.set(token, onProgress);
     try {
-      return await this.send(method, withToken(params, token), options);
+      return await send.call(this, method, withToken(params, token), options);
     } finally {
       // Progress that came with the answer is still on its way through the event loop.
       setImmediate(() => this.progress.delete(token));
     }
+  }
+
+  private get runsTasks(): boolean {
+    return this.older && this.capabilities.tasks?.requests?.tools?.call !== undefined;
+  }
+
+  private taskCall(_method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject> {
+    return callAsTask((method, sent, how) => this.send(method, sent, how), params, options);
   }
 
   /** In the older era a request needs nothing but an id; the newer one's envelope is the SDK's business. */

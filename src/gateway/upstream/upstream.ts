@@ -14,6 +14,7 @@ import { listTools, sameTools } from "./list-tools.ts";
 import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
 import { type Holder, LinkPool } from "./pool.ts";
+import { demandsTask } from "./task-call.ts";
 
 export interface UpstreamDeps extends LinkDeps {
   env: Env;
@@ -352,9 +353,8 @@ export class Upstream {
     const declared = modern ? paramDeclarations(definition) : [];
     const args = params["arguments"];
     const headers = declared.length > 0 && isJsonObject(args) ? paramHeaders(declared, args) : undefined;
-    const { timeout_ms, cancellation, onProgress, fulfil } = options;
     params["name"] = name;
-    const sent = { timeout_ms, cancellation, onProgress, fulfil, headers };
+    const sent = { ...options, headers, asTask: demandsTask(definition) };
     return this.request("tools/call", params, sent, holder);
   }
 

@@ -26,6 +26,11 @@ export const STORY_MANIFESTS = `
   owner: finance
   idempotency: $args.order_id
   risk: {data_class: financial, blast_radius: external}
+  card:
+    title: Refund {$args.amount} {$args.currency} for order {$args.order_id}
+    fields:
+      - {label: Amount, path: $args.amount, as: money}
+      - {label: To, path: $args.to, as: text}
   compensation:
     tool: payments.reclaim
     args: {refund_id: $result.refund_id}
@@ -43,6 +48,7 @@ export const STORY_MANIFESTS = `
   permission: mail.send
   owner: support
   risk: {data_class: pii, blast_radius: external}
+  card: {title: "Mail {$args.to}", fields: [{label: Subject, path: $args.subject, as: text}]}
   audit: {redaction: [$args.body]}
 - tool: deploy.rollout
   version: "1.4"

@@ -3,7 +3,8 @@
  * tool does is its name. `FAKE_LOG` names a file that gets every message; `FAKE_TOOLS` extra tools,
  * `FAKE_OUTPUT` the output schema that most of them declare. With `FAKE_ONLY` these are its only tools, until
  * it is told to `turn`: then it offers others. `FAKE_ASKS` is a tool for clients that can be asked for samples alone;
- * with `FAKE_BARE` it has tools and nothing else.
+ * with `FAKE_BARE` it has tools and nothing else. Extra tools that demand a task run as one; it loses those that are
+ * asked to be `lost`.
  */
 import { appendFileSync, existsSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -74,6 +75,17 @@ const all = () => [
   ),
   ...JSON.parse(FAKE_TOOLS),
 ];
+
+const DEMANDING = JSON.parse(FAKE_TOOLS)
+  .filter(({ execution }) => execution?.taskSupport === "required")
+  .map(({ name }) => name);
+const task = (taskId, status) => ({
+  taskId,
+  status,
+  ttl: null,
+  createdAt: "2026-01-01T00:00:00Z",
+  lastUpdatedAt: "2026-01-01T00:00:00Z",
+});
 
 const text = (value) => ({
   content: [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }],
@@ -214,6 +226,7 @@ const METHODS = {
             prompts: {},
             logging: {},
             completions: {},
+            ...(DEMANDING.length > 0 ? { tasks: { requests: { tools: { call: {} } } } } : {}),
           },
       serverInfo: { name: FAKE_NAME, version: "9" },
       instructions: "do as the upstream says",
@@ -222,6 +235,10 @@ const METHODS = {
   "tools/list": () => ({
     tools: asking && FAKE_ASKS ? [...tools(), { name: FAKE_ASKS, inputSchema: schema }] : tools(),
     _meta: { listmeta: 1 },
+  }),
+  "tasks/result": ({ params }) => ({
+    ...text(`${FAKE_NAME}: ${params.taskId}`),
+    _meta: { "io.modelcontextprotocol/related-task": { taskId: params.taskId } },
   }),
   ping: () => ({}),
   "logging/setLevel": () => ({}),
@@ -250,6 +267,10 @@ function handle(message) {
     const args = params.arguments ?? {};
     if (only !== null && params.name !== "turn")
       return send({ id, result: text(`${FAKE_NAME}: ${params.name}`) });
+    if (DEMANDING.includes(params.name)) {
+      if (params.task === undefined) return send({ id, error: { code: -32601, message: "as a task alone" } });
+      return send({ id, result: { task: task(args.lost ? "lost" : params.name, "working") } });
+    }
     if (Object.hasOwn(ODD, params.name)) return void ODD[params.name]({ id, args, params });
     if (Object.hasOwn(TOOLS, params.name)) return send({ id, result: TOOLS[params.name]({ args, params }) });
     const extra =
@@ -257,6 +278,7 @@ function handle(message) {
     if (extra) return send({ id, result: text(`${FAKE_NAME}: ${params.name}`) });
     return send({ id, error: { code: -32602, message: `Unknown tool: ${params.name}` } });
   }
+  if (params.taskId === "lost") return send({ id, error: { code: -32602, message: "unknown task" } });
   const answer =
     Object.hasOwn(METHODS, method) && !(FAKE_BARE && /^(?:prompts|resources)/.test(method))
       ? METHODS[method]

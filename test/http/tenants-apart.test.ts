@@ -1,0 +1,314 @@
+/**
+ * Whether one tenant can find out anything about another by asking. What a bound caller is answered must be the same, byte
+ * for byte, whatever a neighbour does; and a neighbour's thing must be answered like one that was never there.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Row } from "../../src/api/row.ts";
+import { HTTP_TABLE } from "../../src/api/table.ts";
+import { newKeyPair } from "../../src/evidence/signing.ts";
+import { seeded } from "../support/env.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
+import { verifies } from "../support/verifies.ts";
+
+const MANIFESTS = `
+- {tool: crm.get, effect: read, permission: p}
+- tool: crm.create
+  effect: compensable
+  permission: p
+  compensation: {tool: crm.delete, args: {id: $result.id}, kind: inverse, until: 2h}
+- {tool: mail.send, effect: irreversible, permission: p}
+`;
+const POLICY = `
+version: 1
+rules:
+  - {id: mails, match: {tool: mail.send}, action: require_approval, reason: a person must see it}
+budgets:
+  - {id: calls, match: {tool: crm.get}, path: $args.n, per: actor, max: 100, window: 1d}
+retention: {default_days: 30}
+`;
+const ROLES = ["agent", "auditor", "approver", "operator", "admin"];
+const NEIGHBOUR = "globex";
+
+/** What a tenant has, by the words of a path that name it. */
+type Things = Record<
+  "runs" | "approvals" | "plans" | "grants" | "delegations" | "holds" | "contain",
+  string
+> & {
+  halt: string;
+};
+
+let s: TestServer;
+let theirs: Things;
+let ours: Things;
+/** Each question, and what a bound caller was answered before the neighbour did anything. */
+let before: Map<string, string>;
+
+beforeAll(async () => {
+  const key = join(tempDir("key"), "s.key");
+  writeFileSync(key, newKeyPair().private_pem, { mode: 0o600 });
+  s = await testServer({
+    manifests: MANIFESTS,
+    policy: POLICY,
+    config: `capture: {enabled: true}\nsigning_key: ${key}\n`,
+    keys: ["acme", NEIGHBOUR].flatMap((tenant) =>
+      ["spare", ...ROLES].map((name) => ({
+        name: `${tenant}-${name}`,
+        role: name === "spare" ? "agent" : name,
+        tenant,
+        tenant_only: true,
+      })),
+    ),
+  });
+  ours = await life("acme");
+  before = await answers();
+  theirs = await life(NEIGHBOUR);
+});
+
+/** Something of everything that a tenant can have. */
+async function life(tenant: string): Promise<Things> {
+  const as = async (role: string, method: string, path: string, body?: object) => {
+    const { status, body: answer, text } = await s.call(`${tenant}-${role}`, method, `/v1/${path}`, body);
+    expect(status, `${method} ${path}: ${text}`).toBeLessThan(300);
+    return answer;
+  };
+  const run = `${tenant}-run`;
+  const ask = (tool: string, args: object = {}) =>
+    as("agent", "POST", `runs/${run}/intents`, { tool, args, reason: `${tenant} asks` });
+  const expires_at = new Date(s.env.now() + 3_600_000).toISOString();
+  const reason = `the reason of ${tenant}`;
+  for (const run_id of [run, `${tenant}-1`, `${tenant}-2`])
+    await as("agent", "POST", "runs", { run_id, permissions: ["p"], reason });
+  await ask("crm.get", { n: 1 });
+  const { step } = await ask("crm.create", { name: tenant });
+  await as("agent", "POST", `runs/${run}/steps/${step}/outcome`, {
+    status: "succeeded",
+    result: { id: tenant },
+  });
+  const { step: failed } = await ask("crm.create");
+  await as("agent", "POST", `runs/${run}/steps/${failed}/outcome`, {
+    status: "failed",
+    error: `${tenant} failed`,
+  });
+  await ask("mail.send", { to: tenant });
+  await ask("mail.send", { to: `${tenant} too` });
+  const [pending, denied] = (await as("approver", "GET", "approvals")).approvals;
+  await as("approver", "POST", `approvals/${denied.id}/deny`, { note: reason });
+  const calls = [{ tool: "mail.send", args: {}, reason }];
+  const plan = await as("agent", "POST", `runs/${tenant}-1/plans`, { reason, calls });
+  const decided = await as("agent", "POST", `runs/${tenant}-2/plans`, { reason, calls });
+  await as("approver", "POST", `plans/${decided.id}/deny`, { note: reason });
+  const match = { tool: "mail.send", actor: `${tenant}-agent` };
+  const grant = await as("admin", "POST", "grants", {
+    ...{ match, rules: ["mails"], max_uses: 1, irreversible: true, expires_at, reason },
+  });
+  const lent = await as("approver", "POST", "delegations", { to: `${tenant}-auditor`, expires_at, reason });
+  const hold = await as("admin", "POST", "holds", { actor: `${tenant}-agent`, reason });
+  const halt = await as("admin", "POST", "halt", { tool: "none.*", reason });
+  const contained = await as("admin", "POST", "contain", {
+    ...{ actor: `${tenant}-spare`, reason, confirm: true, no_rollback: true },
+  });
+  const job = contained.job.id;
+  await until(
+    async () => (await as("admin", "GET", `contain/${job}`)).job.state === "done",
+    "the containment",
+  );
+  return {
+    ...{ runs: run, approvals: pending.id, plans: plan.id, grants: grant.id, delegations: lent.id },
+    ...{ holds: hold.id, contain: job, halt: halt.id },
+  };
+}
+
+const withIds = (path: string, things: Things): string =>
+  path
+    .replace(/\/([a-z]+)\/\{id\}/, (_, kind: string) => `/${kind}/${things[kind as keyof Things]}`)
+    .replace("{n}", "1")
+    .replace("{index}", "999")
+    .replace("{tool}", "crm.get")
+    .replace("{version}", "1");
+
+/** What there is to ask for, the neighbour's name among it. */
+const VALUES: Record<string, string[]> = {
+  limit: ["1", "2", "500"],
+  tenant: [NEIGHBOUR, "acme", "*"],
+  actor: [`${NEIGHBOUR}-agent`, "acme-agent"],
+  run_id: [`${NEIGHBOUR}-run`, "acme-run"],
+  tool: ["mail.send", "crm.create", "crm.get"],
+  status: ["pending", "open"],
+  event: ["intended", "denied"],
+  q: [NEIGHBOUR, "acme", "a"],
+  order: ["asc", "desc"],
+  since: ["1d"],
+  format: ["json"],
+  within: ["3h"],
+  attention: ["true"],
+  all: ["true"],
+  args: ['{"n":1}', '{"n":100}'],
+};
+
+/** Every GET as it is, and with fields of its query drawn at random. */
+function questions(): string[] {
+  const random = seeded(23);
+  const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
+  const asked = new Set<string>();
+  for (const row of HTTP_TABLE.filter(({ method }) => method === "GET")) {
+    const path = withIds(row.path, ours);
+    asked.add(path);
+    const fields = Object.keys(row.query).filter((field) => field in VALUES);
+    for (let i = 0; i < 2 * fields.length; i++) {
+      const query = new URLSearchParams();
+      for (const field of fields) if (random() < 0.4) query.set(field, pick(VALUES[field]!));
+      asked.add(`${path}?${query}`);
+    }
+  }
+  return [...asked];
+}
+
+/** Proofs go over the whole ledger, and their sizes and hashes with it; so does the file of a page with its id. */
+const OVER_ALL = /\/(bundle|report\.pdf)$/;
+
+async function answers(): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  // The head is the ledger's, and everybody's to hold against proofs.
+  const { hash } = await s.app.core.store.head();
+  const ask = async (role: string, question: string) => {
+    const { status, text, body } = await s.call(`acme-${role}`, "GET", question);
+    found.set(`${role} ${question}`, `${status} ${text.replaceAll(hash, "<head>")}`);
+    return body?.next_cursor as string | null | undefined;
+  };
+  for (const question of questions()) {
+    if (OVER_ALL.test(question)) continue;
+    for (const role of ROLES) {
+      const cursor = await ask(role, question);
+      if (cursor)
+        await ask(
+          role,
+          `${question}${question.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`,
+        );
+    }
+  }
+  return found;
+}
+
+/** Where two answers part, in a few words. */
+function difference(one: string, other: string): [string, string] {
+  let at = 0;
+  while (one[at] === other[at]) at++;
+  const from = Math.max(0, at - 40);
+  return [one.slice(from, at + 80), other.slice(from, at + 80)];
+}
+
+it("what a neighbour does changes no byte of an answer", async () => {
+  verifies("beyond.tenants.apart");
+  const after = await answers();
+  expect(after.size).toBeGreaterThan(300);
+  const changed = [...before].filter(([question, answer]) => after.get(question) !== answer);
+  expect(
+    changed.map(([question, answer]) => [question, ...difference(answer, after.get(question)!)]),
+  ).toEqual([]);
+});
+
+const NEVER = "00000000-0000-4000-8000-000000000000";
+const neverThere = (): Things =>
+  Object.fromEntries(
+    Object.entries(theirs).map(([kind, id]) => [
+      kind,
+      kind === "runs" ? "nosuch-run" : id.replace(/[0-9a-f]{8}-.*/, NEVER),
+    ]),
+  ) as Things;
+
+describe("a neighbour's thing is answered like one that was never there", () => {
+  const rows = HTTP_TABLE.filter(({ path }) => path.includes("{id}"));
+  it.each(rows.map((row) => [`${row.method} ${row.path}`, row] as const))("%s", async (_, row) => {
+    verifies("beyond.tenants.apart");
+    const never = neverThere();
+    const [kind] = /(?<=\/)[a-z]+(?=\/\{id\})/.exec(row.path)! as unknown as [keyof Things];
+    for (const role of ROLES) {
+      for (const body of bodiesOf(row)) {
+        const ask = (things: Things) => s.call(`acme-${role}`, row.method, withIds(row.path, things), body);
+        const [real, none] = [await ask(theirs), await ask(never)];
+        expect([role, real.status, real.text.replaceAll(theirs[kind], never[kind])]).toEqual([
+          role,
+          none.status,
+          none.text,
+        ]);
+        expect([200, 201, 202]).not.toContain(real.status);
+      }
+    }
+  });
+
+  it("named in a body", async () => {
+    verifies("beyond.tenants.apart");
+    const never = neverThere();
+    const expires_at = new Date(s.env.now() + 3_600_000).toISOString();
+    const reason = "for a reason that is long enough";
+    const match = (actor: string) => ({ match: { tool: "mail.send", actor } });
+    const terms = { rules: ["mails"], max_uses: 1, irreversible: true, expires_at, reason };
+    const bodies: [path: string, of: (things: Things, tenant: string) => object][] = [
+      ["resume", ({ halt }) => ({ id: halt })],
+      ["simulate", ({ runs }) => ({ run_id: runs })],
+      ["halt", (_, tenant) => ({ tenant, reason })],
+      ["holds", ({ runs }) => ({ run_id: runs, reason })],
+      ["holds", (_, tenant) => ({ tenant, reason })],
+      ["contain", (_, tenant) => ({ actor: `${tenant}-agent`, reason, dry_run: true })],
+      ["contain", (_, tenant) => ({ actor: "*", tenant, reason, dry_run: true })],
+      ["grants", (_, tenant) => ({ ...match(`${tenant}-agent`), ...terms })],
+      ["grants/preview", (_, tenant) => match(`${tenant}-agent`)],
+      ["delegations", (_, tenant) => ({ to: `${tenant}-auditor`, expires_at, reason })],
+      ["keys", (_, tenant) => ({ name: "x", role: "agent", tenant })],
+    ];
+    const parted: unknown[] = [];
+    for (const [path, of] of bodies) {
+      for (const role of ROLES) {
+        const ask = async (things: Things, tenant: string) => {
+          const { status, text } = await s.call(`acme-${role}`, "POST", `/v1/${path}`, of(things, tenant));
+          const named = text
+            .replaceAll(things.halt, "<halt>")
+            .replaceAll(things.runs, "<run>")
+            .replaceAll(tenant, "<tenant>");
+          return `${status} ${named.replace(/[a-z]+_[0-9a-f]{8}-[-0-9a-f]{27}|"[0-9a-zA-Z_-]{32,}"/g, "<id>")}`;
+        };
+        const [real, none] = [await ask(theirs, NEIGHBOUR), await ask(never, "nosuch")];
+        if (real !== none) parted.push([path, role, ...difference(real, none)]);
+      }
+    }
+    expect(parted).toEqual([]);
+  });
+});
+
+it("a name that a neighbour has is taken, and stays the neighbour's", async () => {
+  verifies("beyond.tenants.names");
+  const theirRun = async () => (await s.call(`${NEIGHBOUR}-auditor`, "GET", `/v1/runs/${theirs.runs}`)).text;
+  const it = await theirRun();
+  for (const run_id of [theirs.runs, `${NEIGHBOUR}-2`]) {
+    const opened = await s.call("acme-agent", "POST", "/v1/runs", { run_id, permissions: ["p"] });
+    expect([run_id, opened.status]).toEqual([run_id, 409]);
+  }
+  expect(await theirRun()).toBe(it);
+  for (const name of [`${NEIGHBOUR}-auditor`, "admin"]) {
+    const made = await s.call("acme-admin", "POST", "/v1/keys", { name, role: "agent" });
+    expect([made.status, made.body.error]).toEqual([409, `the name ${name} is taken; choose another`]);
+  }
+  const { status } = await s.call("acme-admin", "POST", "/v1/keys", { name: "acme-agent", role: "agent" });
+  expect(status).toBe(201);
+});
+
+/** As little as possible, and what would do. */
+function bodiesOf(row: Row): (object | undefined)[] {
+  if (!row.body) return [undefined];
+  const reason = "for a reason that is long enough";
+  const call = { tool: "crm.get", args: { n: 1 }, reason };
+  return [
+    {},
+    { reason },
+    call,
+    { reason, calls: [call] },
+    { note: reason },
+    { status: "succeeded", result: {} },
+    { status: "succeeded", note: reason },
+    { dry_run: true },
+  ];
+}
