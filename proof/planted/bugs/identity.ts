@@ -250,4 +250,12 @@ export const IDENTITY: readonly Bug[] = [
     replace: "if (value === undefined) continue;\n    env[name] = value;",
     tests: ["src/process/run-command.test.ts", "src/process/rollback-commands.test.ts"],
   },
+  {
+    name: "a consent outlives the admin who gave it",
+    file: "src/registry/policies.ts",
+    find: "(known.giver !== undefined && how.stillMay(known.giver))",
+    replace: "known.giver !== undefined",
+    tests: ["test/policy/prove.test.ts"],
+    only: "counts no longer",
+  },
 ];

@@ -13,7 +13,7 @@ export function lookoutOf({ jobTools, lookout, settings }: App): Lookout | null 
   if (lookout !== undefined) return lookout;
   if (jobTools?.reader) return { reader: jobTools.reader, objection: jobTools.objection };
   const reader = commandReader(settings);
-  return reader === null ? null : { reader };
+  return reader && { reader };
 }
 
 /** The plan as this principal may see it: what was there is shown from the role operator on. */
