@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
+import { undoesAll } from "../support/commands.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -17,8 +18,7 @@ writeFileSync(
 - {tool: thing.send, effect: irreversible, permission: p}
 `,
 );
-writeFileSync(at("undo.mjs"), "process.stdin.resume().on('end', () => process.exit(0));");
-const undo = `${process.execPath} ${at("undo.mjs")}`;
+const undo = undoesAll();
 const entry = (name: string, role: string) => ({
   name,
   role,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { svc } from "../support/cli.ts";
+import { afterInput, nodeCommand } from "../support/commands.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -19,18 +20,10 @@ writeFileSync(
 - {tool: thing.send, effect: irreversible, permission: p}
 `,
 );
-const script = (name: string, text: string) => {
-  writeFileSync(join(folder, name), text);
-  return `${process.execPath} ${join(folder, name)}`;
-};
-const compensate = script(
-  "compensate.mjs",
+const compensate = nodeCommand(
   `import fs from "node:fs"; fs.appendFileSync(${JSON.stringify(join(folder, "calls.jsonl"))}, fs.readFileSync(0, "utf8"));`,
 );
-const read = script(
-  "read.mjs",
-  'import fs from "node:fs"; fs.readFileSync(0); console.log(JSON.stringify({gone: true}));',
-);
+const read = afterInput("console.log(JSON.stringify({gone: true}))");
 
 async function made(data: string, tools: string[]): Promise<string> {
   const service = await open({ manifests, data, store: "files" });
@@ -67,7 +60,7 @@ describe("svc plan", () => {
 describe("svc plan after an undo that failed", () => {
   it("does not call the run fully reversible, and says how the undo failed", async () => {
     const data = await made(join(folder, "f"), ["thing.make"]);
-    const failing = script("failing.mjs", "console.error('the tool is gone'); process.exit(1);");
+    const failing = nodeCommand("console.error('the tool is gone'); process.exit(1);");
     const rollback = ["rollback", "r", "--retries", "1", "--compensator-cmd", failing, ...flags(data)];
     expect((await svc(rollback)).code).toBe(2);
     const plan = await svc(["plan", "r", ...flags(data)]);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import { verifyBundle } from "../../src/evidence/verify-bundle.ts";
+import { undoesAll } from "../support/commands.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
@@ -27,15 +28,13 @@ rules:
   - {id: pay, match: {tool: thing.pay}, action: require_approval, approval: {groups: [finance]}}
 `;
 const folder = tempDir("contain");
-const compensator = join(folder, "compensate.mjs");
-writeFileSync(compensator, "process.stdin.resume().on('end', () => process.exit(0));");
 const pair = newKeyPair();
 writeFileSync(join(folder, "key.pem"), pair.private_pem, { mode: 0o600 });
 
 let s: TestServer;
 beforeAll(async () => {
   s = await server(
-    `rollback: {compensator_cmd: "${process.execPath} ${compensator}"}\nsigning_key: ${join(folder, "key.pem")}\n`,
+    `rollback: {compensator_cmd: "${undoesAll()}"}\nsigning_key: ${join(folder, "key.pem")}\n`,
   );
 });
 

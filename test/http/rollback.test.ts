@@ -1,8 +1,6 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { afterInput, undoesAll } from "../support/commands.ts";
 import { type TestServer, testServer } from "../support/server.ts";
-import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -15,16 +13,8 @@ const MANIFESTS = `
 - {tool: thing.look, effect: read, permission: p}
 - {tool: thing.send, effect: irreversible, permission: p}
 `;
-const folder = tempDir("undo");
-const script = (name: string, text: string) => {
-  writeFileSync(join(folder, name), text);
-  return `${process.execPath} ${join(folder, name)}`;
-};
-const compensator = script("compensate.mjs", "process.stdin.resume().on('end', () => process.exit(0));");
-const reader = script(
-  "read.mjs",
-  "process.stdin.resume().on('end', () => console.log(JSON.stringify({gone: true})));",
-);
+const compensator = undoesAll();
+const reader = afterInput("console.log(JSON.stringify({gone: true}))");
 
 let s: TestServer;
 let n = 0;

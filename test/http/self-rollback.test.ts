@@ -1,10 +1,8 @@
 /** An agent that rolls back its own run: what its key lets it do, and how little its word counts. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/index.ts";
+import { afterInput, undoesAll } from "../support/commands.ts";
 import { type TestServer, testServer } from "../support/server.ts";
-import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -25,13 +23,8 @@ const MANIFESTS = `
   before: {tool: doc.read, args: {id: $args.id}}
   compensation: {tool: doc.write, args: {id: $args.id, text: $before.text}, requires_approval: true}
 `;
-const folder = tempDir("self-undo");
-const script = (name: string, text: string) => {
-  writeFileSync(join(folder, name), `process.stdin.resume().on('end', () => ${text});`);
-  return `${process.execPath} ${join(folder, name)}`;
-};
-const compensator = script("undo.mjs", "process.exit(0)");
-const reader = script("read.mjs", "console.log(JSON.stringify({gone: true}))");
+const compensator = undoesAll();
+const reader = afterInput("console.log(JSON.stringify({gone: true}))");
 
 let s: TestServer;
 let url: string;

@@ -2,6 +2,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { nodeCommand, undoesAll } from "../support/commands.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
@@ -34,13 +35,8 @@ budgets:
 `;
 const folder = tempDir("refund");
 const stuck = join(folder, "stuck");
-const script = (name: string, text: string) => {
-  writeFileSync(join(folder, name), text);
-  return `${process.execPath} ${join(folder, name)}`;
-};
-const compensator = script("undo.mjs", "process.stdin.resume().on('end', () => process.exit(0));");
-const reader = script(
-  "read.mjs",
+const compensator = undoesAll();
+const reader = nodeCommand(
   `import { existsSync } from "node:fs";
 process.stdin.resume().on("end", () => console.log(JSON.stringify({ gone: !existsSync(${JSON.stringify(stuck)}) })));`,
 );

@@ -2,9 +2,7 @@
 import { z } from "zod";
 import { standingAlerts } from "../background/alerting.ts";
 import { operation } from "../door/operation.ts";
-import { nothing } from "./schemas.ts";
-
-const nullable = z.union([z.string(), z.null()]);
+import { nothing, nullable } from "./schemas.ts";
 
 export const listAlerts = operation({
   id: "list_alerts",
@@ -21,9 +19,9 @@ export const listAlerts = operation({
         title: z.string(),
         message: z.string(),
         since_ms: z.int(),
-        run_id: nullable,
-        step: z.union([z.int(), z.null()]),
-        tool: nullable,
+        run_id: nullable(z.string()),
+        step: nullable(z.int()),
+        tool: nullable(z.string()),
       }),
     ),
   }),

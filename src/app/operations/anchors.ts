@@ -5,7 +5,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { ledgerOrigin } from "./checkpoints.ts";
-import { nothing } from "./schemas.ts";
+import { nothing, nullable } from "./schemas.ts";
 
 export const NO_SINKS = "no anchor sinks are configured on this server";
 
@@ -24,7 +24,7 @@ const sinkView = z.strictObject({
   type: z.enum(["file", "webhook", "witness"]),
   target: z.string(),
   ok: z.boolean(),
-  error: z.union([z.string(), z.null()]),
+  error: nullable(z.string()),
 });
 
 /** What anchoring needs of the running service; the background task is made of the same. */

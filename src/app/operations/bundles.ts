@@ -5,7 +5,7 @@ import { checkLedgerOf } from "../../evidence/ledger-check.ts";
 import type { SigningKey } from "../../evidence/signing.ts";
 import type { App } from "../app.ts";
 import { Content, operation } from "../door/operation.ts";
-import { nothing, ofRun } from "./schemas.ts";
+import { nothing, nullable, ofRun } from "./schemas.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 export const NO_KEY = "signed bundles are not enabled on this server";
@@ -86,7 +86,7 @@ export const verifyLedger = operation({
     ok: z.boolean(),
     records: z.int(),
     head: z.string(),
-    first_bad: z.union([z.strictObject({ seq: z.int(), problem: z.string() }), z.null()]),
+    first_bad: nullable(z.strictObject({ seq: z.int(), problem: z.string() })),
   }),
   errors,
   feature: signingFeature,

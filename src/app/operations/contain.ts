@@ -19,9 +19,7 @@ import {
 import { type ContainReport, containReport } from "./contain/report.ts";
 import { checkScope, type Found, findActors, type Scope } from "./contain/scope.ts";
 import { survey } from "./contain/survey.ts";
-import { givenId, text } from "./schemas.ts";
-
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+import { givenId, nullable, text } from "./schemas.ts";
 
 const jobShape = z.strictObject({
   id: z.string(),

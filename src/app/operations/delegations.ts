@@ -7,11 +7,11 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../door/operation.ts";
-import { givenId, nothing, text } from "./schemas.ts";
+import { givenId, nothing, nullable, text } from "./schemas.ts";
 
 const principalShape = z.strictObject({
   kind: z.string(),
-  issuer: z.union([z.string(), z.null()]),
+  issuer: nullable(z.string()),
   name: z.string(),
 });
 
@@ -23,7 +23,7 @@ const delegationShape = z.strictObject({
   reason: z.string(),
   created_ms: z.int(),
   expires_ms: z.int(),
-  revoked_ms: z.union([z.int(), z.null()]),
+  revoked_ms: nullable(z.int()),
   from_principal: principalShape,
   to_principal: principalShape,
   in_force: z.boolean(),

@@ -6,7 +6,7 @@ import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { allDrills, drillable, isDue } from "./drills/proofs.ts";
 import { runDrill } from "./drills/run-drill.ts";
-import { nothing, text, tool } from "./schemas.ts";
+import { nothing, nullable, text, tool } from "./schemas.ts";
 
 const NO_UPSTREAMS =
   "no upstreams are configured here, so nothing can be drilled: run svc drill on a gateway, or svc.drill in the library";
@@ -117,7 +117,7 @@ export const listDrills = operation({
         manifest_hash: z.string(),
         at_ms: z.int(),
         passed: z.boolean(),
-        problem: z.union([z.string(), z.null()]),
+        problem: nullable(z.string()),
         run_id: z.string(),
         by: z.string(),
       }),

@@ -11,10 +11,8 @@ import { delegationsTo } from "./approvals/cards.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
 import { giveInputOf, grantInput, previewInput, termsOf } from "./grants/grant-input.ts";
 import { previewGrant as preview } from "./grants/grant-preview.ts";
-import { givenId, pageLimit } from "./schemas.ts";
+import { givenId, nullable, pageLimit } from "./schemas.ts";
 import { captureFeature, ruling } from "./simulate.ts";
-
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 
 const grantShape = z.strictObject({
   id: z.string(),

@@ -10,21 +10,25 @@ import {
 import type { App } from "../app.ts";
 import { ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
-import { givenId, text } from "./schemas.ts";
+import { givenId, nullable, text } from "./schemas.ts";
 
 /** Nothing is ever deleted without a `retention` section, so there is nothing to hold either. */
 export const retentionFeature = (app: App) =>
   app.core.rules().policy.retention === null ? "no retention settings" : null;
 
-const nullable = z.union([z.string(), z.null()]);
 const holdShape = z.strictObject({
   id: z.string(),
-  scope: z.strictObject({ run_id: nullable, tenant: nullable, actor: nullable, tool: nullable }),
+  scope: z.strictObject({
+    run_id: nullable(z.string()),
+    tenant: nullable(z.string()),
+    actor: nullable(z.string()),
+    tool: nullable(z.string()),
+  }),
   reason: z.string(),
   by: z.string(),
   created_ms: z.int(),
-  released_ms: z.union([z.int(), z.null()]),
-  released_by: nullable,
+  released_ms: nullable(z.int()),
+  released_by: nullable(z.string()),
 });
 
 export const listHolds = operation({

@@ -7,7 +7,7 @@ import type { ClosingDoc } from "../../store/docs.ts";
 import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { cutPage, decodeCursor, type Position } from "./cursor.ts";
-import { pageLimit } from "./schemas.ts";
+import { nullable, pageLimit } from "./schemas.ts";
 
 export const horizon = operation({
   id: "horizon",
@@ -28,7 +28,7 @@ export const horizon = operation({
     undos: z.array(
       z.strictObject({ run_id: z.string(), step: z.int(), tool: z.string(), closes_ms: z.int() }),
     ),
-    next_cursor: z.union([z.string(), z.null()]),
+    next_cursor: nullable(z.string()),
   }),
   async run({ app }, { within, limit = LIMITS.page_default, cursor }) {
     const to = within === undefined ? undefined : app.core.env.now() + tryDuration(within)!;

@@ -10,7 +10,7 @@ import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
 import { proofWordsOf } from "./drills/proofs.ts";
-import { text, tool } from "./schemas.ts";
+import { nullable, text, tool } from "./schemas.ts";
 import { heldGrants } from "./simulate/jobs.ts";
 import { ruling } from "./simulate.ts";
 
@@ -47,8 +47,6 @@ export async function previewImpact({ core }: Pick<App, "core">, input: PreviewI
   const proof = await proofWordsOf(core, tool);
   return { ...report, rollback: { ...report.rollback, proof } };
 }
-
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 
 export const impact = operation({
   id: "impact",

@@ -7,7 +7,7 @@ import { boundTo, ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { ownTenant } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
-import { nothing, text } from "./schemas.ts";
+import { nothing, nullable, text } from "./schemas.ts";
 
 const feature = (app: App) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: App): KeyManager => app.keys!;
@@ -21,11 +21,11 @@ const fields = {
   role: roles.optional(),
   roles: roles.optional(),
   groups: names.optional(),
-  tenant: z.union([text(256), z.null()]).optional(),
+  tenant: nullable(text(256)).optional(),
   tenant_only: z.boolean().optional(),
   max_permissions: names.optional(),
-  not_before: z.union([text(64), z.null()]).optional(),
-  expires_at: z.union([text(64), z.null()]).optional(),
+  not_before: nullable(text(64)).optional(),
+  expires_at: nullable(text(64)).optional(),
   disabled: z.boolean().optional(),
   allow_observe: z.boolean().optional(),
   self_rollback: z.boolean().optional(),
@@ -36,11 +36,11 @@ const keyShape = {
   name: z.string(),
   roles: z.array(z.enum(ROLES)),
   groups: z.array(z.string()),
-  tenant: z.union([z.string(), z.null()]),
+  tenant: nullable(z.string()),
   tenant_only: z.literal(true).optional(),
   max_permissions: z.array(z.string()),
-  not_before: z.union([z.string(), z.null()]),
-  expires_at: z.union([z.string(), z.null()]),
+  not_before: nullable(z.string()),
+  expires_at: nullable(z.string()),
   disabled: z.boolean(),
   allow_observe: z.boolean(),
   self_rollback: z.literal(true).optional(),

@@ -25,12 +25,11 @@ import { delegationsTo } from "./approvals/cards.ts";
 import { cardHash } from "./approvals.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
 import { proofWordsOf } from "./drills/proofs.ts";
-import { anyJson, decidedFields, givenId, note, pageLimit, runId, text, tool } from "./schemas.ts";
+import { anyJson, decidedFields, givenId, note, nullable, pageLimit, runId, text, tool } from "./schemas.ts";
 import { heldGrants } from "./simulate/jobs.ts";
 import { ruling } from "./simulate.ts";
 
 const plan_id = givenId("pln_<uuid>");
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 
 const plannedCall = z.strictObject({
   tool,

@@ -7,13 +7,14 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { Lru } from "../../kernel/lru.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { LIFECYCLES } from "../../model/manifest/types.ts";
+import { boundTo, hasRole } from "../../model/roles.ts";
 import { ManifestRegistry } from "../../registry/manifests.ts";
 import { PolicyRegistry } from "../../registry/policies.ts";
 import { type App, announce } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { readOwn, readSent } from "../sandbox/reader.ts";
 import { refuse } from "./reload.ts";
-import { note, nothing, text, tool } from "./schemas.ts";
+import { note, nothing, nullable, text, tool } from "./schemas.ts";
 import { checkPolicyText, comparePolicies, proveClaims } from "./simulate/jobs.ts";
 
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
@@ -77,13 +78,13 @@ function refused(error: unknown): never {
   throw error;
 }
 
-const text_or_null = z.union([z.string(), z.null()]);
+const text_or_null = nullable(z.string());
 const entryShape = z.strictObject({
   tool: z.string(),
   version: z.string(),
   lifecycle: z.enum(LIFECYCLES),
   created_by: text_or_null,
-  created_ms: z.union([z.int(), z.null()]),
+  created_ms: nullable(z.int()),
   approved_by: text_or_null,
 });
 export const policyShape = z.strictObject({
@@ -225,12 +226,22 @@ export const activatePolicy = operation({
     too_many: "too many simulations are under way",
   },
   async run(call, { version }) {
-    const { four_eyes } = call.app.core.rules().policy.approvals;
-    const second_admin = call.app.settings.registry.loosening === "second_admin";
-    const how = { four_eyes, second_admin };
-    const entry = await policies(call.app, call.signal).activate(version, call.principal, how);
-    if ("waiting_for" in entry) return entry;
-    await decided(call, "policy_activated", `version ${entry.version}, ${entry.hash}`);
+    const { app, principal, at_the_data, signal } = call;
+    const { entry, first } = await policies(app, signal).activate(version, principal, {
+      four_eyes: app.core.rules().policy.approvals.four_eyes,
+      second_admin: app.settings.registry.loosening === "second_admin",
+      at_the_data: at_the_data === true,
+      stillMay(giver) {
+        const now = app.today(giver);
+        return now !== null && hasRole(now, "admin") && boundTo(now) === null;
+      },
+    });
+    if ("waiting_for" in entry) {
+      app.log.info("a looser policy waits for another admin", { version, by: principal.name });
+      return entry;
+    }
+    const both = first === null ? "" : `; with ${first}`;
+    await decided(call, "policy_activated", `version ${entry.version}, ${entry.hash}${both}`);
     return entry;
   },
 });

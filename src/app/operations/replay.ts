@@ -2,20 +2,20 @@
 import { z } from "zod";
 import type { Json } from "../../kernel/json.ts";
 import { operation } from "../door/operation.ts";
-import { anyJson, runId, text, tool } from "./schemas.ts";
+import { anyJson, nullable, runId, text, tool } from "./schemas.ts";
 import { replayRun } from "./simulate/jobs.ts";
 import { policyText, policyYaml, ruling } from "./simulate.ts";
 
 const step = z.int().min(0, "must be a step number");
 const change = z.strictObject({
-  step: z.union([step, z.null()]).optional(),
-  tool: z.union([tool, z.null()]).optional(),
+  step: nullable(step).optional(),
+  tool: nullable(tool).optional(),
   path: text(512).meta({ description: "such as $args.amount" }),
   value: anyJson,
 });
 
 const replayed = z.looseObject({
-  step: z.union([z.int(), z.null()]),
+  step: nullable(z.int()),
   tool: z.string(),
   decision: ruling,
   reasons: z.array(z.string()),

@@ -6,7 +6,7 @@ import type { App } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { retentionFeature } from "./holds.ts";
 import { archiver } from "./retention/archiving.ts";
-import { text } from "./schemas.ts";
+import { nullable, text } from "./schemas.ts";
 
 const MOST_DAYS = 36_500;
 const days = z
@@ -73,7 +73,7 @@ export const getRetentionPlan = operation({
         age_days: z.int(),
         keep_days: z.int(),
         decision: z.string(),
-        hold_id: z.union([z.string(), z.null()]),
+        hold_id: nullable(z.string()),
       }),
     ),
   }),

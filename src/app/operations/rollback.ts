@@ -12,7 +12,7 @@ import { beginCompensation, completeCompensation } from "../../rollback/remote.t
 import { readRun } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
 import { checkOverwrite, lookoutOf, planFor } from "./rollback/lookout.ts";
-import { anyJson, ofRun, ofStep, runId, text } from "./schemas.ts";
+import { anyJson, nullable, ofRun, ofStep, runId, text } from "./schemas.ts";
 
 export const planView = z.strictObject({
   run_id: z.string(),
@@ -24,11 +24,11 @@ const jobShape = z.strictObject({
   run_id: z.string(),
   state: z.enum(["running", "done", "failed"]),
   started_ms: z.int(),
-  finished_ms: z.union([z.int(), z.null()]),
+  finished_ms: nullable(z.int()),
   by: z.string(),
-  current_step: z.union([z.int(), z.null()]),
+  current_step: nullable(z.int()),
   report: z.unknown(),
-  error: z.union([z.string(), z.null()]),
+  error: nullable(z.string()),
 });
 
 const startedJob = jobShape.pick({ run_id: true, state: true, started_ms: true, by: true });
@@ -157,10 +157,7 @@ const undoTask = z.strictObject({
   original_tool: z.string(),
   args: z.unknown(),
   idempotency_key: z.string(),
-  verification: z.union([
-    z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() }),
-    z.null(),
-  ]),
+  verification: nullable(z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() })),
 });
 /** All is already as before the call: recorded as undone, and nothing is to be called. */
 const alreadyUndone = z.strictObject({

@@ -8,7 +8,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { operation } from "../door/operation.ts";
 import { cutPage, decodeCursor, encodeCursor } from "./cursor.ts";
-import { pageLimit, text } from "./schemas.ts";
+import { nullable, pageLimit, text } from "./schemas.ts";
 import { findRuns } from "./search/run-search.ts";
 
 const field = text(512).optional();
@@ -50,15 +50,15 @@ export const searchRuns = operation({
         run_id: z.string(),
         actor: z.string(),
         mode: z.enum(MODES),
-        tenant: z.union([z.string(), z.null()]),
-        reason: z.union([z.string(), z.null()]),
+        tenant: nullable(z.string()),
+        reason: nullable(z.string()),
         created_ms: z.int(),
         steps: z.int(),
         unresolved: z.int(),
         attention: z.boolean(),
       }),
     ),
-    next_cursor: z.union([z.string(), z.null()]),
+    next_cursor: nullable(z.string()),
   }),
   async run({ app }, query) {
     const { attention, limit, cursor, ...rest } = query;
@@ -92,7 +92,7 @@ export const searchRecords = operation({
   }),
   output: z.strictObject({
     records: z.array(z.looseObject({ seq: z.int() })),
-    next_cursor: z.union([z.string(), z.null()]),
+    next_cursor: nullable(z.string()),
   }),
   async run({ app }, query) {
     const limit = query.limit ?? LIMITS.page_default;

@@ -4,7 +4,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { RULINGS } from "../../sandbox/past-call.ts";
 import type { App } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
-import { runId, text } from "./schemas.ts";
+import { nullable, runId, text } from "./schemas.ts";
 import { simulateHistory } from "./simulate/jobs.ts";
 
 const CAPTURE_OFF = "capture is off";
@@ -20,7 +20,7 @@ export const policyText = (yaml: string | undefined) =>
 export const ruling = z.enum(RULINGS);
 const call = z.looseObject({
   run_id: z.string(),
-  step: z.union([z.int(), z.null()]),
+  step: nullable(z.int()),
   tool: z.string(),
   old: z.strictObject({ decision: ruling, reasons: z.array(z.string()) }),
   new: z.looseObject({ decision: ruling, reasons: z.array(z.string()) }),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Json } from "../../kernel/json.ts";
 import type { PlannedCall } from "../../sandbox/speculate.ts";
 import { operation } from "../door/operation.ts";
-import { text, tool } from "./schemas.ts";
+import { nullable, text, tool } from "./schemas.ts";
 import { speculatePlans } from "./simulate/jobs.ts";
 import { policyText, policyYaml } from "./simulate.ts";
 
@@ -26,7 +26,7 @@ const result = z.looseObject({
   name: z.string(),
   rank: z.number(),
   recommended: z.boolean(),
-  blocked_at: z.union([z.looseObject({ call: z.int(), tool: z.string() }), z.null()]),
+  blocked_at: nullable(z.looseObject({ call: z.int(), tool: z.string() })),
   approvals: z.array(z.looseObject({ call: z.int(), tool: z.string(), quorum: z.int() })),
   highest_risk: z.int(),
   total_risk: z.int(),
@@ -48,7 +48,7 @@ export const speculate = operation({
     actor: text(256).optional(),
   }),
   output: {
-    text_of: z.strictObject({ recommended: z.union([z.string(), z.null()]), plans: z.array(result) }),
+    text_of: z.strictObject({ recommended: nullable(z.string()), plans: z.array(result) }),
   },
   errors: { too_many: "too many simulations are under way" },
   async run({ app, principal, signal }, { plans, policy, actor }) {

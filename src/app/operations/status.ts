@@ -6,7 +6,7 @@ import type { Store } from "../../store/port.ts";
 import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { activeHalts } from "./halts.ts";
-import { haltView, nothing } from "./schemas.ts";
+import { haltView, nothing, nullable } from "./schemas.ts";
 
 export async function approvalCounts(app: App): Promise<Record<string, number>> {
   const counts = await Promise.all(
@@ -33,7 +33,7 @@ export const status = operation({
   output: z.strictObject({
     version: z.string(),
     store: z.string(),
-    environment: z.union([z.string(), z.null()]),
+    environment: nullable(z.string()),
     uptime_ms: z.int(),
     records: z.int(),
     head: z.string(),
@@ -48,7 +48,7 @@ export const status = operation({
     egress: z.boolean(),
     replica: z
       .strictObject({
-        lag_ms: z.union([z.int(), z.null()]),
+        lag_ms: nullable(z.int()),
         max_lag_ms: z.int(),
         in_use: z.boolean(),
       })

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { policyCall } from "../../../test/support/policy-call.ts";
 import { compilePolicy } from "./compile.ts";
 import { evaluatePolicy } from "./evaluate.ts";
 import { loadPolicy } from "./load.ts";
@@ -40,20 +41,7 @@ describe("reasons", () => {
     })).value;
     fc.assert(
       fc.property(json, (args) => {
-        const call = {
-          tool: "t",
-          args: args as never,
-          actor: "a",
-          tenant: null,
-          environment: null,
-          effect: null,
-          data_class: null,
-          blast_radius: null,
-          source: [],
-          sink: [],
-          step: 0,
-          run_id: "r",
-        };
+        const call = policyCall({ args: args as never });
         const { reasons, warnings, findings } = evaluatePolicy(policy, call, 0);
         const told = JSON.stringify([reasons, warnings, findings]);
         expect(told.replaceAll(".canary7f3k9q", "")).not.toContain(canary);

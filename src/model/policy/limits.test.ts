@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { policyCall } from "../../../test/support/policy-call.ts";
 import type { PolicyCall } from "./call.ts";
 import { compilePolicy } from "./compile.ts";
 import { budgetUse, type CounterDoc, checkLimits, limitKeys } from "./limits.ts";
@@ -17,21 +18,8 @@ budgets:
     "p.yaml",
   ),
 );
-const call = (fields: Partial<PolicyCall>): PolicyCall => ({
-  tool: "mail.send",
-  args: {},
-  actor: "bot",
-  tenant: "acme",
-  environment: null,
-  effect: null,
-  data_class: null,
-  blast_radius: null,
-  source: [],
-  sink: [],
-  step: 0,
-  run_id: "run_1",
-  ...fields,
-});
+const call = (fields: Partial<PolicyCall>): PolicyCall =>
+  policyCall({ tool: "mail.send", actor: "bot", tenant: "acme", run_id: "run_1", ...fields });
 
 function run(counters: Map<string, CounterDoc>, one: PolicyCall, now: number) {
   const { findings, charges } = checkLimits(policy, one, counters, now);

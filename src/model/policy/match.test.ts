@@ -1,24 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { policyCall } from "../../../test/support/policy-call.ts";
 import { globMatches } from "../../kernel/glob.ts";
-import type { PolicyCall } from "./call.ts";
 import { MatchIndex } from "./match.ts";
-
-const call = (fields: Partial<PolicyCall>): PolicyCall => ({
-  tool: "t",
-  args: {},
-  actor: "a",
-  tenant: null,
-  environment: null,
-  effect: null,
-  data_class: null,
-  blast_radius: null,
-  source: [],
-  sink: [],
-  step: 0,
-  run_id: "r",
-  ...fields,
-});
 
 describe("MatchIndex", () => {
   it("finds what testing every glob would find, in the same order", () => {
@@ -34,7 +18,7 @@ describe("MatchIndex", () => {
       fc.property(fc.array(glob), name, (globs, tool) => {
         const index = new MatchIndex(globs.map((source, i) => ({ match: { tool: source }, item: i })));
         const naive = globs.flatMap((source, i) => (globMatches(source, tool) ? [i] : []));
-        expect(index.matching(call({ tool }))).toEqual(naive);
+        expect(index.matching(policyCall({ tool }))).toEqual(naive);
       }),
       { numRuns: 3_000 },
     );
@@ -47,7 +31,7 @@ describe("MatchIndex", () => {
     }));
     const index = new MatchIndex(entries);
     let looks = 0;
-    const watched = call({ tool: "tool4242.run" });
+    const watched = policyCall({ tool: "tool4242.run" });
     Object.defineProperty(watched, "actor", {
       get: () => {
         looks++;
@@ -64,7 +48,7 @@ describe("MatchIndex", () => {
       { match: undefined, item: "all" },
       { match: { tenant: "acme" }, item: "acme" },
     ]);
-    expect(index.matching(call({}))).toEqual(["all"]);
-    expect(index.matching(call({ tenant: "acme" }))).toEqual(["all", "acme"]);
+    expect(index.matching(policyCall({}))).toEqual(["all"]);
+    expect(index.matching(policyCall({ tenant: "acme" }))).toEqual(["all", "acme"]);
   });
 });

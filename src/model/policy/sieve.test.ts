@@ -1,25 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { policyCall } from "../../../test/support/policy-call.ts";
 import type { Json } from "../../kernel/json.ts";
 import type { PolicyCall } from "./call.ts";
 import { compilePolicy } from "./compile.ts";
 import { checkRules } from "./rules.ts";
 import type { PolicyDoc } from "./schema.ts";
 
-const call = (args: Json): PolicyCall => ({
-  tool: "t",
-  args,
-  actor: "a",
-  tenant: null,
-  environment: null,
-  effect: null,
-  data_class: null,
-  blast_radius: null,
-  source: [],
-  sink: [],
-  step: 0,
-  run_id: "r",
-});
+const call = (args: Json): PolicyCall => policyCall({ args });
 
 const number = fc.constantFrom(-1.5, -0, 0, 1, 2, 3, 1e300);
 const scalar = fc.oneof(number, fc.constantFrom("", "1", "a", "b"), fc.boolean());

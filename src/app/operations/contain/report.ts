@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { Json } from "../../../kernel/json.ts";
 import { hasConflict, type PlanAction, type RollbackPlan } from "../../../rollback/plan.ts";
 import type { RollbackReport } from "../../../rollback/report.ts";
+import { nullable } from "../schemas.ts";
 
-const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 const strings = z.array(z.string());
 
 const keyLine = z.strictObject({ name: z.string(), fingerprint: z.string() });

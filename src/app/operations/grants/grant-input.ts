@@ -8,7 +8,7 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import type { GrantCondition, GrantTerms } from "../../../model/grant.ts";
 import { argsPath, glob, id } from "../../../model/policy/fields.ts";
 import { OP_NAMES, OPS } from "../../../model/policy/ops/table.ts";
-import { text } from "../schemas.ts";
+import { nullable, text } from "../schemas.ts";
 
 /** Names that no tool and no actor has: a glob that takes them all takes everything. */
 const UNLIKELY = ["q", "zq.7-x_w", "\u{10FFFD} 0/z", "#".repeat(40)];
@@ -25,7 +25,7 @@ function namesSome(source: string): boolean {
 
 const narrow = (what: string) =>
   glob.refine(namesSome, `must say which ${what}: a pattern such as * would cover all of them`);
-const anywhere = z.union([glob, z.null()]).optional();
+const anywhere = nullable(glob).optional();
 
 const condition = z
   .strictObject({ path: argsPath, op: z.enum(OP_NAMES), value: z.unknown().optional() })
@@ -52,7 +52,7 @@ const terms = {
     .max(LIMITS.grant_conditions, `at most ${LIMITS.grant_conditions} conditions`)
     .optional(),
   max_uses: z.int().min(1).max(LIMITS.grant_uses, `at most ${LIMITS.grant_uses} uses`).optional(),
-  budget: z.union([budget, z.null()]).optional(),
+  budget: nullable(budget).optional(),
   irreversible: z.boolean().optional(),
 };
 

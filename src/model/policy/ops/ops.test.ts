@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { policyCall } from "../../../../test/support/policy-call.ts";
 import { verifies } from "../../../../test/support/verifies.ts";
 import type { Json } from "../../../kernel/json.ts";
-import type { PolicyCall } from "../call.ts";
 import { compilePolicy } from "../compile.ts";
 import { loadPolicy } from "../load.ts";
 import { checkRules } from "../rules.ts";
@@ -31,20 +31,7 @@ function policyText(op: string, operand: Json | undefined, action: "deny" | "all
 }
 
 function decide(op: string, operand: Json | undefined, action: "deny" | "allow", args: Json) {
-  const call: PolicyCall = {
-    tool: "t",
-    args,
-    actor: "a",
-    tenant: null,
-    environment: null,
-    effect: null,
-    data_class: null,
-    blast_radius: null,
-    source: [],
-    sink: [],
-    step: 0,
-    run_id: "r",
-  };
+  const call = policyCall({ args });
   return checkRules(compilePolicy(loadPolicy(policyText(op, operand, action), "policy.yaml")), call);
 }
 

@@ -1,0 +1,12 @@
+/** Commands that stand in for a compensator or a reader. */
+import { tempFile } from "./tmp.ts";
+
+/** Runs this text as a module of its own. */
+export const nodeCommand = (text: string): string => `${process.execPath} ${tempFile("command.mjs", text)}`;
+
+/** Reads its input to the end, whatever that is, and then does this. */
+export const afterInput = (text: string): string =>
+  nodeCommand(`process.stdin.resume().on("end", () => ${text});`);
+
+/** A compensator that undoes whatever it is asked to undo. */
+export const undoesAll = (): string => afterInput("process.exit(0)");
