@@ -251,6 +251,20 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["src/process/run-command.test.ts", "src/process/rollback-commands.test.ts"],
   },
   {
+    name: "a plan of another tenant is found by whoever decides",
+    file: "src/store/confined.ts",
+    find: '  plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,\n',
+    replace: "",
+    tests: ["test/http/tenants-apart.test.ts"],
+  },
+  {
+    name: "a bound admin makes a key of a neighbour's name",
+    file: "src/app/operations/keys.ts",
+    find: "    await assertFree(call, name);\n",
+    replace: "",
+    tests: ["test/http/tenants-apart.test.ts"],
+  },
+  {
     name: "a consent outlives the admin who gave it",
     file: "src/registry/policies.ts",
     find: "(known.giver !== undefined && how.stillMay(known.giver))",

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { parseSince } from "../../kernel/duration.ts";
 import { conflict, invalid, notFound } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import { keptOf } from "../../model/roles.ts";
 import { tenantOf } from "../../store/confined.ts";
 import type { ContainmentDoc } from "../../store/docs.ts";
@@ -20,7 +19,7 @@ import {
 import { type ContainReport, containReport } from "./contain/report.ts";
 import { checkScope, type Found, findActors, type Scope } from "./contain/scope.ts";
 import { survey } from "./contain/survey.ts";
-import { givenId, nullable, text } from "./schemas.ts";
+import { givenId, nullable, personsReason, text } from "./schemas.ts";
 
 const jobShape = z.strictObject({
   id: z.string(),
@@ -49,7 +48,7 @@ export const containInput = z.strictObject({
     description: "only what was called since then: 24h, or an ISO 8601 time; without it everything",
   }),
   no_rollback: z.boolean().optional().meta({ description: "undo nothing" }),
-  reason: text(LIMITS.reason_chars),
+  reason: personsReason,
   dry_run: z.boolean().optional(),
   confirm: z
     .boolean()

@@ -11,7 +11,7 @@ import { delegationsTo } from "./approvals/cards.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
 import { giveInputOf, grantInput, previewInput, termsOf } from "./grants/grant-input.ts";
 import { previewGrant as preview } from "./grants/grant-preview.ts";
-import { givenId, nullable, pageLimit } from "./schemas.ts";
+import { givenId, nothing, nullable, pageLimit } from "./schemas.ts";
 import { captureFeature, ruling } from "./simulate.ts";
 
 const grantShape = z.strictObject({
@@ -57,6 +57,25 @@ function ofTenant<T extends { match: { tenant?: string | null | undefined } }>(
   return { ...input, match: { ...input.match, tenant } };
 }
 
+/** Whatever its giver may not give is refused here already. */
+async function givingUnit(caller: Caller, input: z.output<typeof grantInput>) {
+  return giveUnit(caller.app.core, await giverOf(caller), giveInputOf(ofTenant(caller, input)));
+}
+
+/** For those who decide something else first: what could not be given must not be half of what they did. */
+export const checkGrant = operation({
+  id: "check_grant",
+  summary: "Refuse what giving this grant would refuse, and give nothing",
+  role: "approver",
+  within_tenant: true,
+  input: grantInput,
+  output: nothing,
+  async run(caller, input) {
+    await givingUnit(caller, input);
+    return {};
+  },
+});
+
 export const createGrant = operation({
   id: "create_grant",
   summary: "Approve calls like these ahead: for a while, so many times, and only what you could decide alone",
@@ -67,8 +86,7 @@ export const createGrant = operation({
   errors: { conflict: "too many grants for tools and actors like these" },
   async run(caller, input) {
     const { core } = caller.app;
-    const unit = giveUnit(core, await giverOf(caller), giveInputOf(ofTenant(caller, input)));
-    const { grant, records } = await core.store.transact(unit);
+    const { grant, records } = await core.store.transact(await givingUnit(caller, input));
     announce(core.listeners, records);
     return shown(caller, grant);
   },
