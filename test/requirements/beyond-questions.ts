@@ -24,6 +24,7 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
   "beyond.grant.preview": [18, "`POST /v1/grants/preview` answers `{calls, covered, rules}` over the last captured calls; 404 `capture is off`"],
   "beyond.grant.command": [18, "`svc grants add|list|revoke|preview`, on local data and on a server"],
   "beyond.grant.console": [18, "the console lists, gives, previews and revokes grants, and a card offers `Approve, and the next ones like this`, filled in from the call"],
+  "beyond.grant.console-whole": [18, "a form for a grant that is not right is a 400 that decides and gives nothing, a limit that is half filled in included; it is not offered where the person could not give that grant"],
   "beyond.grant.sandbox": [18, "impact and speculation answer as the grants in force would, and a simulation believes the grants that history used"],
 });
 
