@@ -272,4 +272,12 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["test/policy/prove.test.ts"],
     only: "counts no longer",
   },
+  {
+    name: "a containment within a tenant disables keys of the whole service",
+    file: "src/app/door/access.ts",
+    find: "return own === null || (tenant_only === true && tenant === own);",
+    replace: "return own === null || tenant === own;",
+    tests: ["test/http/tenants.test.ts"],
+    only: "neither sees nor disables",
+  },
 ];

@@ -1,11 +1,11 @@
 /** Grants: giving one, listing, taking back, and seeing what one would have covered. */
 import { z } from "zod";
 import { type Giver, giveUnit, revokeGrantUnit, unknownGrant } from "../../engine/grants/give.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type GrantDoc, grantView } from "../../model/grant.ts";
-import { hasRole } from "../../model/roles.ts";
+import { boundTo, hasRole } from "../../model/roles.ts";
 import { announce } from "../app.ts";
-import { ownTenant } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { delegationsTo } from "./approvals/cards.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
@@ -43,13 +43,18 @@ async function giverOf({ app, principal, at_the_data }: Caller): Promise<Giver> 
   return { principal, at_the_data: at_the_data === true, delegations, today: app.today };
 }
 
-/** What a caller that is bound to a tenant grants holds within it. */
+/** What a caller that is bound to a tenant grants holds within it; more would be wider than what it may decide. */
 function ofTenant<T extends { match: { tenant?: string | null | undefined } }>(
   { principal }: Caller,
   input: T,
 ): T {
-  const tenant = ownTenant(principal, input.match.tenant ?? undefined);
-  return tenant === undefined ? input : { ...input, match: { ...input.match, tenant } };
+  const tenant = boundTo(principal);
+  if (tenant === null) return input;
+  if ((input.match.tenant ?? tenant) !== tenant)
+    throw invalid(
+      `match.tenant: this credential is bound to the tenant ${tenant}, and grants for no other; leave it out or write ${tenant}`,
+    );
+  return { ...input, match: { ...input.match, tenant } };
 }
 
 /** Whatever its giver may not give is refused here already. */

@@ -80,12 +80,14 @@ export async function loadCard(app: App, principal: Principal, id: string) {
 export async function cardFor(app: App, approval: ApprovalDoc) {
   const { store } = app.core;
   const { id } = approval;
-  const [run, values] = await Promise.all([
+  const [run, kept] = await Promise.all([
     store.get("runs", approval.run_id),
-    store.get("approval_values", id),
+    // Past its time it may not have been swept yet, and shows nothing more.
+    app.core.env.now() < approval.expires_ms ? store.get("approval_values", id) : undefined,
   ]);
   if (run === undefined) throw unknownRun(approval.run_id);
-  const facts = cardFacts(app.core.rules(), run, approval, values);
+  const facts = cardFacts(app.core.rules(), run, approval, kept);
+  const { values } = facts;
   const judged = judgedCard(facts);
   const around = await surroundings(app, run, approval, values);
   const head = {
@@ -122,7 +124,7 @@ async function surroundings(
   app: App,
   run: RunDoc,
   approval: ApprovalDoc,
-  values: ApprovalValues | undefined,
+  values: Pick<ApprovalValues, "args"> | undefined,
 ): Promise<CardSurroundings> {
   const { store } = app.core;
   const undone = approval.kind === "call";
