@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../support/files.ts";
-import { errorsPage, recordsPage, schemaPage } from "../support/reference.ts";
+import { commandsPage, errorsPage, httpPage, recordsPage, schemaPage } from "../support/reference.ts";
 import { verifies } from "../support/verifies.ts";
 
 const schemaOf = (name: string) => JSON.parse(readFileSync(join(ROOT, "schemas", name), "utf8"));
@@ -31,6 +31,8 @@ const PAGES = {
     schema: schemaOf("policy.schema.json"),
     example: example("policy.yaml", /version: 1/, /\nretention:/),
   }),
+  "commands.md": await commandsPage(),
+  "http.md": httpPage(),
   "errors.md": errorsPage(),
   "records.md": recordsPage(),
 };

@@ -18,7 +18,7 @@ export const beyondFirst = section("beyond", "At first sight", {
   "beyond.first.report": [24, "`svc report` without `--out` prints; a file's ending that promises another format is an error"],
   "beyond.first.store-found": [24, "the store of a data folder is recognised, and another one that is asked for is refused with what to say"],
   "beyond.first.reads-make-nothing": [24, "a command that reads makes no file, and says so where there is no store"],
-  "beyond.first.reference": [24, "the references of manifests, policies, records and errors are made from what the code goes by"],
+  "beyond.first.reference": [24, "the references of manifests, policies, commands, HTTP, records and errors are made from what the code goes by"],
   "beyond.first.site": [24, "`npm run site` makes static pages with a search out of the documents and the library's types, and fails on a dead link"],
   "beyond.first.library-reference": [24, "the library's reference is made from its types, and its examples run as they stand there"],
   "beyond.first.schema-line": [24, "drafts in YAML begin with the line by which editors find their schema"],

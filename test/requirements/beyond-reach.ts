@@ -9,6 +9,7 @@ export const beyondReach = section("beyond", "The command line against a server"
   "beyond.cli.show-values": [22, "captured arguments are shown on a local data folder only"],
   "beyond.cli.login": [22, "`svc login` keeps a key in a file that only its owner can read, and refuses one that others can"],
   "beyond.cli.rollback-upstreams": [22, "`svc rollback` without a compensator undoes through the configured upstreams"],
+  "beyond.cli.looks-upstreams": [22, "`svc plan` and `svc contain` on a data folder look and undo through the configured upstreams, as `svc rollback` does"],
   "beyond.cli.rollback-server": [22, "`svc rollback` against a server starts its job, waits for the report and says the same"],
   "beyond.cli.next-command": [22, "a rollback that leaves something names the next command for it"],
 });

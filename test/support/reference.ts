@@ -1,5 +1,9 @@
 /** Makes pages of the reference out of what the code itself goes by: schemas, events, errors. */
+import { type Argument, Command } from "commander";
+import { COMMANDS } from "../../src/cli/commands/index.ts";
+import { globalOptions, type Register } from "../../src/cli/context.ts";
 import { failureWords } from "../../src/console/errors.ts";
+import { openApiDocument } from "../../src/http/openapi.ts";
 import { ERRORS, type ErrorCode } from "../../src/kernel/errors.ts";
 import { EVENT_NAMES, EVENTS } from "../../src/ledger/events.ts";
 
@@ -96,6 +100,100 @@ ${row(["Name", "HTTP", "Exit code", "JSON-RPC", "What to do"])}${row(["-", "-", 
 A failure that nobody expected is a 500 without details; the server's log has its cause. After a 503 nothing was recorded,
 so nothing was done, unless the message says that it may have been: then look before you send it once more.
 `;
+}
+
+interface ApiOperation {
+  summary: string;
+  "x-svc-role": string;
+  parameters?: { name: string; in: string; required?: boolean }[];
+  requestBody?: { content: Record<string, { schema: Schema & { $ref?: string } }> };
+}
+interface ApiDocument {
+  paths: Record<string, Record<string, ApiOperation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+/** What a request takes beside its path: query and header first, then the body; what may be left out has a `?`. */
+function takenBy({ parameters = [], requestBody }: ApiOperation, { components }: ApiDocument): string {
+  const named = (name: string, required: boolean | undefined) => code(required ? name : `${name}?`);
+  const body = requestBody?.content["application/json"]?.schema ?? {};
+  const schema = body.$ref === undefined ? body : components.schemas[body.$ref.split("/").at(-1)!]!;
+  return [
+    ...parameters.filter((one) => one.in !== "path").map(({ name, required }) => named(name, required)),
+    ...Object.keys(schema.properties ?? {}).map((name) => named(name, schema.required?.includes(name))),
+  ].join(", ");
+}
+
+export function httpPage(): string {
+  const document = openApiDocument("") as unknown as ApiDocument;
+  const rows = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) =>
+      row([
+        code(`${method.toUpperCase()} ${path}`),
+        operation["x-svc-role"] ?? "",
+        takenBy(operation, document),
+        operation.summary,
+      ]),
+    ),
+  );
+  return `# HTTP
+
+${made("src/api/table.ts and the operations behind it")}
+
+A server describes itself at \`/openapi.json\`, with every schema, for people and generators. A request carries
+\`Authorization: Bearer <key or token>\`; bodies are JSON of one megabyte at most, read strictly: an unknown field is an
+error that names it. The role is the least that is let in; where an agent is, it sees its own runs alone. What may be left
+out has a \`?\`. What goes wrong is one of the [errors](errors.md).
+
+${row(["Request", "Role", "Takes", "What for"])}${row(["-", "-", "-", "-"])}${rows.join("")}`;
+}
+
+/** The commands that do something, each with its words. */
+function* commandsBelow(command: Command, words: string): Generator<string> {
+  for (const child of command.commands) {
+    const called = `${words} ${child.name()}`;
+    if (child.commands.length > 0) {
+      yield* commandsBelow(child, called);
+      continue;
+    }
+    const args = child.registeredArguments.map((one) => ` ${argumentWords(one)}`).join("");
+    const shared = new Set(globalOptions(new Command()).options.map(({ long }) => long));
+    const options = child.options.filter(({ long, hidden }) => !hidden && !shared.has(long));
+    yield row([
+      code(called + args),
+      inText(child.description()),
+      options.map(({ flags, description }) => `${code(flags)} ${inText(description)}`).join("; "),
+    ]);
+  }
+}
+
+/** `<prefix>` is a word here, and no tag. */
+const inText = (text: string): string => text.replaceAll("<", "&lt;");
+
+function argumentWords(argument: Argument): string {
+  const name = argument.name() + (argument.variadic ? "..." : "");
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+export async function commandsPage(): Promise<string> {
+  const program = globalOptions(new Command("svc"));
+  // Nothing is run, so nothing is asked of it.
+  const context = { io: {} } as Parameters<Register>[1];
+  for (const { load } of COMMANDS) (await load())(program, context);
+  const shared = program.options.map(({ flags, description }) => row([code(flags), description])).join("");
+  return `# The command line
+
+${made("src/cli/commands")}
+
+\`svc <command> --help\` says the same for one command, \`svc completion bash|zsh|fish\` completes in a shell. A command works on a
+data folder or database, beside a running server, with every role; with \`--server\` it asks a server, with the role of the
+key. Exit codes: 0 success, 1 failure, 2 a result that needs attention. Whatever has a setting takes it from the
+[configuration](config.md), too.
+
+Most commands take these:
+
+${row(["Option", "Meaning"])}${row(["-", "-"])}${shared}
+${row(["Command", "What for", "Options of its own"])}${row(["-", "-", "-"])}${[...commandsBelow(program, "svc")].join("")}`;
 }
 
 const FIELDS: readonly (readonly [name: string, about: string])[] = [

@@ -268,25 +268,34 @@ describe("the library and the command line", () => {
     expect(shown.out).not.toContain("foreign");
   });
 
-  it("undoes through the configured upstreams where no compensator is named", async () => {
-    verifies("beyond.cli.rollback-upstreams", "beyond.cli.next-command");
+  it("undoes and looks through the configured upstreams where no compensator is named", async () => {
+    verifies("beyond.cli.rollback-upstreams", "beyond.cli.next-command", "beyond.cli.looks-upstreams");
     const place = tempDir("undo-upstreams");
     const upstream = { name: "docs", command: process.execPath, args: [DOC_UPSTREAM, shelf.folder] };
     const config = { manifests: "manifests.yaml", data: "data", upstreams: [upstream] };
     writeFileSync(join(place, "manifests.yaml"), MANIFESTS);
     writeFileSync(join(place, "svc.config.yaml"), JSON.stringify(config));
     const library = await open({ manifests: join(place, "manifests.yaml"), data: join(place, "data") });
-    const run = await library.run({ actor: "bot", permissions: ["p"], run_id: "u" });
-    // As the upstream shows it, without the times that change by themselves.
-    const read = async () => ({ exists: true, text: shelf.text("u")! });
-    for (const text of ["one", "two"]) {
-      if (text === "one") shelf.write("u", "old");
-      const intent = { tool: "doc.put", args: { id: "u", text }, reason: "r" };
-      await run.call(intent, () => shelf.write("u", text), { read });
-    }
+    const put = async (id: string, ...texts: string[]) => {
+      const run = await library.run({ actor: `bot-${id}`, permissions: ["p"], run_id: id });
+      shelf.write(id, "old");
+      // As the upstream shows it, without the times that change by themselves.
+      const read = async () => ({ exists: true, text: shelf.text(id)! });
+      for (const text of texts) {
+        const intent = { tool: "doc.put", args: { id, text }, reason: "r" };
+        await run.call(intent, () => shelf.write(id, text), { read });
+      }
+    };
+    await put("u", "one", "two");
+    await put("v", "new");
     await library.close();
     const rollback = (...more: string[]) => svc(["rollback", "u", ...more], { cwd: place });
     shelf.write("u", "foreign");
+    const plan = await svc(["plan", "u"], { cwd: place });
+    expect([plan.code, plan.out]).toEqual([
+      2,
+      expect.stringContaining('is        {"exists":true,"text":"foreign'),
+    ]);
     const left = await rollback();
     expect(left.code).toBe(2);
     expect(shelf.text("u")).toBe("foreign");
@@ -296,5 +305,16 @@ describe("the library and the command line", () => {
     const done = await rollback("--overwrite", "1", "--current", current!, "--reason", "agreed", "--json");
     expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { compensated: [1, 0], complete: true }]);
     expect(shelf.text("u")).toBe("old");
+    const contain = (...more: string[]) =>
+      svc(["contain", "--actor", "bot-v", "--reason", "r", ...more], { cwd: place });
+    shelf.write("v", "foreign");
+    expect(await contain("--dry-run")).toMatchObject({ code: 2, out: expect.stringContaining("conflict") });
+    shelf.write("v", "new");
+    const contained = await contain();
+    expect([contained.code, contained.out]).toEqual([
+      0,
+      expect.stringContaining("1 step undone, nothing left"),
+    ]);
+    expect(shelf.text("v")).toBe("old");
   });
 });

@@ -2,11 +2,11 @@
 import { z } from "zod";
 import { parseSince } from "../../kernel/duration.ts";
 import { conflict, invalid, notFound } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import { keptOf } from "../../model/roles.ts";
+import { tenantOf } from "../../store/confined.ts";
 import type { ContainmentDoc } from "../../store/docs.ts";
 import type { App } from "../app.ts";
-import { ownTenant } from "../door/access.ts";
+import { isKeyShown, ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
 import {
   containmentView,
@@ -19,7 +19,7 @@ import {
 import { type ContainReport, containReport } from "./contain/report.ts";
 import { checkScope, type Found, findActors, type Scope } from "./contain/scope.ts";
 import { survey } from "./contain/survey.ts";
-import { givenId, nullable, text } from "./schemas.ts";
+import { givenId, nullable, personsReason, text } from "./schemas.ts";
 
 const jobShape = z.strictObject({
   id: z.string(),
@@ -48,7 +48,7 @@ export const containInput = z.strictObject({
     description: "only what was called since then: 24h, or an ISO 8601 time; without it everything",
   }),
   no_rollback: z.boolean().optional().meta({ description: "undo nothing" }),
-  reason: text(LIMITS.reason_chars),
+  reason: personsReason,
   dry_run: z.boolean().optional(),
   confirm: z
     .boolean()
@@ -171,6 +171,25 @@ export const getContain = operation({
   output: z.strictObject({ job: jobShape }),
   errors: { not_found: "unknown containment" },
   async run({ app }, { contain_id }) {
-    return { job: containmentView(await getContainment(app.core, contain_id)) };
+    const job = await getContainment(app.core, contain_id);
+    return { job: { ...containmentView(job), report: await reportWithin(app, job) } };
   },
 });
+
+/** An admin of the whole service reaches keys and grants that are not there for whoever is bound to the tenant. */
+async function reportWithin({ core, keys }: App, job: ContainmentDoc): Promise<ContainReport | null> {
+  const { report } = containmentView(job);
+  if (report === null || tenantOf(core.store) === null || job.authority?.tenant !== undefined) return report;
+  const entries = await (keys?.list() ?? Promise.resolve([])).catch(() => []);
+  const shown = new Set(entries.filter((one) => isKeyShown({ core }, one)).map((one) => one.fingerprint));
+  const isShown = ({ fingerprint }: { fingerprint: string }) => shown.has(fingerprint);
+  const { disabled, left, note } = report.keys;
+  const wider: ContainReport["wider"] = [];
+  for (const line of report.wider)
+    if ((await core.store.get("grants", line.id)) !== undefined) wider.push(line);
+  return {
+    ...report,
+    keys: { disabled: disabled.filter(isShown), left: left.filter(isShown), note },
+    wider,
+  };
+}

@@ -14,6 +14,7 @@ import { plural } from "../../kernel/plural.ts";
 import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
 import { inert, type Paint } from "../io.ts";
+import { undoingThroughUpstreams } from "../upstreams.ts";
 
 const LOOK_MS = 200;
 const OWN = ["compensatorCmd", "readerCmd", "keys"];
@@ -37,13 +38,19 @@ export const registerContain: Register = (program, context) => {
     .option("--as <name>", "who contains (default: cli)")
     .option("--json", "print the report as JSON")
     .action(async (flags: Flags) => {
-      await context.withDoor(flags, (door) => containBy(context, door, flags), OWN);
+      await context.withDoor(
+        flags,
+        (door) => {
+          const work = () => containBy(context, door, flags);
+          return door.local === null ? work() : equipped(door.local, work);
+        },
+        OWN,
+      );
     });
 };
 
 async function containBy(context: Context, door: Door, flags: Flags): Promise<void> {
   const { io } = context;
-  if (door.local !== null) equip(door.local);
   const text = (name: string) => flags[name] as string | undefined;
   const answer = await door.perform(contain, {
     actor: text("actor")!,
@@ -61,13 +68,14 @@ async function containBy(context: Context, door: Door, flags: Flags): Promise<vo
   if (!report.complete) context.done(ATTENTION);
 }
 
-/** The data's own process undoes with commands, and edits the key file that the settings name. */
-function equip(app: App): void {
+/** The data's own process undoes with commands or through upstreams, and edits the key file that the settings name. */
+function equipped(app: App, work: () => Promise<void>): Promise<void> {
   app.jobTools = commandTools(app.settings, app.background.signal);
   const path = keyFileOf(app.settings);
   if (path !== null) app.keys = new KeyManager(path, { env: app.core.env });
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void app.close().finally(() => process.exit(1)));
+  return undoingThroughUpstreams(app, work);
 }
 
 function readCount(given: string | undefined): number | undefined {

@@ -11,6 +11,7 @@ import {
 } from "../../rollback/plan.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { inert, type Paint, table } from "../io.ts";
+import { undoingThroughUpstreams } from "../upstreams.ts";
 
 export const registerPlan: Register = (program, context) => {
   const { io } = context;
@@ -21,7 +22,8 @@ export const registerPlan: Register = (program, context) => {
       await context.withDoor(
         flags,
         async (door) => {
-          const plan = await door.perform(planOp, { run_id: run });
+          const look = () => door.perform(planOp, { run_id: run });
+          const plan = await (door.local === null ? look() : undoingThroughUpstreams(door.local, look));
           if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
           else for (const line of describePlan(plan, io.color)) io.out(line);
           if (!plan.fully_reversible) context.done(ATTENTION);

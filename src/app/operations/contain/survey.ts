@@ -11,6 +11,7 @@ import { type Loaded, loadForRollback } from "../../../rollback/load.ts";
 import { type Lookout, readStates } from "../../../rollback/look.ts";
 import { type CompensateAction, planTogether } from "../../../rollback/plan.ts";
 import type { App } from "../../app.ts";
+import { isKeyShown } from "../../door/access.ts";
 import { lookoutOf } from "../rollback/lookout.ts";
 import { REVOCABLE, type WiderLine } from "./authority.ts";
 import {
@@ -31,7 +32,8 @@ export interface KeysFound {
 }
 
 /** Keys of those who match. One that carries a further role belongs to a person's work, and is left to a person. */
-export async function findKeys({ keys }: Pick<App, "keys">, scope: Scope): Promise<KeysFound> {
+export async function findKeys(app: Pick<App, "core" | "keys">, scope: Scope): Promise<KeysFound> {
+  const { keys } = app;
   if (keys === null)
     return { disable: [], left: [], note: "no key file is configured here; the halt holds every credential" };
   let entries: KeyView[];
@@ -41,7 +43,7 @@ export async function findKeys({ keys }: Pick<App, "keys">, scope: Scope): Promi
     return { disable: [], left: [], note: `the key file could not be read: ${messageOf(error)}` };
   }
   const enabled = entries.filter(
-    ({ disabled, name, tenant }) => !disabled && within(scope, { actor: name, tenant }),
+    (one) => !one.disabled && isKeyShown(app, one) && within(scope, { actor: one.name, tenant: one.tenant }),
   );
   const agentOnly = ({ roles }: KeyView) => roles.every((role) => role === "agent");
   return {

@@ -1,21 +1,19 @@
 /** Who can look, from here, at what the tools of a run show now; and whether a person's word still fits that. */
 import { conflict, invalid, notFound } from "../../../kernel/errors.ts";
-import { LIMITS } from "../../../kernel/limits.ts";
 import { hasRole, type Principal } from "../../../model/roles.ts";
-import { readerCommand } from "../../../process/rollback-commands.ts";
 import { loadPlan } from "../../../rollback/load.ts";
 import type { Lookout } from "../../../rollback/look.ts";
 import type { RollbackPlan } from "../../../rollback/plan.ts";
 import type { Overwrite } from "../../../rollback/ports.ts";
 import type { App } from "../../app.ts";
+import { commandReader } from "./job-tools.ts";
 
 /** Null where this process has neither a reader command nor upstreams. */
 export function lookoutOf({ jobTools, lookout, settings }: App): Lookout | null {
   if (lookout !== undefined) return lookout;
   if (jobTools?.reader) return { reader: jobTools.reader, objection: jobTools.objection };
-  const { reader_cmd, timeout_ms } = settings.rollback;
-  if (reader_cmd === null) return null;
-  return { reader: readerCommand(reader_cmd, { timeout_ms: Math.min(timeout_ms, LIMITS.read_timeout_ms) }) };
+  const reader = commandReader(settings);
+  return reader && { reader };
 }
 
 /** The plan as this principal may see it: what was there is shown from the role operator on. */
