@@ -140,7 +140,7 @@ async function foretellAll(
   return survey(app, scope, found, rollback, { id: halt?.id ?? null, was_there: halt !== undefined });
 }
 
-/** The last containment of the scope, where its halt is in force and there is nothing that another could do. */
+/** The last containment of the scope, where it was to do as much, its halt is in force and nothing is left that another could do. */
 async function nothingLeft(
   app: App,
   scope: Scope,
@@ -148,11 +148,18 @@ async function nothingLeft(
   rollback: ContainReport["rollback"],
 ): Promise<ContainmentDoc | null> {
   const last = await lastContainment(app.core, scope);
-  if (last?.state !== "done" || !(await isHalted(app.core, last))) return null;
+  if (last?.state !== "done" || !coversWish(last, scope, rollback)) return null;
+  if (!(await isHalted(app.core, last))) return null;
   const { keys, requests, revoked, undone } = await foretellAll(app, scope, found, rollback);
   const taken = [revoked.plans, revoked.delegations, revoked.grants].flat();
   const todo = keys.disabled.length + requests.denied.length + taken.length + undone;
   return todo === 0 ? last : null;
+}
+
+/** Whether what it was asked for is all that is asked for now: else its report answers another question. */
+function coversWish(last: ContainmentDoc, { since_ms }: Scope, rollback: ContainReport["rollback"]): boolean {
+  const asFar = last.since_ms === null || (since_ms !== null && last.since_ms <= since_ms);
+  return asFar && (last.rollback === rollback || (last.rollback === "yes" && rollback !== "no"));
 }
 
 export const getContain = operation({
