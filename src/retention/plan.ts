@@ -5,10 +5,10 @@ import type { Hold } from "../model/hold.ts";
 import type { ManifestSet } from "../model/manifest/types.ts";
 import type { RetentionDoc } from "../model/policy/schema.ts";
 import type { RunDoc } from "../model/run.ts";
+import { allRows } from "../store/pages.ts";
 import { coveringHold, listHolds } from "./holds.ts";
 
 const DAY_MS = 86_400_000;
-const PAGE = 500;
 
 export interface RetentionSettings {
   rules: RetentionDoc;
@@ -30,14 +30,8 @@ export interface PlannedRun {
 export async function* planRetention(core: Core, settings: RetentionSettings): AsyncGenerator<PlannedRun> {
   const holds = await listHolds(core.store, false);
   const { manifests } = core.rules();
-  let after: { sort: number; key: string } | undefined;
-  for (;;) {
-    const rows = await core.store.list("runs", { limit: PAGE, after });
-    for (const { doc } of rows) yield await planRun(core, doc, settings, holds, manifests);
-    const last = rows[rows.length - 1];
-    if (rows.length < PAGE || last === undefined) return;
-    after = { sort: last.sort, key: last.key };
-  }
+  for await (const { doc } of allRows(core.store, "runs"))
+    yield await planRun(core, doc, settings, holds, manifests);
 }
 
 async function planRun(

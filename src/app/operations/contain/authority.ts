@@ -9,10 +9,11 @@ import { globMatches } from "../../../kernel/glob.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
 import { isLive } from "../../../model/grant.ts";
 import type { Principal } from "../../../model/roles.ts";
+import { allRows } from "../../../store/pages.ts";
 import type { Unit } from "../../../store/port.ts";
 import type { App } from "../../app.ts";
 import type { ContainReport } from "./report.ts";
-import { all, type Scope, within } from "./scope.ts";
+import { type Scope, within } from "./scope.ts";
 
 export type WiderLine = ContainReport["wider"][number];
 
@@ -33,7 +34,7 @@ export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocabl
     /** A plan is one agent's own. */
     async find({ core }, scope) {
       const names: string[] = [];
-      for await (const { doc } of all(core.store, "plans", { tag: ["pending", "approved"] }))
+      for await (const { doc } of allRows(core.store, "plans", { tag: ["pending", "approved"] }))
         if (within(scope, doc)) names.push(doc.id);
       return { names, wider: [] };
     },
@@ -45,7 +46,7 @@ export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocabl
       const contained = new Set(actors);
       const now = core.env.now();
       const names: string[] = [];
-      for await (const { doc } of all(core.store, "delegations", { tag: ["active"] }))
+      for await (const { doc } of allRows(core.store, "delegations", { tag: ["active"] }))
         if (now < doc.expires_ms && (contained.has(doc.to) || contained.has(doc.from))) names.push(doc.id);
       return { names, wider: [] };
     },
@@ -56,7 +57,7 @@ export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocabl
     async find({ core }, scope, actors) {
       const now = core.env.now();
       const found: FoundAuthority = { names: [], wider: [] };
-      for await (const { doc } of all(core.store, "grants")) {
+      for await (const { doc } of allRows(core.store, "grants")) {
         if (!isLive(doc, now) || !mayMeet(scope, doc.match.tenant)) continue;
         const { actor, tenant } = doc.match;
         const given = !doc.internal.at_the_data && actors.includes(doc.by);

@@ -3,8 +3,7 @@ import type { Core } from "../../../engine/core.ts";
 import { invalid } from "../../../kernel/errors.ts";
 import { compileGlob, globMatches } from "../../../kernel/glob.ts";
 import type { RunDoc } from "../../../model/run.ts";
-import type { Row, Store } from "../../../store/port.ts";
-import type { TableName } from "../../../store/tables.ts";
+import { allRows } from "../../../store/pages.ts";
 import type { App } from "../../app.ts";
 import { isKeyShown } from "../../door/access.ts";
 
@@ -26,25 +25,6 @@ export function within({ actor, tenant }: Scope, who: { actor: string; tenant: s
   return tenant === null || (who.tenant !== null && globMatches(tenant, who.tenant));
 }
 
-const PAGE = 1_000;
-
-/** Every document of a list, page by page. */
-export async function* all<N extends TableName>(
-  store: Store,
-  table: N,
-  query: { owner?: string; tag?: readonly string[]; order?: "asc" | "desc"; page?: number } = {},
-): AsyncGenerator<Row<N>> {
-  const { page = PAGE, ...rest } = query;
-  let after: { sort: number; key: string } | undefined;
-  for (;;) {
-    const rows = await store.list(table, { ...rest, after, limit: page });
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < page) return;
-    after = { sort: last.sort, key: last.key };
-  }
-}
-
 export interface Found {
   /** Names of those who match, in order. */
   actors: string[];
@@ -56,7 +36,7 @@ export interface Found {
 export async function findActors({ core, keys }: Pick<App, "core" | "keys">, scope: Scope): Promise<Found> {
   const actors = new Set<string>();
   const runs: RunDoc[] = [];
-  for await (const { doc } of all(core.store, "runs")) {
+  for await (const { doc } of allRows(core.store, "runs")) {
     if (!within(scope, doc)) continue;
     actors.add(doc.actor);
     runs.push(doc);
@@ -85,7 +65,11 @@ export async function runsInScope(
   const found: RunInScope[] = [];
   for (const run of runs) {
     let down_to: number | null = null;
-    for await (const { doc } of all(core.store, "steps", { owner: run.run_id, order: "desc", page: 100 })) {
+    for await (const { doc } of allRows(core.store, "steps", {
+      owner: run.run_id,
+      order: "desc",
+      page: 100,
+    })) {
       if (doc.intended_ms < since_ms) break;
       down_to = doc.step;
     }

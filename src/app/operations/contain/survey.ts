@@ -10,6 +10,7 @@ import { placeOf } from "../../../rollback/in-order.ts";
 import { type Loaded, loadForRollback } from "../../../rollback/load.ts";
 import { type Lookout, readStates } from "../../../rollback/look.ts";
 import { type CompensateAction, planTogether } from "../../../rollback/plan.ts";
+import { allRows } from "../../../store/pages.ts";
 import type { App } from "../../app.ts";
 import { isKeyShown } from "../../door/access.ts";
 import { lookoutOf } from "../rollback/lookout.ts";
@@ -22,7 +23,7 @@ import {
   summed,
   whyLeft,
 } from "./report.ts";
-import { all, type Found, type RunInScope, runsInScope, type Scope, within } from "./scope.ts";
+import { type Found, type RunInScope, runsInScope, type Scope, within } from "./scope.ts";
 
 export interface KeysFound {
   /** Enabled keys that are an agent's and nothing else. */
@@ -68,7 +69,9 @@ export interface RequestsFound {
 export async function findRequests({ core }: Pick<App, "core">, scope: Scope): Promise<RequestsFound> {
   const found: RequestsFound = { open: [], approved: [] };
   const now = core.env.now();
-  for await (const { doc } of all(core.store, "approvals", { tag: ["pending", "escalated", "approved"] })) {
+  for await (const { doc } of allRows(core.store, "approvals", {
+    tag: ["pending", "escalated", "approved"],
+  })) {
     if (doc.kind !== "call" || now >= doc.expires_ms || !within(scope, doc)) continue;
     (doc.status === "approved" ? found.approved : found.open).push(doc.id);
   }
@@ -81,7 +84,7 @@ export async function newestToUndo(
   { run, down_to }: RunInScope,
   since_seq: number,
 ): Promise<number | null> {
-  for await (const { doc } of all(core.store, "steps", { owner: run.run_id, order: "desc", page: 100 })) {
+  for await (const { doc } of allRows(core.store, "steps", { owner: run.run_id, order: "desc", page: 100 })) {
     if (doc.step < down_to) return null;
     if (needsUndo(doc) || (doc.compensated_seq ?? -1) >= since_seq) return placeOf(doc);
   }

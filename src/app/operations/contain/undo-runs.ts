@@ -8,9 +8,10 @@ import { executeRollback } from "../../../rollback/execute.ts";
 import { type RunToUndo, rollBackInOrder, type Turn } from "../../../rollback/in-order.ts";
 import { acquireLease, LostLease } from "../../../rollback/lease.ts";
 import type { ContainmentDoc } from "../../../store/docs.ts";
+import { allRows } from "../../../store/pages.ts";
 import type { App } from "../../app.ts";
 import { type RunContainment, undoneIn } from "./report.ts";
-import { all, type RunInScope } from "./scope.ts";
+import type { RunInScope } from "./scope.ts";
 import { factsOf, foretell, newestToUndo } from "./survey.ts";
 
 export interface UndoControl {
@@ -104,6 +105,6 @@ async function leaseOf(core: Core, run: RunDoc, control: UndoControl): Promise<L
 
 async function toolsOf(core: Core, { run_id }: RunDoc): Promise<(step: number) => string> {
   const tools = new Map<number, string>();
-  for await (const { doc } of all(core.store, "steps", { owner: run_id })) tools.set(doc.step, doc.tool);
+  for await (const { doc } of allRows(core.store, "steps", { owner: run_id })) tools.set(doc.step, doc.tool);
   return (step) => tools.get(step) ?? "";
 }

@@ -2,7 +2,6 @@
  * What a grant would have covered: the last captured calls that it names, judged again by the rules in force, in
  * the order in which they were made, until it would have been used up.
  */
-
 import { authoritiesFor } from "../../../engine/approvals/authority.ts";
 import { policyCall } from "../../../engine/gather.ts";
 import { coveringGrant, type GrantInHand } from "../../../engine/grants/coverage.ts";
@@ -12,11 +11,11 @@ import type { GrantDoc, GrantTerms } from "../../../model/grant.ts";
 import { evaluatePolicy } from "../../../model/policy/evaluate.ts";
 import { hasRole, keptOf } from "../../../model/roles.ts";
 import type { CaptureDoc } from "../../../store/docs.ts";
+import { allRows } from "../../../store/pages.ts";
 import type { App } from "../../app.ts";
 
 /** How many captured calls are looked at. */
 const LAST = 1_000;
-const PAGE = 100;
 /** Deciding goes on beside it: so long it works before others get their turn. */
 const TURN_MS = 10;
 
@@ -72,15 +71,11 @@ async function lastCalls({ core, capture }: App): Promise<CaptureDoc[]> {
   await capture?.settle(1_000);
   const now = core.env.now();
   const calls: CaptureDoc[] = [];
-  let after: { sort: number; key: string } | undefined;
-  while (calls.length < LAST) {
-    const rows = await core.store.list("captures", { order: "desc", limit: PAGE, after });
-    for (const { doc } of rows) if (doc.expires_ms > now) calls.push(doc);
-    const last = rows.at(-1);
-    if (rows.length < PAGE || last === undefined) break;
-    after = { sort: last.sort, key: last.key };
+  for await (const { doc } of allRows(core.store, "captures", { order: "desc" })) {
+    if (doc.expires_ms > now) calls.push(doc);
+    if (calls.length === LAST) break;
   }
-  return calls.slice(0, LAST).reverse();
+  return calls.reverse();
 }
 
 function pretended({ principal }: Giver, terms: GrantTerms): GrantDoc {

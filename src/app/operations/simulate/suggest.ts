@@ -14,6 +14,7 @@ import {
 } from "../../../sandbox/suggest/draft.ts";
 import { Observation } from "../../../sandbox/suggest/observe.ts";
 import { writeDraft } from "../../../sandbox/suggest/write.ts";
+import { allRows } from "../../../store/pages.ts";
 import type { Store } from "../../../store/port.ts";
 import type { App } from "../../app.ts";
 import { simulateHistory } from "./jobs.ts";
@@ -79,17 +80,11 @@ async function permissionsHeld(
   return held;
 }
 
-const PAGE = 200;
-
 async function askedSince(store: Store, since_ms: number, actor: string | undefined): Promise<Asked[]> {
   const found = new Map<string, Asked>();
-  for (let after: { sort: number; key: string } | undefined; ; ) {
-    const rows = await store.list("approvals", { from: since_ms, after, limit: PAGE });
-    for (const { doc } of rows) if (actor === undefined || doc.actor === actor) countRequest(found, doc);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return [...found.values()];
-    after = { sort: last.sort, key: last.key };
-  }
+  for await (const { doc } of allRows(store, "approvals", { from: since_ms }))
+    if (actor === undefined || doc.actor === actor) countRequest(found, doc);
+  return [...found.values()];
 }
 
 function countRequest(found: Map<string, Asked>, doc: ApprovalDoc): void {
