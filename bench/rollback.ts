@@ -1,5 +1,4 @@
 /** Planning a rollback: ten times the steps may cost eleven times the time, no more. */
-
 import { readManifests } from "../src/model/manifest/load.ts";
 import type { StepDoc } from "../src/model/run.ts";
 import { planRollback } from "../src/rollback/plan.ts";

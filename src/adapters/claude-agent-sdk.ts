@@ -5,7 +5,6 @@
  *
  * @module takeback/claude-agent-sdk
  */
-
 import { isDeepStrictEqual } from "node:util";
 import { UncertainError } from "../library/errors.ts";
 import type { Run } from "../library/run.ts";

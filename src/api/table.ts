@@ -1,5 +1,4 @@
 /** The HTTP table: every operation, in the order of the reference. */
-
 import type { Operation } from "../app/door/operation.ts";
 import { listAlerts } from "../app/operations/alerts.ts";
 import { publishAnchor } from "../app/operations/anchors.ts";

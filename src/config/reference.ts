@@ -1,5 +1,4 @@
 /** The reference page of the configuration, made from the settings table. */
-
 import { shownValue } from "./describe.ts";
 import { isSection, type Row } from "./row.ts";
 import { ENTRIES } from "./settings.ts";

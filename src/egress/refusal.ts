@@ -2,7 +2,6 @@
  * The egress rules by name, and what a refusal says. A message names the rule and the host and never
  * the path or query, because a webhook's path is often its password.
  */
-
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 

@@ -1,5 +1,4 @@
 /** Gathering the facts of an intent from one consistent view of the store. */
-
 import { canonical } from "../kernel/canonical.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hmacHex, keyedHash } from "../kernel/hash.ts";

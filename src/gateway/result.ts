@@ -1,5 +1,4 @@
 /** The shapes of results: what a rollback may refer to in them, and what the gateway itself answers. */
-
 import { assertJson, isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
 import { approvalIn } from "../library/errors.ts";
 

@@ -1,5 +1,4 @@
 /** Undoing through the upstreams: compensations and read-backs are calls of tools, as the manifests say. */
-
 import type { App } from "../app/app.ts";
 import { runFacts } from "../app/door/access.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";

@@ -3,7 +3,6 @@
  * opened under that name; otherwise a session has one of its own, which exists from its first call on, and a
  * client without sessions one for its principal.
  */
-
 import type { App } from "../app/app.ts";
 import { newRun, openRunUnit } from "../engine/open-run.ts";
 import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";

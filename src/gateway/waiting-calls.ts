@@ -3,7 +3,6 @@
  * belong to may be another by then: a session was opened anew, the gateway restarted, each call has its own. So
  * the very same call by the same principal goes on in the run whose request is open or approved.
  */
-
 import type { App } from "../app/app.ts";
 import { runFacts } from "../app/door/access.ts";
 import { keyedHash } from "../kernel/hash.ts";

@@ -1,5 +1,4 @@
 /** Approval requests, delegations and halts. */
-
 import type { Because } from "./card/types.ts";
 import type { ManifestSet } from "./manifest/types.ts";
 import type { ApprovalNeed } from "./policy/approvals.ts";

@@ -1,5 +1,4 @@
 /** The compensator, reader and verify commands of a rollback, as the functions that the executor calls. */
-
 import { showDuration } from "../kernel/duration.ts";
 import type { Json } from "../kernel/json.ts";
 import { parseJson } from "../kernel/json.ts";

@@ -2,7 +2,6 @@
  * Deleting the working data of runs that are due. A run is archived and the archive verified before anything
  * of it goes; what goes, goes in one unit together with its `purged` record; the ledger itself stays.
  */
-
 import { offerSlot, slotOf } from "../engine/approvals/requests.ts";
 import type { Core } from "../engine/core.ts";
 import { appendRunRecord } from "../engine/records.ts";

@@ -2,7 +2,6 @@
  * Beginning an undo. One unit checks everything (the lease, the turn, the consent), marks the step
  * `compensating` and records it; only when that is durable may anything run.
  */
-
 import type { Core } from "../engine/core.ts";
 import { runToolKey, stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";

@@ -1,5 +1,4 @@
 /** Completing an undo: what the read-back showed, then how it ended, recorded with the step in one unit. */
-
 import { withoutValues } from "../engine/clean-text.ts";
 import { unlistClosing } from "../engine/closing.ts";
 import type { Core } from "../engine/core.ts";

@@ -2,7 +2,6 @@
  * A person's consent to an undo whose manifest asks for it. Beginning such an undo opens its request;
  * an approved one is spent by the begin, once, and covers every later try of the same step.
  */
-
 import { covers } from "../engine/approvals/counting.ts";
 import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
 import { writeRecord } from "../engine/approvals/write-record.ts";

@@ -2,7 +2,6 @@
  * The one executor of rollbacks, behind every door. Newest first, one at a time; each undo is recorded
  * before it runs and after it ended, so that whatever interrupts it, running it again goes on from there.
  */
-
 import type { Core } from "../engine/core.ts";
 import type { Env } from "../kernel/env.ts";
 import { conflict, invalid, SvcError } from "../kernel/errors.ts";

@@ -2,7 +2,6 @@
  * A rollback as a job of the server. Its state is a document that outlives the process: a job whose
  * holder died is carried on by whichever process finds it first.
  */
-
 import type { Core } from "../engine/core.ts";
 import { loadSealedRun } from "../engine/load-run.ts";
 import { messageOf, notFound, SvcError } from "../kernel/errors.ts";

@@ -1,5 +1,4 @@
 /** One rollback of a run at a time, over all processes: the lease whose subject is the run. */
-
 import type { Core } from "../engine/core.ts";
 import { holderOf, type Lease, type LeaseSubject, needOfLease, takeLeaseOf } from "../engine/lease.ts";
 import { loadSealedRun } from "../engine/load-run.ts";

@@ -1,5 +1,4 @@
 /** Reading all that a rollback looks at: the run, its steps, the manifests they ran under, the kept values. */
-
 import { stepKey } from "../engine/keys.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import type { Manifest } from "../model/manifest/types.ts";

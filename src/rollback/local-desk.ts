@@ -1,5 +1,4 @@
 /** A rollback kept in the store of this process, under the run's lease. */
-
 import type { Core } from "../engine/core.ts";
 import { forbidden } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";

@@ -2,7 +2,6 @@
  * A compensation by a worker somewhere else: it begins one, carries it out itself, and says how it went.
  * The run's lease is its licence; one that never comes back frees the step when the lease lapses.
  */
-
 import type { Asking, Core } from "../engine/core.ts";
 import { stepKey } from "../engine/keys.ts";
 import { loadStep } from "../engine/load-run.ts";

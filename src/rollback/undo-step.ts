@@ -2,7 +2,6 @@
  * Carrying out one undo that was begun: the compensation with its attempts, the further check, the
  * read-back. Only what happened is told; nothing is written here.
  */
-
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { UndoEnd } from "./complete.ts";

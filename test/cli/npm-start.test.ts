@@ -1,5 +1,4 @@
 /** `npm start` in a fresh clone: installs, builds, serves a demo, and prints what a newcomer can paste. */
-
 import { execFile, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** The same console on the gateway: its pages, and a rollback that goes through the upstream. */
-
 import { expect, it } from "vitest";
 import { call, FAKE_MANIFESTS, fakeUpstream, testGateway } from "../gateway/support/gateway.ts";
 import { until } from "../support/until.ts";

@@ -2,7 +2,6 @@
  * SIGKILL in the middle of load. What was answered for must be there, with its document; what was not
  * may be there or not, but never by half.
  */
-
 import { describe, expect, it } from "vitest";
 import { seeded } from "../support/env.ts";
 import { aMoment } from "../support/until.ts";

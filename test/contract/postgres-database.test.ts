@@ -1,5 +1,4 @@
 /** What the postgres store needs of a database, what it says when that is not there, and what it keeps to itself. */
-
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";

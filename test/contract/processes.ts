@@ -1,5 +1,4 @@
 /** Several processes on one place: real ones, started with node. */
-
 import { afterEach, describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { expectWhole } from "./chain.ts";

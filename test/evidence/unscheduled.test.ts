@@ -1,5 +1,4 @@
 /** Reports and bundles are made when somebody asks for one: time alone makes none. */
-
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,5 +1,4 @@
 /** Reads on a real streaming replica: what looks may be behind, within its bound; what decides never is. */
-
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";

@@ -2,7 +2,6 @@
  * A server of its own under load over HTTP, on each store: told to stop, on a disk that takes its time, and with
  * everything that it talks to beside its store dead. What was answered is looked for on the ledger afterwards.
  */
-
 import { writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** The governed call: what passes, what is recorded, what the agent is told. */
-
 import { beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import { aMoment } from "../support/until.ts";

@@ -1,5 +1,4 @@
 /** Alerts and notifications of a running service: thresholds, who is told, and that nothing there changes a decision. */
-
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { sendAlerts } from "../../src/app/background/alerting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";

@@ -1,5 +1,4 @@
 /** Denying with an offer, and taking one's own question back. */
-
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/library/connect.ts";

@@ -1,5 +1,4 @@
 /** How long runs are kept and what deletion takes: every match field, every hold scope, and nothing by itself. */
-
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";

@@ -1,5 +1,4 @@
 /** Captured calls: what is kept, when, and that keeping them never touches a decision. */
-
 import { describe, expect, it } from "vitest";
 import { HTTP_TABLE } from "../../src/api/table.ts";
 import { approve } from "../../src/app/operations/approvals.ts";

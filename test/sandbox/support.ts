@@ -1,5 +1,4 @@
 /** A service that captures, driven through its operations, for the tests of capture and of the sandbox. */
-
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll } from "vitest";

@@ -1,5 +1,4 @@
 /** Compensators that misbehave as real processes do: the step ends as failed after its attempts, with one key. */
-
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";

@@ -1,5 +1,4 @@
 /** A run to roll back: the real engine on the memory store, tools of every kind, and a world that is undone. */
-
 import type { Core } from "../../src/engine/core.ts";
 import type { Json } from "../../src/kernel/json.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";

@@ -1,5 +1,4 @@
 /** Starts a process that writes to a store until it is stopped, and knows what was acknowledged to it. */
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { until } from "./until.ts";

@@ -1,5 +1,4 @@
 /** Idempotency-Key: the first answer is kept with the very change it tells of, and given again to a retry. */
-
 import type { Core } from "../../engine/core.ts";
 import type { RunFacts } from "../../engine/gather.ts";
 import { conflict, invalid } from "../../kernel/errors.ts";

@@ -1,5 +1,4 @@
 /** Where the state series of /metrics come from. */
-
 import { EVENT_NAMES } from "../../ledger/events.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { PROBE_ACTOR } from "../../model/roles.ts";

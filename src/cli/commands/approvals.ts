@@ -1,5 +1,4 @@
 /** `svc approvals list|show|watch|approve|deny`: looking at requests and deciding them from the command line. */
-
 import type { Command } from "commander";
 import type { OfferView } from "../../app/operations/approvals/offers.ts";
 import { approve, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";

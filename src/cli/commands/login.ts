@@ -1,5 +1,4 @@
 /** `svc login <url>`: keeps the key for a server where only its owner can read it. */
-
 import { listRuns } from "../../app/operations/runs.ts";
 import { status } from "../../app/operations/status.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";

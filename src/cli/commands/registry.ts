@@ -1,5 +1,4 @@
 /** `svc registry ...`: drafts of manifests and policies, and what people decide about them. */
-
 import { resolve } from "node:path";
 import type { z } from "zod";
 import type { Operation } from "../../app/door/operation.ts";

@@ -2,7 +2,6 @@
  * `svc rollback <run>`: undoes the standing steps of a run, by commands, through the configured upstreams, or on a
  * server. Exits 2 when anything is left, and says what to do about it.
  */
-
 import type { App } from "../../app/app.ts";
 import { readRun } from "../../app/door/access.ts";
 import { checkOverwrite } from "../../app/operations/rollback/lookout.ts";

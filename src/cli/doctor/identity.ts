@@ -1,5 +1,4 @@
 /** Who may come in: the key file, its mode and its entries, and the OIDC issuer. */
-
 import { stat } from "node:fs/promises";
 import { asksAndApproves, type KeyEntry } from "../../auth/key-entry.ts";
 import { KeyFile, modeWarning } from "../../auth/key-file.ts";

@@ -1,5 +1,4 @@
 /** The Alerts page: what stands now, evaluated as the page is drawn. */
-
 import { ALERT_KINDS, type Alert } from "../../alerts/kinds.ts";
 import { listAlerts } from "../../app/operations/alerts.ts";
 import { LIMITS } from "../../kernel/limits.ts";

@@ -1,5 +1,4 @@
 /** Reports, bundles and trails for people who are logged in here and hold no key for the API. */
-
 import { Content } from "../../app/door/operation.ts";
 import { bundleLedger, bundleRun, evidenceKey } from "../../app/operations/bundles.ts";
 import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";

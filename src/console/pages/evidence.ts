@@ -1,5 +1,4 @@
 /** The Evidence page: is the ledger sound, what proves it to others, and the switch that stops everything. */
-
 import { isWithin } from "../../app/door/perform.ts";
 import { bundleLedger, evidenceKey, verifyLedger } from "../../app/operations/bundles.ts";
 import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";

@@ -1,5 +1,4 @@
 /** Legal holds: what must not be deleted, by whose word, and its release. */
-
 import { listHolds, placeHold, releaseHold } from "../../app/operations/holds.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Hold } from "../../model/hold.ts";

@@ -1,5 +1,4 @@
 /** The first page: how much is decided and how, what waits for a person, what needs attention, is the ledger sound. */
-
 import type { Alert } from "../../alerts/kinds.ts";
 import { listAlerts } from "../../app/operations/alerts.ts";
 import { activeHalts } from "../../app/operations/halts.ts";

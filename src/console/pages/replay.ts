@@ -1,5 +1,4 @@
 /** Replaying a captured run with one change: the form on the run's page, and what would have been different. */
-
 import { replay as replayOp } from "../../app/operations/replay.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";

@@ -1,5 +1,4 @@
 /** Everything that a run's page shows, read in one go. */
-
 import { listApprovals } from "../../app/operations/approvals.ts";
 import { exportRun } from "../../app/operations/export.ts";
 import { getRollback, plan as planOp } from "../../app/operations/rollback.ts";

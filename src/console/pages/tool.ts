@@ -1,5 +1,4 @@
 /** One tool: its manifest in words, its versions, and the runs that called it lately. */
-
 import { proofWordsOf } from "../../app/operations/drills/proofs.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { notFound } from "../../kernel/errors.ts";

@@ -1,5 +1,4 @@
 /** The Tools page: what is registered, what each tool does to the world, who owns it, how often it is called. */
-
 import { listConnectors } from "../../app/operations/connectors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import { compareVersions } from "../../model/manifest/version.ts";

@@ -1,5 +1,4 @@
 /** The facts of a period report: what was asked, decided, done and undone since a point in time. */
-
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { Policy } from "../../model/policy/compile.ts";

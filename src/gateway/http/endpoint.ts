@@ -2,7 +2,6 @@
  * An MCP endpoint over HTTP, for every revision: older ones with a session, the newer one without. Who is
  * asking, from where, and for which run is settled here, before any message is looked at.
  */
-
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import {
   type AuthInfo,

@@ -1,5 +1,4 @@
 /** Processes that open a new place at the same time: each may be the one that makes the first checkpoint. */
-
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { work } from "../../../test/support/store-work.ts";

@@ -1,5 +1,4 @@
 /** The files and sqlite stores on a real file system that is full, frozen, read-only, or loses its power. */
-
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { seeded } from "../../../test/support/env.ts";

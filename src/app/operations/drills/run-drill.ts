@@ -2,7 +2,6 @@
  * One drill: the example call in a run of its own through the whole pipeline, a look whether it took effect, its
  * undo, and the read-back. What the undo answers proves nothing; what can be read afterwards does.
  */
-
 import { loadRun } from "../../../engine/load-run.ts";
 import { newRun, openRunUnit } from "../../../engine/open-run.ts";
 import { appendRunRecord } from "../../../engine/records.ts";
