@@ -9,11 +9,13 @@ import {
   ASSIGNMENT,
   afterOptions,
   byFirstWord,
+  DEVICES,
   GIT_REWRITES,
   GIT_RUNS,
   GIT_RUNS_OPTION,
   GIT_UNINDEXED,
   INTERPRETERS,
+  isWritten,
   KEEPS_TEXT,
   OTHER_SVC,
   PRINT_VARIABLES,
@@ -26,6 +28,7 @@ import {
   SEARCHES_TREES,
   SHELLS,
   type ShellClass,
+  SOCKETS,
   TREES,
   turnedInto,
   WRAPPERS,
@@ -60,8 +63,6 @@ const ENDS = /^(?:fi|done|esac|\}|in)$/;
 /** Variables that make a program run something else. */
 const TURNING =
   /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
-const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
-const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
 
 /** What a program is fed with, and whether what it prints goes on to another. */
 interface Fed {
@@ -109,8 +110,10 @@ class Judge {
     while (at < words.length && ASSIGNMENT.test(words[at]!.text)) at++;
     const variables = words.slice(assigned, at);
     if (variables.some(({ text }) => TURNING.test(text))) this.classes.push("unknown");
-    this.decides(variables.map(({ text }) => text).join(" "));
-    for (const { text, glob } of variables) this.touched(text.slice(text.indexOf("=") + 1), false, glob);
+    for (const { text, glob } of variables) {
+      this.decides(text);
+      this.touched(text.slice(text.indexOf("=") + 1), false, glob);
+    }
     for (const { write, target } of redirects) this.redirected(write, target);
     this.call(words.slice(at), { text: fed, piped }, depth);
   }
@@ -214,9 +217,10 @@ class Judge {
     const after = rest.slice(rest.findIndex(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text)));
     const runs = rest.some(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text));
     if (rest.some(({ text }) => TURNING.test(text)) || !runs) this.classes.push("unknown");
-    const own = runs ? rest.slice(0, rest.length - after.length) : rest;
-    for (const { text } of own) this.touched(text);
-    this.decides(own.map(({ text }) => text).join(" "));
+    for (const { text } of runs ? rest.slice(0, rest.length - after.length) : rest) {
+      this.touched(text);
+      this.decides(text);
+    }
     if (runs) this.call(/^-u$/.test(rest[0]?.text ?? "") ? after.slice(1) : after, fed, depth);
     return true;
   }
@@ -396,6 +400,3 @@ class Judge {
     if (/^(?:https?|file):|:\d{2,5}\b/i.test(text)) this.note(this.guard.text(text));
   }
 }
-
-/** `{}` stands for what `find` and `xargs` put there. */
-const isWritten = ({ text }: Word): boolean => text !== "{}";

@@ -183,6 +183,9 @@ export const WRAPPERS: Readonly<Record<string, number>> = {
 /** Options of the wrappers that take a value. */
 const WRAPPER_VALUES = /^(?:-n|-c|-p|-s|-k|-u|-o|-i|-e|--signal|--kill-after|--adjustment)$/;
 
+/** `{}` stands for what `find` and `xargs` put there. */
+export const isWritten = ({ text }: { text: string }): boolean => text !== "{}";
+
 export const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 /** The words from the wrapped program on. */
@@ -219,3 +222,5 @@ export const REWRITES = /^(?:install|patch|unzip)$/;
 export const KEEPS_TEXT = /^(?:cat|tee|git)$/;
 /** To them `svc` is a kind of thing. */
 export const OTHER_SVC = /^(?:kubectl|oc)$/;
+export const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
+export const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
