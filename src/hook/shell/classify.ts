@@ -15,6 +15,7 @@ import {
   GIT_RUNS_OPTION,
   GIT_UNINDEXED,
   INTERPRETERS,
+  interpreted,
   isWritten,
   KEEPS_TEXT,
   OTHER_SVC,
@@ -262,16 +263,7 @@ class Judge {
 
   private interpreter(name: string, words: readonly Word[], fed: Fed): true {
     const texts = words.map(({ text }) => text);
-    const [first, second] = texts;
-    if (/^(?:--version|-V|-v)$/.test(first ?? "")) this.classes.push("read");
-    else if (
-      name.startsWith("python") &&
-      first === "-m" &&
-      /^(?:pytest|unittest|mypy|ruff|black)$/.test(second ?? "")
-    )
-      this.classes.push("build");
-    else if (/^node/.test(name) && first === "--test") this.classes.push("build");
-    else this.classes.push("unknown");
+    this.classes.push(interpreted(name, texts));
     for (const text of fed.text === null ? texts : [...texts, fed.text]) this.note(this.guard.text(text));
     const roles = texts.map((text): Role => (/[\s(]/.test(text) ? "code" : "plain"));
     this.arguments(name, words, roles);

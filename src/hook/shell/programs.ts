@@ -224,3 +224,11 @@ export const KEEPS_TEXT = /^(?:cat|tee|git)$/;
 export const OTHER_SVC = /^(?:kubectl|oc)$/;
 export const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
 export const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
+
+/** What an interpreter does with these words, as far as they tell. */
+export function interpreted(name: string, [first = "", second = ""]: readonly string[]): ShellClass {
+  if (/^(?:--version|-V|-v)$/.test(first)) return "read";
+  const tests = name.startsWith("python") && first === "-m";
+  if (tests && /^(?:pytest|unittest|mypy|ruff|black)$/.test(second)) return "build";
+  return /^node/.test(name) && first === "--test" ? "build" : "unknown";
+}
