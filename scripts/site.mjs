@@ -2,13 +2,14 @@
  * Makes the documentation site: the pages of the repository and the reference of the library, static, with a search, to be
  * opened from disk. `npm run site` builds first, since the reference is read from the types that the package ships.
  */
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { register } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { deadLinks } from "./links.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const SITE = join(ROOT, "site");
 
 const PAGES = [
   "docs/**/*.md",
@@ -41,8 +42,8 @@ function entryPoints() {
 const WITH_COMPILER = `export const resolve = (name, context, next) =>
   next(name === "typescript" ? "@tsd/typescript" : name, context);`;
 
-/** Writes the site into the folder. Answers what is wrong with it. */
-export async function buildSite(out) {
+/** Writes the site into the folder, and answers what is wrong with it. */
+async function build(out) {
   register(`data:text/javascript,${encodeURIComponent(WITH_COMPILER)}`);
   const { Application, Comment, CommentTag, Converter, KindRouter } = await import("typedoc");
   const { default: ts } = await import("@tsd/typescript");
@@ -62,6 +63,8 @@ export async function buildSite(out) {
       excludeExternals: true,
       skipErrorChecking: true,
       highlightLanguages: ["console", "javascript", "json", "python", "sh", "sql", "typescript", "yaml"],
+      // A folder that was named may hold other things.
+      cleanOutputDir: out === SITE,
       validation: { notExported: false },
       logLevel: "Warn",
     },
@@ -85,7 +88,8 @@ export async function buildSite(out) {
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_, page) => {
     paths.set(page, page.name);
     page.frontmatter.group = groupOf(`${page.name}.md`);
-    page.name = /^# (.*)/.exec(Comment.combineDisplayParts(page.content))[1].replaceAll("`", "");
+    const title = /^# (.*)/.exec(Comment.combineDisplayParts(page.content))?.[1];
+    page.name = title?.replaceAll("`", "") ?? page.name;
   });
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     // Its title stands above it already.
@@ -95,18 +99,14 @@ export async function buildSite(out) {
   });
   const project = await app.convert();
   app.validate(project);
-  rmSync(out, { recursive: true, force: true });
   await app.generateDocs(project, out);
   const { warningCount, errorCount } = app.logger;
   return [...(warningCount + errorCount > 0 ? ["see the warnings above"] : []), ...deadLinks(out)];
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const out = resolve(process.argv[2] ?? join(ROOT, "site"));
-  const problems = await buildSite(out);
-  for (const problem of problems) console.error(problem);
-  console.log(
-    `${relative(process.cwd(), out)}/index.html: ${problems.length === 0 ? "ok" : "not as it should be"}`,
-  );
-  process.exitCode = problems.length === 0 ? 0 : 1;
-}
+const out = resolve(process.argv[2] ?? SITE);
+const problems = await build(out);
+for (const problem of problems) console.error(problem);
+const verdict = problems.length === 0 ? "ok" : "not as it should be";
+console.log(`${relative(process.cwd(), out)}/index.html: ${verdict}`);
+process.exitCode = problems.length === 0 ? 0 : 1;

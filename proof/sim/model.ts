@@ -132,7 +132,7 @@ export class Model {
       name === "pay" && request?.status !== "approved" && !isRefused ? this.standingIn(run, arg) : undefined;
     const mustAsk = name === "pay" && request?.status !== "approved" && grant === undefined;
     const refuse = (): Said => {
-      const ended = plan !== undefined && isRefused ? this.endPlan(plan, "ended") : [];
+      const ended = plan === undefined ? [] : this.endPlan(plan, "ended");
       return { answer: "block", events: [...events, "blocked", ...ended] };
     };
     if (isHalted || (known === undefined && run.mode !== "observe")) return refuse();
@@ -151,6 +151,7 @@ export class Model {
     const answer = held || mustAsk ? "would_block" : "allow";
     if (answer === "would_block") events.push("would_block");
     if (request !== undefined && grant === undefined && answer === "allow") {
+      if (request === own) this.closeWaiting(run, arg, events);
       request.status = "consumed";
       events.push("approved");
     }
@@ -184,6 +185,14 @@ export class Model {
         arg < LARGE &&
         [person, ...lenders].some((one) => this.isApprover[one]),
     );
+  }
+
+  /** What a plan's approval was used for need not be decided any more. */
+  private closeWaiting(run: Run, arg: number, events: string[]): void {
+    const asked = this.requests.findLast((one) => one.run === run && one.arg === arg && alive(one));
+    if (asked?.status !== "pending") return;
+    asked.status = "expired";
+    events.push("approval_expired");
   }
 
   /** The request that speaks for this call now; one that is past its time is found to be so. */

@@ -120,6 +120,7 @@ export function gather(
   const args_hash = hashArgs(run.salt);
   const planned = run.plans === undefined ? null : plannedNow(tx, run, input.tool, args_hash, core.env.now());
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
+  const own = slot === undefined ? null : (tx.get("approvals", slot.id) ?? null);
   const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
   const facts: Facts = {
     now: core.env.now(),
@@ -136,7 +137,8 @@ export function gather(
     fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
-    request: planned?.request ?? (slot === undefined ? null : (tx.get("approvals", slot.id) ?? null)),
+    request: planned?.request ?? own,
+    beside: planned?.request == null ? null : own,
     fresh_approval_id,
     objections: input.objections,
     meant: manifest === null ? nearestTool(manifests, run, input.tool) : undefined,

@@ -6,7 +6,13 @@ import type { Manifest } from "../model/manifest/types.ts";
 import type { Refundable } from "../model/policy/counters.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../store/port.ts";
-import { expireApproval, type NewApproval, newApproval, takeApproval } from "./approvals/requests.ts";
+import {
+  expireApproval,
+  type NewApproval,
+  newApproval,
+  renewTerms,
+  takeApproval,
+} from "./approvals/requests.ts";
 import type { BeforeFacts, BeforeRead, Seen } from "./before.ts";
 import { type Caller, type Core, ENGINE } from "./core.ts";
 import { CHANGED_SINCE, coveredBy } from "./decide/approval-stage.ts";
@@ -132,7 +138,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
       verdict.charges.flatMap(({ refund }) => refund ?? []),
     );
   }
-  records.push(...movePlan(tx, gathered, verdict, step));
+  records.push(...movePlan(tx, gathered, step));
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   tx.put("runs", run.run_id, run);
   const { tool, depends_on } = input;
@@ -140,17 +146,14 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
 
-/** A planned call that waits for a person is not refused yet; any other that is not accepted ends its plan. */
-function movePlan(
-  tx: Tx,
-  { facts, planned }: Gathered,
-  verdict: Verdict,
-  step: number | undefined,
-): LedgerRecord[] {
+/** A planned call that is not accepted ends its plan, also where a person could still approve it: it was planned otherwise. */
+function movePlan(tx: Tx, { facts, planned }: Gathered, step: number | undefined): LedgerRecord[] {
   if (planned === null) return [];
   const { run, now } = facts;
-  if (step !== undefined) advancePlan(tx, run, planned.plan);
-  if (step !== undefined || verdict.needs_approval) return [];
+  if (step !== undefined) {
+    advancePlan(tx, run, planned.plan);
+    return [];
+  }
   return endPlan(tx, run, planned.plan, {
     status: "ended",
     note: `call ${planned.plan.next} was refused`,
@@ -168,11 +171,19 @@ function moveApprovals(
 ): ApprovalDoc | null {
   if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
   const { approval } = verdict;
-  if (approval.move === "use") takeApproval(tx, facts.run, approval.id, step ?? null);
+  if (approval.move === "use") {
+    takeApproval(tx, facts.run, approval.id, step ?? null);
+    if (approval.closes !== null)
+      expireApproval(tx, facts.run, approval.closes, coveredBy(`request ${approval.id}`));
+  }
   if (approval.move === "grant") {
     spendGrant(tx, approval.grant);
     if (approval.closes !== null)
-      expireApproval(tx, facts.run, approval.closes, coveredBy(approval.grant.id));
+      expireApproval(tx, facts.run, approval.closes, coveredBy(`grant ${approval.grant.id}`));
+  }
+  if (approval.move === "wait" && approval.terms !== null) {
+    const { four_eyes } = facts.policy.approvals;
+    renewTerms(tx, approval.id, approval.terms, verdict.risk_score, four_eyes);
   }
   if (approval.move !== "open") return null;
   if (approval.replaces !== null) expireApproval(tx, facts.run, approval.replaces, CHANGED_SINCE);

@@ -1,6 +1,6 @@
 /** Masking the values that a manifest names, wherever a call is written down or shown. */
 import type { Json, JsonObject } from "../kernel/json.ts";
-import { type Path, tryPath } from "../kernel/paths.ts";
+import { type Path, readKeys, tryPath } from "../kernel/paths.ts";
 import type { Finder } from "./detect/hit.ts";
 
 export const REDACTED = "[REDACTED]";
@@ -46,6 +46,13 @@ export function maskExcept(value: Json, hidden: readonly Keys[], shown: readonly
     return out;
   };
   return walk(value, []);
+}
+
+/** What lies there as far as it may be shown: of what lies below a masked value the mask is the answer. */
+export function readShown(value: Json | undefined, keys: Keys): Json | undefined {
+  const found = readKeys(value, keys);
+  if (found !== undefined) return found;
+  return keys.some((_, n) => readKeys(value, keys.slice(0, n)) === REDACTED) ? REDACTED : undefined;
 }
 
 export function isPrefix(short: Keys, long: Keys): boolean {

@@ -53,6 +53,13 @@ export interface PlanDoc extends PlanView {
   };
 }
 
+/** A plan that waits, as one request among those of which people are told in a digest; none where it is told alone. */
+export function toldTogether({ id, status, calls, internal }: PlanDoc): ApprovalDoc[] {
+  const asking = internal.requests.find((_, i) => calls[i]?.approval_id !== null);
+  if (status !== "pending" || asking?.internal.in_digest !== true) return [];
+  return [{ ...asking, id }];
+}
+
 export function planView({ internal: _internal, ...view }: PlanDoc): PlanView {
   return view;
 }

@@ -118,9 +118,8 @@ function explain(issue: z.core.$ZodIssue, value: Json | undefined): string {
       return `${list}, not ${showValue(value)}${suggest(value, issue.values)}`;
     }
     case "too_small":
-      return bound(issue.origin, issue.minimum, issue.inclusive === false ? "more than" : "at least", value);
     case "too_big":
-      return bound(issue.origin, issue.maximum, issue.inclusive === false ? "less than" : "at most", value);
+      return typeof value === "number" ? `${boundWords(issue)}, not ${showValue(value)}` : boundWords(issue);
     case "invalid_format":
       return `${showValue(value)} is not well formed; ${issue.message}`;
     case "invalid_union":
@@ -148,12 +147,18 @@ function unionForms(errors: readonly (readonly z.core.$ZodIssue[])[]): string {
   return forms.length > 0 ? `; write ${forms.join(" or ")}` : "";
 }
 
-function bound(origin: string, limit: number | bigint, words: string, value: Json): string {
+/** What would be neither too small nor too big. */
+export function boundWords(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
+  const { origin } = issue;
+  const [limit, words] =
+    issue.code === "too_small"
+      ? [issue.minimum, issue.inclusive === false ? "more than" : "at least"]
+      : [issue.maximum, issue.inclusive === false ? "less than" : "at most"];
   if ((origin === "string" || origin === "array") && limit === 1 && words === "at least")
     return "must not be empty";
   if (origin === "string") return `must have ${words} ${limit} characters`;
   if (origin === "array" || origin === "set") return `must have ${words} ${limit} entries`;
-  return `must be ${words} ${limit}, not ${showValue(value)}`;
+  return `must be ${words} ${limit}`;
 }
 
 function kindOf(value: Json): string {

@@ -9,7 +9,7 @@ import { writeFileAtomic } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { conflict, forbidden, invalid, notFound } from "../kernel/errors.ts";
 import type { PolicyTestResult } from "../model/policy/tests.ts";
-import type { Principal } from "../model/roles.ts";
+import { type KeptPrincipal, keptOf, type Principal } from "../model/roles.ts";
 import { digestOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
 import { ACTIVE_FILE, readActive } from "./rules.ts";
 
@@ -38,6 +38,10 @@ export interface Activating {
   four_eyes: boolean;
   /** What is looser needs a second admin. */
   second_admin: boolean;
+  /** Whether whoever activates sits at the data, and is nobody whose role could be taken away. */
+  at_the_data: boolean;
+  /** Whether who activated before could still do so. */
+  stillMay(giver: KeptPrincipal): boolean;
 }
 
 /** Nothing has changed yet: the activation waits for somebody else to want it, too. */
@@ -45,8 +49,26 @@ export interface WaitingEntry extends PolicyEntry {
   waiting_for: "another admin";
 }
 
+/** What came of an activation; `first` is the admin who had activated the same before, where two were needed. */
+export interface Activated {
+  entry: PolicyEntry | WaitingEntry;
+  first: string | null;
+}
+
+interface Change {
+  version: string;
+  digest: string;
+  before: string | null;
+}
+
 /** The activation that waits, and whose it was. */
 const WAITING_FILE = "waiting.json";
+interface Waiting {
+  change: Change;
+  by: string;
+  /** Null for whoever sat at the data; one that is not known counts for nothing. */
+  giver?: KeptPrincipal | null;
+}
 const MOST_NAMED = 50;
 
 export class PolicyRegistry {
@@ -92,7 +114,7 @@ export class PolicyRegistry {
   }
 
   /** Proving and comparing take long, so they come first; what they were about is held to under the lock. */
-  async activate(version: string, by: Principal, how: Activating): Promise<PolicyEntry | WaitingEntry> {
+  async activate(version: string, by: Principal, how: Activating): Promise<Activated> {
     const before = await this.judged(version, by, how);
     const { yaml } = await readRegistryFile(this.pathOf(version));
     await this.reader.hash(yaml, `policy version ${version}`);
@@ -104,12 +126,16 @@ export class PolicyRegistry {
       const activated = await readActive(this.folder);
       if (digestOf(again.yaml) !== digestOf(yaml) || activated.at(-1) !== before)
         throw conflict("the registry was changed meanwhile; look at it and activate again");
-      if (looser && !(await this.isSecond(version, digestOf(yaml), before ?? null, by)))
-        return { ...(await this.entry(version, activated)), waiting_for: "another admin" as const };
+      const change = { version, digest: digestOf(yaml), before: before ?? null };
+      const first = looser ? await this.firstOf(change, by, how) : null;
+      if (looser && first === null) {
+        const entry = await this.entry(version, activated);
+        return { entry: { ...entry, waiting_for: "another admin" as const }, first };
+      }
       await rm(join(this.folder, WAITING_FILE), { force: true });
       const now = [...activated, version];
       await writeFileAtomic(join(this.folder, ACTIVE_FILE), `${now.join("\n")}\n`, 0o644);
-      return this.entry(version, now);
+      return { entry: await this.entry(version, now), first };
     });
   }
 
@@ -128,20 +154,16 @@ export class PolicyRegistry {
     return before;
   }
 
-  /** Whether another admin has activated the very same change already; otherwise this one is remembered as the first. */
-  private async isSecond(
-    version: string,
-    digest: string,
-    before: string | null,
-    by: Principal,
-  ): Promise<boolean> {
+  /** The other admin who activated the very same change before, and still may; otherwise this one is remembered as the first. */
+  private async firstOf(change: Change, by: Principal, how: Activating): Promise<string | null> {
     const file = join(this.folder, WAITING_FILE);
-    const change = { version, digest, before };
-    const known = await readFile(file, "utf8").then(JSON.parse, () => null);
+    const known: Waiting | null = await readFile(file, "utf8").then(JSON.parse, () => null);
     const same = known !== null && JSON.stringify(known.change) === JSON.stringify(change);
-    if (same && known.by !== by.name) return true;
-    if (!same) await writeFileAtomic(file, `${JSON.stringify({ change, by: by.name })}\n`, 0o644);
-    return false;
+    if (same && (known.giver === null || (known.giver !== undefined && how.stillMay(known.giver))))
+      return known.by === by.name ? null : known.by;
+    const waiting: Waiting = { change, by: by.name, giver: how.at_the_data ? null : keptOf(by) };
+    await writeFileAtomic(file, `${JSON.stringify(waiting)}\n`, 0o644);
+    return null;
   }
 
   private async entry(version: string, activated: readonly string[]): Promise<PolicyEntry> {

@@ -8,6 +8,7 @@ import type { Env } from "../kernel/env.ts";
 import { conflict, invalid, SvcError } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import type { StepDoc } from "../model/run.ts";
 import { notChecked } from "./conflict.ts";
 import { Dependents } from "./dependents.ts";
 import type { Desk, Look, UndoTask, Visit } from "./desk.ts";
@@ -31,6 +32,8 @@ export interface WorkOptions {
   signal?: AbortSignal | undefined;
   /** Stops before the next step or attempt. */
   stop?: AbortSignal | undefined;
+  /** Resolves when it is this step's turn, where undos of other runs may have to come first. */
+  turn?: ((step: StepDoc) => Promise<void>) | undefined;
 }
 
 export interface RollbackOptions extends WorkOptions, LocalDeskOptions {
@@ -177,6 +180,11 @@ class Rollback {
     if (this.asked.has(visit.step)) return this.outcomes.get(visit.step)!;
     if (visit.outcome !== null) return this.tell(visit, visit.outcome);
     if (blocked_by.length > 0) return this.tell(visit, { as: "deferred", blocked_by });
+    if (visit.doc !== undefined && this.options.turn !== undefined) {
+      // Undos that come first may change what is there: it is read when all of them are settled.
+      await this.options.turn(visit.doc);
+      this.mayGoOn();
+    }
     const now = visit.read === null ? { current: undefined } : await this.current(visit.read);
     if ("problem" in now) {
       this.asked.add(visit.step);

@@ -10,7 +10,25 @@ export interface RunToUndo {
   newest_seq: number;
 }
 
-export type Turn = (step: Pick<StepDoc, "intended_seq">) => Promise<void>;
+type Placed = Pick<StepDoc, "intended_seq" | "succeeded_seq">;
+
+/** Where a call stands on the ledger: where it took effect, since calls that overlap may end in another order. */
+export const placeOf = ({ intended_seq, succeeded_seq }: Placed): number => succeeded_seq ?? intended_seq;
+
+export type Turn = (step: Placed) => Promise<void>;
+
+/** Every step of the runs in the order in which their undos take turns, to tell it beforehand. */
+export function inTurn<T extends { steps: readonly StepDoc[] }>(runs: readonly T[]): [T, StepDoc][] {
+  const visits = runs.flatMap((run) => {
+    let at = Number.POSITIVE_INFINITY;
+    return run.steps.toReversed().map((step) => {
+      // A run goes back step by step: one that took effect later waits for the newer ones of its run all the same.
+      at = Math.min(at, placeOf(step));
+      return { at, run, step };
+    });
+  });
+  return visits.sort((a, b) => b.at - a.at).map(({ run, step }) => [run, step]);
+}
 
 /** One run's rollback, which stops before each undo until it is let on. */
 class Session {
@@ -20,9 +38,9 @@ class Session {
   private go: { on(): void; off(error: unknown): void } | null = null;
   private stops: () => void = () => {};
 
-  readonly turn: Turn = ({ intended_seq }) =>
+  readonly turn: Turn = (step) =>
     new Promise((on, off) => {
-      this.waits_at = intended_seq;
+      this.waits_at = placeOf(step);
       this.go = { on, off };
       this.stops();
     });

@@ -6,7 +6,7 @@ import type { Manifest } from "../model/manifest/types.ts";
 import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
 import type { Store } from "../store/port.ts";
-import { type Lookout, lookAround } from "./look.ts";
+import { type Lookout, readStates } from "./look.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
 
 /** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
@@ -29,9 +29,9 @@ export async function loadPlan(
   { now_ms = 0, mask, lookout }: { now_ms?: number; mask?: boolean; lookout?: Lookout | null } = {},
 ): Promise<RollbackPlan> {
   const loaded = await loadForRollback(store, run_id);
-  const now = lookout ? await lookAround(loaded, lookout, now_ms) : undefined;
+  const states = lookout ? await readStates([loaded], lookout, now_ms) : null;
   const { run, steps, manifests, payloads } = loaded;
-  const plan = planRollback(run, steps, manifests, payloads, { now_ms, mask, now });
+  const plan = planRollback(run, steps, manifests, payloads, { now_ms, mask, states });
   await addProofs(store, plan, steps);
   return plan;
 }

@@ -28,8 +28,6 @@ export interface LocalDeskOptions {
   authorised?: (() => boolean) | undefined;
   /** Steps before this one are left as they are. */
   down_to?: number | undefined;
-  /** Resolves when it is this step's turn, where undos of other runs may have to come first. */
-  turn?: ((step: StepDoc) => Promise<void>) | undefined;
   /** The reader is the service's own, its gateway's or its operator's: what it confirms gives back what limits counted. */
   own_reader?: boolean | undefined;
   /** Joins the unit in which a step's undo begins. */
@@ -72,7 +70,6 @@ export class LocalDesk implements Desk {
 
   async begin({ step, tool, doc }: Visit, { known_steps }: Look, current?: Json): Promise<Begun> {
     const { core, options } = this;
-    if (doc !== undefined) await options.turn?.(doc);
     if (options.authorised?.() === false)
       throw forbidden(
         `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,

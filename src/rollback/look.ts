@@ -1,15 +1,14 @@
 /**
- * Looking at what is there now, for a plan. Each thing is read once; where a newer undo will change it first, what
- * the older one will meet is worked out, or left open where it cannot be.
+ * Looking at what is there now, for a plan. A run's eyes read each thing once; where a newer undo will change it
+ * first, what the older one will meet is worked out, or left open where it cannot be.
  */
 import { stateHash } from "../engine/before.ts";
 import { canonical } from "../kernel/canonical.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
-import { classify, type Undo } from "./classify.ts";
+import { classify, type StateCheck, type Undo } from "./classify.ts";
 import { compareState } from "./conflict.ts";
-import type { StateNow } from "./plan.ts";
 import type { Reader, ReadRequest, UndoObjection } from "./ports.ts";
 
 /** Who can look; `objection` says which tools are not to be called. */
@@ -26,71 +25,100 @@ export interface Surroundings {
   payloads: readonly (PayloadDoc | undefined)[];
 }
 
-/** A plan asks for no more reads than these, the newest steps first. */
+/** For one run's plan no more reads are made than these, for its newest steps first. */
 const MOST_READS = 100;
 const AT_ONCE = 8;
 const READ_MS = 10_000;
 
-export async function lookAround(
-  { run, steps, manifests, payloads }: Surroundings,
-  lookout: Lookout,
-  now_ms: number,
-): Promise<Map<number, StateNow>> {
-  const undos: [number, Undo][] = [];
-  for (const step of steps.toReversed()) {
-    const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
-    const standing = classify(step, manifest, payloads[step.step], now_ms);
-    if (standing?.kind === "compensate") undos.push([step.step, standing.undo]);
-  }
-  const shown = await readAll(undos, lookout, run.run_id);
-  const now = new Map<number, StateNow>();
-  const expected = new Map<string, { hash: string; read: ReadRequest }>();
-  const touched = new Set<string>();
-  for (const [step, undo] of undos) {
-    const { state } = undo;
-    const key = state === null ? "" : keyOf(state.read);
-    const is = shown.get(key);
-    if (state !== null && is !== undefined) {
-      const moved = !expected.has(key) && texts(state.read.arguments).some((text) => touched.has(text));
-      const current_hash = expected.get(key)?.hash ?? stateHash(run.salt, state.declared, is);
-      const conflict = compareState(state, current_hash) === "conflict";
-      now.set(step, moved ? { is } : { is, seen: { current_hash, conflict } });
-      if (!conflict && state.before_hash !== undefined)
-        expected.set(key, { hash: state.before_hash, read: state.read });
-    }
-    const changes = texts(undo.args);
-    for (const text of changes) touched.add(text);
-    // What another undo puts there, such as a move back, is not what this one left.
-    for (const [other, { read }] of expected)
-      if (other !== key && texts(read.arguments).some((text) => changes.includes(text)))
-        expected.delete(other);
-  }
-  return now;
+/** What the read of a step's `before` shows now; `seen` is absent where newer undos will change it first. */
+export interface StateNow {
+  is: Json;
+  seen?: { current_hash: string; conflict: boolean };
 }
 
-const keyOf = ({ tool, arguments: args }: ReadRequest): string => canonical([tool, args]);
+/** What a read showed, in one run's eyes. Runs that see the same under the same name look at the same `place`. */
+interface Shown {
+  is: Json;
+  salt: string;
+  place: string;
+}
 
-async function readAll(undos: readonly [number, Undo][], { reader, objection }: Lookout, run_id: string) {
-  const wanted = new Map<string, ReadRequest>();
-  for (const [, { state }] of undos)
-    if (state !== null && wanted.size < MOST_READS) wanted.set(keyOf(state.read), state.read);
-  const shown = new Map<string, Json>();
-  const queue = [...wanted];
+/** What is there, and what will be while undos are done one after another. */
+export class States {
+  private readonly shown: ReadonlyMap<string, Shown>;
+  /** What the undos so far put there, by place. */
+  private readonly expected = new Map<string, { is: Json; read: ReadRequest }>();
+  private readonly touched = new Set<string>();
+
+  constructor(shown: ReadonlyMap<string, Shown>) {
+    this.shown = shown;
+  }
+
+  /** What this undo will meet; undefined where nothing is, or could be, read. */
+  meet(run_id: string, { state }: Undo): StateNow | undefined {
+    const shown = state === null ? undefined : this.shown.get(keyOf(run_id, state.read));
+    if (state === null || shown === undefined) return undefined;
+    const { is, salt, place } = shown;
+    const left = this.expected.get(place);
+    const moved = left === undefined && texts(state.read.arguments).some((text) => this.touched.has(text));
+    if (moved) return { is };
+    const current_hash = stateHash(salt, state.declared, left === undefined ? is : left.is);
+    return { is, seen: { current_hash, conflict: compareState(state, current_hash) === "conflict" } };
+  }
+
+  undone(run_id: string, { state, args }: Undo): void {
+    const place = state === null ? undefined : this.shown.get(keyOf(run_id, state.read))?.place;
+    const changes = new Set(texts(args));
+    for (const text of changes) this.touched.add(text);
+    // What another undo puts there, such as a move back, is not what this one left.
+    for (const [other, { read }] of this.expected)
+      if (other !== place && texts(read.arguments).some((text) => changes.has(text)))
+        this.expected.delete(other);
+    if (state !== null && place !== undefined) this.expected.set(place, { is: state.was, read: state.read });
+  }
+}
+
+const keyOf = (run_id: string, { tool, arguments: args }: ReadRequest): string =>
+  canonical([run_id, tool, args]);
+
+/** Reads, in each run's eyes, all that its undos will look at. */
+export async function readStates(
+  runs: readonly Surroundings[],
+  { reader, objection }: Lookout,
+  now_ms: number,
+): Promise<States> {
+  const shown = new Map<string, Shown>();
+  const queue = runs.flatMap((run) => [...readsOf(run, now_ms)].map(([key, state]) => ({ run, key, state })));
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const [key, request] = next;
+      const { run_id, salt } = next.run.run;
+      const { read, declared } = next.state;
       try {
-        if (await objection?.([request.tool])) continue;
-        const value = await reader(request, AbortSignal.timeout(READ_MS), run_id);
-        assertJson(value, "current");
-        shown.set(key, value);
+        if (await objection?.([read.tool])) continue;
+        const is = await reader(read, AbortSignal.timeout(READ_MS), run_id);
+        assertJson(is, "current");
+        const place = canonical([read.tool, read.arguments, stateHash("", declared, is)]);
+        shown.set(next.key, { is, salt, place });
       } catch {
         // What cannot be read is left out of the plan; the undo itself will say so.
       }
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return shown;
+  return new States(shown);
+}
+
+function readsOf({ run, steps, manifests, payloads }: Surroundings, now_ms: number): Map<string, StateCheck> {
+  const reads = new Map<string, StateCheck>();
+  for (const step of steps.toReversed()) {
+    if (reads.size === MOST_READS) break;
+    const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
+    const standing = classify(step, manifest, payloads[step.step], now_ms);
+    if (standing?.kind !== "compensate" || standing.undo.state === null) continue;
+    const { state } = standing.undo;
+    reads.set(keyOf(run.run_id, state.read), state);
+  }
+  return reads;
 }
 
 function texts(value: Json): string[] {

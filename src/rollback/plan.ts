@@ -6,6 +6,8 @@ import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
 import { classify, type Standing, type StateCheck, sizeOf, type Undo } from "./classify.ts";
 import { Dependents } from "./dependents.ts";
+import { inTurn } from "./in-order.ts";
+import type { StateNow, States, Surroundings } from "./look.ts";
 import type { ReadRequest } from "./ports.ts";
 
 export const PLAN_KINDS = [
@@ -124,14 +126,14 @@ export interface PlanView {
   now_ms?: number | undefined;
   /** Shows how large what was there is instead of what it was. */
   mask?: boolean | undefined;
-  /** What is there now, by step; only steps whose `before` was read. */
-  now?: ReadonlyMap<number, StateNow> | undefined;
+  /** What is there now, where it was read. */
+  states?: States | null | undefined;
+  /** Whether an undo that is possible will be left all the same; its step then stays, as does what is there. */
+  left?: ((run_id: string, action: CompensateAction) => boolean) | undefined;
 }
 
-/** What the read of a step's `before` shows now; `seen` is absent where newer undos will change it first. */
-export interface StateNow {
-  is: Json;
-  seen?: { current_hash: string; conflict: boolean };
+interface PlannedFrom extends Omit<Surroundings, "run" | "steps"> {
+  run: Pick<RunDoc, "run_id">;
 }
 
 /** `steps` in step order; `manifests` by content hash; `payloads` by step number. */
@@ -142,27 +144,51 @@ export function planRollback(
   payloads: readonly (PayloadDoc | undefined)[],
   view: PlanView = {},
 ): RollbackPlan {
-  const dependents = new Dependents();
-  const actions: PlanAction[] = [];
-  let fully_reversible = true;
-  for (let i = steps.length - 1; i >= 0; i--) {
-    const step = steps[i]!;
-    const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
-    const standing = classify(step, manifest, payloads[step.step], view.now_ms ?? 0);
-    if (standing === null) continue;
-    const blocked_by = dependents.blockersOf(step);
-    const action = actionFor(step, standing, blocked_by, view);
-    actions.push(action);
-    // What stays because it needs no undo still passes on what its own dependents hold.
-    if (!CLEARS[action.kind] || hasConflict(action)) {
-      fully_reversible = false;
-      dependents.hold(step, [step.step]);
-    } else if (action.kind === "skip") dependents.hold(step, blocked_by);
+  const planner = new Planner({ run, manifests, payloads }, view);
+  for (let i = steps.length - 1; i >= 0; i--) planner.visit(steps[i]!);
+  return planner.plan;
+}
+
+/** Plans of runs that are rolled back as one: each undo meets what those before it left, whichever run's they were. */
+export function planTogether(runs: readonly Surroundings[], view: PlanView): RollbackPlan[] {
+  const planners = new Map(runs.map((run) => [run, new Planner(run, view)]));
+  for (const [run, step] of inTurn(runs)) planners.get(run)!.visit(step);
+  return [...planners.values()].map(({ plan }) => plan);
+}
+
+/** The plan of one run, made step by step from the newest on. */
+class Planner {
+  readonly plan: RollbackPlan;
+  private readonly from: PlannedFrom;
+  private readonly view: PlanView;
+  private readonly dependents = new Dependents();
+
+  constructor(from: PlannedFrom, view: PlanView) {
+    this.from = from;
+    this.view = view;
+    this.plan = { run_id: from.run.run_id, actions: [], fully_reversible: true };
   }
-  return { run_id: run.run_id, actions, fully_reversible };
+
+  visit(step: StepDoc): void {
+    const { from, view, dependents, plan } = this;
+    const manifest = step.manifest_hash === null ? undefined : from.manifests.get(step.manifest_hash);
+    const standing = classify(step, manifest, from.payloads[step.step], view.now_ms ?? 0);
+    if (standing === null) return;
+    const blocked_by = dependents.blockersOf(step);
+    const action = actionFor(plan.run_id, step, standing, blocked_by, view);
+    plan.actions.push(action);
+    const left = action.kind === "compensate" && view.left?.(plan.run_id, action) === true;
+    if (!CLEARS[action.kind] || hasConflict(action) || left) {
+      plan.fully_reversible = false;
+      dependents.hold(step, [step.step]);
+    } else if (standing.kind === "compensate") view.states?.undone(plan.run_id, standing.undo);
+    // What stays because it needs no undo still passes on what its own dependents hold.
+    else dependents.hold(step, blocked_by);
+  }
 }
 
 function actionFor(
+  run_id: string,
   doc: StepDoc,
   standing: Standing,
   blocked_by: readonly number[],
@@ -173,10 +199,15 @@ function actionFor(
     return { step, tool, kind: standing.kind, closes_ms: doc.closes_ms!, closed: true };
   if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
   if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
-  return compensateAction(doc, standing.undo, view);
+  return compensateAction(doc, standing.undo, view, view.states?.meet(run_id, standing.undo));
 }
 
-function compensateAction(doc: StepDoc, undo: Undo, view: PlanView): CompensateAction {
+function compensateAction(
+  doc: StepDoc,
+  undo: Undo,
+  view: PlanView,
+  now: StateNow | undefined,
+): CompensateAction {
   const { step, tool, status, error } = doc;
   return {
     step,
@@ -191,22 +222,26 @@ function compensateAction(doc: StepDoc, undo: Undo, view: PlanView): CompensateA
     verified: undo.read_back !== null,
     ...(status === "compensation_failed" ? { last_error: error ?? "no reason given" } : {}),
     ...(doc.closes_ms === undefined ? {} : { closes_ms: doc.closes_ms }),
-    ...(undo.state === null ? {} : stateFields(doc, undo.state, view)),
+    ...(undo.state === null ? {} : stateFields(doc, undo.state, view, now)),
   };
 }
 
 /** Longer values are shown by their size: a plan is read by people, and a run may have thousands of steps. */
 const LONGEST_SHOWN = 65_536;
 
-function stateFields({ step, before_by }: StepDoc, state: StateCheck, { mask, now }: PlanView) {
+function stateFields(
+  { before_by }: StepDoc,
+  state: StateCheck,
+  { mask }: PlanView,
+  now: StateNow | undefined,
+) {
   const shown = (value: Json) => (mask || byteSize(value) > LONGEST_SHOWN ? sizeOf(value) : value);
-  const seen = now?.get(step);
   return {
     before: state.read,
     ...(before_by === undefined ? {} : { before_by }),
     was: shown(state.was),
-    ...(seen === undefined ? {} : { is: shown(seen.is) }),
+    ...(now === undefined ? {} : { is: shown(now.is) }),
     would_be: shown(state.was),
-    ...seen?.seen,
+    ...now?.seen,
   };
 }

@@ -1,5 +1,6 @@
-/** Reading the ledger from end to end, in pages, so that any ledger fits any memory. */
-import type { Store } from "./port.ts";
+/** Reading the ledger and lists from end to end, in pages, so that whatever is there fits any memory. */
+import type { ListQuery, Row, Store } from "./port.ts";
+import type { TableName } from "./tables.ts";
 
 const PAGE = 1_000;
 
@@ -16,5 +17,22 @@ export async function* ledgerPages(store: Store, run_id?: string): AsyncGenerato
       run_id === undefined
         ? from + lines.length
         : (JSON.parse(lines[lines.length - 1]!) as { seq: number }).seq + 1;
+  }
+}
+
+/** Every document of a list, page by page. */
+export async function* allRows<N extends TableName>(
+  store: Pick<Store, "list">,
+  table: N,
+  query: Omit<ListQuery, "after" | "limit"> & { page?: number } = {},
+): AsyncGenerator<Row<N>> {
+  const { page = PAGE, ...rest } = query;
+  let after: { sort: number; key: string } | undefined;
+  for (;;) {
+    const rows = await store.list(table, { ...rest, after, limit: page });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < page) return;
+    after = { sort: last.sort, key: last.key };
   }
 }

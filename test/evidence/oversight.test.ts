@@ -17,7 +17,14 @@ rules:
   - {id: ask-mail, match: {tool: mail.send}, action: require_approval}
   - {id: ask-create, match: {tool: crm.create}, action: require_approval}
   - {id: no-get, match: {tool: crm.get}, action: deny, reason: reading is closed}
+  - {id: pairs, match: {tool: crm.sync}, action: require_approval, approval: {quorum: 2}}
   - {id: idle, match: {tool: nothing.ever}, action: deny}
+`;
+const MANIFESTS = `
+- {tool: crm.get, effect: read, permission: crm.read}
+- {tool: crm.create, effect: idempotent, permission: crm.write}
+- {tool: crm.sync, effect: idempotent, permission: crm.write}
+- {tool: mail.send, effect: irreversible, permission: mail.send}
 `;
 const PYTHON = await program("python3");
 // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies freely
@@ -26,7 +33,12 @@ type Json = any;
 /** Reads nothing but the records: who asked when, who decided when. */
 const RECOUNT = `
 import json, math, re, statistics, sys
-asked, by_call, ended, people, glass = {}, {}, {}, {}, 0
+asked, by_call, ended, people, plans, glass = {}, {}, {}, {}, {}, 0
+def vote(record, event, asked_at, times=1):
+    one = people.setdefault(record["actor"], {"approved": 0, "denied": 0, "waits": [], "without_card": 0})
+    one[event] += times
+    one["waits"] += [record["ts_ms"] - asked_at] * times
+    one["without_card"] += 0 if re.search(r"; card sha256:[0-9a-f]{64}$", record["detail"]) else times
 for line in sys.stdin:
     record = json.loads(line)
     event, detail, at = record["event"], record.get("detail", ""), record["ts_ms"]
@@ -37,6 +49,11 @@ for line in sys.stdin:
         for opened in re.findall(r"request (apr_[0-9a-f-]{36}) is pending", line):
             asked.setdefault(opened, at)
             by_call[call] = opened
+    plan = re.search(r"pln_[0-9a-f-]{36}", detail)
+    if event == "plan_proposed":
+        plans[plan.group()] = (at, int(re.search(r"(\\d+) need approval", detail).group(1)))
+    if event in ("plan_approved", "plan_denied"):
+        vote(record, event[5:], *plans[plan.group()])
     if event not in ("approved", "denied") or record["actor"] == "engine":
         continue
     if detail.startswith("break-glass:"):
@@ -45,10 +62,10 @@ for line in sys.stdin:
         continue
     if not re.match(r"request \\S+ \\(\\d+ of \\d+\\)", detail):
         ended[request] = (event, at)
-    one = people.setdefault(record["actor"], {"approved": 0, "denied": 0, "waits": [], "without_card": 0})
-    one[event] += 1
-    one["waits"].append(at - asked[request])
-    one["without_card"] += 0 if re.search(r"; card sha256:[0-9a-f]{64}$", detail) else 1
+    if plan:
+        asked[request] = plans[plan.group()][0]
+    else:
+        vote(record, event, asked[request])
 waits = sorted(at - asked[request] for request, (_, at) in ended.items())
 verdicts = [verdict for verdict, _ in ended.values()]
 approved, denied = verdicts.count("approved"), verdicts.count("denied")
@@ -67,6 +84,7 @@ let server: TestServer;
 
 beforeAll(async () => {
   server = await testServer({
+    manifests: MANIFESTS,
     policy: POLICY,
     config: "console: {mode: open}\n",
     keys: [{ name: "bob", role: "approver" }],
@@ -110,7 +128,7 @@ describe("the oversight report", () => {
       time_to_decide: { median_ms: 30_000, p90_ms: 120_000 },
       decisions: { total: 4, under_5s: 1, without_card: 4 },
       rules: {
-        never_used: ["idle"],
+        never_used: ["pairs", "idle"],
         always_approved: [{ rule: "ask-mail", requests: 3 }],
         always_denied: [{ rule: "ask-create", requests: 1 }],
       },
@@ -122,6 +140,40 @@ describe("the oversight report", () => {
     expect((await server.call("agent", "GET", "/v1/report/oversight")).status).toBe(403);
     for (const bad of ["since=never", "format=pdf", "anonymous=maybe"])
       expect((await server.call("auditor", "GET", `/v1/report/oversight?${bad}`)).status, bad).toBe(400);
+  });
+
+  it("counts each vote on a plan, by the hash that it was sent with, and its requests by the last", async () => {
+    verifies("beyond.oversight.plans");
+    const figures = async () => {
+      const { body } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d");
+      const named = (list: Json[], wanted: string) => list.find(({ name }) => name === wanted);
+      return {
+        first: named(body.by_approver, "approver"),
+        last: named(body.by_approver, "bob"),
+        rule: named(body.by_rule, "pairs"),
+      };
+    };
+    const propose = async () => {
+      const call = (n: number) => ({ tool: "crm.sync", args: { n }, reason: "tidy" });
+      const proposal = { reason: "a tidy week", calls: [call(1), call(2)] };
+      return (await server.call("agent", "POST", "/v1/runs/r/plans", proposal)).body.id as string;
+    };
+    const vote = async (by: string, id: string, how: string, hashed: boolean) => {
+      server.env.advance(10_000);
+      const { card_hash } = (await server.call(by, "GET", `/v1/plans/${id}`)).body;
+      const sent = await server.call(by, "POST", `/v1/plans/${id}/${how}`, hashed ? { card_hash } : {});
+      expect(sent.status, sent.text).toBe(200);
+    };
+    const before = await figures();
+    const id = await propose();
+    await vote("approver", id, "approve", true);
+    await vote("bob", id, "approve", true);
+    const after = await figures();
+    expect(after.first).toMatchObject({ approved: before.first.approved + 2, without_card: 2 });
+    expect(after.last).toMatchObject({ approved: before.last.approved + 2, without_card: 2 });
+    expect(after.rule).toMatchObject({ requests: 2, approved: 2, without_card: 0, median_ms: 20_000 });
+    await vote("bob", await propose(), "deny", false);
+    expect((await figures()).last).toMatchObject({ denied: before.last.denied + 2, without_card: 4 });
   });
 
   it("says what anybody can count again from the ledger, with a program that was written apart", async () => {
@@ -165,6 +217,7 @@ describe("the oversight report", () => {
       expect(text).toContain("Human oversight");
       expect(text).toContain("Article 14");
       expect(text).toContain("does not say that a duty is met");
+      expect(text).toContain("decided without opening the card (sent without its hash)");
       expect(text).not.toMatch(/\bcompliant\b|complies with/);
     }
   });

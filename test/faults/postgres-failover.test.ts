@@ -55,6 +55,12 @@ describe("a primary and a synchronous standby", () => {
       async () => (await query(primary.url(), state))[0]?.["sync_state"] === "sync",
       "the standby to be waited for",
     );
+    const has = () =>
+      query(standby.url(database.name), "SELECT").then(
+        () => true,
+        () => false,
+      );
+    await until(has, "the standby to have the database");
   });
 
   afterAll(async () => {

@@ -1,4 +1,6 @@
 /** The card of a request: what it shows, to whom, and that a decision holds for what was shown. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -270,5 +272,45 @@ describe("a decision by the card", () => {
       votes: [],
     });
     expect((await one.decide("fin", "approve", { card_hash })).body.status).toBe("approved");
+  });
+});
+
+describe("rules that change while a request is open", () => {
+  const use = async (name: string, text: string) => {
+    writeFileSync(join(s.folder, name), text);
+    expect((await s.call("admin", "POST", "/v1/reload", {})).status).toBe(200);
+  };
+
+  it("are on its card once the call is asked for again, and a decision by the old card is refused", async () => {
+    verifies("beyond.card.rules-in-force");
+    const one = await asked("pay.refund", REFUND);
+    const { card_hash } = (await one.card("fin")).body;
+    await use(
+      "policy.yaml",
+      POLICY.replace("id: refunds", "id: returns").replace("groups: [finance]", "quorum: 2"),
+    );
+    await one.ask();
+    const { body } = await one.card("fin");
+    expect(body.rule).toMatchObject({ id: "returns" });
+    expect(body.card_hash).not.toBe(card_hash);
+    expect((await one.decide("fin", "approve", { card_hash })).status).toBe(409);
+    const { approvers } = (await s.call("fin", "GET", `/v1/approvals/${one.id}`)).body;
+    expect(approvers).toEqual({ groups: [], quorum: 2 });
+    await use("policy.yaml", POLICY);
+  });
+
+  it("mask what they mask now, wherever it stands in the sentence and the fields", async () => {
+    verifies("beyond.card.rules-in-force", "beyond.card.masked-below");
+    const one = await asked("pay.refund", REFUND);
+    expect((await one.card("fin")).body.sentence).toContain("cus_7");
+    const masked = MANIFESTS.replace("$args.customer.name, $args.memo]}", "$args.customer, $args.memo]}");
+    await use("manifests.yaml", masked.replace("reveal: [$args.customer.name, $args.memo]", "reveal: []"));
+    const { body } = await one.card("fin");
+    expect(body.sentence).toBe("Refund 1250.5 EUR to [REDACTED] ((not given))");
+    expect(JSON.stringify(body)).not.toMatch(/cus_7|Lovelace/);
+    await use("policy.yaml", `${POLICY}approvals: {show: names}\n`);
+    expect((await one.card("fin")).body.arguments).toBeNull();
+    await use("policy.yaml", POLICY);
+    await use("manifests.yaml", MANIFESTS);
   });
 });

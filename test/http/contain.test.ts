@@ -89,6 +89,7 @@ describe("what is asked for", () => {
       [{ actor: "bot" }, "reason"],
       [{ actor: "", reason }, "actor"],
       [{ actor: "bot", reason: "" }, "reason"],
+      [{ actor: "bot", reason: "  " }, "reason"],
       [{ actor: "bo{t", reason }, "glob"],
       [{ actor: "bot", reason, since: "soon" }, "since"],
       [{ actor: "bot", reason, since: "2199-01-01" }, "since: is in the future"],

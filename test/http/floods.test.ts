@@ -79,6 +79,25 @@ it("is told in one digest a window, except for what nothing takes back", async (
   await until(() => own().includes(again), "a message of its own, once the window is over");
 });
 
+it("counts plans as questions, and tells them with the rest", async () => {
+  verifies("beyond.flood.plans");
+  const { s, ask, alerts, digests } = await flooded();
+  await s.call("agent", "POST", "/v1/runs", { run_id: "planned", permissions: ["pay"] });
+  const propose = async (tool: string) => {
+    const call = { tool, args: { id: tool }, reason: "r" };
+    return (await s.call("agent", "POST", "/v1/runs/planned/plans", { reason: "r", calls: [call] })).body.id;
+  };
+  for (let n = 0; n < 3; n++) await ask("agent");
+  const plan = await propose("pay.refund");
+  expect(await alerts()).toHaveLength(1);
+  await until(() => digests().length === 1, "the digest");
+  expect(digests()[0]).toMatchObject({ waiting: 1, groups: [{ tool: "pay.refund", id: plan }] });
+  const alone = await propose("pay.wire");
+  await until(() => s.app.core.store.get("plans", alone), "the plan");
+  const { internal } = (await s.app.core.store.get("plans", alone))!;
+  expect(internal.requests[0]!.internal.in_digest).toBeUndefined();
+});
+
 it("is what the policy says it is", async () => {
   verifies("beyond.flood.policy");
   const s = await testServer();

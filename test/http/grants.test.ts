@@ -132,7 +132,11 @@ describe("a grant", () => {
     verifies("beyond.grant.limits", "beyond.grant.named", "beyond.grant.not-wider");
     const wrong: [object, RegExp, string?][] = [
       [{ max_uses: 1_001 }, /max_uses: at most 1000 uses/],
-      [{ max_uses: 0 }, /max_uses/],
+      [{ max_uses: 0 }, /max_uses: must be at least 1$/],
+      [{ reason: "   " }, /reason: must not be empty$/],
+      [{ budget: 5 }, /budget: must be an object or null$/],
+      [{ budget: { max: 5 } }, /budget\.path: is required$/],
+      [{ budget: { path: "$args.amount", max: -1 } }, /budget\.max: must be at least 0$/],
       [{ expires_at: expiry(31 * DAY) }, /at most 30 days/],
       [{ expires_at: expiry(-1) }, /in the past/],
       [{ match: { actor: "agent" } }, /match\.tool/],

@@ -1,4 +1,6 @@
 /** Plans over HTTP: proposed, judged, decided by one vote, and made in their order. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Receiver, startReceiver } from "../golden/notify/support/receivers.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -248,5 +250,38 @@ describe("a plan", () => {
     expect(free.status).toBe(201);
     expect((await s.call("ann", "POST", `/v1/plans/${free.body.id}/approve`, {})).status).toBe(200);
     expect((await propose()).status).toBe(409);
+  });
+
+  it("ends where its next call is refused by rules that became stricter, and the call's own request is used", async () => {
+    verifies("beyond.plan.refused-ends", "beyond.approval.one-request");
+    const stricter = async (text: string) => {
+      writeFileSync(join(s.folder, "policy.yaml"), text);
+      expect((await s.call("admin", "POST", "/v1/reload", {})).status).toBe(200);
+    };
+    const plan = await proposed([create(1), create(2)]);
+    expect((await plan.vote("ann")).status).toBe(200);
+    await stricter(POLICY.replace("reason: look at it", "approval: {quorum: 2}"));
+    const waits = await plan.ask(create(1));
+    const [id] = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(waits))!;
+    expect(waits.decision).toBe("block");
+    expect(await plan.now()).toMatchObject({ status: "ended", note: "call 0 was refused" });
+    for (const key of ["ann", "bob"])
+      expect((await s.call(key, "POST", `/v1/approvals/${id}/approve`, {})).status).toBe(200);
+    expect(await plan.ask(create(1))).toMatchObject({ decision: "allow" });
+    await stricter(POLICY);
+  });
+
+  it("closes the request of a call that waited before the plan covered it", async () => {
+    verifies("beyond.approval.one-request");
+    const plan = await proposed([create(7)]);
+    const [id] = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(await plan.ask(create(7))))!;
+    expect((await plan.vote("ann")).status).toBe(200);
+    expect(await plan.ask(create(7))).toMatchObject({ decision: "allow" });
+    const closed = (await s.call("ann", "GET", `/v1/approvals/${id}`)).body;
+    expect([closed.status, closed.note]).toEqual([
+      "expired",
+      expect.stringMatching(/^covered by request apr_/),
+    ]);
+    expect(closed.step).toBeNull();
   });
 });

@@ -99,6 +99,24 @@ describe("quotas", () => {
     expect((await ask("acme-asks", 4)).status).toBe(429);
   });
 
+  it("counts a plan that waits as one of them", async () => {
+    verifies("beyond.plan.quota");
+    const propose = (n: number) =>
+      s.call("acme-asks", "POST", "/v1/runs/acme-asks-run/plans", {
+        reason: "r",
+        calls: [{ tool: "mail.send", args: { n } }],
+      });
+    expect((await propose(6)).status).toBe(429);
+    const { approvals } = (await s.call("approver", "GET", "/v1/approvals?status=pending")).body;
+    for (const { id, actor } of approvals)
+      if (actor.startsWith("acme")) await s.call("approver", "POST", `/v1/approvals/${id}/deny`, {});
+    const plans = [await propose(6), await propose(7)];
+    expect(plans.map(({ status }) => status)).toEqual([201, 201]);
+    expect((await ask("acme-asks", 8)).status).toBe(429);
+    for (const { body } of plans) await s.call("approver", "POST", `/v1/plans/${body.id}/deny`, {});
+    expect((await ask("acme-asks", 1)).status).toBe(200);
+  });
+
   it("lets no more wait than may", async () => {
     verifies("beyond.quotas.waiting");
     const id = requestIn(await ask("acme-asks", 1));

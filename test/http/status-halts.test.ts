@@ -113,6 +113,7 @@ describe("a halt", () => {
     for (const bad of [
       {},
       { reason: "" },
+      { reason: " \n" },
       { reason: 7 },
       { reason: "r", scope: {} },
       { reason: "r", tool: "" },

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Row } from "../../src/api/row.ts";
 import { HTTP_TABLE } from "../../src/api/table.ts";
+import { resumeContainments } from "../../src/app/operations/contain/job.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import { localIssuer } from "../console/support/issuer.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const POLICY = `
@@ -36,7 +38,10 @@ beforeAll(async () => {
   s = await testServer({
     policy: POLICY,
     config: `capture: {enabled: true}\nsigning_key: ${key}\n`,
-    keys: ["acme", "globex"].flatMap((tenant) => ["agent", ...ROLES].map((role) => bound(tenant, role))),
+    keys: [
+      ...["acme", "globex"].flatMap((tenant) => ["agent", ...ROLES].map((role) => bound(tenant, role))),
+      { name: "acme-roamer", role: "agent", tenant: "acme" },
+    ],
   });
   for (const tenant of ["acme", "globex"]) {
     const agent = `${tenant}-agent`;
@@ -169,6 +174,27 @@ describe("lists", () => {
   });
 });
 
+describe("a plan", () => {
+  it("of another tenant is decided by nobody there, and nothing is told of it", async () => {
+    verifies("beyond.plan.tenant");
+    const { id } = (
+      await s.call("globex-agent", "POST", "/v1/runs/globex-run/plans", {
+        reason: "r",
+        calls: [{ tool: "mail.send", args: { n: 9 } }],
+      })
+    ).body;
+    const tried = async (key: string, verb: string) => {
+      const { status, body } = await s.call(key, "POST", `/v1/plans/${id}/${verb}`, {});
+      return [status, body];
+    };
+    for (const key of ["acme-approver", "acme-admin"])
+      for (const verb of ["approve", "deny"])
+        expect(await tried(key, verb)).toEqual([404, { error: `unknown plan ${id}` }]);
+    expect((await tried("globex-approver", "deny"))[0]).toBe(200);
+    expect(await tried("acme-admin", "deny")).toEqual([404, { error: `unknown plan ${id}` }]);
+  });
+});
+
 describe("a bound admin", () => {
   it("halts and lifts within its tenant", async () => {
     verifies("beyond.tenants.halts");
@@ -195,6 +221,10 @@ describe("a bound admin", () => {
     expect((await s.call("acme-admin", "DELETE", `/v1/holds/${hold.id}`)).status).toBe(404);
     const reason = "for the court of acme";
     expect((await s.call("acme-admin", "POST", "/v1/holds", { tenant: "globex", reason })).status).toBe(403);
+    const hold_run = (run_id: string) => s.call("acme-admin", "POST", "/v1/holds", { run_id, reason });
+    for (const run_id of ["globex-run", "no-run"])
+      expect(await hold_run(run_id)).toMatchObject({ status: 404, body: { error: `unknown run ${run_id}` } });
+    expect((await hold_run("acme-run")).status).toBe(201);
   });
 
   it("sees and makes bound keys of its tenant only", async () => {
@@ -293,9 +323,63 @@ it("grants and delegations stay within the tenant of who gives them", async () =
   const made = await s.call("globex-admin", "POST", "/v1/grants", grant);
   expect(made.body.match.tenant).toBe("globex");
   const other = { ...grant, match: { ...grant.match, tenant: "acme" } };
-  expect((await s.call("globex-admin", "POST", "/v1/grants", other)).status).toBe(403);
+  for (const path of ["/v1/grants", "/v1/grants/preview"])
+    expect(await s.call("globex-admin", "POST", path, other)).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining("bound to the tenant globex, and grants for no other") },
+    });
   expect((await s.call("acme-admin", "GET", "/v1/grants")).body.grants).toEqual([]);
   expect((await s.call("acme-admin", "DELETE", `/v1/grants/${made.body.id}`)).status).toBe(404);
   const [lent] = (await s.call("globex-admin", "GET", "/v1/delegations")).body.delegations;
   expect((await s.call("acme-admin", "DELETE", `/v1/delegations/${lent.id}`)).status).toBe(404);
+});
+
+describe("a containment by a bound admin", () => {
+  const ended = async (job: string) => {
+    await until(
+      async () => (await s.app.core.store.get("containments", job))?.state === "done",
+      "the containment",
+    );
+    return (await s.call("acme-auditor", "GET", `/v1/contain/${job}`)).body.job.report;
+  };
+  const contain = (key: string, body: object) =>
+    s.call(key, "POST", "/v1/contain", { reason: "it went astray", ...body });
+  const roamer = async () =>
+    (await s.call("admin", "GET", "/v1/keys")).body.keys.find(
+      ({ name }: { name: string }) => name === "acme-roamer",
+    );
+
+  it("neither sees nor disables a key that is not bound to its tenant, also when it is carried on", async () => {
+    verifies("beyond.tenants.contain");
+    const dry = await contain("acme-admin", { actor: "acme-*" });
+    expect(dry.status).toBe(200);
+    expect(dry.text).not.toContain("acme-roamer");
+    expect(dry.text).not.toContain((await roamer()).fingerprint);
+    expect(dry.body.keys.disabled).toEqual([expect.objectContaining({ name: "acme-agent" })]);
+    await s.call("acme-roamer", "POST", "/v1/runs", { run_id: "roamed", permissions: [] });
+    const begun = await contain("acme-admin", { actor: "acme-roamer", confirm: true });
+    const { id } = begun.body.job;
+    const none = { disabled: [], left: [], note: null };
+    expect(await ended(id)).toMatchObject({ actors: ["acme-roamer"], keys: none });
+    const { store } = s.app.core;
+    const job = (await store.get("containments", id))!;
+    const abandoned = { ...job, state: "running" as const, keys: null, report: null };
+    await store.transact({ run: (tx) => tx.put("containments", id, abandoned) });
+    expect((await contain("admin", { actor: "acme-roamer", tenant: "acme", confirm: true })).status).toBe(
+      409,
+    );
+    await resumeContainments(s.app, s.app.today);
+    expect((await ended(id)).keys).toEqual(none);
+    expect((await roamer()).disabled).toBe(false);
+  });
+
+  it("is not shown those that an admin of the whole service reached", async () => {
+    verifies("beyond.tenants.contain");
+    const whole = await contain("admin", { actor: "acme-roamer", tenant: "acme", confirm: true });
+    const { keys } = await ended(whole.body.job.id);
+    expect(keys).toMatchObject({ disabled: [], left: [] });
+    expect((await roamer()).disabled).toBe(true);
+    const { body } = await s.call("auditor", "GET", `/v1/contain/${whole.body.job.id}`);
+    expect(body.job.report.keys.disabled).toEqual([expect.objectContaining({ name: "acme-roamer" })]);
+  });
 });

@@ -159,4 +159,54 @@ describe("on a server", () => {
     const stricter = await publish(RULES(100));
     expect(await activate(stricter)).toMatchObject({ status: 200, body: { status: "active" } });
   });
+
+  const activations = async () =>
+    (await s.call("auditor", "GET", "/v1/search/records?event=policy_activated")).body.records as {
+      actor: string;
+      detail: string;
+    }[];
+  const change = async (name: string, fields: object) => {
+    const { keys } = (await s.call("admin", "GET", "/v1/keys")).body;
+    const { index } = keys.find((key: { name: string }) => key.name === name);
+    expect((await s.call("admin", "PATCH", `/v1/keys/${index}`, fields)).status).toBe(200);
+  };
+
+  it("both admins are named where it takes effect, and the one who waits in the log", async () => {
+    verifies("beyond.diff.second-admin-recorded");
+    const version = await publish(RULES(700));
+    expect((await activate(version)).status).toBe(202);
+    const before = await activations();
+    expect(before.filter(({ detail }) => detail.startsWith(`version ${version},`))).toEqual([]);
+    expect(s.logged.join("")).toContain(
+      `"version":"${version}","by":"admin","msg":"a looser policy waits for another admin"`,
+    );
+    const { hash } = (await activate(version, "admin2")).body;
+    const records = await activations();
+    expect(records).toHaveLength(before.length + 1);
+    expect(records).toContainEqual(
+      expect.objectContaining({ actor: "admin2", detail: `version ${version}, ${hash}; with admin` }),
+    );
+    const alone = await publish(RULES(150));
+    const { body } = await activate(alone);
+    expect(await activations()).toContainEqual(
+      expect.objectContaining({ actor: "admin", detail: `version ${alone}, ${body.hash}` }),
+    );
+  });
+
+  it.each([
+    ["is disabled", { disabled: true }, { disabled: false }],
+    ["is an operator", { role: "operator" }, { role: "admin" }],
+    ["is bound to a tenant", { tenant: "t", tenant_only: true }, { tenant: null, tenant_only: false }],
+  ])("an activation counts no longer once its admin %s", async (_, gone, back) => {
+    verifies("beyond.diff.second-admin-now");
+    const version = await publish(`${RULES(1000)}# ${JSON.stringify(gone)}\n`);
+    expect((await activate(version, "admin2")).status).toBe(202);
+    await change("admin2", gone);
+    expect((await activate(version, "admin")).status).toBe(202);
+    await change("admin2", back);
+    // The one who activated last is the first by now.
+    expect((await activate(version, "admin")).status).toBe(202);
+    expect((await activate(version, "admin2")).body.status).toBe("active");
+    expect((await activate(await publish(RULES(100)))).body.status).toBe("active");
+  });
 });

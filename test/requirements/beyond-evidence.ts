@@ -31,6 +31,7 @@ export const beyondOversight = section("beyond", "Oversight", {
   "beyond.oversight.rules": [21, "the report names rules never used, always approved and always denied"],
   "beyond.oversight.duties": [21, "the report says which duties each figure supports, and never that a law is complied with"],
   "beyond.oversight.recounted": [21, "the figures of the oversight report are those that a program written apart counts from an exported ledger"],
+  "beyond.oversight.plans": [21, "each vote on a plan counts for its approver, with the card where it was sent with the hash of its cards, and so do the requests that the plan made"],
   "beyond.oversight.anonymous": [21, "with `anonymous` no approver is named"],
 });
 

@@ -45,6 +45,8 @@ export const beyondDiff = section("beyond", "Diff", {
   "beyond.diff.route": [20, "`POST /v1/policy/diff` compares a policy with the one in force or another"],
   "beyond.diff.roles": [20, "comparing policies is for operators"],
   "beyond.diff.second-admin": [20, "`registry.loosening: second_admin` makes a looser policy answer 202 and wait for another admin"],
+  "beyond.diff.second-admin-now": [20, "the first admin's activation counts only while that admin could still give it"],
+  "beyond.diff.second-admin-recorded": [20, "the record of an activation that took two admins names both; one that waits is in the log"],
   "beyond.diff.console": [20, "the console's Policy page compares a text with the policy in force or a version, each class with an example"],
   "beyond.diff.examples-run": [20, "each class has an example that the decision function was run on under both policies"],
 });

@@ -24,12 +24,17 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
   "beyond.grant.preview": [18, "`POST /v1/grants/preview` answers `{calls, covered, rules}` over the last captured calls; 404 `capture is off`"],
   "beyond.grant.command": [18, "`svc grants add|list|revoke|preview`, on local data and on a server"],
   "beyond.grant.console": [18, "the console lists, gives, previews and revokes grants, and a card offers `Approve, and the next ones like this`, filled in from the call"],
+  "beyond.grant.console-whole": [18, "a form for a grant that is not right is a 400 that decides and gives nothing, a limit that is half filled in included; it is not offered where the person could not give that grant"],
   "beyond.grant.sandbox": [18, "impact and speculation answer as the grants in force would, and a simulation believes the grants that history used"],
 });
 
 // biome-ignore format: one statement a line
 export const beyondPlans = section("beyond", "2. Fewer and better questions: plans", {
   "beyond.plan.propose": [18, "`POST /v1/runs/{id}/plans` answers 201 `{id: pln_<uuid>, status, calls: [{decision, reasons, risk_score}], fully_reversible, irreversible, residue}`, judged as speculation judges"],
+  "beyond.plan.refused-ends": [18, "a planned call that is refused ends the plan, also where a person could approve it"],
+  "beyond.plan.tenant": [23, "deciding a plan of another tenant is a 404 that tells nothing of it"],
+  "beyond.plan.quota": [23, "a plan that waits counts against the quota of open approvals"],
+  "beyond.flood.plans": [18, "plans count as requests of their actor, and past the flood are told in the digest unless they hold what nothing takes back"],
   "beyond.plan.bounded": [18, "at most 20 plans of a run are under way, decided or not; the next is a 409 that says what to do"],
   "beyond.plan.notifies": [17, "a proposed plan that waits is notified like a request, with tools and argument names only"],
   "beyond.plan.decide": [18, "one decision makes a single-use approval for each call that needs one, for exactly its arguments; a second is a 409"],

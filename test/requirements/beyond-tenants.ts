@@ -10,6 +10,7 @@ export const beyondTenants = section("beyond", "Tenants", {
   "beyond.tenants.approvals": [15, "requests outside the tenant are a 404 to read and to decide, and are in no list"],
   "beyond.tenants.halts": [15, "halts and resumes of a bound admin are confined to its tenant"],
   "beyond.tenants.holds": [15, "legal holds of a bound admin are confined to its tenant"],
+  "beyond.tenants.contain": [15, "a containment by a bound admin neither shows nor disables a key that is not bound to its tenant"],
   "beyond.tenants.keys": [15, "a bound admin sees and makes bound keys of its tenant only"],
   "beyond.tenants.whole-service": [15, "reload, registry writes, anchors, retention apply, the ledger's own routes and `/metrics` are 403"],
   "beyond.tenants.evidence-key": [15, "`/v1/evidence/key` stays open to a bound auditor"],

@@ -253,8 +253,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "a rollback begins with the oldest step",
     file: "src/rollback/plan.ts",
-    find: "for (let i = steps.length - 1; i >= 0; i--) {",
-    replace: "for (let i = 0; i < steps.length; i++) {",
+    find: "for (let i = steps.length - 1; i >= 0; i--)",
+    replace: "for (let i = 0; i < steps.length; i++)",
     tests: ["src/rollback/plan.test.ts"],
   },
   {

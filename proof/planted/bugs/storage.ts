@@ -346,4 +346,25 @@ export const STORAGE: readonly Bug[] = [
     replace: "await rename(temporary, path);",
     tests: ["src/evidence/out-file.test.ts", "test/http/retention.test.ts"],
   },
+  {
+    name: "a copy has records behind its moment",
+    file: "src/store/sqlite/backup.ts",
+    find: "Math.min(RECORDS, head.records - seq)",
+    replace: "RECORDS",
+    tests: ["src/store/logged/backup.test.ts"],
+  },
+  {
+    name: "a standby passes for the host that takes writes",
+    file: "src/store/postgres/session.ts",
+    find: "if (session.timeline !== null) return session;",
+    replace: 'if (session.timeline !== "") return session;',
+    tests: ["test/faults/postgres-failover.test.ts"],
+  },
+  {
+    name: "a transaction's number is looked up on another timeline",
+    file: "src/store/postgres/rounds.ts",
+    find: "if (last === undefined && session.timeline !== timeline)",
+    replace: 'if (last === undefined && timeline === "")',
+    tests: ["test/faults/postgres-failover.test.ts"],
+  },
 ];

@@ -133,4 +133,29 @@ export const TOLD: readonly Bug[] = [
     tests: ["test/http/conventions.test.ts"],
     only: "reload",
   },
+  {
+    name: "a containment undoes run after run",
+    file: "src/rollback/execute.ts",
+    find: "if (visit.doc !== undefined && this.options.turn !== undefined) {",
+    replace: "if (visit.doc === undefined && this.options.turn !== undefined) {",
+    tests: ["test/undo/contain.test.ts"],
+    only: "in one order",
+  },
+  {
+    name: "a containment foretells run after run",
+    file: "src/rollback/plan.ts",
+    find: "for (const [run, step] of inTurn(runs)) planners.get(run)!.visit(step);",
+    replace:
+      "for (const run of runs) for (const step of run.steps.toReversed()) planners.get(run)!.visit(step);",
+    tests: ["test/undo/contain.test.ts"],
+    only: "in one order",
+  },
+  {
+    name: "a containment that undid nothing answers the wish to undo",
+    file: "src/app/operations/contain.ts",
+    find: "return asFar && (last",
+    replace: "return asFar || (last",
+    tests: ["test/undo/contain.test.ts"],
+    only: "on a later wish",
+  },
 ];

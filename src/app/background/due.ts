@@ -2,12 +2,12 @@
  * Which open documents time will change, and when. They are read once, and from then on only what is new: a look costs
  * what was opened since the last one and what is due, however many are open.
  */
-import type { Store } from "../../store/port.ts";
+import { allRows } from "../../store/pages.ts";
+import type { Row, Store } from "../../store/port.ts";
 import type { Tables } from "../../store/tables.ts";
 
 type Aging = "approvals" | "plans";
 
-const PAGE = 200;
 /** The clocks of several servers differ, and a document is committed a moment after the time that it carries. */
 const OVERLAP_MS = 10_000;
 /** However wrong a clock was, everything that is open is read this often. */
@@ -70,20 +70,14 @@ export class Due<N extends Aging> {
   }
 }
 
-/** All rows in one of the states, page by page. */
+/** All rows in one of the states. */
 export async function openRows<N extends Aging>(
   store: Store,
   table: N,
   tag: readonly string[],
   from?: number,
-): Promise<{ key: string; sort: number; doc: Tables[N] }[]> {
-  const found: { key: string; sort: number; doc: Tables[N] }[] = [];
-  let after: { sort: number; key: string } | undefined;
-  for (;;) {
-    const rows = await store.list(table, { tag, from, limit: PAGE, after });
-    found.push(...rows);
-    const last = rows[rows.length - 1];
-    if (rows.length < PAGE || last === undefined) return found;
-    after = { sort: last.sort, key: last.key };
-  }
+): Promise<Row<N>[]> {
+  const found: Row<N>[] = [];
+  for await (const row of allRows(store, table, { tag, from })) found.push(row);
+  return found;
 }

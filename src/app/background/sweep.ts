@@ -3,6 +3,7 @@ import { ageUnit } from "../../engine/approvals/decide-request.ts";
 import { agePlanUnit } from "../../engine/plans/decide-plan.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
+import { toldTogether } from "../../model/plan.ts";
 import { type App, announce } from "../app.ts";
 import { Due, openRows } from "./due.ts";
 import { inDigest } from "./flood-digest.ts";
@@ -56,7 +57,11 @@ export class Sweep {
     else if (!this.flooded || env.now() - this.digest_ms < DIGEST_MS) return [];
     this.digest_ms = env.now();
     const rows = await openRows(store, "approvals", OPEN);
-    const together = rows.map(({ doc }) => doc).filter(inDigest);
+    const plans = await openRows(store, "plans", ["pending"]);
+    const together = [
+      ...rows.map(({ doc }) => doc).filter(inDigest),
+      ...plans.flatMap(({ doc }) => toldTogether(doc)),
+    ];
     this.flooded = together.length > 0;
     return together;
   }
@@ -64,7 +69,8 @@ export class Sweep {
   /** Ends plans whose time is over. */
   async endPlans(): Promise<void> {
     const { store, env, listeners } = this.app.core;
-    await this.plans.fresh(store, env.now());
+    const fresh = await this.plans.fresh(store, env.now());
+    if (fresh.some((plan) => toldTogether(plan).length > 0)) this.flooded = true;
     for (const id of this.plans.due(env.now())) {
       const aged = await store.transact(agePlanUnit(this.app.core, id));
       this.plans.drop(id);

@@ -3,6 +3,7 @@
  * read any run; only the principal that opened a run journals on it.
  */
 
+import type { KeyView } from "../../auth/manage.ts";
 import type { RunFacts } from "../../engine/gather.ts";
 import { assertSealed, unknownRun } from "../../engine/load-run.ts";
 import { forbidden, type SvcError } from "../../kernel/errors.ts";
@@ -23,8 +24,8 @@ import type { App } from "../app.ts";
 const confinedApps = new WeakMap<App, Map<string, App>>();
 
 /** The service as the principal may see it: for one that is bound to a tenant, over that tenant's part of the store. */
-export function appFor(app: App, principal: Principal): App {
-  const tenant = boundTo(principal);
+export function appFor(app: App, bound: Pick<Principal, "tenant" | "tenant_only">): App {
+  const tenant = boundTo(bound);
   if (tenant === null || tenantOf(app.core.store) === tenant) return app;
   const known = confinedApps.get(app) ?? new Map<string, App>();
   confinedApps.set(app, known);
@@ -72,6 +73,12 @@ export function ownTenant(principal: Principal, wanted: string | undefined): str
   if (wanted !== undefined && wanted !== tenant)
     throw forbidden(`this credential is bound to the tenant ${tenant}, and acts for no other`);
   return tenant;
+}
+
+/** Whether an entry of the key file is there for whoever sees the service so: within a tenant, those bound to it are. */
+export function isKeyShown({ core }: Pick<App, "core">, { tenant, tenant_only }: KeyView): boolean {
+  const own = tenantOf(core.store);
+  return own === null || (tenant_only === true && tenant === own);
 }
 
 /** The unchanging facts of a run, or undefined where there is none. At once for a run that is known. */

@@ -1,5 +1,6 @@
 /** Turning a schema's complaints into one sentence each that names the field and never the value. */
 import type { z } from "zod";
+import { boundWords } from "../../model/problems.ts";
 
 type Issue = z.core.$ZodIssue;
 
@@ -20,12 +21,41 @@ function describeIssue(issue: Issue, root: string): string {
       return `${at}: must be ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
     case "too_big":
     case "too_small":
+      return `${at}: ${isStock(issue) ? boundWords(issue) : issue.message}`;
     case "invalid_format":
+      return `${at}: ${isStock(issue) ? formatWords(issue.message) : issue.message}`;
     case "custom":
       return `${at}: ${issue.message}`;
+    case "invalid_union":
+      return describeUnion(issue, root, at);
     default:
       return `${at}: is not valid`;
   }
+}
+
+/** The library's own words, where the schema has none: they are for programmers. */
+const isStock = ({ message }: Issue) => /^(?:Too (?:big|small): expected|Invalid) /.test(message);
+
+const formatWords = (message: string) =>
+  message.replace(/^Invalid string: /, "").replace(/^Invalid /, "must be a valid ");
+
+/** What is wrong with the form that was meant, where it can be told; else which forms there are. */
+function describeUnion(issue: Extract<Issue, { code: "invalid_union" }>, root: string, at: string): string {
+  const isOther = (issues: readonly Issue[]) =>
+    issues.some(
+      ({ code, path }) => path.length === 0 && (code === "invalid_type" || code === "invalid_value"),
+    );
+  const meant = issue.errors.filter((issues) => !isOther(issues)).sort((a, b) => a.length - b.length)[0];
+  if (meant !== undefined) {
+    const issues = meant.map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
+    return describeIssues({ issues }, root);
+  }
+  const wanted = issue.errors.flatMap((issues) => {
+    const [first] = issues.filter(({ path }) => path.length === 0);
+    if (first?.code === "invalid_type") return article(first.expected);
+    return first?.code === "invalid_value" ? first.values.map((value) => JSON.stringify(value)) : [];
+  });
+  return wanted.length === 0 ? `${at}: is not valid` : `${at}: must be ${[...new Set(wanted)].join(" or ")}`;
 }
 
 function fieldName(path: readonly PropertyKey[]): string {
@@ -36,6 +66,6 @@ function fieldName(path: readonly PropertyKey[]): string {
 
 function article(expected: string): string {
   const named = { int: "a whole number", record: "an object", nan: "a number" }[expected] ?? expected;
-  if (named.includes(" ")) return named;
+  if (named.includes(" ") || named === "null") return named;
   return `${/^[aeiou]/.test(named) ? "an" : "a"} ${named}`;
 }

@@ -1,5 +1,5 @@
 /**
- * How many requests for approval are open, for the quotas that bound them. They are counted by their ids, from the
+ * How many requests for approval and plans are open, for the quotas that bound them. They are counted by their ids, from the
  * store and from what this process is about to open, so that a unit that is run again counts once; what other
  * processes open is seen within a second.
  */
@@ -8,9 +8,11 @@ import { TooMany } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { RunDoc } from "../../model/run.ts";
+import { allRows } from "../../store/pages.ts";
 import type { Counted, Quotas } from "./quotas.ts";
 
-const PAGE = 500;
+/** Of requests and of plans, each of which is one question. */
+const OPEN: ReadonlySet<string> = OPEN_APPROVAL;
 export const RECOUNT_MS = 1_000;
 /** A person decides when there is room again. */
 const AGAIN_S = 10;
@@ -74,16 +76,11 @@ export class OpenRequests {
     const { store, env } = this.core;
     const began = env.elapsed();
     const seen = new Set<string>();
-    let after: { sort: number; key: string } | undefined;
-    for (;;) {
-      const rows = await store.list("approvals", { tag: [...OPEN_APPROVAL], limit: PAGE, after });
-      for (const { doc } of rows) {
+    for (const table of ["approvals", "plans"] as const) {
+      for await (const { doc } of allRows(store, table, { tag: [...OPEN] })) {
         seen.add(doc.id);
         this.add(this.limited(doc), doc.id);
       }
-      const last = rows.at(-1);
-      if (rows.length < PAGE || last === undefined) break;
-      after = { sort: last.sort, key: last.key };
     }
     this.forget((id, since) => !seen.has(id) && since < began - LIMITS.store_deadline_ms);
   }
@@ -94,9 +91,9 @@ export class OpenRequests {
     const ended = new Set<string>();
     for (const { key } of this.limited(who)) {
       for (const [id, since] of this.idsOf(key)) {
-        const doc = await store.get("approvals", id);
+        const doc = (await store.get("approvals", id)) ?? (await store.get("plans", id));
         // One that is not there may be about to be.
-        if (doc === undefined ? since < young : !OPEN_APPROVAL.has(doc.status)) ended.add(id);
+        if (doc === undefined ? since < young : !OPEN.has(doc.status)) ended.add(id);
       }
     }
     this.forget((id) => ended.has(id));

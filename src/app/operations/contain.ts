@@ -2,11 +2,11 @@
 import { z } from "zod";
 import { parseSince } from "../../kernel/duration.ts";
 import { conflict, invalid, notFound } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import { keptOf } from "../../model/roles.ts";
+import { tenantOf } from "../../store/confined.ts";
 import type { ContainmentDoc } from "../../store/docs.ts";
 import type { App } from "../app.ts";
-import { ownTenant } from "../door/access.ts";
+import { isKeyShown, ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
 import {
   containmentView,
@@ -19,7 +19,7 @@ import {
 import { type ContainReport, containReport } from "./contain/report.ts";
 import { checkScope, type Found, findActors, type Scope } from "./contain/scope.ts";
 import { survey } from "./contain/survey.ts";
-import { givenId, nullable, text } from "./schemas.ts";
+import { givenId, nullable, personsReason, text } from "./schemas.ts";
 
 const jobShape = z.strictObject({
   id: z.string(),
@@ -48,7 +48,7 @@ export const containInput = z.strictObject({
     description: "only what was called since then: 24h, or an ISO 8601 time; without it everything",
   }),
   no_rollback: z.boolean().optional().meta({ description: "undo nothing" }),
-  reason: text(LIMITS.reason_chars),
+  reason: personsReason,
   dry_run: z.boolean().optional(),
   confirm: z
     .boolean()
@@ -140,7 +140,7 @@ async function foretellAll(
   return survey(app, scope, found, rollback, { id: halt?.id ?? null, was_there: halt !== undefined });
 }
 
-/** The last containment of the scope, where its halt is in force and there is nothing that another could do. */
+/** The last containment of the scope, where it was to do as much, its halt is in force and nothing is left that another could do. */
 async function nothingLeft(
   app: App,
   scope: Scope,
@@ -148,11 +148,18 @@ async function nothingLeft(
   rollback: ContainReport["rollback"],
 ): Promise<ContainmentDoc | null> {
   const last = await lastContainment(app.core, scope);
-  if (last?.state !== "done" || !(await isHalted(app.core, last))) return null;
+  if (last?.state !== "done" || !coversWish(last, scope, rollback)) return null;
+  if (!(await isHalted(app.core, last))) return null;
   const { keys, requests, revoked, undone } = await foretellAll(app, scope, found, rollback);
   const taken = [revoked.plans, revoked.delegations, revoked.grants].flat();
   const todo = keys.disabled.length + requests.denied.length + taken.length + undone;
   return todo === 0 ? last : null;
+}
+
+/** Whether what it was asked for is all that is asked for now: else its report answers another question. */
+function coversWish(last: ContainmentDoc, { since_ms }: Scope, rollback: ContainReport["rollback"]): boolean {
+  const asFar = last.since_ms === null || (since_ms !== null && last.since_ms <= since_ms);
+  return asFar && (last.rollback === rollback || (last.rollback === "yes" && rollback !== "no"));
 }
 
 export const getContain = operation({
@@ -164,6 +171,25 @@ export const getContain = operation({
   output: z.strictObject({ job: jobShape }),
   errors: { not_found: "unknown containment" },
   async run({ app }, { contain_id }) {
-    return { job: containmentView(await getContainment(app.core, contain_id)) };
+    const job = await getContainment(app.core, contain_id);
+    return { job: { ...containmentView(job), report: await reportWithin(app, job) } };
   },
 });
+
+/** An admin of the whole service reaches keys and grants that are not there for whoever is bound to the tenant. */
+async function reportWithin({ core, keys }: App, job: ContainmentDoc): Promise<ContainReport | null> {
+  const { report } = containmentView(job);
+  if (report === null || tenantOf(core.store) === null || job.authority?.tenant !== undefined) return report;
+  const entries = await (keys?.list() ?? Promise.resolve([])).catch(() => []);
+  const shown = new Set(entries.filter((one) => isKeyShown({ core }, one)).map((one) => one.fingerprint));
+  const isShown = ({ fingerprint }: { fingerprint: string }) => shown.has(fingerprint);
+  const { disabled, left, note } = report.keys;
+  const wider: ContainReport["wider"] = [];
+  for (const line of report.wider)
+    if ((await core.store.get("grants", line.id)) !== undefined) wider.push(line);
+  return {
+    ...report,
+    keys: { disabled: disabled.filter(isShown), left: left.filter(isShown), note },
+    wider,
+  };
+}

@@ -7,7 +7,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../door/operation.ts";
-import { givenId, nothing, nullable, text } from "./schemas.ts";
+import { givenId, nothing, nullable, personsReason, text } from "./schemas.ts";
 
 const principalShape = z.strictObject({
   kind: z.string(),
@@ -58,7 +58,7 @@ export const createDelegation = operation({
     expires_at: z
       .string()
       .refine((value) => tryTimestamp(value) !== undefined, "must be an ISO 8601 timestamp"),
-    reason: text(LIMITS.reason_chars),
+    reason: personsReason,
   }),
   output: delegationShape,
   async run({ app, principal }, body) {

@@ -1,17 +1,17 @@
 /** Grants: giving one, listing, taking back, and seeing what one would have covered. */
 import { z } from "zod";
 import { type Giver, giveUnit, revokeGrantUnit, unknownGrant } from "../../engine/grants/give.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type GrantDoc, grantView } from "../../model/grant.ts";
-import { hasRole } from "../../model/roles.ts";
+import { boundTo, hasRole } from "../../model/roles.ts";
 import { announce } from "../app.ts";
-import { ownTenant } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { delegationsTo } from "./approvals/cards.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
 import { giveInputOf, grantInput, previewInput, termsOf } from "./grants/grant-input.ts";
 import { previewGrant as preview } from "./grants/grant-preview.ts";
-import { givenId, nullable, pageLimit } from "./schemas.ts";
+import { givenId, nothing, nullable, pageLimit } from "./schemas.ts";
 import { captureFeature, ruling } from "./simulate.ts";
 
 const grantShape = z.strictObject({
@@ -43,14 +43,38 @@ async function giverOf({ app, principal, at_the_data }: Caller): Promise<Giver> 
   return { principal, at_the_data: at_the_data === true, delegations, today: app.today };
 }
 
-/** What a caller that is bound to a tenant grants holds within it. */
+/** What a caller that is bound to a tenant grants holds within it; more would be wider than what it may decide. */
 function ofTenant<T extends { match: { tenant?: string | null | undefined } }>(
   { principal }: Caller,
   input: T,
 ): T {
-  const tenant = ownTenant(principal, input.match.tenant ?? undefined);
-  return tenant === undefined ? input : { ...input, match: { ...input.match, tenant } };
+  const tenant = boundTo(principal);
+  if (tenant === null) return input;
+  if ((input.match.tenant ?? tenant) !== tenant)
+    throw invalid(
+      `match.tenant: this credential is bound to the tenant ${tenant}, and grants for no other; leave it out or write ${tenant}`,
+    );
+  return { ...input, match: { ...input.match, tenant } };
 }
+
+/** Whatever its giver may not give is refused here already. */
+async function givingUnit(caller: Caller, input: z.output<typeof grantInput>) {
+  return giveUnit(caller.app.core, await giverOf(caller), giveInputOf(ofTenant(caller, input)));
+}
+
+/** For those who decide something else first: what could not be given must not be half of what they did. */
+export const checkGrant = operation({
+  id: "check_grant",
+  summary: "Refuse what giving this grant would refuse, and give nothing",
+  role: "approver",
+  within_tenant: true,
+  input: grantInput,
+  output: nothing,
+  async run(caller, input) {
+    await givingUnit(caller, input);
+    return {};
+  },
+});
 
 export const createGrant = operation({
   id: "create_grant",
@@ -62,8 +86,7 @@ export const createGrant = operation({
   errors: { conflict: "too many grants for tools and actors like these" },
   async run(caller, input) {
     const { core } = caller.app;
-    const unit = giveUnit(core, await giverOf(caller), giveInputOf(ofTenant(caller, input)));
-    const { grant, records } = await core.store.transact(unit);
+    const { grant, records } = await core.store.transact(await givingUnit(caller, input));
     announce(core.listeners, records);
     return shown(caller, grant);
   },

@@ -2,12 +2,11 @@
 import { z } from "zod";
 import { haltUnit, resumeUnit } from "../../engine/halts.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
-import { LIMITS } from "../../kernel/limits.ts";
 import { boundTo } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
-import { haltView, nothing, text } from "./schemas.ts";
+import { haltView, nothing, personsReason, text } from "./schemas.ts";
 
 const pattern = text(256).optional();
 
@@ -17,7 +16,7 @@ export const halt = operation({
   role: "admin",
   within_tenant: true,
   input: z.strictObject({
-    reason: text(LIMITS.reason_chars),
+    reason: personsReason,
     tool: pattern,
     actor: pattern,
     tenant: pattern,

@@ -8,7 +8,7 @@ import {
   unknownHold,
 } from "../../retention/holds.ts";
 import type { App } from "../app.ts";
-import { ownTenant } from "../door/access.ts";
+import { hideForeignRun, ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
 import { givenId, nullable, text } from "./schemas.ts";
 
@@ -61,9 +61,10 @@ export const placeHold = operation({
   }),
   output: holdShape,
   feature: retentionFeature,
-  errors: { not_found: "no retention settings" },
+  errors: { not_found: "no retention settings, or a run outside the caller's tenant" },
   async run({ app, principal }, { reason, ...given }) {
     const scope = { ...given, tenant: ownTenant(principal, given.tenant) };
+    if (given.run_id !== undefined) await hideForeignRun(app, principal, given.run_id);
     return app.core.store.transact(placeHoldUnit(app.core, principal.name, { scope, reason }));
   },
 });

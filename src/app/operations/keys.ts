@@ -1,11 +1,11 @@
 /** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
 import { z } from "zod";
-import type { KeyFields, KeyManager, KeyView } from "../../auth/manage.ts";
+import type { KeyFields, KeyManager } from "../../auth/manage.ts";
 import { conflict, forbidden, notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { boundTo, ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
-import { ownTenant } from "../door/access.ts";
+import { isKeyShown, ownTenant } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { nothing, nullable, text } from "./schemas.ts";
 
@@ -75,24 +75,18 @@ async function record(
   announce(core.listeners, [written]);
 }
 
-/** The entries that the caller may see: bound to a tenant, those that are bound to the same one. */
-function isSeen({ principal }: Caller, { tenant, tenant_only }: KeyView): boolean {
-  const own = boundTo(principal);
-  return own === null || (tenant_only === true && tenant === own);
-}
-
 /** Keys of one name are one principal: a bound caller makes none of a name that stands for somebody elsewhere. */
 async function assertFree(call: Caller, name: string): Promise<void> {
   if (boundTo(call.principal) === null) return;
   const entries = await manager(call.app).list();
-  if (entries.some((entry) => entry.name === name && !isSeen(call, entry)))
+  if (entries.some((entry) => entry.name === name && !isKeyShown(call.app, entry)))
     throw conflict(`the name ${name} is taken; choose another`);
 }
 
 async function assertSeen(call: Caller, index: number): Promise<void> {
   if (boundTo(call.principal) === null) return;
   const entry = (await manager(call.app).list())[index];
-  if (entry === undefined || !isSeen(call, entry)) throw notFound("no key has this index");
+  if (entry === undefined || !isKeyShown(call.app, entry)) throw notFound("no key has this index");
 }
 
 /** What a caller that is bound to a tenant makes and changes stays bound to it. */
@@ -133,7 +127,7 @@ export const listKeys = operation({
   output: z.strictObject({ keys: z.array(keyView) }),
   feature,
   async run(call) {
-    const keys = (await manager(call.app).list()).filter((entry) => isSeen(call, entry));
+    const keys = (await manager(call.app).list()).filter((entry) => isKeyShown(call.app, entry));
     manager(call.app).sights.listed(readerOf(call), keys);
     return { keys };
   },

@@ -14,7 +14,7 @@ import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { callText } from "../../model/card/lines.ts";
 import type { CardSurroundings, JudgedCard } from "../../model/card/types.ts";
-import { PLAN_STATUSES, type PlanDoc, type PlanView, planView } from "../../model/plan.ts";
+import { PLAN_STATUSES, type PlanDoc, type PlanView, planView, toldTogether } from "../../model/plan.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
 import { judgePlan } from "../../sandbox/judge-plan.ts";
 import { type App, announce } from "../app.ts";
@@ -105,11 +105,14 @@ export const proposePlan = operation({
         rule: evaluation?.rules[0] ?? null,
       };
     });
-    const { core } = app;
+    const { core, openRequests } = app;
     const unit = proposeUnit(core, principal, run_id, { ...judged, reason, calls: proposed });
-    const { plan, records } = await core.store.transact(unit);
+    const propose = () => core.store.transact(unit);
+    const { plan, records } = await (openRequests === undefined
+      ? propose()
+      : openRequests.around(run, propose));
     announce(core.listeners, records);
-    if (plan.status === "pending") core.listeners.planProposed(plan);
+    if (plan.status === "pending" && toldTogether(plan).length === 0) core.listeners.planProposed(plan);
     return planView(plan);
   },
 });
@@ -252,6 +255,9 @@ const decision = (verb: "approve" | "deny") =>
     async run({ app, principal }: Caller, { plan_id, note, card_hash }) {
       const delegations = await delegationsTo(app, principal.name);
       if (delegations.length === 0) requireRole(principal, "approver");
+      // Of another tenant's plan not even its run is told.
+      if ((await app.core.store.get("plans", plan_id)) === undefined)
+        throw notFound(`unknown plan ${plan_id}`);
       const input = { decision: verb, note: note ?? null, card_hash };
       const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations, app.today);
       return told(app, await app.core.store.transact(unit));

@@ -7,6 +7,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { Lru } from "../../kernel/lru.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { LIFECYCLES } from "../../model/manifest/types.ts";
+import { boundTo, hasRole } from "../../model/roles.ts";
 import { ManifestRegistry } from "../../registry/manifests.ts";
 import { PolicyRegistry } from "../../registry/policies.ts";
 import { type App, announce } from "../app.ts";
@@ -225,12 +226,22 @@ export const activatePolicy = operation({
     too_many: "too many simulations are under way",
   },
   async run(call, { version }) {
-    const { four_eyes } = call.app.core.rules().policy.approvals;
-    const second_admin = call.app.settings.registry.loosening === "second_admin";
-    const how = { four_eyes, second_admin };
-    const entry = await policies(call.app, call.signal).activate(version, call.principal, how);
-    if ("waiting_for" in entry) return entry;
-    await decided(call, "policy_activated", `version ${entry.version}, ${entry.hash}`);
+    const { app, principal, at_the_data, signal } = call;
+    const { entry, first } = await policies(app, signal).activate(version, principal, {
+      four_eyes: app.core.rules().policy.approvals.four_eyes,
+      second_admin: app.settings.registry.loosening === "second_admin",
+      at_the_data: at_the_data === true,
+      stillMay(giver) {
+        const now = app.today(giver);
+        return now !== null && hasRole(now, "admin") && boundTo(now) === null;
+      },
+    });
+    if ("waiting_for" in entry) {
+      app.log.info("a looser policy waits for another admin", { version, by: principal.name });
+      return entry;
+    }
+    const both = first === null ? "" : `; with ${first}`;
+    await decided(call, "policy_activated", `version ${entry.version}, ${entry.hash}${both}`);
     return entry;
   },
 });

@@ -6,6 +6,11 @@ import { MODES, OUTCOMES, READERS, RUN_ID, STEP_STATUSES } from "../../model/run
 
 export const text = (max: number) =>
   z.string().min(1, "must not be empty").max(max, `at most ${max} characters`);
+/** Why a person does something, as it is kept on the ledger: spaces alone say nothing. */
+export const personsReason = z
+  .string()
+  .regex(/\S/, "must not be empty")
+  .max(LIMITS.reason_chars, `at most ${LIMITS.reason_chars} characters`);
 export const tool = text(LIMITS.tool_chars).meta({ description: "the tool's name as its manifest has it" });
 export const anyJson = z.unknown().refine((value) => value !== undefined, "is required");
 export const note = z.string().max(LIMITS.note_chars, `at most ${LIMITS.note_chars} characters`);

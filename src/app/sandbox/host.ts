@@ -2,8 +2,9 @@
  * Runs sandbox jobs in threads of their own, with limits on time, memory and number: a policy from outside
  * may be as costly as its author likes, and the process that serves decisions does not notice.
  */
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { invalid, ProblemsError, SvcError } from "../../kernel/errors.ts";
+import { besideModule, startThread } from "../../process/thread.ts";
 import type { Job, Message, Order, Page } from "./job.ts";
 import type { Reading } from "./readings.ts";
 
@@ -86,7 +87,8 @@ export class SandboxHost {
       worker.ref();
       return worker;
     }
-    const worker = newWorker(this.limits.heap_mb);
+    const resourceLimits = { maxOldGenerationSizeMb: this.limits.heap_mb };
+    const worker = startThread(besideModule(import.meta.url, "worker"), { resourceLimits });
     // What a thread that nobody uses, or that is being ended, still throws concerns nobody.
     worker.on("error", () => {}).on("exit", () => this.idle.delete(worker));
     // Starting is not the job's fault: its time does not count.
@@ -189,14 +191,4 @@ function tooMuch(of: "time" | "memory"): SvcError {
   return invalid(
     `the sandbox stopped this: it took too much ${of}; make the policy simpler, or take a shorter period or one run`,
   );
-}
-
-/** Built code runs as it is; straight from the sources a thread loads the loader of TypeScript first. */
-function newWorker(heap_mb: number): Worker {
-  const options = { resourceLimits: { maxOldGenerationSizeMb: heap_mb } };
-  if (!import.meta.url.endsWith(".ts")) return new Worker(new URL("./worker.js", import.meta.url), options);
-  const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
-  const file = JSON.stringify(new URL("./worker.ts", import.meta.url).href);
-  const start = `import(${loader}).then((tsx) => { tsx.register(); return import(${file}); })`;
-  return new Worker(start, { ...options, eval: true });
 }

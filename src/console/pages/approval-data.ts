@@ -4,6 +4,7 @@
  */
 import {
   cardFor,
+  decidesAlone,
   delegationsTo,
   type LoadedCard,
   seesCard,
@@ -82,6 +83,8 @@ export interface ShownRequest {
   approval: ApprovalDoc;
   card: LoadedCard | null;
   votes: boolean;
+  /** Whether this person's one vote is all that the request needs. */
+  alone: boolean;
 }
 
 export async function shownRequest(ctx: Ctx, id: string): Promise<ShownRequest | null> {
@@ -93,5 +96,6 @@ export async function shownRequest(ctx: Ctx, id: string): Promise<ShownRequest |
     approval,
     card: sees ? await cardFor(ctx.app, approval) : null,
     votes: votesIn(ctx.app, ctx.principal, approval, delegations),
+    alone: decidesAlone(ctx.app, ctx.principal, approval, delegations),
   };
 }

@@ -81,8 +81,7 @@ async function desk(
   { sort, live, kind }: DeskOptions,
 ): Promise<Answer> {
   const at = shown?.approval.id ?? null;
-  const alike =
-    shown?.card?.card_hash == null ? nothing : await alikeForm(ctx, shown.approval, shown.card.card_hash);
+  const alike = shown === null ? nothing : await alikeForm(ctx, shown);
   const list =
     lines.length === 0
       ? nobodyWaits()
@@ -201,10 +200,11 @@ async function decideMany(ctx: Ctx): Promise<Answer> {
   if (chosen.size === 0) throw invalid("choose at least one request");
   if (chosen.size > MOST_GROUPED) throw invalid(`at most ${MOST_GROUPED} requests at once`);
   const problems: SvcError[] = [];
+  let waiting = 0;
   for (const [id, card_hash] of chosen) {
     try {
       if (await nothingTakesBack(ctx, id)) throw invalid("an irreversible call is decided by itself");
-      await decide(ctx, id, verb, card_hash);
+      if (OPEN_APPROVAL.has((await decide(ctx, id, verb, card_hash)).status)) waiting++;
     } catch (error) {
       if (!(error instanceof SvcError)) throw error;
       problems.push(error);
@@ -212,7 +212,9 @@ async function decideMany(ctx: Ctx): Promise<Answer> {
   }
   const done = chosen.size - problems.length;
   if (done === 0 && problems.every(({ code }) => code === "forbidden")) throw problems[0]!;
-  const said = `${plural(done, "request")} ${verb === "approve" ? "approved" : "denied"}.`;
+  const settled = `${plural(done - waiting, "request")} ${verb === "approve" ? "approved" : "denied"}.`;
+  const said =
+    waiting === 0 ? settled : `${settled} ${plural(waiting, "waits", "wait")} for others to approve too.`;
   if (problems.length === 0) return { to: PATH, notice: { kind: "ok", text: said } };
   const why = [...new Set(problems.map(messageOf))].slice(0, 3).join("; ");
   return {

@@ -2,7 +2,6 @@
 import type { z } from "zod";
 import type { previewInput } from "../../app/operations/grants/grant-input.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../../app/operations/grants.ts";
-import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type GrantView, isLive, readCondition } from "../../model/grant.ts";
 import { hasRole } from "../../model/roles.ts";
@@ -14,6 +13,7 @@ import { nameText, runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
 import { approvalTabs } from "./approval-tabs.ts";
+import { MOST_HOURS, readBudget, readExpiry, readUses } from "./grant-fields.ts";
 
 const PATH = "/console/grants";
 
@@ -97,7 +97,7 @@ function giveForm(ctx: Ctx): Html {
     { action: PATH },
     html`<div class="row">${input({ label: "Tools", name: "tool", value: value("tool"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${input({ label: "Actors", name: "actor", value: value("actor"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${input({ label: "Rules", name: "rules", value: value("rules"), required: true, list: "asking-rules", hint: "whose need for approval it lifts; several with commas" })}</div>
 <datalist id="asking-rules">${rules.slice(0, 200).map(({ id }) => html`<option value="${id}"></option>`)}</datalist>
-<div class="row">${input({ label: "Uses", name: "max_uses", type: "number", value: value("max_uses") || "10", hint: `1 to ${LIMITS.grant_uses}` })}${input({ label: "For hours", name: "hours", type: "number", value: value("hours") || "8", hint: `at most ${LIMITS.grant_days * 24}` })}${input({ label: "Tenant", name: "tenant", value: value("tenant"), placeholder: "any" })}${input({ label: "Environment", name: "environment", value: value("environment"), placeholder: "any" })}</div>`,
+<div class="row">${input({ label: "Uses", name: "max_uses", type: "number", value: value("max_uses") || "10", required: true, hint: `1 to ${LIMITS.grant_uses}` })}${input({ label: "For hours", name: "hours", type: "number", value: value("hours") || "8", required: true, hint: `at most ${MOST_HOURS}` })}${input({ label: "Tenant", name: "tenant", value: value("tenant"), placeholder: "any" })}${input({ label: "Environment", name: "environment", value: value("environment"), placeholder: "any" })}</div>`,
     textarea({
       label: "Only when",
       name: "when",
@@ -121,7 +121,6 @@ function giveForm(ctx: Ctx): Html {
 /** What the form says of the calls that are meant; whatever is wrong with it the operation says. */
 function termsOf(ctx: Ctx): z.input<typeof previewInput> {
   const { form } = ctx;
-  const path = form.optional("budget_path");
   return {
     match: {
       tool: form.text("tool"),
@@ -137,19 +136,17 @@ function termsOf(ctx: Ctx): z.input<typeof previewInput> {
       .text("when")
       .split("\n")
       .flatMap((line) => (line.trim() === "" ? [] : [readCondition(line)])),
-    max_uses: Number(form.text("max_uses") || LIMITS.grant_uses),
-    budget: path === undefined ? undefined : { path, max: Number(form.text("budget_max") || Number.NaN) },
+    max_uses: readUses(form),
+    budget: readBudget(form),
     irreversible: form.checked("irreversible"),
   };
 }
 
 async function give(ctx: Ctx): Promise<Answer> {
   ctx.demand(createGrant);
-  const hours = Number(ctx.form.text("hours"));
-  if (!(hours > 0)) throw invalid("hours: for how long?");
   const grant = await ctx.call(createGrant, {
     ...termsOf(ctx),
-    expires_at: new Date(ctx.app.core.env.now() + hours * 3_600_000).toISOString(),
+    expires_at: readExpiry(ctx),
     reason: ctx.form.text("reason"),
   });
   const { tool, actor } = grant.match;

@@ -1,11 +1,16 @@
 /** Approving a call before it is asked for: the request is born approved, for exactly those arguments. */
 import { keyedHash } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
-import type { ApprovalDoc } from "../../model/approval.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
 import { keptArgs } from "../../model/card/kept.ts";
+import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal } from "../../model/roles.ts";
-import type { Unit } from "../../store/port.ts";
-import type { Core } from "../core.ts";
+import type { RunDoc } from "../../model/run.ts";
+import type { Tx, Unit } from "../../store/port.ts";
+import { type Core, ENGINE } from "../core.ts";
+import { coveredBy } from "../decide/approval-stage.ts";
+import { slotKey } from "../keys.ts";
 import { loadSealedRun } from "../load-run.ts";
 import { assertNotOwn } from "./authority.ts";
 import type { DecideResult } from "./decide-request.ts";
@@ -35,6 +40,14 @@ export function preApproveUnit(
       assertNotOwn(run, principal, approvals.four_eyes);
       const now = core.env.now();
       const note = input.note === null ? null : core.redact(input.note);
+      const args_hash = keyedHash(run.salt, input.args);
+      const closed = closeCovered(tx, run, {
+        id,
+        tool: input.tool,
+        args_hash,
+        groups: principal.groups,
+        now,
+      });
       const request = newApproval(tx, run, {
         id,
         spec: {
@@ -48,7 +61,7 @@ export function preApproveUnit(
         rule: null,
         tool: input.tool,
         args: input.args,
-        args_hash: keyedHash(run.salt, input.args),
+        args_hash,
         reason: note ?? "pre-approved",
         now,
         kind: "call",
@@ -78,7 +91,28 @@ export function preApproveUnit(
         `pre-approved: ${note ?? ""}`.trimEnd(),
       );
       tx.put("runs", run.run_id, run);
-      return { approval, records: [record], refused: null };
+      return { approval, records: [...closed, record], refused: null };
     },
   };
+}
+
+/** A request for the same call that this one person could have decided need not be decided any more. */
+function closeCovered(
+  tx: Tx,
+  run: RunDoc,
+  {
+    id,
+    tool,
+    args_hash,
+    groups,
+    now,
+  }: { id: string; tool: string; args_hash: string; groups: readonly string[]; now: number },
+): LedgerRecord[] {
+  const slot = tx.get("approval_slots", slotKey(run.run_id, tool, args_hash));
+  const asked = slot === undefined ? undefined : tx.get("approvals", slot.id);
+  if (asked === undefined || !OPEN_APPROVAL.has(asked.status)) return [];
+  if (!needsMet(asked.internal.needs, [{ groups }])) return [];
+  const note = coveredBy(`request ${id}`);
+  const moved = moveApproval(tx, run, { ...asked, note }, "expired");
+  return [writeRecord(tx, run, moved, "approval_expired", ENGINE, now, `request ${asked.id}: ${note}`)];
 }

@@ -2,14 +2,17 @@
  * The life of an approval request inside a unit of work. A request speaks for one run, tool and set of
  * arguments through its slot; whoever ends the request empties the slot, so that it is used once, and its values go.
  */
+import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { ApprovalValues, Because } from "../../model/card/types.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
-import type { FloodLimit, MergedApproval } from "../../model/policy/approvals.ts";
+import { type FloodLimit, type MergedApproval, needsMet } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx } from "../../store/port.ts";
+import type { RequestTerms } from "../decide/verdict.ts";
 import { slotKey } from "../keys.ts";
+import { countingVoters } from "./counting.ts";
 import { countRequest } from "./flood.ts";
 
 export interface NewApproval {
@@ -85,6 +88,32 @@ export function newApproval(tx: Tx, run: RunDoc, input: NewApproval): ApprovalDo
   if (input.shown !== null) tx.put("approval_values", approval.id, { run_id: run.run_id, ...input.shown });
   tx.put("approval_slots", slotOf(approval), { id: approval.id });
   return approval;
+}
+
+/**
+ * An open request is judged by the rules that ask for it now: where the policy changed since, its card says so and its
+ * hash is another. What votes have satisfied already, and what was passed on to others, keeps its own terms.
+ */
+export function renewTerms(
+  tx: Tx,
+  id: string,
+  { spec, rule, because }: RequestTerms,
+  risk_score: number,
+  four_eyes: boolean,
+): void {
+  const request = tx.get("approvals", id);
+  if (request === undefined) return;
+  const { internal, approvers } = request;
+  const settled = request.escalated_ms !== null || needsMet(spec.needs, countingVoters(request, four_eyes));
+  const needs = settled ? internal.needs : spec.needs;
+  const was = { rule: request.rule, because: internal.because, needs: internal.needs };
+  if (isDeepStrictEqual(was, { rule, because, needs })) return;
+  tx.put("approvals", id, {
+    ...request,
+    rule,
+    approvers: settled ? approvers : { groups: spec.groups, quorum: spec.quorum },
+    internal: { ...internal, because, needs, risk_score },
+  });
 }
 
 /** What the arguments are called, for people: a name that is itself a credential is not shown to anybody. */

@@ -21,20 +21,23 @@ export function approvalStage(
   asked: { rule: string | null; because: Because; findings: readonly Finding[] },
   blocked: boolean,
 ): ApprovalStage {
-  const found = facts.request;
+  const isGood = (one: ApprovalDoc | null): one is ApprovalDoc =>
+    one?.status === "approved" &&
+    facts.now < one.expires_ms &&
+    covers(one, spec, facts.policy.approvals.four_eyes);
+  // An approval that a plan brought and that covers the call no more leaves it to the call's own request.
+  const found = facts.beside != null && !isGood(facts.request) ? facts.beside : facts.request;
   const expired = found !== null && facts.now >= found.expires_ms ? found.id : null;
   const request = expired === null ? found : null;
-  const good =
-    request?.status === "approved" && covers(request, spec, facts.policy.approvals.four_eyes)
-      ? request
-      : null;
+  const good = isGood(request) ? request : null;
   const stands = good === null ? null : asShown(good, facts);
-  if (good !== null && stands === "same")
-    return { reason: null, move: { move: "use", id: good.id }, expired };
+  if (good !== null && stands === "same") {
+    const closes = good === facts.request ? openId(facts.beside) : null;
+    return { reason: null, move: { move: "use", id: good.id, closes }, expired };
+  }
   const grant = blocked ? null : coveringGrant(facts.grants ?? [], granted(facts), asked.findings);
   if (grant !== null) {
-    const closes = request !== null && OPEN_APPROVAL.has(request.status) ? request.id : null;
-    return { reason: null, move: { move: "grant", grant, closes }, expired };
+    return { reason: null, move: { move: "grant", grant, closes: openId(request) }, expired };
   }
   if (facts.run.mode !== "enforce") {
     return { reason: "approval required: a person must approve this call", move: { move: "none" }, expired };
@@ -42,9 +45,10 @@ export function approvalStage(
   // Something that no approval can lift already refuses the call: do not trouble a person.
   if (blocked) return { reason: null, move: { move: "none" }, expired };
   if (good !== null && stands === "not read")
-    return { reason: notRead(good.id), move: { move: "wait", id: good.id }, expired };
+    return { reason: notRead(good.id), move: { move: "wait", id: good.id, terms: null }, expired };
   if (request !== null && OPEN_APPROVAL.has(request.status)) {
-    return { reason: pending(request.id), move: { move: "wait", id: request.id }, expired };
+    const terms = { spec, rule: asked.rule, because: asked.because };
+    return { reason: pending(request.id), move: { move: "wait", id: request.id, terms }, expired };
   }
   const cap = facts.policy.approvals.max_open_per_run;
   if (facts.run.open_approvals >= cap) {
@@ -78,8 +82,12 @@ const granted = ({ now, call, policy, run }: Facts): GrantedCall => ({
 });
 
 /** Why a request ended that nobody had to decide. */
-export function coveredBy(grant: string): string {
-  return `covered by grant ${grant}`;
+export function coveredBy(approval: `grant ${string}` | `request ${string}`): string {
+  return `covered by ${approval}`;
+}
+
+function openId(request: ApprovalDoc | null | undefined): string | null {
+  return request != null && OPEN_APPROVAL.has(request.status) ? request.id : null;
 }
 
 /** Why an approval ended that was not used: what it would change is not what was judged. */

@@ -75,10 +75,15 @@ function recordParts(
   const why = reasons.join("; ");
   if (decision === "block") return [...parts, { event: "blocked", by_engine: false, detail: why }];
   if (decision === "would_block") parts.push({ event: "would_block", by_engine: false, detail: why });
-  if (move.move === "use") byEngine("approved", `used request ${move.id}`);
+  if (move.move === "use") {
+    if (move.closes !== null)
+      byEngine("approval_expired", `request ${move.closes}: ${coveredBy(`request ${move.id}`)}`);
+    byEngine("approved", `used request ${move.id}`);
+  }
   if (move.move === "grant") {
     const { id, use, max_uses } = move.grant;
-    if (move.closes !== null) byEngine("approval_expired", `request ${move.closes}: ${coveredBy(id)}`);
+    if (move.closes !== null)
+      byEngine("approval_expired", `request ${move.closes}: ${coveredBy(`grant ${id}`)}`);
     byEngine("approved", `used grant ${id} (${use} of ${max_uses})`);
   }
   parts.push({ event: "intended", by_engine: false, detail: null });

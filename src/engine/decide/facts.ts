@@ -33,6 +33,8 @@ export interface Facts {
   counters: ReadonlyMap<string, CounterDoc>;
   /** The open or approved request for exactly this call. */
   request: ApprovalDoc | null;
+  /** Where `request` was made for a plan: the one that the call opened by itself. */
+  beside?: ApprovalDoc | null | undefined;
   /** The id a new request will have. */
   fresh_approval_id: string;
   /** What is to be read before the call, and what stands in the way; undefined where its manifest asks for nothing. */

@@ -15,20 +15,22 @@ export type Decision =
   | { decision: "would_block"; step: number; reasons: string[]; hints?: string[]; before?: BeforeRead }
   | { decision: "block"; reasons: string[]; hints?: string[] };
 
+/** By what a person is asked: what an approval must satisfy, and what asks for it. */
+export interface RequestTerms {
+  spec: MergedApproval;
+  rule: string | null;
+  because: Because;
+}
+
 /** What becomes of the request that speaks for this call. */
 export type ApprovalMove =
   | { move: "none" }
-  | { move: "use"; id: string }
-  | { move: "wait"; id: string }
+  /** `closes`: the open request for the same call, where a plan's approval is used in its place. */
+  | { move: "use"; id: string; closes: string | null }
+  /** `terms`: by what the open request would be asked for now. */
+  | { move: "wait"; id: string; terms: RequestTerms | null }
   /** `replaces`: the approved request whose card no longer shows what is there. */
-  | {
-      move: "open";
-      id: string;
-      spec: MergedApproval;
-      rule: string | null;
-      because: Because;
-      replaces: string | null;
-    }
+  | ({ move: "open"; id: string; replaces: string | null } & RequestTerms)
   /** A grant stands in; `closes` is the open request that nobody has to decide any more. */
   | { move: "grant"; grant: GrantUse; closes: string | null };
 

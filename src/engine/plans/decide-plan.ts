@@ -42,7 +42,7 @@ export function planCards(
   const made = internal.requests.map((request, i) => {
     const facts = cardFacts(rules, run, request, values[i]);
     const judged = judgedCard(facts);
-    return { judged, hash: cardHash(facts, judged), arguments: values[i]?.args ?? null };
+    return { judged, hash: cardHash(facts, judged), arguments: facts.values?.args ?? null };
   });
   return {
     cards: made,

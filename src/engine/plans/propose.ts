@@ -11,6 +11,7 @@ import type { PlanCall, PlanDoc } from "../../model/plan.ts";
 import { type MergedApproval, mergeTerms } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../store/port.ts";
+import { countRequest } from "../approvals/flood.ts";
 import { madeApproval } from "../approvals/requests.ts";
 import type { Asking, Core } from "../core.ts";
 import { loadSealedRun, unknownRun } from "../load-run.ts";
@@ -51,6 +52,9 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const now = core.env.now();
       const expires_ms = now + timeToLive(core, input.calls);
+      const asking_for = input.calls.filter(({ decision }) => decision === "needs_approval").length;
+      if (asking_for > 0) core.mayOpen?.(run, id);
+      const in_digest = asking_for > 0 && isToldTogether(core, tx, run, input, now);
       const requests = input.calls.map((call, i) => requestOf(core, run, call, ids[i]!, now));
       keepValues(core, tx, run, input.calls, requests);
       const plan: PlanDoc = {
@@ -76,11 +80,10 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
           requests: requests.map((request) => ({
             ...request,
             expires_ms,
-            internal: { ...request.internal, plan: id },
+            internal: { ...request.internal, plan: id, ...(in_digest ? { in_digest } : {}) },
           })),
         },
       };
-      const asking_for = plan.calls.filter(({ approval_id }) => approval_id !== null).length;
       const record = appendRunRecord(tx, run, {
         event: "plan_proposed",
         actor: run.actor,
@@ -96,6 +99,12 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
       return { plan: made, records: [record] };
     },
   };
+}
+
+/** A plan is one question more; one past the actor's flood is told with the others, unless it holds what nothing takes back. */
+function isToldTogether(core: Core, tx: Tx, run: RunDoc, { irreversible }: Proposal, now: number): boolean {
+  const { flood } = core.rules().policy.approvals;
+  return flood !== null && countRequest(tx, run, flood, now) && irreversible.length === 0;
 }
 
 /** A call looks at each plan of its run that is under way, decided or not, so they are few. */

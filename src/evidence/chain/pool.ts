@@ -4,8 +4,9 @@
  */
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
+import { besideModule, startThread } from "../../process/thread.ts";
 import { type CheckOptions, StretchChecker, type StretchFacts } from "./chunk.ts";
 import type { LedgerJoin } from "./join.ts";
 import { LineFile, type Region } from "./region.ts";
@@ -111,7 +112,7 @@ class CheckPool implements Checkers {
   }
 
   private start(setup: CheckSetup): void {
-    const worker = newWorker(setup);
+    const worker = startThread(besideModule(import.meta.url, "worker"), { workerData: setup });
     worker.on("message", (answer: Answer) => {
       const { resolve, reject } = this.busy.get(worker)!;
       this.busy.delete(worker);
@@ -142,14 +143,4 @@ class CheckPool implements Checkers {
     this.broken ??= error;
     for (const { reject } of [...this.busy.values(), ...this.queue.splice(0)]) reject(error);
   }
-}
-
-/** Built code runs as it is; straight from the sources, as in tests, a thread loads the loader first. */
-function newWorker(workerData: CheckSetup): Worker {
-  if (!import.meta.url.endsWith(".ts"))
-    return new Worker(new URL("./worker.js", import.meta.url), { workerData });
-  const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
-  const file = JSON.stringify(new URL("./worker.ts", import.meta.url).href);
-  const start = `import(${loader}).then(({ register }) => { register(); return import(${file}); })`;
-  return new Worker(start, { eval: true, workerData });
 }

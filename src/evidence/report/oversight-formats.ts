@@ -15,6 +15,9 @@ const wait = (ms: number | null): string => (ms === null ? "–" : showDuration(
 const NOT_A_VERDICT =
   "Each figure is material for the duty beside it. It does not say that a duty is met or a law complied with.";
 
+const COUNTED =
+  "Whether a card was opened is told by the decision alone: it was sent with the card's hash or it was not. The console and the command line always send it, other programs may; a hash does not say that the card was read. A vote on a plan counts for each of its calls that needs approval.";
+
 const WRITERS: Readonly<Record<PeriodFormat, (report: OversightReport) => string>> = {
   md: (report) =>
     `${["# Human oversight", period(report), bullets(report), ...oversightSections(report).flatMap(markdownSection), NOT_A_VERDICT].join("\n\n")}\n`,
@@ -39,7 +42,7 @@ export function oversightHeadline(report: OversightReport): [label: string, valu
     ["median time to decide", wait(time_to_decide.median_ms)],
     ["90th percentile", wait(time_to_decide.p90_ms)],
     ["decisions under five seconds", String(decisions.under_5s)],
-    ["decided without opening the card", String(decisions.without_card)],
+    ["decided without opening the card (sent without its hash)", String(decisions.without_card)],
     ["break-glass", String(break_glass.count)],
     ["passed under grants", String(grants.uses)],
   ];
@@ -68,7 +71,7 @@ const FIGURES = [
   "median",
   "90th percentile",
   "under 5 s",
-  "without card",
+  "without card hash",
 ];
 
 function figures(one: DecisionFigures): Cell[] {
@@ -90,6 +93,7 @@ export function oversightSections(report: OversightReport): Section[] {
   return [
     {
       title: "By approver",
+      note: COUNTED,
       columns: ["Approver", ...FIGURES],
       rows: by_approver.map((one) => [name(one.name), ...figures(one)]),
       none: "Nobody decided anything.",

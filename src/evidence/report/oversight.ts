@@ -4,6 +4,7 @@
  */
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
+import type { PlanDoc } from "../../model/plan.ts";
 import { DEFAULT_REASON, type Policy } from "../../model/policy/compile.ts";
 import type { Store } from "../../store/port.ts";
 import { countRecords, median, requestsAround } from "./period.ts";
@@ -26,7 +27,7 @@ export interface DecisionFigures {
   median_ms: number | null;
   p90_ms: number | null;
   under_5s: number;
-  /** Decided without the card's hash, so without proof that the card was on the screen. */
+  /** Sent without the card's hash. That is all it says: a hash shows that the card was fetched, not that it was read. */
   without_card: number;
 }
 
@@ -45,7 +46,7 @@ export interface OversightReport {
   requests: { opened: number; approved: number; denied: number; expired: number; escalated: number };
   approve_rate: number | null;
   time_to_decide: { median_ms: number | null; p90_ms: number | null };
-  /** Single votes: a request with a quorum has several. */
+  /** Single votes: a request with a quorum has several, and one on a plan counts for each call that needs approval. */
   decisions: { total: number; under_5s: number; without_card: number };
   by_approver: DecisionFigures[];
   by_rule: RuleFigures[];
@@ -73,7 +74,7 @@ export const DUTIES: OversightReport["supports"] = [
     duty: "human oversight: showing that calls are put before people and how they decide (EU AI Act, Article 14; use under oversight, Article 26(2))",
   },
   {
-    figure: "decisions under five seconds, decided without opening the card",
+    figure: "decisions under five seconds, decided without opening the card (sent without its hash)",
     duty: "human oversight: awareness of automation bias (EU AI Act, Article 14(4)(b))",
   },
   {
@@ -190,13 +191,17 @@ class Groups extends Map<string, Figures> {
   }
 }
 
-const EVENTS = ["approved", "denied", "approval_expired"];
-const REQUEST = /^request (apr_[0-9a-f-]{36})/;
+const EVENTS = ["approved", "denied", "approval_expired", "plan_approved", "plan_denied"];
+const REQUEST = /^request (apr_[0-9a-f-]{36})(?: of plan (pln_[0-9a-f-]{36}))?/;
+const PLAN = /^plan (pln_[0-9a-f-]{36})/;
+const CARD = /; card sha256:[0-9a-f]{64}$/;
 const USED_GRANT = /^used grant (grt_[0-9a-f-]{36})/;
 
 class DecisionPass {
   readonly approvers = new Groups();
   readonly broken: OversightReport["break_glass"]["latest"] = [];
+  /** Whether the last vote on a plan, which makes its requests, was sent with the hash of its cards. */
+  readonly plans = new Map<string, boolean>();
   private readonly used = new Map<string, number>();
   given = 0;
   revoked = 0;
@@ -227,11 +232,29 @@ async function decisionsOf(
     for (const line of lines) {
       const record = JSON.parse(line) as LedgerRecord;
       from = record.seq + 1;
-      take(pass, rules, record, requests, anonymous);
+      const plan = PLAN.exec(record.detail ?? "")?.[1];
+      if (plan === undefined) take(pass, rules, record, requests, anonymous);
+      else if (record.event !== "approval_expired")
+        takePlanVote(pass, record, plan, await store.get("plans", plan));
     }
     if (lines.length < PAGE) break;
   }
   return pass;
+}
+
+/** The requests that an approved plan makes follow it on the ledger; a vote on it is counted here alone. */
+function takePlanVote(
+  pass: DecisionPass,
+  { event, actor, detail = "", ts_ms }: LedgerRecord,
+  id: string,
+  plan: PlanDoc | undefined,
+): void {
+  const hasCard = CARD.test(detail);
+  pass.plans.set(id, hasCard);
+  const wait = plan === undefined ? null : ts_ms - plan.requested_ms;
+  const calls = plan?.calls.filter(({ approval_id }) => approval_id !== null).length ?? 1;
+  const verdict = event === "plan_denied" ? "denied" : "approved";
+  for (let i = 0; i < calls; i++) pass.approvers.of(actor).decided(verdict, wait, hasCard);
 }
 
 function take(
@@ -249,15 +272,15 @@ function take(
   if (grant !== undefined) pass.useGrant(grant);
   if (event === "approved" && detail.startsWith("break-glass:"))
     pass.broken.push({ ts_ms, by: anonymous ? "an admin" : actor, tool, run_id });
-  const id = REQUEST.exec(detail)?.[1];
+  const [, id, plan] = REQUEST.exec(detail) ?? [];
   if (id === undefined) return;
   const doc = requests.get(id);
   const rule = rules.of(doc?.rule ?? NO_RULE);
   if (event === "approval_expired") rule.expired++;
   if ((event !== "approved" && event !== "denied") || actor === ENGINE) return;
   const wait = doc === undefined ? null : ts_ms - doc.requested_ms;
-  const hasCard = /; card sha256:[0-9a-f]{64}$/.test(detail);
-  pass.approvers.of(actor).decided(event, wait, hasCard);
+  const hasCard = plan === undefined ? CARD.test(detail) : pass.plans.get(plan) === true;
+  if (plan === undefined) pass.approvers.of(actor).decided(event, wait, hasCard);
   // One vote of several does not decide the request.
   if (!/^request \S+ \(\d+ of \d+\)/.test(detail)) rule.decided(event, wait, hasCard);
 }

@@ -6,7 +6,7 @@ import { halt, resume } from "../../app/operations/halts.ts";
 import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";
 import { checkOverwrite, planFor } from "../../app/operations/rollback/lookout.ts";
 import { overwriteFields, overwriteOf, plan } from "../../app/operations/rollback.ts";
-import { givenId, note, runId, text } from "../../app/operations/schemas.ts";
+import { givenId, note, personsReason, runId } from "../../app/operations/schemas.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -147,7 +147,7 @@ const haltTool = ownTool({
   description: "Halt: block every new call, everywhere, until it is lifted. Rollbacks keep working.",
   role: "admin",
   read_only: false,
-  input: z.strictObject({ reason: text(LIMITS.reason_chars) }),
+  input: z.strictObject({ reason: personsReason }),
   run: (call, input) => operate(call, halt, input),
 });
 

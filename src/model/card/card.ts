@@ -9,6 +9,7 @@ import { readKeys, tryPath } from "../../kernel/paths.ts";
 import { visibleLine, visibleText } from "../../kernel/visible.ts";
 import { isAbsent } from "../manifest/absent.ts";
 import type { Manifest } from "../manifest/types.ts";
+import { readShown } from "../mask.ts";
 import type { Policy } from "../policy/compile.ts";
 import { asText, changesOf, diffOf, replacements } from "./changes.ts";
 import { formatted, NOT_GIVEN, NOT_KEPT } from "./format.ts";
@@ -88,7 +89,7 @@ function plainTitle({ kind, step, tool }: AskedCall): string {
 
 function field(label: string, path: string, as: CardFormat, { values, manifest }: CardFacts): CardField {
   if (values === undefined) return { label, path, as, text: NOT_KEPT };
-  const value = readKeys(values.args, tryPath(path)?.keys ?? []);
+  const value = readShown(values.args, tryPath(path)?.keys ?? []);
   if (value === undefined) return { label, path, as, text: NOT_GIVEN };
   if (as !== "diff") return { label, path, as, text: formatted(value, as) };
   const was = values.before === undefined ? undefined : standingAt(values.before, manifest, path);

@@ -1,7 +1,8 @@
 /** The sentence of a card: the manifest's words with the call's values in their places. */
 import type { Json } from "../../kernel/json.ts";
-import { type Path, readKeys, tryPath } from "../../kernel/paths.ts";
+import { type Path, tryPath } from "../../kernel/paths.ts";
 import { visibleLine } from "../../kernel/visible.ts";
+import { readShown } from "../mask.ts";
 import { NOT_GIVEN, NOT_KEPT, plainValue } from "./format.ts";
 import type { SentencePart } from "./types.ts";
 
@@ -30,7 +31,7 @@ export function sentenceOf(title: string, args: Json | undefined): SentencePart[
   return piecesOf(title).map((piece) => {
     if ("text" in piece) return { text: piece.text, value: false };
     if (args === undefined) return { text: NOT_KEPT, value: true };
-    const value = piece.path === undefined ? undefined : readKeys(args, piece.path.keys);
+    const value = piece.path === undefined ? undefined : readShown(args, piece.path.keys);
     if (value === undefined) return { text: NOT_GIVEN, value: true };
     return { text: visibleLine(plainValue(value), PLACE_CHARS), value: true };
   });

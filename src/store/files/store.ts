@@ -1,6 +1,7 @@
 /** The default store: an append-only ledger file, a journal and a checkpoint in one folder. */
+import { besideModule } from "../../process/thread.ts";
 import { makeFolder } from "../logged/disk.ts";
-import { besideModule, ThreadHelper } from "../logged/side-thread.ts";
+import { ThreadHelper } from "../logged/side-thread.ts";
 import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
 import type { Store } from "../port.ts";
 import { FilesLog } from "./log.ts";

@@ -2,9 +2,10 @@
  * A thread that does a store's slow SQLite work: checkpoints, and syncs that SQLite makes itself. It is
  * started when first needed and keeps the process alive only while it has something to do.
  */
-import { parentPort, Worker, workerData } from "node:worker_threads";
+import { parentPort, type Worker, workerData } from "node:worker_threads";
 import { within } from "../../kernel/deadline.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
+import { startThread } from "../../process/thread.ts";
 
 /** What a store's thread can do, by name; `end` lets go of everything. */
 export type Jobs = Record<string, (input: never) => unknown> & { end(): void };
@@ -83,7 +84,10 @@ export class ThreadHelper implements Helper {
   }
 
   private start(): Worker {
-    const worker = startWorker(this.entry, this.setting);
+    const worker = startThread(this.entry, {
+      workerData: this.setting,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
     worker.on("message", ({ id, value, failure }: Reply) => {
       const waiting = this.waiting.get(id);
       this.waiting.delete(id);
@@ -134,18 +138,4 @@ export class ThreadHelper implements Helper {
     this.waiting.clear();
     for (const { reject } of waiting) reject(error);
   }
-}
-
-/** From source (tests, development) a thread does not inherit the loader that reads TypeScript. */
-function startWorker(entry: URL, setting: unknown): Worker {
-  const options = { workerData: setting, resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } };
-  if (!entry.pathname.endsWith(".ts")) return new Worker(entry, options);
-  const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
-  const program = `import(${loader}).then((tsx) => { tsx.register(); return import(${JSON.stringify(entry.href)}); })`;
-  return new Worker(program, { ...options, eval: true });
-}
-
-/** The file beside `module` of that name, as source or as built. */
-export function besideModule(module: string, name: string): URL {
-  return new URL(`./${name}${module.endsWith(".ts") ? ".ts" : ".js"}`, module);
 }

@@ -48,6 +48,6 @@ describe("firstPrimary", () => {
       one === "a"
         ? new Promise<string>((_, reject) => signal.addEventListener("abort", () => reject(down)))
         : Promise.resolve(one);
-    expect(await firstPrimary("5", hosts, never, hanging)).toBe("b");
+    expect(await firstPrimary("5", hosts, never, hanging, 1)).toBe("b");
   });
 });

@@ -26,12 +26,13 @@ export async function firstPrimary<T>(
   hosts: readonly string[],
   signal: AbortSignal,
   open: (one: string, signal: AbortSignal) => Promise<T>,
+  host_ms = HOST_MS,
 ): Promise<T> {
   const from = RIGHT.get(url) ?? 0;
   const problems: unknown[] = [];
   for (let i = 0; i < hosts.length; i++) {
     const at = (from + i) % hosts.length;
-    const limit = timeLimit(HOST_MS);
+    const limit = timeLimit(host_ms);
     try {
       const found = await open(hosts[at]!, AbortSignal.any([signal, limit.signal]));
       RIGHT.set(url, at);

@@ -1,6 +1,7 @@
 /** The sqlite store: ledger and journal in one database, the checkpoint in another beside it. */
+import { besideModule } from "../../process/thread.ts";
 import { makeFolder } from "../logged/disk.ts";
-import { besideModule, ThreadHelper } from "../logged/side-thread.ts";
+import { ThreadHelper } from "../logged/side-thread.ts";
 import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
 import type { Store } from "../port.ts";
 import { SqliteLog } from "./log.ts";

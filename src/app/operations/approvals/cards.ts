@@ -1,5 +1,5 @@
 /** The card of a request, whole: what is judged, with what happened before around it. */
-import { authoritiesOver } from "../../../engine/approvals/authority.ts";
+import { type Authority, authoritiesOver } from "../../../engine/approvals/authority.ts";
 import { cardFacts } from "../../../engine/approvals/card-facts.ts";
 import { closingWords } from "../../../engine/closing.ts";
 import { unknownRun } from "../../../engine/load-run.ts";
@@ -10,6 +10,7 @@ import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../../../model
 import { cardHash, judgedCard } from "../../../model/card/card.ts";
 import { cardText } from "../../../model/card/lines.ts";
 import type { ApprovalValues, CardSurroundings } from "../../../model/card/types.ts";
+import { needsMet } from "../../../model/policy/approvals.ts";
 import { hasRole, type Principal, seesTenant } from "../../../model/roles.ts";
 import type { RunDoc } from "../../../model/run.ts";
 import type { App } from "../../app.ts";
@@ -41,16 +42,27 @@ export function seesCard(
 }
 
 /** Whether its vote would count in the request as it is now. */
-export function votesIn(
+export function votesIn(...asked: Parameters<typeof authoritiesIn>): boolean {
+  return authoritiesIn(...asked).length > 0;
+}
+
+/** Whether its one vote is all that the request needs. */
+export function decidesAlone(...asked: Parameters<typeof authoritiesIn>): boolean {
+  const [, , approval] = asked;
+  return authoritiesIn(...asked).some((authority) => needsMet(approval.internal.needs, [authority]));
+}
+
+function authoritiesIn(
   app: App,
   principal: Principal,
   approval: ApprovalDoc,
   delegations: readonly Delegation[],
-): boolean {
+): Authority[] {
   const { four_eyes } = app.core.rules().policy.approvals;
-  if (four_eyes && approval.actor === principal.name) return false;
+  if (four_eyes && approval.actor === principal.name) return [];
   const facts = { four_eyes, now: app.core.env.now(), delegations, today: app.today };
-  return !(authoritiesOver(approval, principal, facts) instanceof SvcError);
+  const found = authoritiesOver(approval, principal, facts);
+  return found instanceof SvcError ? [] : found;
 }
 
 export async function loadCard(app: App, principal: Principal, id: string) {
@@ -68,12 +80,14 @@ export async function loadCard(app: App, principal: Principal, id: string) {
 export async function cardFor(app: App, approval: ApprovalDoc) {
   const { store } = app.core;
   const { id } = approval;
-  const [run, values] = await Promise.all([
+  const [run, kept] = await Promise.all([
     store.get("runs", approval.run_id),
-    store.get("approval_values", id),
+    // Past its time it may not have been swept yet, and shows nothing more.
+    app.core.env.now() < approval.expires_ms ? store.get("approval_values", id) : undefined,
   ]);
   if (run === undefined) throw unknownRun(approval.run_id);
-  const facts = cardFacts(app.core.rules(), run, approval, values);
+  const facts = cardFacts(app.core.rules(), run, approval, kept);
+  const { values } = facts;
   const judged = judgedCard(facts);
   const around = await surroundings(app, run, approval, values);
   const head = {
@@ -110,7 +124,7 @@ async function surroundings(
   app: App,
   run: RunDoc,
   approval: ApprovalDoc,
-  values: ApprovalValues | undefined,
+  values: Pick<ApprovalValues, "args"> | undefined,
 ): Promise<CardSurroundings> {
   const { store } = app.core;
   const undone = approval.kind === "call";

@@ -22,7 +22,8 @@ export async function offerOn(
   if (offered === undefined) return undefined;
   const asks = approval.internal.principal === principal.id;
   if (!asks && !seesCard(app, principal, offered, await delegationsTo(app, principal.name))) return undefined;
-  const values = await app.core.store.get("approval_values", id);
+  const over = app.core.env.now() >= offered.expires_ms;
+  const values = over ? undefined : await app.core.store.get("approval_values", id);
   // Whoever asked needs them to the letter; a decider sees them as on the card.
   return { approval_id: id, args: (asks ? values?.offer : values?.args) ?? null };
 }

@@ -24,6 +24,7 @@ import type { KeptPrincipal, Today } from "../../../model/roles.ts";
 import type { ContainmentDoc } from "../../../store/docs.ts";
 import type { Tx } from "../../../store/port.ts";
 import { type App, announce } from "../../app.ts";
+import { appFor } from "../../door/access.ts";
 import type { ContainReport } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { ContainmentWork, describeScope } from "./work.ts";
@@ -79,7 +80,8 @@ function goOn(core: Core, tx: Tx, input: ContainInput, holder: string): Begun | 
   const id = tx.get("meta", scopeKey(input));
   const job = typeof id === "string" ? tx.get("containments", id) : undefined;
   if (job?.state !== "running") return null;
-  if ((job.rollback === "no") !== (input.rollback === "no"))
+  const sameReach = job.authority?.tenant === input.authority?.tenant;
+  if (!sameReach || (job.rollback === "no") !== (input.rollback === "no"))
     throw conflict(
       `containment ${job.id} of ${describeScope(job)} is under way with other options; wait until it has ended`,
     );
@@ -167,7 +169,10 @@ export async function resumeContainments(app: App, today: Today | undefined): Pr
   for (const { key } of rows) await carryOn(app, key, today);
 }
 
-async function work(app: App, job: ContainmentDoc, lease: Lease, today: Today | undefined): Promise<void> {
+async function work(within: App, job: ContainmentDoc, lease: Lease, today: Today | undefined): Promise<void> {
+  // Whoever carries it on, it reaches as far as the admin who began it.
+  const tenant = job.authority?.tenant ?? null;
+  const app = appFor(within, { tenant, tenant_only: tenant !== null });
   const { core } = app;
   const heartbeat = keepLease(core, lease);
   try {

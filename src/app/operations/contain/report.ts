@@ -1,7 +1,12 @@
 /** What a containment says, before it and after it: one shape, so that what was foretold can be compared. */
 import { z } from "zod";
 import type { Json } from "../../../kernel/json.ts";
-import { hasConflict, type PlanAction, type RollbackPlan } from "../../../rollback/plan.ts";
+import {
+  type CompensateAction,
+  hasConflict,
+  type PlanAction,
+  type RollbackPlan,
+} from "../../../rollback/plan.ts";
 import type { RollbackReport } from "../../../rollback/report.ts";
 import { nullable } from "../schemas.ts";
 
@@ -88,28 +93,32 @@ const waitsFor = (blocked_by: readonly number[]): string => `waits for step ${bl
 const CHANGED_SINCE = "conflict: what is there now is not what the call left";
 const UNSEEN = "conflict: not checked, since what is there now could not be read";
 
-/** What a rollback of the run would leave, from its plan; `consented`: steps whose undo a person has approved. */
+/** Why an undo that is possible would be left; null where it would be done. `consented`: a person has approved it. */
+export function whyLeft(action: CompensateAction, consented: boolean): string | null {
+  if (hasConflict(action)) return CHANGED_SINCE;
+  if (action.before !== undefined && action.is === undefined) return UNSEEN;
+  return action.needs_approval && !consented ? "its undo needs a person's approval" : null;
+}
+
+/** What a rollback of the run would leave, from its plan. */
 export function foretold(
   run: RunFacts,
   plan: RollbackPlan,
-  down_to: number,
   rollback: ContainReport["rollback"],
-  consented: ReadonlySet<number>,
+  consented: (step: number) => boolean,
 ): RunContainment {
   const told: RunContainment = { ...run, undone: [], cannot: [], unknown: [], bundle: null, error: null };
   for (const action of plan.actions) {
-    if (action.step < down_to || action.kind === "skip") continue;
+    if (action.kind === "skip") continue;
     const { step, tool } = action;
     if (action.kind === "unresolved") told.unknown.push({ step, tool, why: UNRESOLVED });
     else if (action.kind === "defer") told.cannot.push({ step, tool, why: waitsFor(action.blocked_by) });
     else if (action.kind !== "compensate") told.cannot.push({ step, tool, why: WHY[action.kind] });
-    else if (rollback !== "yes") told.cannot.push({ step, tool, why: NO_ROLLBACK[rollback] });
-    else if (action.needs_approval && !consented.has(step))
-      told.cannot.push({ step, tool, why: "its undo needs a person's approval" });
-    else if (hasConflict(action)) told.cannot.push({ step, tool, why: CHANGED_SINCE });
-    else if (action.before !== undefined && action.is === undefined)
-      told.cannot.push({ step, tool, why: UNSEEN });
-    else told.undone.push({ step, tool });
+    else {
+      const why = rollback === "yes" ? whyLeft(action, consented(step)) : NO_ROLLBACK[rollback];
+      if (why === null) told.undone.push({ step, tool });
+      else told.cannot.push({ step, tool, why });
+    }
   }
   return told;
 }

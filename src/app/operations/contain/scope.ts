@@ -6,6 +6,7 @@ import type { RunDoc } from "../../../model/run.ts";
 import type { Row, Store } from "../../../store/port.ts";
 import type { TableName } from "../../../store/tables.ts";
 import type { App } from "../../app.ts";
+import { isKeyShown } from "../../door/access.ts";
 
 export interface Scope {
   actor: string;
@@ -61,8 +62,9 @@ export async function findActors({ core, keys }: Pick<App, "core" | "keys">, sco
     runs.push(doc);
   }
   const entries = await (keys?.list() ?? Promise.resolve([])).catch(() => []);
-  for (const { name, tenant, roles } of entries)
-    if (roles.includes("agent") && within(scope, { actor: name, tenant })) actors.add(name);
+  for (const entry of entries.filter((one) => isKeyShown({ core }, one)))
+    if (entry.roles.includes("agent") && within(scope, { actor: entry.name, tenant: entry.tenant }))
+      actors.add(entry.name);
   return { actors: [...actors].sort(), runs };
 }
 

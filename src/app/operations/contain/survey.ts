@@ -6,13 +6,22 @@ import { messageOf } from "../../../kernel/errors.ts";
 import type { RunDoc } from "../../../model/run.ts";
 import { needsUndo } from "../../../rollback/classify.ts";
 import { hasConsent } from "../../../rollback/consent.ts";
-import { loadPlan } from "../../../rollback/load.ts";
-import type { Lookout } from "../../../rollback/look.ts";
-import type { RollbackPlan } from "../../../rollback/plan.ts";
+import { placeOf } from "../../../rollback/in-order.ts";
+import { type Loaded, loadForRollback } from "../../../rollback/load.ts";
+import { type Lookout, readStates } from "../../../rollback/look.ts";
+import { type CompensateAction, planTogether } from "../../../rollback/plan.ts";
 import type { App } from "../../app.ts";
+import { isKeyShown } from "../../door/access.ts";
 import { lookoutOf } from "../rollback/lookout.ts";
 import { REVOCABLE, type WiderLine } from "./authority.ts";
-import { type ContainReport, foretold, NO_SIGNING_KEY, type RunContainment, summed } from "./report.ts";
+import {
+  type ContainReport,
+  foretold,
+  NO_SIGNING_KEY,
+  type RunContainment,
+  summed,
+  whyLeft,
+} from "./report.ts";
 import { all, type Found, type RunInScope, runsInScope, type Scope, within } from "./scope.ts";
 
 export interface KeysFound {
@@ -23,7 +32,8 @@ export interface KeysFound {
 }
 
 /** Keys of those who match. One that carries a further role belongs to a person's work, and is left to a person. */
-export async function findKeys({ keys }: Pick<App, "keys">, scope: Scope): Promise<KeysFound> {
+export async function findKeys(app: Pick<App, "core" | "keys">, scope: Scope): Promise<KeysFound> {
+  const { keys } = app;
   if (keys === null)
     return { disable: [], left: [], note: "no key file is configured here; the halt holds every credential" };
   let entries: KeyView[];
@@ -33,7 +43,7 @@ export async function findKeys({ keys }: Pick<App, "keys">, scope: Scope): Promi
     return { disable: [], left: [], note: `the key file could not be read: ${messageOf(error)}` };
   }
   const enabled = entries.filter(
-    ({ disabled, name, tenant }) => !disabled && within(scope, { actor: name, tenant }),
+    (one) => !one.disabled && isKeyShown(app, one) && within(scope, { actor: one.name, tenant: one.tenant }),
   );
   const agentOnly = ({ roles }: KeyView) => roles.every((role) => role === "agent");
   return {
@@ -73,39 +83,57 @@ export async function newestToUndo(
 ): Promise<number | null> {
   for await (const { doc } of all(core.store, "steps", { owner: run.run_id, order: "desc", page: 100 })) {
     if (doc.step < down_to) return null;
-    if (needsUndo(doc) || (doc.compensated_seq ?? -1) >= since_seq) return doc.intended_seq;
+    if (needsUndo(doc) || (doc.compensated_seq ?? -1) >= since_seq) return placeOf(doc);
   }
   return null;
 }
 
 export const factsOf = ({ run_id, actor, tenant }: RunDoc) => ({ run_id, actor, tenant });
 
-/** With a lookout, what is there now is compared with what the calls left. */
+/**
+ * What rolling these runs back as one would do with each. With a lookout, what is there now, and will be after each
+ * undo, is compared with what the calls left.
+ */
 export async function foretell(
   { core }: App,
-  { run, down_to }: RunInScope,
+  runs: readonly RunInScope[],
   rollback: ContainReport["rollback"],
   lookout: Lookout | null = null,
-): Promise<RunContainment> {
-  try {
-    const plan = await loadPlan(core.store, run.run_id, { now_ms: core.env.now(), lookout });
-    const consented = await consentedIn(core, plan);
-    return foretold(factsOf(run), plan, down_to, rollback, consented);
-  } catch (error) {
-    // A run whose scope was tampered with is not undone; the others are.
-    const none = { undone: [], cannot: [], unknown: [], bundle: null };
-    return { ...factsOf(run), ...none, error: messageOf(error) };
+): Promise<RunContainment[]> {
+  const now_ms = core.env.now();
+  const loaded: Loaded[] = [];
+  const broken = new Map<string, string>();
+  for (const { run, down_to } of runs) {
+    try {
+      const whole = await loadForRollback(core.store, run.run_id);
+      loaded.push({ ...whole, steps: whole.steps.slice(down_to) });
+    } catch (error) {
+      // A run whose scope was tampered with is not undone; the others are.
+      broken.set(run.run_id, messageOf(error));
+    }
   }
+  const consented = await consentedIn(core, loaded);
+  const states = lookout && (await readStates(loaded, lookout, now_ms));
+  const left = (run_id: string, action: CompensateAction) =>
+    rollback === "yes" && whyLeft(action, consented.has(stepKey(run_id, action.step))) !== null;
+  const plans = new Map(planTogether(loaded, { now_ms, states, left }).map((plan) => [plan.run_id, plan]));
+  return runs.map(({ run }) => {
+    const { run_id } = run;
+    const plan = plans.get(run_id) ?? { run_id, actions: [], fully_reversible: false };
+    const told = foretold(factsOf(run), plan, rollback, (step) => consented.has(stepKey(run_id, step)));
+    return { ...told, error: broken.get(run_id) ?? null };
+  });
 }
 
-/** Steps whose undo waits for nobody any more. */
-async function consentedIn(core: Core, { run_id, actions }: RollbackPlan): Promise<Set<number>> {
-  const consented = new Set<number>();
-  for (const action of actions) {
-    if (action.kind !== "compensate" || !action.needs_approval) continue;
-    const step = await core.store.get("steps", stepKey(run_id, action.step));
-    if (step !== undefined && (await hasConsent(core, step))) consented.add(action.step);
-  }
+/** Steps, by key, whose undo a person has to approve and has approved. */
+async function consentedIn(core: Core, runs: readonly Loaded[]): Promise<Set<string>> {
+  const consented = new Set<string>();
+  for (const { steps, manifests } of runs)
+    for (const step of steps) {
+      const asks = manifests.get(step.manifest_hash ?? "")?.compensation?.requires_approval === true;
+      if (asks && needsUndo(step) && (await hasConsent(core, step)))
+        consented.add(stepKey(step.run_id, step.step));
+    }
   return consented;
 }
 
@@ -126,10 +154,8 @@ export async function survey(
     revoked[kind as keyof typeof REVOCABLE] = those.names;
     wider.push(...those.wider);
   }
-  const runs: RunContainment[] = [];
-  const lookout = rollback === "yes" ? lookoutOf(app) : null;
-  for (const one of await runsInScope(app.core, found.runs, scope))
-    runs.push(await foretell(app, one, rollback, lookout));
+  const inScope = await runsInScope(app.core, found.runs, scope);
+  const runs = await foretell(app, inScope, rollback, rollback === "yes" ? lookoutOf(app) : null);
   return summed({
     actors: found.actors,
     halt,

@@ -35,15 +35,17 @@ export async function undoRuns(
   const told = new Map<string, RunContainment>();
   const todo = new Map<string, RunInScope>();
   const order: RunToUndo[] = [];
+  const untouched: RunInScope[] = [];
   for (const one of runs) {
     const newest_seq = await newestToUndo(app, one, job.since_seq);
     const { run_id } = one.run;
-    if (newest_seq === null) told.set(run_id, await foretell(app, one, "yes"));
+    if (newest_seq === null) untouched.push(one);
     else {
       todo.set(run_id, one);
       order.push({ run_id, newest_seq });
     }
   }
+  for (const run of await foretell(app, untouched, "yes")) told.set(run.run_id, run);
   await rollBackInOrder(order, async (run_id, turn) => {
     told.set(run_id, await undoRun(app, job, todo.get(run_id)!, turn, control));
   });
@@ -78,7 +80,8 @@ async function undoRun(
     control.mayGoOn();
     if (error instanceof SvcError && error.code === "unavailable") throw error;
     // What is wrong with this run holds up no other.
-    return { ...(await foretell(app, one, "yes")), undone: [], error: core.redact(messageOf(error)) };
+    const [told] = await foretell(app, [one], "yes");
+    return { ...told!, undone: [], error: core.redact(messageOf(error)) };
   } finally {
     if (lease !== undefined) await releaseLease(core, lease);
   }

@@ -18,7 +18,7 @@ import type { Key, Tx } from "../../../store/port.ts";
 import { type App, announce } from "../../app.ts";
 import { REVOCABLE, type RevocableKind, type WiderLine } from "./authority.ts";
 import { asJson, type ContainReport, NO_SIGNING_KEY, type RunContainment, summed } from "./report.ts";
-import { findActors, type RunInScope, runsInScope } from "./scope.ts";
+import { findActors, runsInScope } from "./scope.ts";
 import { findKeys, findRequests, foretell } from "./survey.ts";
 import { undoRuns } from "./undo-runs.ts";
 
@@ -161,18 +161,12 @@ export class ContainmentWork {
     this.mayGoOn();
     await this.write([], (_, job) => ({ job: { ...job, phase: "rollback" }, records: [] }));
     const runs = await runsInScope(app.core, (await findActors(app, job)).runs, job);
-    if (job.rollback !== "yes") return this.foretellAll(runs);
+    if (job.rollback !== "yes") return (await foretell(app, runs, job.rollback)).reverse();
     return undoRuns(app, job, runs, {
       signal: this.lost,
       authorised: () => stillHolds(job.authority, this.today, "admin"),
       mayGoOn: () => this.mayGoOn(),
     });
-  }
-
-  private async foretellAll(runs: readonly RunInScope[]): Promise<RunContainment[]> {
-    const told: RunContainment[] = [];
-    for (const run of runs.toReversed()) told.push(await foretell(this.app, run, this.job.rollback));
-    return told;
   }
 
   /** Names each run's bundle in `runs`. One that cannot be written is told, and holds up nothing. */

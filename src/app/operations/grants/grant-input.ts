@@ -8,7 +8,7 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import type { GrantCondition, GrantTerms } from "../../../model/grant.ts";
 import { argsPath, glob, id } from "../../../model/policy/fields.ts";
 import { OP_NAMES, OPS } from "../../../model/policy/ops/table.ts";
-import { nullable, text } from "../schemas.ts";
+import { nullable, personsReason } from "../schemas.ts";
 
 /** Names that no tool and no actor has: a glob that takes them all takes everything. */
 const UNLIKELY = ["q", "zq.7-x_w", "\u{10FFFD} 0/z", "#".repeat(40)];
@@ -59,14 +59,13 @@ const terms = {
 const expires_at = z
   .string()
   .refine((value) => tryTimestamp(value) !== undefined, "must be an ISO 8601 timestamp");
-const reason = text(LIMITS.reason_chars);
 
-export const grantInput = z.strictObject({ ...terms, expires_at, reason });
+export const grantInput = z.strictObject({ ...terms, expires_at, reason: personsReason });
 /** To look ahead nobody has to say for how long, or why. */
 export const previewInput = z.strictObject({
   ...terms,
   expires_at: expires_at.optional(),
-  reason: reason.optional(),
+  reason: personsReason.optional(),
 });
 
 export function termsOf(input: z.output<typeof previewInput>): GrantTerms {
