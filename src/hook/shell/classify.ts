@@ -140,6 +140,7 @@ class Judge {
     if (!plain) this.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
     if (isDecidingCommand(name, texts)) this.note("it is a deciding svc command");
+    if (first.text.includes("/")) this.touched(first.text);
     if (this.through(name, rest, fed, depth)) return;
     this.classes.push(this.classOf(first.text, name, texts));
     if (rest.some(({ dynamic }) => dynamic)) this.classes.push("unknown");

@@ -9,8 +9,8 @@ const SEARCH = /^(?:[efz]?grep|rg|ag|ack)$/;
 const AWK = /^[gmn]?awk$/;
 const QUERY = /^[jy]q$/;
 /** The pattern or script stands behind an option, or in a file: then every other word is a file. */
-const GIVEN = /^(?:-[a-zA-Z]*[ef]|--(?:reg|exp|match|file(?:=|$)))/;
-const QUERY_GIVEN = /^(?:-[a-zA-Z]*f|--from-file)/;
+const GIVEN = /^(?:-[a-zA-Z]*[ef]|--(?:reg|ex[ep]|match|so|file(?:=|$)))/;
+const QUERY_GIVEN = /^(?:-[a-zA-Z]*f|--(?:from-file|exp))/;
 
 const NEVER = /(?!)/;
 
