@@ -1,7 +1,7 @@
 /** Which alerts stand now. Event-based kinds look at the last minutes of the ledger and clear by themselves. */
 import { standingFloods } from "../engine/approvals/flood.ts";
 import type { Core } from "../engine/core.ts";
-import { HALTS_KEY, stepKey } from "../engine/keys.ts";
+import { HALTS_KEY } from "../engine/keys.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { plural } from "../kernel/plural.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
@@ -242,16 +242,13 @@ async function undosClosing({ store, env }: Core, lead_ms: number): Promise<Aler
     order: "asc",
     limit: MOST_STEPS,
   });
-  return Promise.all(
-    rows.map(async ({ doc: { run_id, step, tool, closes_ms } }) => {
-      const made = await store.get("steps", stepKey(run_id, step));
-      return alert(
-        "undo_closing",
-        `${tool} in ${run_id} can be undone only until ${new Date(closes_ms).toISOString()}`,
-        Math.max(closes_ms - lead_ms, made?.finished_ms ?? 0),
-        { run_id, step, tool },
-      );
-    }),
+  return rows.map(({ doc: { run_id, step, tool, closes_ms, succeeded_ms = 0 } }) =>
+    alert(
+      "undo_closing",
+      `${tool} in ${run_id} can be undone only until ${new Date(closes_ms).toISOString()}`,
+      Math.max(closes_ms - lead_ms, succeeded_ms),
+      { run_id, step, tool },
+    ),
   );
 }
 
