@@ -214,6 +214,8 @@ describe("what a shell command does", () => {
     "sed --expression='$w .claude/settings.json' a.txt",
     "sed 's/a/b/gw .env' a.txt",
     "sed 'W .env' a.txt",
+    "sed --expression='w .env' a.txt",
+    "sed -nerserver.key a.txt",
     "sed rserver.key a.txt",
     "sed -e '/x/r.env' -es/a/b/ a.txt",
     "awk '{print > \".claude/settings.json\"}' a.txt",

@@ -90,7 +90,8 @@ const SED_FILE =
 
 /** Files that a sed script reads or writes: what stands behind `r`, `R`, `w` or `W`, up to the end of its line. */
 function filesOfSed(script: string): string[] {
-  const found = [...script.matchAll(SED_FILE)].map(([, ...groups]) =>
+  const bare = script.replace(/^(?:-[nErsuz]*e|--exp[a-z]*=)/, "");
+  const found = [...bare.matchAll(SED_FILE)].map(([, ...groups]) =>
     groups.find((one) => one !== undefined)!.trim(),
   );
   const short = found.map((rest) => /^[^\s;}]*/.exec(rest)![0]).filter((one) => one !== "");
