@@ -242,11 +242,11 @@ async function undosClosing({ store, env }: Core, lead_ms: number): Promise<Aler
     order: "asc",
     limit: MOST_STEPS,
   });
-  return rows.map(({ doc: { run_id, step, tool, closes_ms } }) =>
+  return rows.map(({ doc: { run_id, step, tool, closes_ms, succeeded_ms = 0 } }) =>
     alert(
       "undo_closing",
       `${tool} in ${run_id} can be undone only until ${new Date(closes_ms).toISOString()}`,
-      closes_ms - lead_ms,
+      Math.max(closes_ms - lead_ms, succeeded_ms),
       { run_id, step, tool },
     ),
   );

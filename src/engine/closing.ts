@@ -54,8 +54,9 @@ export function isClosed({ closes_ms }: Pick<StepDoc, "closes_ms">, now: number)
 }
 
 /** Lists the step's undo; `closes_ms` stands on the step. */
-export function listClosing(tx: Tx, { run_id, step, tool, closes_ms }: StepDoc): void {
-  if (closes_ms !== undefined) tx.put("closings", stepKey(run_id, step), { run_id, step, tool, closes_ms });
+export function listClosing(tx: Tx, { run_id, step, tool, closes_ms }: StepDoc, succeeded_ms: number): void {
+  if (closes_ms === undefined) return;
+  tx.put("closings", stepKey(run_id, step), { run_id, step, tool, closes_ms, succeeded_ms });
 }
 
 /** The step is undone: nothing of it closes any more. */

@@ -149,7 +149,7 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
     ) {
       const values = { args: payload?.args, result: input.result };
       step.closes_ms = closesAt(manifest, step.finished_ms, values);
-      listClosing(tx, step);
+      listClosing(tx, step, step.finished_ms);
     }
     changeStanding(tx, step, +1);
   }

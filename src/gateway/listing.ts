@@ -9,7 +9,7 @@ import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { OPERATOR_TOOLS } from "./tools/operator-tools.ts";
 import { definitionOf, type OwnTool } from "./tools/own-tool.ts";
 
-export type ListingSettings = Pick<Settings, "tool_names" | "own_tools" | "ask_reason">;
+export type ListingSettings = Pick<Settings, "tool_names" | "own_tools" | "ask_reason" | "upstreams">;
 
 /** The service's own tools by the name that providers take; no upstream's tool may get one of these. */
 const OWN = new Map([...AGENT_TOOLS, ...OPERATOR_TOOLS].map(({ name }) => [plainly(name, null), name]));
@@ -50,20 +50,24 @@ export class Listing {
     return this.names().dotted.get(name) ?? OWN.get(name) ?? this.declaredAs(name) ?? name;
   }
 
-  /** Of a tool whose upstream never showed itself the manifest alone knows the name. */
+  /** Of a tool whose upstream never showed itself the manifest alone knows the name; what could be two is none. */
   private declaredAs(name: string): string | undefined {
-    for (const tool of this.declared()) {
-      if (tool === name) return tool;
-      const dot = tool.indexOf(".");
-      if (plainly(tool, null) === name || (dot > 0 && plainly(tool, tool.slice(0, dot)) === name))
-        return tool;
-    }
-    return undefined;
+    const { offers } = this.catalog();
+    const all = [...new Set([...offers.keys(), ...this.declared()])];
+    const [tool, ...others] = all.filter((one) => this.made(one) === name);
+    return tool === undefined || others.length > 0 || offers.has(tool) ? undefined : tool;
+  }
+
+  private made(tool: string): string {
+    const upstream = this.settings.upstreams.find(
+      ({ name, namespace }) => namespace && tool.startsWith(`${name}.`),
+    );
+    return plainly(tool, upstream?.name ?? null);
   }
 
   spelled(tool: string): string {
     if (this.settings.tool_names === "dots") return tool;
-    return this.names().plain.get(tool) ?? plainly(tool, null);
+    return this.names().plain.get(tool) ?? this.made(tool);
   }
 
   /** The definition as clients are shown it. */

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { isAbsolute, join, resolve } from "node:path";
 import { type HookClient, type HookEvent, isRecord, text } from "./clients.ts";
 import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
+import { withHome } from "./homes.ts";
 import { judgeCommand } from "./shell/classify.ts";
 
 export interface PackCall {
@@ -96,7 +97,9 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
         touches: named(input, guard),
       };
     case "mcp": {
-      const touches = DECIDING_TOOL.test(tool) ? ["it is a deciding svc tool"] : named(input, guard);
+      const touches = DECIDING_TOOL.test(tool)
+        ? ["it is a deciding svc tool"]
+        : named(input, guard, event.cwd);
       return { tool: "code.mcp", args: { name: tool, input: shown(input) }, files: [], touches };
     }
     default:
@@ -104,20 +107,20 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
         tool: "code.other",
         args: { name: tool, input: shown(input) },
         files: [],
-        touches: named(input, guard),
+        touches: named(input, guard, event.cwd),
       };
   }
 }
 
 function lookCall({ tool, input, cwd }: HookEvent, guard: Guard, home: string): Read {
-  const absolute = (path: string, from: string) => resolve(from, path.replace(/^~(?=\/|$)/, home));
+  const absolute = (path: string, from: string) => resolve(from, withHome(path, home, cwd) ?? path);
   const given = pathsOf(input).map((path) => absolute(path, cwd));
   const folders = given.length === 0 ? [cwd] : given;
   const patterns = ["glob", "include", "include_pattern", "paths", ...(LISTS.test(tool) ? ["pattern"] : [])]
     .flatMap((name) => textsIn(input[name]))
     .flatMap((pattern) => pattern.split(/[\s,]+(?![^{]*\})/).filter((one) => /^[^!]/.test(one)));
   const found = patterns.flatMap((pattern) => folders.map((folder) => absolute(pattern, folder)));
-  const touches = [...given, ...found].flatMap((path) => guard.path(path, cwd) ?? []);
+  const touches = [...pathsOf(input), ...given, ...found].flatMap((path) => guard.path(path, cwd) ?? []);
   touches.push(...patterns.filter(namesSecrets).map((pattern) => `${pattern} stands for credentials`));
   const args = { name: tool, input: shown(input) };
   if (!SEARCHES.test(tool)) return { tool: "code.read", args, files: [], touches };
@@ -181,8 +184,10 @@ function patchedPaths(patch: string): string[] {
   );
 }
 
-function named(input: Record<string, unknown>, guard: Guard): string[] {
-  return [...new Set(textsIn(input).flatMap((one) => guard.text(one) ?? []))];
+/** With `cwd`, for a tool of which nothing is known: each argument that is one word may be a path. */
+function named(input: Record<string, unknown>, guard: Guard, cwd?: string): string[] {
+  const path = (one: string) => (cwd === undefined || /\s/.test(one) ? null : guard.path(one, cwd));
+  return [...new Set(textsIn(input).flatMap((one) => guard.text(one) ?? path(one) ?? []))];
 }
 
 function textsIn(value: unknown): string[] {

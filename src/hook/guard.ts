@@ -3,9 +3,10 @@
  * client, and credentials. It recognises what is written plainly; it is no boundary against a program that hides it.
  */
 import { readlinkSync, realpathSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients.ts";
 import { braces, filesOf, GLOB, liesBelow, matches } from "./globs.ts";
+import { withHome } from "./homes.ts";
 
 export interface Surroundings {
   home: string;
@@ -42,6 +43,8 @@ const OF_HOME: readonly string[] = [
 const SECRET_NAME =
   /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?)$/i;
 const OWN_NAME = /^svc\.config\.ya?ml$/;
+/** What `svc connect --undo` puts back. */
+const BACKUP_NAME = /\.svc-backup$/i;
 /** Programs that git runs by itself stand there. */
 const RUN_BY_GIT = /\/\.git\/(?:.+\/)?(?:hooks(?:\/|$)|config$)/;
 /** What a pattern is tried on where the files that it will meet are not known. */
@@ -67,24 +70,59 @@ export interface Guard {
   text(text: string): string | null;
 }
 
-export function createGuard({ home, protect, authority }: Surroundings): Guard {
+interface Kept {
+  name: string;
+  parts: string[];
+}
+
+/** Which paths are protected, each judged once a call of the hook. */
+function protectedPaths({ home, protect }: Surroundings) {
   const own = [...protect, ...OF_HOME.map((path) => join(home, path)), ...EVERYWHERE];
-  const paths = [...new Set(own.flatMap((path) => [path, real(path)]))];
-  const service = addressOf(authority);
-  const namesOf = (cwd: string) =>
-    [...CLIENT_SETTINGS, ".git/hooks"].map((name) => join(cwd, name)).flatMap((name) => [name, real(name)]);
-  const whyNot = (text: string, cwd: string, reach: boolean): string | null => {
-    const full = absolute(text, home, cwd);
-    for (const seen of new Set([full, real(full)])) {
+  const keptAt = (names: readonly string[]): Kept[] =>
+    [...new Set(names.flatMap((name) => [name, real(name)]))].map((name) => ({
+      name,
+      parts: segments(name),
+    }));
+  const everywhere = keptAt(own);
+  const perFolder = new Map<string, Kept[]>();
+  const keptIn = (cwd: string): Kept[] => {
+    const known =
+      perFolder.get(cwd) ?? keptAt([...CLIENT_SETTINGS, ".git/hooks"].map((name) => join(cwd, name)));
+    perFolder.set(cwd, known);
+    return known;
+  };
+  const judge = (text: string, cwd: string, reach: boolean): string | null => {
+    const expanded = withHome(text, home, cwd);
+    if (expanded === null) return `whose folder ${text} lies in cannot be told`;
+    // In quotes a `~` is a name like any other.
+    const full = new Set([resolve(cwd, expanded), resolve(cwd, text)]);
+    for (const seen of new Set([...full].flatMap((path) => [path, real(path)]))) {
       const why = byName(seen);
       if (why !== null) return why;
-      for (const kept of [...paths, ...namesOf(cwd)]) {
-        const how = relation(segments(seen), segments(kept));
-        if (how === "inside" || (reach && how === "above")) return `${kept} is protected`;
+      const parts = segments(seen);
+      for (const kept of [...everywhere, ...keptIn(cwd)]) {
+        const how = relation(parts, kept.parts);
+        if (how === "inside" || (reach && how === "above")) return `${kept.name} is protected`;
       }
     }
     return null;
   };
+  const judged = new Map<string, string | null>();
+  const whyNot = (text: string, cwd: string, reach: boolean): string | null => {
+    const key = `${reach} ${cwd}\0${text}`;
+    const known = judged.get(key);
+    if (known !== undefined) return known;
+    const why = judge(text, cwd, reach);
+    judged.set(key, why);
+    return why;
+  };
+  return { everywhere, whyNot };
+}
+
+export function createGuard(surroundings: Surroundings): Guard {
+  const { home } = surroundings;
+  const { everywhere, whyNot } = protectedPaths(surroundings);
+  const service = addressOf(surroundings.authority);
   return {
     path: (text, cwd, reach = false) => whyNot(text, cwd, reach),
     glob(text, cwd) {
@@ -105,15 +143,21 @@ export function createGuard({ home, protect, authority }: Surroundings): Guard {
     holds(folder, cwd, files) {
       const full = absolute(folder, home, cwd);
       const above = [full, real(full)].some((seen) =>
-        paths.some((kept) => relation(segments(seen), segments(kept)) === "above"),
+        everywhere.some(({ parts }) => relation(segments(seen), parts) === "above"),
       );
       return above || (files && liesBelow(full, (name) => byName(`/${name}`) !== null));
     },
     text(text) {
       if (service.test(text)) return "it talks to the service";
       const found =
-        paths.find((path) => text.includes(path)) ?? /svc\.config\.ya?ml|\.svc-backup/.exec(text)?.[0];
+        everywhere.find(({ name }) => text.includes(name))?.name ??
+        /svc\.config\.ya?ml|\.svc-backup/.exec(text)?.[0];
       if (found !== undefined) return `${found} is protected`;
+      for (const [url] of text.matchAll(/\bfile:[^\s"'`<>]+/gi)) {
+        const path = pathOf(url);
+        const why = path === null ? `${url} cannot be read` : whyNot(path, "/", false);
+        if (why !== null) return why;
+      }
       return DECIDING_TEXT.test(text) ? "it names a deciding svc command" : null;
     },
   };
@@ -124,7 +168,7 @@ function byName(full: string): string | null {
   const slashed = full.replaceAll("\\", "/");
   if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
   if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
-  if (CLIENT_SETTINGS.some((end) => slashed.endsWith(`/${end}`)))
+  if (BACKUP_NAME.test(name) || CLIENT_SETTINGS.some((end) => slashed.endsWith(`/${end}`)))
     return `${name} holds the hook's own settings`;
   return RUN_BY_GIT.test(slashed) ? `git runs what ${name} says` : null;
 }
@@ -156,9 +200,16 @@ const DECIDING_TEXT =
 export const DECIDING_TOOL =
   /svc[._](?:approve|deny|halt|resume|execute_rollback|contain|grant|revoke|decide|resolve|export_evidence)/i;
 
-function absolute(text: string, home: string, cwd: string): string {
-  const path = text === "~" || text.startsWith("~/") ? join(home, text.slice(1)) : text;
-  return isAbsolute(path) ? resolve(path) : resolve(cwd, path);
+const absolute = (text: string, home: string, cwd: string): string =>
+  resolve(cwd, withHome(text, home, cwd) ?? text);
+
+/** The path that a file URL stands for, as a browser reads it; null where it is none. */
+function pathOf(url: string): string | null {
+  try {
+    return decodeURIComponent(new URL(url).pathname);
+  } catch {
+    return null;
+  }
 }
 
 const MOST_LINKS = 20;

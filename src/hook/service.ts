@@ -1,5 +1,6 @@
 /** The service as the hook calls it: one request a call, the run opened where it is not there yet. */
 import { request as plainRequest } from "node:http";
+import { isRecord } from "./clients.ts";
 
 export interface ServiceAddress {
   server: string;
@@ -42,7 +43,18 @@ export async function askFor(address: ServiceAddress, opening: Opening, intent: 
     reply = await post(address, path, intent);
   }
   if (reply.status !== 200) throw refused(reply);
-  return reply.body as Decided;
+  if (!isDecided(reply.body)) throw new Error(`${address.server} ${STRANGER}`);
+  return reply.body;
+}
+
+const STRANGER =
+  "does not answer as svc: it gave no decision; check the address (server in the hook's settings, or SVC_SERVER)";
+
+function isDecided(body: unknown): body is Decided {
+  if (!isRecord(body)) return false;
+  const { decision, step, reasons } = body;
+  if (decision === "block") return Array.isArray(reasons) && reasons.length > 0;
+  return (decision === "allow" || decision === "would_block") && Number.isInteger(step);
 }
 
 export async function report(
@@ -53,12 +65,13 @@ export async function report(
 ): Promise<void> {
   const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/steps/${step}/outcome`, outcome);
   // Reported before: there is nothing left to say.
-  if (reply.status !== 200 && reply.status !== 409) throw refused(reply);
+  if ((reply.status !== 200 && reply.status !== 409) || !isRecord(reply.body)) throw refused(reply);
 }
 
 function refused({ status, body }: Reply): Error {
-  const said = (body as { error?: unknown } | null)?.error;
-  return new Error(`the service answered ${status}${typeof said === "string" ? `: ${said}` : ""}`);
+  const said = isRecord(body) ? body["error"] : undefined;
+  if (typeof said === "string") return new Error(`the service answered ${status}: ${said}`);
+  return new Error(`the service answered ${status}, and not as svc does: check its address`);
 }
 
 async function post({ server, key }: ServiceAddress, path: string, body: object): Promise<Reply> {

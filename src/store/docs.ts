@@ -122,6 +122,8 @@ export interface ClosingDoc {
   step: number;
   tool: string;
   closes_ms: number;
+  /** When the call succeeded; entries of an earlier version lack it. */
+  succeeded_ms?: number;
 }
 
 export interface PinDoc {

@@ -1,5 +1,5 @@
 /** The same commands on the data and on a server: the same output, the same exit codes. */
-import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newKeyPair } from "../../src/evidence/signing.ts";
@@ -28,7 +28,7 @@ beforeAll(async () => {
   write("s.key", newKeyPair().private_pem);
   write(
     "svc.config.yaml",
-    "manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\nsigning_key: s.key\ncapture: {enabled: true}\nrollback: {compensator_cmd: 'true'}\n",
+    "manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\nsigning_key: s.key\ncapture: {enabled: true}\nrollback: {compensator_cmd: 'true'}\nanchor: {sinks: [{type: file, path: anchors.jsonl}]}\n",
   );
   write("root.key", "root\n");
   server = await startSvcServer([], { cwd: folder });
@@ -82,6 +82,24 @@ describe("a command against a server", () => {
     expect((await there("bundle", "--out", "x.json", "--key", "s.key")).err).toContain(
       "a server signs with its own key",
     );
+  });
+
+  it("publishes an anchor to the server's own sinks", async () => {
+    verifies("beyond.cli.server");
+    const anchors = () => readFileSync(join(folder, "anchors.jsonl"), "utf8").trim().split("\n");
+    // A server publishes by itself as well; this one is of now.
+    const began = Date.now();
+    const published = await there("anchor", "publish");
+    expect([published.code, published.out]).toEqual([
+      0,
+      expect.stringMatching(/^anchored \d+ records, .* signed with key .*\n {2}file +\S+anchors\.jsonl +ok/),
+    ]);
+    expect(JSON.parse(anchors().at(-1)!).ts_ms).toBeGreaterThanOrEqual(began);
+    expect((await there("anchor", "publish", "--file", "x")).err).toContain("publishes to its own sinks");
+    rmSync(join(folder, "anchors.jsonl"));
+    mkdirSync(join(folder, "anchors.jsonl"));
+    const failed = await there("anchor", "publish");
+    expect([failed.code, failed.out]).toEqual([1, expect.stringMatching(/anchors\.jsonl +FAILED: /)]);
   });
 
   it("says where the data themselves are needed", async () => {

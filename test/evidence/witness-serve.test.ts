@@ -106,9 +106,11 @@ describe("svc witness serve", () => {
     });
     const other = await LedgerProofs.of(await storeOf(drafts(5, 30)));
     expect((await post(serving, await submission(10, 20, other))).status).toBe(422);
-    expect(
-      (await post(serving, requestBody(10, [], signCheckpoint(await head(10, other), log)))).status,
-    ).toBe(422);
+    const twin = signCheckpoint(await head(10, other), log);
+    expect(await post(serving, requestBody(10, [], twin))).toEqual({
+      ...{ status: 409, type: "text/x.tlog.size", text: "10\n" },
+    });
+    expect((await post(serving, requestBody(10, ["00".repeat(32)], twin))).status).toBe(422);
     expect((await post(serving, await submission(10, 20))).status).toBe(200);
     expect((await post(serving, await submission(20, 20))).status).toBe(200);
     const monitored = await fetch(

@@ -258,6 +258,17 @@ describe("a witness as a sink", () => {
       config: `anchor: {interval: 7d, sinks: [{type: witness, url: "${first.url}", key: "${first.key}"}]}\n`,
     });
     expect((await unsigned.call("admin", "POST", "/v1/anchor", {})).body.error).toContain("svc keygen");
+    // Two ledgers of one key and one size.
+    const third = await servedWitness(key);
+    const config = `signing_key: ${at("k.key")}\nanchor: {interval: 7d, sinks: [{type: witness, url: "${third.url}", key: "${third.key}"}]}\n`;
+    const answers = [];
+    for (const run_id of ["one", "another"]) {
+      const twin = await testServer({ config });
+      await oneCall(run_id, twin);
+      answers.push(await twin.call("admin", "POST", "/v1/anchor", {}));
+    }
+    expect(answers.map(({ status }) => status)).toEqual([200, 502]);
+    expect(answers[1]!.body.error).toContain("history was rewritten, or another ledger has its origin");
   });
 });
 

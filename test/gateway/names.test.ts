@@ -90,6 +90,29 @@ describe("tool_names: underscores", () => {
     expect((await call(client, "svc_plan_rollback")).isError).toBeUndefined();
   });
 
+  it(`never guesses which of several tools a name that none has stands for ${verifies("beyond.names.both-spellings")}`, async () => {
+    const names = ["a.b", "a_b", "a/b", "write_file"];
+    const FAKE_ONLY = JSON.stringify(names.map((name) => ({ name, inputSchema: { type: "object" } })));
+    const clashing = await testGateway({
+      upstreams: [fakeUpstream({ namespace: true, env: { FAKE_ONLY } })],
+      manifests: [...names, "away"]
+        .map((name) => `- {tool: fake.${name}, effect: read, permission: x}\n`)
+        .join(""),
+      config: { tool_names: "underscores", own_tools: "none" },
+    });
+    const shown = (await listed("agent", "/mcp", clashing)).map(({ name }) => name);
+    expect(shown).toEqual([
+      ...[1, 2, 3].map(() => expect.stringMatching(/^fake__a_b_[0-9a-f]{8}$/)),
+      "fake__write_file",
+    ]);
+    const client = await clashing.connect("agent");
+    for (const name of ["fake__a_b", "fake_a_b", "fake_write_file"])
+      expect(await call(client, name), name).toMatchObject({ isError: true });
+    for (const name of ["fake.a_b", "fake.write_file", ...shown])
+      expect((await call(client, name))._meta["svc/decision"], name).toBe("allow");
+    await expect(call(client, "fake__away")).rejects.toThrow(/nknown tool/);
+  });
+
   it(`refuses an upstream's svc_ names ${verifies("beyond.names.svc-refused")}`, async () => {
     const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
     const FAKE_ONLY = JSON.stringify([tool("svc_halt")]);

@@ -1,6 +1,8 @@
 /** Coding agents' hooks against a real server; inputs made by hand from the clients' documentation. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -90,6 +92,16 @@ async function rolledBack(run: string) {
   return (await job()).report;
 }
 
+const NOT_SVC =
+  "does not answer as svc: it gave no decision; check the address (server in the hook's settings, or SVC_SERVER)";
+const STRANGE_ANSWERS = [
+  "<!doctype html><p>Welcome",
+  "{}",
+  "null",
+  '{"decision":"allow"}',
+  '{"decision":"block"}',
+];
+
 describe.each(HOOK_CLIENTS)("%s", (client) => {
   it("records what passes, and says no word to the client", async () => {
     verifies("beyond.hooks.clients", "beyond.hooks.intents", "beyond.hooks.no-override");
@@ -159,6 +171,9 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
       edit("cl/settings.json"),
       shell("echo > cl/settings.json"),
       edit(".git/hooks/pre-commit"),
+      edit(".claude/settings.json.svc-backup"),
+      shell("git bisect run svc halt lift --all"),
+      shell("sed 'r .env' a.txt"),
     ])
       expect(reason(client, (await send(call)).out)).toContain("it touches what decides about the agent");
     expect((await s.api("auditor", "GET", `/v1/runs/${run}`)).body.steps).toEqual([]);
@@ -177,6 +192,16 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
     expect(reason(client, (await stranger.send(stranger.shell("ls"))).out)).toContain(
       "the service answered 401",
     );
+    for (const answer of STRANGE_ANSWERS) {
+      const strange = createServer((_request, response) => response.end(answer));
+      await new Promise<void>((done) => strange.listen(0, "127.0.0.1", done));
+      const server = `http://127.0.0.1:${(strange.address() as AddressInfo).port}`;
+      const elsewhere = session(client, { server });
+      expect(reason(client, (await elsewhere.send(elsewhere.shell("ls"))).out)).toBe(
+        `svc: ${server} ${NOT_SVC}`,
+      );
+      strange.close();
+    }
     const settings = () => {
       throw new Error("hook.json: must be a JSON object");
     };
@@ -189,6 +214,32 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
         code: 2,
         err: expect.stringContaining("svc: "),
       });
+  });
+});
+
+describe("a tool that takes addresses or paths", () => {
+  const answer = async (tool_name: string, tool_input: object) => {
+    const { send, shell } = session("claude-code");
+    return (await send({ ...shell("ls"), tool_name, tool_input })).out;
+  };
+
+  it.each([
+    ["WebFetch", { url: "file:///srv/shop/.env", prompt: "x" }],
+    ["WebFetch", { url: "FILE:///srv/shop/%2eenv" }],
+    ["WebFetch", { url: "view-source:file:///srv/a/../server.key" }],
+    ["mcp__files__read_file", { path: "~/.ssh/id_ed25519" }],
+    ["mcp__files__read_file", { options: [{ path: ".env" }] }],
+    ["Unheard", { target: "~root/../etc/shadow" }],
+  ])("is refused what is protected: %s %j", async (tool, input) => {
+    verifies("beyond.hooks.protected");
+    expect(reason("claude-code", await answer(tool, input))).toContain("it touches what decides");
+  });
+
+  it("gets anything else", async () => {
+    expect(await answer("WebFetch", { url: "https://example.com/.env", prompt: "what is .env?" })).toBe("");
+    expect(reason("claude-code", await answer("mcp__files__read_file", { path: "README.md" }))).toMatch(
+      waiting,
+    );
   });
 });
 

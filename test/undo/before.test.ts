@@ -282,6 +282,11 @@ describe("an undo that closes", () => {
       { run_id: run, step: 0 },
       { run_id: run, step: 1 },
     ]);
+    // Neither stood before its call was made, though a day before it closes lies earlier.
+    const { steps } = await ok("auditor", "GET", `/v1/runs/${run}`);
+    expect(closing.map(({ since_ms }: { since_ms: number }) => since_ms)).toEqual(
+      steps.slice(0, 2).map(({ finished_ms }: { finished_ms: number }) => finished_ms),
+    );
     const headers = { authorization: "Bearer auditor" };
     expect(await (await fetch(`${s.url}/metrics`, { headers })).text()).toContain("svc_undo_closing 2");
     expect((await (await loggedIn(s.url, "auditor")).get("/console")).text).toContain("Next undo to close");

@@ -138,4 +138,12 @@ export const GATEWAY: readonly Bug[] = [
     tests: ["test/http/probe.test.ts"],
     only: "behind the gateway",
   },
+  {
+    name: "a name that could be two tools is taken for one of them",
+    file: "src/gateway/listing.ts",
+    find: "tool === undefined || others.length > 0 || offers.has(tool) ? undefined : tool",
+    replace: "tool === undefined || others.length > 9 ? undefined : tool",
+    tests: ["test/gateway/names.test.ts"],
+    only: "never guesses",
+  },
 ];

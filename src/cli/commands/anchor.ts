@@ -1,12 +1,13 @@
 /** `svc anchor publish|verify`: says where the ledger stands to the outside, and holds it to what was said. */
 import { resolve } from "node:path";
+import { publishAnchor } from "../../app/operations/anchors.ts";
 import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import type { AnchorSink } from "../../config/sections/operations.ts";
 import { createEgress } from "../../egress/egress.ts";
 import { type AnchorFinding, type AnchorsVerdict, verifyAnchors } from "../../evidence/anchor-verify.ts";
 import { anchorNow, type Published } from "../../evidence/anchoring.ts";
 import { readTrustedKeys } from "../../evidence/key-files.ts";
-import { invalid } from "../../kernel/errors.ts";
+import { invalid, SvcError } from "../../kernel/errors.ts";
 import { plural } from "../../kernel/plural.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { partsOf } from "../door.ts";
@@ -31,7 +32,7 @@ export const registerAnchor: Register = (program, context) => {
     .option("--key <file>", "private signing key (default: SVC_SIGNING_KEY or signing_key)")
     .option("--json", "print the result as JSON")
     .action(async (flags: PublishFlags) => {
-      const published = await publish(context, flags);
+      const published = await (context.isRemote(flags) ? publishThere : publish)(context, flags);
       if (published.sinks.some(({ ok }) => !ok)) context.done(1);
       if (flags["json"]) return io.out(JSON.stringify(published));
       const { records, head, key_id } = published.anchor;
@@ -104,6 +105,22 @@ async function againstAnchors(context: Context, file: string, flags: VerifyFlags
   const trusted = readTrustedKeys((flags.pub ?? []).map((path) => resolve(cwd, path)));
   const check = async (sizes: Iterable<number>) => (await verifyLedger(context, flags, { sizes })).check;
   return verifyAnchors(resolve(cwd, file), check, trusted);
+}
+
+/** On a server, to the sinks that it has; what became of each is told also where one of them failed. */
+async function publishThere(context: Context, flags: PublishFlags): Promise<Published> {
+  const own = (["file", "webhook", "secret", "key"] as const).find((name) => flags[name] !== undefined);
+  if (own !== undefined)
+    throw invalid(
+      `--${own}: a server publishes to its own sinks; give it with -d <dir>, on the data themselves`,
+    );
+  try {
+    return await context.withDoor(flags, (door) => door.perform(publishAnchor, {}));
+  } catch (error) {
+    if (error instanceof SvcError && error.code === "delivery_failed" && error.extra?.["sinks"] !== undefined)
+      return error.extra as unknown as Published;
+    throw error;
+  }
 }
 
 async function publish(context: Context, flags: PublishFlags): Promise<Published> {

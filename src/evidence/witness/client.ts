@@ -49,7 +49,12 @@ export async function askWitness(sink: WitnessSink, parts: AskingParts): Promise
     const text = Buffer.from(answer.body).toString("utf8");
     if (answer.status === 200) return cosignedBy(witness, head, text);
     if (answer.status !== 409) throw refusal(answer.status, origin);
-    old = standsAt(text);
+    const stands = standsAt(text);
+    // It stands where it was told to: what it refuses is another history of the same size.
+    if (old === head.size && (stands === old || stands === null)) throw refusal(422, origin);
+    if (stands === null)
+      throw new SvcError("delivery_failed", "the witness answered 409 without the size at which it stands");
+    old = stands;
   }
   throw new SvcError(
     "delivery_failed",
@@ -74,10 +79,9 @@ function cosignedBy(witness: VerifierKey, head: TreeHead, text: string): Cosigne
   return { ...head, ...found };
 }
 
-function standsAt(text: string): number {
+function standsAt(text: string): number | null {
   const size = /^(?:0|[1-9]\d{0,15})\n?$/.test(text) ? Number(text) : Number.NaN;
-  if (Number.isSafeInteger(size)) return size;
-  throw new SvcError("delivery_failed", "the witness answered 409 without the size at which it stands");
+  return Number.isSafeInteger(size) ? size : null;
 }
 
 function isAhead(old: number, size: number): SvcError {

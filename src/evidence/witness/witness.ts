@@ -91,10 +91,13 @@ export class Witness {
         422,
         "this witness cosigned more than it remembers: its state was set back, and it signs nothing for this log",
       );
-    if (old !== known) return { status: 409, type: "text/x.tlog.size", text: `${known}\n` };
+    const standsAt = { status: 409, type: "text/x.tlog.size", text: `${known}\n` } as const;
+    if (old !== known) return standsAt;
     // The empty tree is the beginning of every tree, and the root of a tree of no size is not chosen freely.
     const before = last ?? { size: 0, root: EMPTY_ROOT };
     if (size === 0 && root !== EMPTY_ROOT) return no(422, "the checkpoint of an empty tree has another root");
+    // Nothing is to be proven of a tree of the same size: it is the same one, or there are two histories.
+    if (size === before.size && root !== before.root && proof.length === 0) return standsAt;
     if (!isConsistent(before, { size, root }, proof))
       return no(422, "the checkpoint does not continue the one that this witness cosigned before");
     const { name, key, now } = this.parts;

@@ -4,22 +4,39 @@
  */
 import { basename, resolve } from "node:path";
 import { type Guard, namesSecrets } from "../guard.ts";
+import { withHome } from "../homes.ts";
 import {
+  ASSIGNMENT,
+  afterOptions,
   byFirstWord,
+  DEVICES,
   GIT_REWRITES,
+  GIT_RUNS,
+  GIT_RUNS_OPTION,
+  GIT_UNINDEXED,
   INTERPRETERS,
+  interpreted,
+  isWritten,
+  KEEPS_TEXT,
+  OTHER_SVC,
   PRINT_VARIABLES,
   PROGRAMS,
+  READS_TREES,
+  RECURSIVE,
+  REWRITES,
   RUNNERS,
   SEARCHES_ALL,
+  SEARCHES_TREES,
   SHELLS,
   type ShellClass,
+  SOCKETS,
+  TREES,
   turnedInto,
-  WRAPPER_VALUES,
   WRAPPERS,
   worst,
 } from "./programs.ts";
-import { isDecidingCommand } from "./svc-command.ts";
+import { filesIn, piecesOf, type Role, rolesOf } from "./roles.ts";
+import { isDecidingCommand, namesDecision } from "./svc-command.ts";
 import { type Known, type Part, parseScript, type Word } from "./words.ts";
 
 export interface Judged {
@@ -44,22 +61,16 @@ export function judgeCommand(command: string, place: Place, guard: Guard): Judge
 
 const KEYWORDS = /^(?:then|do|else|if|elif|while|until|!|\{|time)$/;
 const ENDS = /^(?:fi|done|esac|\}|in)$/;
-const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 /** Variables that make a program run something else. */
 const TURNING =
   /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
-const PATTERN_FIRST = /^(?:e?f?grep|rg|ag|ack|sed|g?awk|jq|yq)$/;
-const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
-const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
-const RECURSIVE =
-  /^(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive|--dereference-recursive|(?:--directories=)?recurse)$/;
-const READS_TREES = /^(?:[ef]?grep|diff)$/;
-/** They go through folders without being told to. */
-const SEARCHES_TREES = /^(?:rg|ag|ack)$/;
-/** Programs that take whole trees. */
-const TREES = /^(?:rm|mv|cp|rsync|tar|zip|chmod|chown|chgrp|shred|ln)$/;
-/** Programs that write into a folder that is named, or over the files in it. */
-const REWRITES = /^(?:install|patch|unzip)$/;
+
+/** What a program is fed with, and whether what it prints goes on to another. */
+interface Fed {
+  text: string | null;
+  piped: boolean;
+}
+const NOTHING: Fed = { text: null, piped: false };
 
 class Judge {
   readonly classes: ShellClass[] = [];
@@ -93,16 +104,19 @@ class Judge {
     for (const part of parts) this.part(part, depth);
   }
 
-  private part({ words, redirects, fed }: Part, depth: number): void {
+  private part({ words, redirects, fed, piped }: Part, depth: number): void {
     let at = 0;
     while (at < words.length && KEYWORDS.test(words[at]!.text)) at++;
     const assigned = at;
     while (at < words.length && ASSIGNMENT.test(words[at]!.text)) at++;
     const variables = words.slice(assigned, at);
     if (variables.some(({ text }) => TURNING.test(text))) this.classes.push("unknown");
-    for (const { text, glob } of variables) this.touched(text.slice(text.indexOf("=") + 1), false, glob);
+    for (const { text, glob } of variables) {
+      this.decides(text);
+      this.touched(text.slice(text.indexOf("=") + 1), false, glob);
+    }
     for (const { write, target } of redirects) this.redirected(write, target);
-    this.call(words.slice(at), fed, depth);
+    this.call(words.slice(at), { text: fed, piped }, depth);
   }
 
   private redirected(write: boolean, target: Word): void {
@@ -113,23 +127,26 @@ class Judge {
   }
 
   /** One program with its words, whatever runs it. */
-  private call(words: readonly Word[], fed: string | null, depth: number): void {
+  private call(words: readonly Word[], fed: Fed, depth: number): void {
     const [first, ...rest] = words;
     if (first === undefined || ENDS.test(first.text)) this.classes.push("read");
     else if (first.text === "for" || first.text === "select") this.loop(rest);
     else this.program(first, rest, fed, depth);
   }
 
-  private program(first: Word, rest: readonly Word[], fed: string | null, depth: number): void {
+  private program(first: Word, rest: readonly Word[], fed: Fed, depth: number): void {
     const name = basename(first.text);
     const plain = !first.dynamic && (!first.glob || /^\[\[?$/.test(first.text));
     if (!plain) this.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
     if (isDecidingCommand(name, texts)) this.note("it is a deciding svc command");
+    if (first.text.includes("/")) this.touched(first.text);
     if (this.through(name, rest, fed, depth)) return;
     this.classes.push(this.classOf(first.text, name, texts));
     if (rest.some(({ dynamic }) => dynamic)) this.classes.push("unknown");
-    this.arguments(name, rest);
+    if (name === "git") this.gitRuns(rest, depth);
+    this.arguments(name, rest, rolesOf(name, texts, fed.piped));
+    if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.isFed(fed.text);
     if (name === "cd") this.moved(rest);
   }
 
@@ -148,7 +165,7 @@ class Judge {
   }
 
   /** Looks through a program that runs another; true where it did. */
-  private through(name: string, rest: readonly Word[], fed: string | null, depth: number): boolean {
+  private through(name: string, rest: readonly Word[], fed: Fed, depth: number): boolean {
     const texts = rest.map(({ text }) => text);
     if (SHELLS.test(name)) return this.shell(rest, fed, depth);
     if (name === "eval")
@@ -159,12 +176,12 @@ class Judge {
       );
     if (name === "source" || name === "." || name === "sudo" || name === "doas" || name === "su") {
       this.classes.push("unknown");
-      this.arguments(name, rest);
+      this.arguments(name, rest, rolesOf(name, texts, false));
       if (name === "sudo" || name === "doas") this.call(afterOptions(rest, 0), fed, depth);
       return true;
     }
     if (name === "env") return this.environment(rest, fed, depth);
-    if (name === "xargs") return this.manyTimes(rest, depth);
+    if (name === "xargs") return this.manyTimes(rest, fed, depth);
     if (name === "find") this.found(rest, depth);
     if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
     if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
@@ -188,31 +205,37 @@ class Judge {
     return true;
   }
 
-  private shell(rest: readonly Word[], fed: string | null, depth: number): true {
+  private shell(rest: readonly Word[], fed: Fed, depth: number): true {
     const at = rest.findIndex(({ text }) => /^-[a-zA-Z]*c$/.test(text));
     const script = at < 0 ? undefined : rest.slice(at + 1).find(({ text }) => !text.startsWith("-"));
     if (script !== undefined) return this.again(script.text, depth, script.dynamic);
-    if (fed !== null) return this.again(fed, depth, false);
+    if (fed.text !== null) return this.again(fed.text, depth, false);
     for (const { text, glob } of rest) this.touched(text, false, glob);
     return this.unknown();
   }
 
-  private environment(rest: readonly Word[], fed: string | null, depth: number): true {
+  private environment(rest: readonly Word[], fed: Fed, depth: number): true {
     if (rest.some(({ text }) => /^(?:-S|--split-string)/.test(text))) this.classes.push("unknown");
     const after = rest.slice(rest.findIndex(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text)));
     const runs = rest.some(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text));
     if (rest.some(({ text }) => TURNING.test(text)) || !runs) this.classes.push("unknown");
+    for (const { text } of runs ? rest.slice(0, rest.length - after.length) : rest) {
+      this.touched(text);
+      this.decides(text);
+    }
     if (runs) this.call(/^-u$/.test(rest[0]?.text ?? "") ? after.slice(1) : after, fed, depth);
     return true;
   }
 
   /** Its words come from elsewhere: what only reads may get any. */
-  private manyTimes(rest: readonly Word[], depth: number): true {
+  private manyTimes(rest: readonly Word[], fed: Fed, depth: number): true {
     const before = this.classes.length;
-    const options = /^-[nPIdLsE]$/;
+    const options = /^-[anPIdLsE]$/;
     let at = 0;
     while (at < rest.length && rest[at]!.text.startsWith("-")) at += options.test(rest[at]!.text) ? 2 : 1;
-    this.call(rest.slice(at).filter(isWritten), null, depth);
+    for (const { text } of rest.slice(0, at)) this.touched(text);
+    if (fed.text !== null) this.isFed(fed.text);
+    this.call(rest.slice(at).filter(isWritten), NOTHING, depth);
     const open = this.listed ?? this.guard.holds(".", this.cwd, true);
     if (open || worst(this.classes.slice(before)) !== "read") this.classes.push("unknown");
     return true;
@@ -226,7 +249,7 @@ class Judge {
       if (open) this.classes.push("unknown");
       const tail = rest.slice(at + 1);
       const end = tail.findIndex((word) => word.text === ";" || word.text === "+");
-      this.call((end < 0 ? tail : tail.slice(0, end)).filter(isWritten), null, depth);
+      this.call((end < 0 ? tail : tail.slice(0, end)).filter(isWritten), NOTHING, depth);
     });
   }
 
@@ -239,21 +262,13 @@ class Judge {
     return (folders.length === 0 ? ["."] : folders).some((one) => this.guard.holds(one, this.cwd, true));
   }
 
-  private interpreter(name: string, words: readonly Word[], fed: string | null): true {
+  private interpreter(name: string, words: readonly Word[], fed: Fed): true {
     const texts = words.map(({ text }) => text);
-    const [first, second] = texts;
-    if (/^(?:--version|-V|-v)$/.test(first ?? "")) this.classes.push("read");
-    else if (
-      name.startsWith("python") &&
-      first === "-m" &&
-      /^(?:pytest|unittest|mypy|ruff|black)$/.test(second ?? "")
-    )
-      this.classes.push("build");
-    else if (/^node/.test(name) && first === "--test") this.classes.push("build");
-    else this.classes.push("unknown");
-    for (const text of texts) this.note(this.guard.text(text));
-    if (fed !== null) this.note(this.guard.text(fed));
-    this.arguments(name, words);
+    this.classes.push(interpreted(name, texts));
+    for (const text of fed.text === null ? texts : [...texts, fed.text]) this.note(this.guard.text(text));
+    const roles = texts.map((text): Role => (/[\s(]/.test(text) ? "code" : "plain"));
+    this.arguments(name, words, roles);
+    if (fed.text !== null) this.looked(fed.text, "code");
     const script = texts.findIndex((text) => /(?:^|\/)(?:svc\.js|cli\/bin\.js)$/.test(text));
     if (script >= 0 && isDecidingCommand("svc", texts.slice(script + 1)))
       this.note("it is a deciding svc command");
@@ -275,7 +290,7 @@ class Judge {
     const program = rest[at];
     if (program !== undefined) {
       const unversioned = program.text.replace(/(?<=.)@[^/]*$/, "");
-      this.call([{ ...program, text: unversioned }, ...rest.slice(at + 1)], null, depth);
+      this.call([{ ...program, text: unversioned }, ...rest.slice(at + 1)], NOTHING, depth);
     }
     const found = worst(this.classes.splice(before));
     this.classes.push(found === "build" || found === "destructive" ? found : "packages");
@@ -290,32 +305,62 @@ class Judge {
   private moved([to]: readonly Word[]): void {
     if (to === undefined) this.cwd = this.place.home;
     else if (to.dynamic || to.glob || to.text === "-") this.classes.push("unknown");
-    else this.cwd = resolve(this.cwd, to.text.replace(/^~(?=\/|$)/, this.place.home));
+    else this.cwd = resolve(this.cwd, withHome(to.text, this.place.home, this.cwd) ?? "/");
     this.known.set("PWD", this.cwd);
   }
 
-  private arguments(name: string, words: readonly Word[]): void {
+  /** Git runs a command for each commit, submodule or match. */
+  private gitRuns(rest: readonly Word[], depth: number): void {
+    rest.forEach(({ text, dynamic }, at) => {
+      const [option, sticky] = GIT_RUNS_OPTION.exec(text) ?? [];
+      const given = sticky === "" ? rest[at + 1] : { text: sticky ?? "", dynamic };
+      if (option !== undefined && rest.some((word) => word.text === "rebase"))
+        this.again(given?.text ?? "", depth, given?.dynamic ?? false);
+      if (at > 0 && GIT_RUNS.test(text) && /^(?:bisect|submodule)$/.test(rest[at - 1]!.text))
+        this.call(rest.slice(at + 1), NOTHING, depth);
+    });
+  }
+
+  private arguments(name: string, words: readonly Word[], roles: readonly Role[]): void {
     const texts = words.map(({ text }) => text);
     const chosen = texts.some((text) => /^-i?(?:name|path|regex)$/.test(text));
     const reach = TREES.test(name) || (name === "find" && this.classes.includes("destructive") && !chosen);
     const rewrites =
       REWRITES.test(name) ||
       (name === "git" && GIT_REWRITES.test(texts.find((text) => !text.startsWith("-")) ?? ""));
-    let pattern = PATTERN_FIRST.test(name) && !texts.some((text) => /^(?:-e|-f|--regexp|--file)/.test(text));
     const files: string[] = [];
-    for (const { text, glob } of words) {
-      if (pattern && !text.startsWith("-")) {
-        pattern = false;
-        continue;
-      }
+    const said: string[] = [];
+    words.forEach(({ text, glob }, at) => {
+      const role = roles[at]!;
+      if (role === "text") return;
+      if (!OTHER_SVC.test(name) || /\s/.test(text)) said.push(text);
+      this.looked(text, role);
+      if (role !== "plain") return;
       if (!text.startsWith("-")) files.push(text);
       this.touched(text, reach || (rewrites && !this.isWhole(text)), glob);
-    }
+    });
+    this.decides(said.join(" "));
     if (SOCKETS.test(texts.join(" "))) this.classes.push("network");
     // Which files that means, the program finds out by itself.
     if (rewrites && files.some((text) => this.isWhole(text) || /^:|[*?[]/.test(text)))
       this.classes.push("unknown");
     if (this.readsProtected(name, texts, files)) this.classes.push("unknown");
+  }
+
+  private decides(text: string): void {
+    if (namesDecision(text)) this.note("it names a deciding svc command");
+  }
+
+  /** A script, or words that are only printed: they name files in their own way. */
+  private looked(text: string, role: Role): void {
+    for (const path of filesIn(text, role)) this.note(this.guard.path(path, this.cwd));
+  }
+
+  /** Lines that another program takes for its words, or for its own script. */
+  private isFed(text: string): void {
+    this.decides(text);
+    for (const piece of piecesOf(text))
+      if (/^[.~]|\//.test(piece)) this.note(this.guard.path(piece, this.cwd));
   }
 
   /** The folder of the call, or one around it. */
@@ -325,33 +370,26 @@ class Judge {
 
   /** A search through a folder shows what stands in each of its files. */
   private readsProtected(name: string, texts: readonly string[], files: readonly string[]): boolean {
+    if (name === "git" && texts.some((text) => GIT_UNINDEXED.test(text))) {
+      const looked = [...files.slice(1), ...(files.length > 2 ? [] : ["."])];
+      return looked.some((one) => this.guard.holds(one, this.cwd, true));
+    }
     const searches = SEARCHES_TREES.test(name);
     if (!searches && !(READS_TREES.test(name) && texts.some((text) => RECURSIVE.test(text)))) return false;
     const hidden = !searches || texts.some((text) => SEARCHES_ALL.test(text));
     return (files.length === 0 ? ["."] : files).some((one) => this.guard.holds(one, this.cwd, hidden));
   }
 
-  /** The word, and what stands in it after `=`, `@`, `:` or a short option. */
+  /** The word, and each part of it that could be a path. */
   private touched(text: string, reach = false, glob = false): void {
     if (text === "") return;
-    const pieces = new Set([text, ...text.split(/[=@:,]/), text.replace(/^-[a-zA-Z]/, "")]);
-    for (const piece of pieces) if (piece !== "") this.note(this.guard.path(piece, this.cwd, reach));
+    for (const piece of piecesOf(text)) this.note(this.guard.path(piece, this.cwd, reach));
     if (glob)
       for (const piece of new Set([text, text.slice(text.search(/[=@:]/) + 1)])) {
         const { why, maybe } = this.guard.glob(piece, this.cwd);
         this.note(why);
         if (maybe) this.classes.push("unknown");
       }
-    if (/^https?:\/\/|:\d{2,5}\b/.test(text)) this.note(this.guard.text(text));
+    if (/^(?:https?|file):|:\d{2,5}\b/i.test(text)) this.note(this.guard.text(text));
   }
-}
-
-/** `{}` stands for what `find` and `xargs` put there. */
-const isWritten = ({ text }: Word): boolean => text !== "{}";
-
-function afterOptions(words: readonly Word[], skip: number): readonly Word[] {
-  let at = 0;
-  while (at < words.length && (words[at]!.text.startsWith("-") || ASSIGNMENT.test(words[at]!.text)))
-    at += WRAPPER_VALUES.test(words[at]!.text) ? 2 : 1;
-  return words.slice(at + skip);
 }

@@ -124,7 +124,14 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
     into: "unknown",
   },
   { program: /^git$/, option: /^--(?:work-tree|git-dir)/, into: "unknown" },
-  { program: /^sed$/, option: /(?:^|[;{}\d\s/])[ew]\s*(?:\s\S|$)/, into: "unknown" },
+  { program: /^sed$/, option: /(?:^|[;{}\d\s/])[ewW]\s*(?:\s\S|$)/, into: "unknown" },
+  // What their script says stands in a file.
+  { program: /^(?:sed|g?awk)$/, option: /^(?:-[nErsuz]*f|--file)/, into: "unknown" },
+  // The program that they are to run the others with.
+  { program: /^make$/, option: /^(?:SHELL|\.SHELLFLAGS)\s*[:?+]?=|^--eval/, into: "unknown" },
+  { program: /^go$/, option: /^--?(?:exec|toolexec)\b/, into: "unknown" },
+  { program: /^cargo$/, option: /^--config/, into: "unknown" },
+  { program: /^git$/, option: /^(?:-O|--open)/, into: "unknown" },
   { program: /^find$/, option: /^-delete$/, into: "destructive" },
   { program: /^find$/, option: /^-fprint/, into: "write" },
   { program: /^fd$/, option: /^(?:-[a-zA-Z]*[xX]|--exec)/, into: "unknown" },
@@ -149,6 +156,13 @@ export const PRINT_VARIABLES = /^(?:set|export|readonly|local)$/;
 /** Git commands that write or remove the files that are named. */
 export const GIT_REWRITES = /^(?:checkout|restore|mv|rm|clean)$/;
 
+/** Options with which git looks at files that are not in its index. */
+export const GIT_UNINDEXED = /^--(?:no-ind|untr|no-exclude)/;
+
+/** Git commands that run others: what follows the word, or stands with the option, is a command. */
+export const GIT_RUNS = /^(?:run|foreach)$/;
+export const GIT_RUNS_OPTION = /^(?:-x|--exe[a-z]*)(?:=|(?=[^-=])|$)(.*)$/s;
+
 /** Options with which a search also reads hidden and ignored files. */
 export const SEARCHES_ALL = /^(?:-[a-zA-Z]*[ug.]|--hidden|--no-ignore.*|--unrestricted|--i?glob.*|--all.*)/;
 
@@ -167,7 +181,20 @@ export const WRAPPERS: Readonly<Record<string, number>> = {
   timeout: 1,
 };
 /** Options of the wrappers that take a value. */
-export const WRAPPER_VALUES = /^(?:-n|-c|-p|-s|-k|-u|-o|-i|-e|--signal|--kill-after|--adjustment)$/;
+const WRAPPER_VALUES = /^(?:-n|-c|-p|-s|-k|-u|-o|-i|-e|--signal|--kill-after|--adjustment)$/;
+
+/** `{}` stands for what `find` and `xargs` put there. */
+export const isWritten = ({ text }: { text: string }): boolean => text !== "{}";
+
+export const ASSIGNMENT = /^[A-Za-z_]\w*=/;
+
+/** The words from the wrapped program on. */
+export function afterOptions<W extends { text: string }>(words: readonly W[], skip: number): readonly W[] {
+  let at = 0;
+  while (at < words.length && (words[at]!.text.startsWith("-") || ASSIGNMENT.test(words[at]!.text)))
+    at += WRAPPER_VALUES.test(words[at]!.text) ? 2 : 1;
+  return words.slice(at + skip);
+}
 
 export const SHELLS = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/;
 export const INTERPRETERS =
@@ -181,3 +208,27 @@ export const RUNNERS: Readonly<Record<string, readonly string[]>> = {
   yarn: ["dlx", "exec"],
   bun: ["x"],
 };
+
+export const RECURSIVE =
+  /^(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive|--dereference-recursive|(?:--directories=)?recurse)$/;
+export const READS_TREES = /^(?:[ef]?grep|diff)$/;
+/** They go through folders without being told to. */
+export const SEARCHES_TREES = /^(?:rg|ag|ack)$/;
+/** Programs that take whole trees. */
+export const TREES = /^(?:rm|mv|cp|rsync|tar|zip|chmod|chown|chgrp|shred|ln)$/;
+/** Programs that write into a folder that is named, or over the files in it. */
+export const REWRITES = /^(?:install|patch|unzip)$/;
+/** They print or keep the text that they are fed, and do nothing with it. */
+export const KEEPS_TEXT = /^(?:cat|tee|git)$/;
+/** To them `svc` is a kind of thing. */
+export const OTHER_SVC = /^(?:kubectl|oc)$/;
+export const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
+export const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
+
+/** What an interpreter does with these words, as far as they tell. */
+export function interpreted(name: string, [first = "", second = ""]: readonly string[]): ShellClass {
+  if (/^(?:--version|-V|-v)$/.test(first)) return "read";
+  const tests = name.startsWith("python") && first === "-m";
+  if (tests && /^(?:pytest|unittest|mypy|ruff|black)$/.test(second)) return "build";
+  return /^node/.test(name) && first === "--test" ? "build" : "unknown";
+}

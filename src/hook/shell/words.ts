@@ -18,6 +18,8 @@ export interface Part {
   redirects: { write: boolean; target: Word }[];
   /** The text that a here-document or here-string feeds it. */
   fed: string | null;
+  /** What it prints is another program's input. */
+  piped: boolean;
 }
 
 export interface Script {
@@ -109,6 +111,8 @@ class Reader {
 
   private operator(operator: string): void {
     this.at += operator.length;
+    this.endWord();
+    this.part.piped = operator === "|" || operator === "|&";
     this.endPart();
     if (operator === ";;") this.odd.push("case");
     if (operator === "\n") this.readDocuments();
@@ -254,5 +258,5 @@ class Reader {
 }
 
 function empty(): Part {
-  return { words: [], redirects: [], fed: null };
+  return { words: [], redirects: [], fed: null, piped: false };
 }

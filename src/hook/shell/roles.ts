@@ -1,0 +1,116 @@
+/**
+ * What each word is to the program that gets it. Most may name a file; a commit's message or a search's pattern is
+ * text and names none; a script may name files and programs in its own language.
+ */
+
+export type Role = "plain" | "text" | "said" | "sed" | "code";
+
+const SEARCH = /^(?:[efz]?grep|rg|ag|ack)$/;
+const AWK = /^[gmn]?awk$/;
+const QUERY = /^[jy]q$/;
+/** The pattern or script stands behind an option, or in a file: then every other word is a file. */
+const GIVEN = /^(?:-[a-zA-Z]*[ef]|--(?:reg|ex[ep]|match|so|file(?:=|$)))/;
+const QUERY_GIVEN = /^(?:-[a-zA-Z]*f|--(?:from-file|exp))/;
+
+const NEVER = /(?!)/;
+
+interface TextOption {
+  program: RegExp;
+  first?: RegExp;
+  /** The word behind it is the text. */
+  option: RegExp;
+  /** The text stands in the same word. */
+  sticky: RegExp;
+}
+
+const TEXT_OPTIONS: readonly TextOption[] = [
+  {
+    program: /^git$/,
+    first: /^(?:commit|tag|merge|notes|stash)$/,
+    option: /^(?:-[a-zA-Z]*m|--message)$/,
+    sticky: /^(?:-m.|--message=)/,
+  },
+  {
+    program: /^(?:gh|glab)$/,
+    option: /^(?:-[tbdn]|--(?:title|body|notes|description|message))$/,
+    sticky: /^--(?:title|body|notes|description|message)=/,
+  },
+  {
+    program: /^(?:vitest|jest|mocha|ava|playwright|pytest|npm|pnpm|yarn|bun)$/,
+    option: /^(?:-[tkg]|--(?:grep|testNamePattern|test-name-pattern))$/,
+    sticky: /^--(?:grep|testNamePattern|test-name-pattern)=/,
+  },
+  { program: SEARCH, option: /^(?:-[a-zA-Z]*e|--regexp)$/, sticky: /^--regexp=/ },
+  { program: /^git$/, first: /^grep$/, option: /^-e$/, sticky: NEVER },
+];
+
+export function rolesOf(name: string, texts: readonly string[], piped: boolean): Role[] {
+  const words = texts.filter((text) => !text.startsWith("-"));
+  const options = TEXT_OPTIONS.filter(
+    ({ program, first }) => program.test(name) && (first === undefined || first.test(words[0] ?? "")),
+  );
+  const first = firstIs(name, texts, words);
+  return texts.map((text, at) => {
+    const before = texts[at - 1] ?? "";
+    if (options.some(({ option, sticky }) => option.test(before) || sticky.test(text))) return "text";
+    if (name === "sed") return roleForSed(text, before, first === at);
+    if (first === at) return AWK.test(name) || name === "yq" ? "code" : "text";
+    if (AWK.test(name) && /[{"]/.test(text)) return "code";
+    return /^(?:echo|printf)$/.test(name) && !piped && /\s/.test(text) ? "said" : "plain";
+  });
+}
+
+/** Where the pattern or script stands; -1 where none of the words is one by its place. */
+function firstIs(name: string, texts: readonly string[], words: readonly string[]): number {
+  const isFirst = name === "sed" || [SEARCH, AWK, QUERY].some((programs) => programs.test(name));
+  const isGrep = name === "git" && words[0] === "grep";
+  const given = QUERY.test(name) ? QUERY_GIVEN : GIVEN;
+  if ((!isFirst && !isGrep) || texts.some((text) => given.test(text))) return -1;
+  const valued = AWK.test(name) ? /^-[vF]$/ : NEVER;
+  const from = isGrep ? texts.indexOf("grep") + 1 : 0;
+  return texts.findIndex(
+    (text, at) => at >= from && !text.startsWith("-") && !valued.test(texts[at - 1] ?? ""),
+  );
+}
+
+function roleForSed(text: string, before: string, first: boolean): Role {
+  const follows = /^(?:-[a-zA-Z]*e|--exp[a-z]*)$/.test(before);
+  return first || follows || /^(?:-[a-zA-Z]*e.|--exp[a-z]*=)/.test(text) ? "sed" : "plain";
+}
+
+/** What a script names in its own way. */
+export function filesIn(text: string, role: Role): string[] {
+  if (role === "sed") return filesOfSed(text);
+  return role === "code" ? quotedIn(text).flatMap((one) => [...piecesOf(one)]) : [];
+}
+
+/** Where a command of sed begins; behind an address or a substitution a letter may be a part of that as well. */
+const SED_FILE =
+  /(?:(?<=^|[\s;{}\d$])[rRwW](?=[ \t]*([^\n]{1,4096}))|(?<=[/|,#gpIiMme!])[rRwW](?=[ \t]+([^\n]{1,4096})|([./~][^\n]{1,4096})))/gm;
+
+/** Files that a sed script reads or writes: what stands behind `r`, `R`, `w` or `W`, up to the end of its line. */
+function filesOfSed(script: string): string[] {
+  const bare = script.replace(/^(?:-[nErsuz]*e|--exp[a-z]*=)/, "");
+  const found = [...bare.matchAll(SED_FILE)].map(([, ...groups]) =>
+    groups.find((one) => one !== undefined)!.trim(),
+  );
+  const short = found.map((rest) => /^[^\s;}]*/.exec(rest)![0]).filter((one) => one !== "");
+  return [...found.slice(0, MOST_LINES), ...short];
+}
+
+/** Whole lines are looked at so many times. */
+const MOST_LINES = 50;
+
+/** Texts in quotes, in which most languages name files and commands. */
+function quotedIn(code: string): string[] {
+  return [...code.matchAll(/(["'`])((?:\\.|(?!\1)[^\\])*)\1/gs)].map(([, , text]) => text!);
+}
+
+/** Every part of a text that could be a path by itself. */
+export function piecesOf(text: string): Set<string> {
+  const parts = text.split(/[=:,]|@(?!~\d*(?:$|[~^:]))/);
+  const pieces = new Set([text, ...parts, text.replace(/^-[a-zA-Z]/, "")]);
+  if (/[\s'"`<>|;()&]/.test(text)) for (const piece of text.split(/[\s'"`<>|;()&=,:@{}]+/)) pieces.add(piece);
+  pieces.delete("");
+  return pieces;
+}
