@@ -210,6 +210,8 @@ describe("the rules themselves", () => {
     expect(
       banProblems([sample("test/a.test.ts", "it.only(x); describe.skip(y); it.skipIf(z)")], TEST_BANS),
     ).toHaveLength(2);
+    const bare = ["execFileSync", '("git", args); execFileSync(GIT, args)'].join("");
+    expect(banProblems([sample("test/a.test.ts", bare)], TEST_BANS)).toHaveLength(1);
     expect(banProblems([sample("README.md", `see ${["", "work", "x"].join("/")}`)], TEXT_BANS)).toHaveLength(
       1,
     );

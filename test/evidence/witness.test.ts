@@ -16,6 +16,7 @@ import { LedgerProofs } from "../../src/evidence/witness/proofs.ts";
 import { isConsistent, rootFromProof } from "../../src/ledger/tree.ts";
 import { openStore } from "../../src/store/open.ts";
 import { ROOT } from "../support/files.ts";
+import { program } from "../support/programs.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -24,6 +25,8 @@ import { command } from "./support/command.ts";
 import { drafts, storeOf } from "./support/ledgers.ts";
 import { python } from "./support/verifiers.ts";
 import { servedWitness, type TestWitness, witnessOf } from "./support/witnesses.ts";
+
+const OPENSSL = await program("openssl");
 
 const folder = tempDir("witness-flow");
 const at = (name: string) => join(folder, name);
@@ -121,7 +124,7 @@ describe("the ledger's tree over HTTP", () => {
     expect(bytes.subarray(0, 4)).toEqual(id.subarray(0, 4));
     writeFileSync(at("body"), `${origin}\n${size}\n${root}\n`);
     writeFileSync(at("sig"), bytes.subarray(4));
-    const said = execFileSync("openssl", [
+    const said = execFileSync(OPENSSL, [
       ..."pkeyutl -verify -pubin -rawin -inkey".split(" "),
       ...[at("k.pub"), "-sigfile", at("sig"), "-in", at("body")],
     ]);

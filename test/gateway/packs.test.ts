@@ -14,18 +14,20 @@ import { PACKS, packRules } from "../../src/gateway/init/packs/packs.ts";
 import { readTools } from "../../src/gateway/init/read-tools.ts";
 import { manifestText, policyText } from "../../src/gateway/init/render.ts";
 import type { Json } from "../../src/kernel/json.ts";
+import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { type AnyResult, call, type GatewayTest, testGateway } from "./support/gateway.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
+const GIT = await program("git");
 const MODULES = fileURLToPath(new URL("../../node_modules/", import.meta.url));
 const folder = tempDir("packs");
 const files = join(folder, "files");
 const repository = join(folder, "repository");
 const database = join(folder, "shop.db");
-const gitNow = (...args: string[]) => execFileSync("git", args, { cwd: repository, encoding: "utf8" }).trim();
+const gitNow = (...args: string[]) => execFileSync(GIT, args, { cwd: repository, encoding: "utf8" }).trim();
 
 interface Program {
   entry: string;

@@ -91,6 +91,12 @@ export const TEST_BANS: readonly Ban[] = [
     instead: "repair the test or delete it; skipIf is for what a platform lacks",
     where: isTest,
   },
+  {
+    what: /(?<![\w$.])(?:execFile|execFileSync|spawn|spawnSync)\(\s*"(?:git|openssl|python3|curl)"/,
+    look: "text",
+    instead: "ask for it with program(..): a bare machine has it only once a test has asked",
+    where: isTest,
+  },
 ];
 
 /** Rules for every text in the repository. The patterns are broken up so that they do not find themselves. */
