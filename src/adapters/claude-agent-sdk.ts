@@ -5,6 +5,7 @@
  *
  * @module takeback/claude-agent-sdk
  */
+
 import { isDeepStrictEqual } from "node:util";
 import { UncertainError } from "../library/errors.ts";
 import type { Run } from "../library/run.ts";
