@@ -58,7 +58,10 @@ async function runBatch(plan: BatchPlan, row: AreaRow, inputs: Buffer[], seed: n
 
 type Found = (problem: string, input?: Buffer) => void;
 
-/** A second time, and alone: what is refused leaves nothing. */
+/** The service keeps house by itself now and then; what an input changes, it changes every time. */
+const TIMES = 3;
+
+/** Once more, and alone: what is refused leaves nothing. */
 async function checkUnmoved(
   { target }: BatchPlan,
   row: AreaRow,
@@ -66,16 +69,20 @@ async function checkUnmoved(
   accepted: (reply: Reply) => boolean,
   found: Found,
 ): Promise<void> {
-  const before = await settled(target);
-  const replies = await sendAll(target, refused, found);
-  row.resent += refused.length;
-  // What another input of the batch made possible meanwhile may now be taken; then this batch says nothing.
-  if (replies.some(accepted)) return;
-  const after = await settled(target);
-  // A checkpoint begins another journal; then the two cannot be compared.
-  const files = (state: string): string => state.replace(/:\d+/g, "");
-  if (after !== before && files(after) === files(before))
-    found(`${refused.length} refused inputs changed the state: ${before} -> ${after}`);
+  let moved = "";
+  for (let time = 0; time < TIMES; time++) {
+    const before = await settled(target);
+    const replies = await sendAll(target, refused, found);
+    row.resent += refused.length;
+    // What another input of the batch made possible meanwhile may now be taken; then this batch says nothing.
+    if (replies.some(accepted)) return;
+    const after = await settled(target);
+    // A checkpoint begins another journal; then the two cannot be compared.
+    const files = (state: string): string => state.replace(/:\d+/g, "");
+    if (after === before || files(after) !== files(before)) return;
+    moved = `${before} -> ${after}`;
+  }
+  found(`${refused.length} refused inputs changed the state: ${moved}`);
 }
 
 /** What was begun for an earlier answer, such as moving a journal on, has come to rest. */
