@@ -1,4 +1,6 @@
 /** Upstreams: names, shapes, and everything that can go wrong with them. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../support/ports.ts";
@@ -122,6 +124,23 @@ describe("a broken upstream", () => {
       ],
     });
     expect(g.logged.join("\n")).toContain("cannot start: the database is missing");
+  });
+
+  it(`of the transport before Streamable HTTP is refused with what to do ${verifies("beyond.gateway.older-sse")}`, async () => {
+    const server = createServer(({ method }, response) => {
+      if (method !== "GET") return response.writeHead(404).end();
+      return response
+        .writeHead(200, { "content-type": "text/event-stream" })
+        .write("event: endpoint\ndata: /m\n\n");
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`;
+    const g = await testGateway({ upstreams: [{ name: "older", url }], patience_ms: 3_000 });
+    const { upstreams } = (await get(`${g.url}/readyz`)).body;
+    expect(JSON.stringify(upstreams)).toMatch(/speaks HTTP\+SSE.*npx -y supergateway --sse/);
+    await g.running.stop();
+    server.closeAllConnections();
+    server.close();
   });
 
   it(`makes the gateway unready when it is the last ${verifies("contract.readings.readyz-gateway")}`, async () => {
