@@ -89,8 +89,21 @@ async function columns(client: Connected, run_id: string, name: string): Promise
 const version = (entry: string) =>
   JSON.parse(readFileSync(join(ROOT, "node_modules", entry, "package.json"), "utf8")).version as string;
 
+/** The rows of the guide whose first cell begins so. */
+const rowsOf = (title: string): string[][] =>
+  readFileSync(join(ROOT, "docs/guides/gateway.md"), "utf8")
+    .split("\n")
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+    .filter(([first = ""]) => first === title || first.startsWith(`${title} (`));
+
 describe("a client as published", () => {
-  it.concurrent.each(CLIENT_KINDS)("$title", async ({ title, entry, connect }) => {
+  // One after the other: the memory server loses what is written at the same time.
+  it.each(CLIENT_KINDS)("$title", async ({ title, entry, connect }) => {
     verifies("beyond.clients.matrix");
     const run_id = title.replaceAll(/[^\w]+/g, "-");
     const headers = { authorization: "Bearer agent", "svc-run-id": run_id };
@@ -101,9 +114,8 @@ describe("a client as published", () => {
         `${title} (\`${entry}\` ${version(entry)})`,
         ...Object.values(seen).map((yes) => (yes ? "yes" : "no")),
       ];
-      const page = readFileSync(join(ROOT, "docs/guides/gateway.md"), "utf8");
-      expect(page).toContain(`| Client | ${Object.keys(seen).join(" | ")} |`);
-      expect(page).toContain(`| ${row.join(" | ")} |`);
+      expect(rowsOf("Client")).toEqual([["Client", ...Object.keys(seen)]]);
+      expect(rowsOf(title)).toEqual([row]);
     } finally {
       await client.close();
     }
