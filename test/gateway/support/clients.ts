@@ -3,7 +3,6 @@
  * scripted model, which refuses tools by name as model providers do.
  */
 import { execFile } from "node:child_process";
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createMCPClient } from "@ai-sdk/mcp";
@@ -24,7 +23,6 @@ import { generateText, stepCountIs } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 import { createAgent } from "langchain";
 import { ROOT } from "../../support/files.ts";
-import { tempDir } from "../../support/tmp.ts";
 import { call, connectTo, toolNames } from "./gateway.ts";
 
 export interface Connected {
@@ -79,12 +77,13 @@ async function older(url: string, headers: Record<string, string>): Promise<Conn
   };
 }
 
-/** Its command line, a process a call. */
+/** Its command line, a process a call; it looks for its own version one folder above where it runs. */
 async function inspector(url: string, headers: Record<string, string>): Promise<Connected> {
+  const cwd = join(ROOT, "node_modules/@modelcontextprotocol/inspector-cli/build");
   const given = Object.entries(headers).flatMap(([name, value]) => ["--header", `${name}: ${value}`]);
-  const program = [installInspector(), "--cli", `${url}/mcp`, "--transport", "http", ...given, "--method"];
+  const program = ["index.js", `${url}/mcp`, "--transport", "http", ...given, "--method"];
   const run = async (...args: string[]) =>
-    JSON.parse((await promisify(execFile)(process.execPath, [...program, ...args])).stdout);
+    JSON.parse((await promisify(execFile)(process.execPath, [...program, ...args], { cwd })).stdout);
   const { tools } = await run("tools/list");
   return {
     names: tools.map(({ name }: { name: string }) => name),
@@ -97,16 +96,6 @@ async function inspector(url: string, headers: Record<string, string>): Promise<
     },
     close: nothing,
   };
-}
-
-/** The package looks for the version of the whole Inspector one folder above itself; there it finds one. */
-function installInspector(): string {
-  const root = tempDir("inspector");
-  symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
-  const cli = join(root, "inspector", "cli");
-  cpSync(join(ROOT, "node_modules", "@modelcontextprotocol", "inspector-cli"), cli, { recursive: true });
-  writeFileSync(join(root, "inspector", "package.json"), readFileSync(join(cli, "package.json")));
-  return join(cli, "build", "cli.js");
 }
 
 async function aiSdk(url: string, headers: Record<string, string>): Promise<Connected> {
