@@ -27,7 +27,8 @@ export async function* query({
     const said = model.next(told);
     if ("text" in said) {
       await hooks.SessionEnd[0]!.hooks[0]({ hook_event_name: "SessionEnd", reason: "other" });
-      return yield { type: "result", subtype: "success", result: said.text };
+      yield { type: "result", subtype: "success", result: said.text };
+      return;
     }
     const [, server, name] = /^mcp__(\w+?)__(.*)$/.exec(said.tool)!;
     const about = { tool_name: said.tool, tool_input: said.args, tool_use_id: `toolu_${turn}` };

@@ -19,7 +19,7 @@ import {
   Runner,
   Usage,
 } from "@openai/agents";
-import { generateText, stepCountIs } from "ai";
+import { generateText, stepCountIs, type ToolSet } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 import { createAgent } from "langchain";
 import { ROOT } from "../../support/files.ts";
@@ -100,7 +100,7 @@ async function inspector(url: string, headers: Record<string, string>): Promise<
 
 async function aiSdk(url: string, headers: Record<string, string>): Promise<Connected> {
   const client = await createMCPClient({ transport: { type: "http", url: `${url}/mcp`, headers } });
-  const tools = await client.tools();
+  const tools = (await client.tools()) as ToolSet;
   const usage = {
     inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
     outputTokens: { total: 1, text: 1, reasoning: 0 },
