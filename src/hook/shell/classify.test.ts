@@ -100,6 +100,8 @@ describe("what a shell command does", () => {
     ["unknown", "npm --prefix test install left-pad"],
     ["unknown", "kubectl -n get delete pod x"],
     ["unknown", "POSIXLY_CORRECT=1 grep x a -e b"],
+    ["unknown", "[[ 'a[$(rm -rf build)]' -eq 0 ]]"],
+    ["unknown", "printf -v 'a[$(rm -rf build)]' x"],
   ])("%s: %s", (kind, command) => {
     verifies("beyond.hooks.classes");
     expect(judge(command)).toEqual({ class: kind, touches: [] });
@@ -265,6 +267,8 @@ describe("what a shell command does", () => {
     "find . ! ! -name .env",
     "find . ! ( ! -name .env )",
     "[ -f .env ] && cat .env",
+    "[[ 'a[$(cat .env)]' -eq 0 ]]",
+    "test -v 'a[$(cat .env)]'",
   ])("is refused as protected: %s", (command) => {
     verifies("beyond.hooks.protected");
     expect(judge(command).touches).not.toEqual([]);

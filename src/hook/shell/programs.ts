@@ -122,6 +122,8 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
   { program: /^sed$/, option: /^(?:-[a-zA-Z]*i|--in-place)/, into: "write" },
   { program: /^sort$/, option: /^(?:-[a-zA-Z]*o|--output)/, into: "write" },
   { program: /^g?awk$/, option: /system\s*\(|getline|[|>]|ENVIRON/, into: "unknown" },
+  // A command that stands in an index is run, in quotes, too.
+  { program: /^(?:test|\[\[?|printf|unset|export|local|readonly)$/, option: /\[.*[$`]/s, into: "unknown" },
   { program: /^[jy]q$/, option: /\benv\b|\$ENV/, into: "unknown" },
   // Without a dash, or as -E, it is the letter for each process's environment.
   { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },

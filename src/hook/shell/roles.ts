@@ -75,9 +75,12 @@ const TEXT_OPTIONS: readonly TextOption[] = [
 
 /** Programs that ask about a name and open no file. */
 const ASKS = /^(?:test|\[\[?)$/;
+/** The shell carries out what stands in an index: `[ 'a[$(..)]' -eq 0 ]`. */
+const SAYS_MORE = /[$`[\s]/;
 
 export function rolesOf(name: string, texts: readonly string[], piped: boolean): Role[] {
-  if (ASKS.test(name) || (name === "git" && texts[0] === "check-ignore")) return texts.map(() => "text");
+  if (ASKS.test(name) || (name === "git" && texts[0] === "check-ignore"))
+    return texts.map((text) => (SAYS_MORE.test(text) ? "plain" : "text"));
   const command = commandOf(texts);
   const given = givenTexts(name, texts, command);
   const left_out = name === "find" ? leftOut(texts) : -1;
