@@ -31,13 +31,14 @@ import {
   type ShellClass,
   SOCKETS,
   TREES,
+  TURNING,
   turnedInto,
   WRAPPERS,
   worst,
 } from "./programs.ts";
 import { filesIn, piecesOf, type Role, rolesOf } from "./roles.ts";
 import { isDecidingCommand, namesDecision } from "./svc-command.ts";
-import { type Known, type Part, parseScript, type Word } from "./words.ts";
+import { ENDS, KEYWORDS, type Known, type Part, parseScript, type Word } from "./words.ts";
 
 export interface Judged {
   class: ShellClass;
@@ -58,12 +59,6 @@ export function judgeCommand(command: string, place: Place, guard: Guard): Judge
   if (classes.includes("unknown")) judge.note(guard.text(command));
   return { class: worst(classes), touches: [...touches] };
 }
-
-const KEYWORDS = /^(?:then|do|else|if|elif|while|until|!|\{|time)$/;
-const ENDS = /^(?:fi|done|esac|\}|in)$/;
-/** Variables that make a program run something else. */
-const TURNING =
-  /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|POSIXLY_CORRECT|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
 
 /** What a program is fed with, and whether what it prints goes on to another. */
 interface Fed {
@@ -200,8 +195,7 @@ class Judge {
     this.touched(folder!.text, false, folder!.glob);
     this.moved([folder!]);
     this.program({ text: "git", dynamic: false, glob: false }, rest, fed, depth);
-    this.cwd = cwd;
-    this.known.set("PWD", cwd);
+    this.moved([{ text: cwd, dynamic: false, glob: false }]);
     return true;
   }
 

@@ -163,6 +163,10 @@ export function turnedInto(program: string, options: readonly string[]): ShellCl
   ).map(({ into }) => into);
 }
 
+/** Variables that make a program run something else. */
+export const TURNING =
+  /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|POSIXLY_CORRECT|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
+
 /** Without words of their own they print every variable. */
 export const PRINT_VARIABLES = /^(?:set|export|readonly|local)$/;
 
