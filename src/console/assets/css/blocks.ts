@@ -75,5 +75,5 @@ export const BLOCKS = `
 a.item:hover .item-main { text-decoration: underline; text-underline-offset: 3px; }
 .item-main { overflow-wrap: anywhere; font-weight: 540; }
 .item-side { color: var(--soft); font-size: 12.5px; }
-.item-note { grid-column: 1 / -1; color: var(--soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.item-note { grid-column: 1 / -1; color: var(--soft); overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }
 `;
