@@ -96,8 +96,8 @@ describe("tidy", () => {
 describe("the rules themselves", () => {
   it.each([
     ["src/kernel/a.ts", "src/model/b.ts", false, "kernel may not know model"],
-    ["src/engine/a.ts", "src/store/port.ts", false, "core may not know infrastructure"],
-    ["src/engine/a.ts", "src/store/port.ts", true, undefined],
+    ["src/engine/a.ts", "src/port/store.ts", false, undefined],
+    ["src/port/a.ts", "src/engine/b.ts", true, "within core the order is"],
     ["src/engine/a.ts", "src/store/batch.ts", true, "core may not know infrastructure"],
     ["src/ledger/a.ts", "src/engine/b.ts", false, "within core the order is"],
     ["src/engine/a.ts", "src/ledger/b.ts", false, undefined],

@@ -16,7 +16,7 @@ import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { mergeTerms } from "../../src/model/policy/approvals.ts";
 import type { KeptPrincipal, Principal } from "../../src/model/roles.ts";
 import { executeRollback } from "../../src/rollback/execute.ts";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { principal } from "../../test/support/engine.ts";
 import { type FakeEnv, fakeEnv } from "../../test/support/env.ts";
 import { type Action, PEOPLE, type PlannedTool, type Said } from "./actions.ts";

@@ -8,8 +8,9 @@ import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
 import type { StepDoc } from "../model/run.ts";
+import { type PinDoc, PROBE_KEY, type ProbeState } from "../port/docs.ts";
+import { rowPages } from "../port/pages.ts";
 import { tenantOf } from "../store/confined.ts";
-import { type PinDoc, PROBE_KEY, type ProbeState } from "../store/docs.ts";
 import { recentAuthFailures } from "./auth-failures.ts";
 import { type Alert, alert } from "./kinds.ts";
 
@@ -199,13 +200,11 @@ async function* troubledRuns(core: Core, now: number): AsyncGenerator<string> {
 }
 
 async function* pagesOf(core: Core, query: { tag: string; to?: number }): AsyncGenerator<string> {
-  let after: { sort: number; key: string } | undefined;
-  for (let seen = 0; seen < MOST; seen += RUN_PAGE) {
-    const rows = await core.store.list("runs", { ...query, after, limit: RUN_PAGE });
+  let seen = 0;
+  for await (const rows of rowPages(core.store, "runs", { ...query, page: RUN_PAGE })) {
     for (const { key } of rows) yield key;
-    if (rows.length < RUN_PAGE) return;
-    const { sort, key } = rows[rows.length - 1]!;
-    after = { sort, key };
+    seen += rows.length;
+    if (seen >= MOST) return;
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Core } from "../engine/core.ts";
 import type { Json } from "../kernel/json.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import type { Alert } from "./kinds.ts";
 
 const KEY = "alerts_sent";

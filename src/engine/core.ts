@@ -8,7 +8,7 @@ import type { PlanDoc } from "../model/plan.ts";
 import type { Policy } from "../model/policy/compile.ts";
 import type { Principal, Today } from "../model/roles.ts";
 import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../port/store.ts";
 import type { Decision } from "./decide/verdict.ts";
 
 /** The manifests and the policy, swapped whole on reload so that one decision never sees half of each. */

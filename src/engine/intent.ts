@@ -5,7 +5,7 @@ import { keptArgs, keptBefore } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Refundable } from "../model/policy/counters.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx, Unit } from "../store/port.ts";
+import type { Tx, Unit } from "../port/store.ts";
 import {
   expireApproval,
   type NewApproval,

@@ -5,7 +5,7 @@
  */
 import { conflict, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Key, Tx } from "../store/port.ts";
+import type { Key, Tx } from "../port/store.ts";
 import type { Core } from "./core.ts";
 
 /** What is worked on: its key in the store, and its name in a sentence (`rollback of run r1`). */

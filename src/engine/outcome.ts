@@ -7,7 +7,7 @@ import { parseTemplatePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx, Unit } from "../store/port.ts";
+import type { Tx, Unit } from "../port/store.ts";
 import { answerProblem, stateHash } from "./before.ts";
 import { withoutValues } from "./clean-text.ts";
 import { closesAt, listClosing } from "./closing.ts";

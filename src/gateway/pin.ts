@@ -7,7 +7,7 @@
  * might: only when it is known not to offer it any more, or is no longer configured, the other counts as a
  * changed definition. A changed definition is accepted by approving the tool's manifest anew.
  */
-import type { PinDoc } from "../store/docs.ts";
+import type { PinDoc } from "../port/docs.ts";
 import type { Catalog, Route } from "./catalog.ts";
 
 /** Everybody who offers one name. */

@@ -6,7 +6,7 @@
  */
 import type { Core } from "../engine/core.ts";
 import type { ManifestSet } from "../model/manifest/types.ts";
-import type { PinDoc } from "../store/docs.ts";
+import type { PinDoc } from "../port/docs.ts";
 import { type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { type Claim, holderOf, isChanged, isOwnerless, nextPin } from "./pin.ts";
 

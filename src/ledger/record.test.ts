@@ -42,7 +42,9 @@ describe("ledger records", () => {
   });
 
   it("are written with every field of the table, in its order", () => {
-    const all: Record<string, unknown> = Object.fromEntries(Object.keys(RECORD_FIELDS).map((name) => [name, "x"]));
+    const all: Record<string, unknown> = Object.fromEntries(
+      Object.keys(RECORD_FIELDS).map((name) => [name, "x"]),
+    );
     for (const name of fieldsOf("count")) all[name] = 1;
     const { line } = sealRecord(all as unknown as RecordDraft, EMPTY_HEAD);
     expect(Object.keys(JSON.parse(line))).toEqual(Object.keys(RECORD_FIELDS));

@@ -5,7 +5,7 @@ import type { Hold } from "../model/hold.ts";
 import type { ManifestSet } from "../model/manifest/types.ts";
 import type { RetentionDoc } from "../model/policy/schema.ts";
 import type { RunDoc } from "../model/run.ts";
-import { allRows } from "../store/pages.ts";
+import { allRows } from "../port/pages.ts";
 import { coveringHold, listHolds } from "./holds.ts";
 
 const DAY_MS = 86_400_000;

@@ -13,7 +13,7 @@ import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../model/approval.ts
 import { keptUndoArgs } from "../model/card/kept.ts";
 import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import type { Undo } from "./classify.ts";
 
 export interface ConsentInput {

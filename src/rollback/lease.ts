@@ -3,7 +3,7 @@ import type { Core } from "../engine/core.ts";
 import { holderOf, type Lease, type LeaseSubject, needOfLease, takeLeaseOf } from "../engine/lease.ts";
 import { loadSealedRun } from "../engine/load-run.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Key, Tx } from "../store/port.ts";
+import type { Key, Tx } from "../port/store.ts";
 
 export type { Heartbeat, Lease } from "../engine/lease.ts";
 export {

@@ -6,8 +6,8 @@
 import { runToolKey } from "../engine/keys.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord, type RecordDraft } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
-import type { Tx } from "../store/port.ts";
-import type { TableName, Tables } from "../store/tables.ts";
+import type { Tx } from "../port/store.ts";
+import type { TableName, Tables } from "../port/tables.ts";
 
 export interface Assumptions {
   run_id: string;

@@ -7,10 +7,10 @@
  */
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import type { Unit } from "../port/store.ts";
 import type { Pending } from "./batch.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { MayBeFound, mayBeFound } from "./may-be-found.ts";
-import type { Unit } from "./port.ts";
 
 export const MAX_BATCH = 512;
 

@@ -19,11 +19,11 @@ export type RequestLog = (line: RequestLine) => void;
 const PATH_CHARS = 1_000;
 
 export function createRequestLog(
-  deps: { redact?: Redact; now?: () => number; sink?: Sink } = {},
+  parts: { redact?: Redact; now?: () => number; sink?: Sink } = {},
 ): RequestLog {
-  const redact = deps.redact ?? redactSecrets;
-  const sink = deps.sink ?? fdSink(1);
-  const now = deps.now ?? Date.now;
+  const redact = parts.redact ?? redactSecrets;
+  const sink = parts.sink ?? fdSink(1);
+  const now = parts.now ?? Date.now;
   return ({ method, path, status, ms, principal, request_id }) => {
     try {
       const end = path.search(/[?#]/);

@@ -5,8 +5,8 @@ import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../engine/outco
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { OUTCOMES } from "../../model/run.ts";
+import type { Unit } from "../../port/store.ts";
 import { plainReasons, RULINGS, rulingOf } from "../../sandbox/past-call.ts";
-import type { Unit } from "../../store/port.ts";
 import { announce } from "../app.ts";
 import { ownRun } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";

@@ -16,7 +16,7 @@ import { cardHash, judgedCard } from "../../model/card/card.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal, Today } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx, Unit } from "../../store/port.ts";
+import type { Tx, Unit } from "../../port/store.ts";
 import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";

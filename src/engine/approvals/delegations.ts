@@ -5,7 +5,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Delegation } from "../../model/approval.ts";
 import { hasRole, keptOf, keyId, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
-import type { Unit } from "../../store/port.ts";
+import type { Unit } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 
 export interface DelegateInput {

@@ -1,7 +1,7 @@
 /** Ending the open requests of an agent that is contained: past groups and quorum, on record, each once. */
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 

@@ -8,7 +8,7 @@ import type { FloodLimit } from "../../model/policy/approvals.ts";
 import { charged, usedIn } from "../../model/policy/counters.ts";
 import { isProbe } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Store, Tx } from "../../store/port.ts";
+import type { Store, Tx } from "../../port/store.ts";
 
 const FLOODS_KEY = "approval_floods";
 

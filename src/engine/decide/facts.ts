@@ -4,7 +4,7 @@ import type { ApprovalDoc, Halt } from "../../model/approval.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { CounterDoc } from "../../store/docs.ts";
+import type { CounterDoc } from "../../port/docs.ts";
 import type { BeforeFacts } from "../before.ts";
 import type { Caller } from "../core.ts";
 import type { GrantInHand } from "../grants/coverage.ts";

@@ -7,7 +7,7 @@ import type { GrantDoc, GrantMatch, GrantTerms } from "../../model/grant.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { hasRole, keptOf, type Principal, type Today } from "../../model/roles.ts";
-import type { Unit } from "../../store/port.ts";
+import type { Unit } from "../../port/store.ts";
 import { type Authority, authoritiesFor } from "../approvals/authority.ts";
 import type { Core } from "../core.ts";
 import { enterGrant, removeGrant } from "./index-of.ts";

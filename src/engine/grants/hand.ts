@@ -2,7 +2,7 @@
 import type { Delegation } from "../../model/approval.ts";
 import type { GrantDoc } from "../../model/grant.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import { authoritiesFor } from "../approvals/authority.ts";
 import type { Core } from "../core.ts";
 import type { Facts } from "../decide/facts.ts";

@@ -10,7 +10,7 @@ import type { Because } from "../../model/card/types.ts";
 import type { PlanCall, PlanDoc } from "../../model/plan.ts";
 import { type MergedApproval, mergeTerms } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx, Unit } from "../../store/port.ts";
+import type { Tx, Unit } from "../../port/store.ts";
 import { countRequest } from "../approvals/flood.ts";
 import { madeApproval } from "../approvals/requests.ts";
 import type { Asking, Core } from "../core.ts";

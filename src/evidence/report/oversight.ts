@@ -6,7 +6,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { PlanDoc } from "../../model/plan.ts";
 import { DEFAULT_REASON, type Policy } from "../../model/policy/compile.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 import { countRecords, median, requestsAround } from "./period.ts";
 
 export interface OversightContext {

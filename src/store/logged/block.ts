@@ -6,8 +6,8 @@
  */
 import { crc32 } from "node:zlib";
 import type { Head } from "../../ledger/record.ts";
+import { INDEX, type IndexEntry, type TableName, type Tables } from "../../port/tables.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { INDEX, type IndexEntry, type TableName, type Tables } from "../tables.ts";
 
 export type AnyDoc = Tables[TableName];
 

@@ -3,7 +3,7 @@
  * of use: what nobody asked for during a whole one is let go. Looking up and forgetting cost next to
  * nothing, which matters because every change of a document forgets it here.
  */
-import type { TableName } from "../tables.ts";
+import type { TableName } from "../../port/tables.ts";
 import type { AnyDoc } from "./block.ts";
 
 type Generation = Map<TableName, Map<string, AnyDoc>>;

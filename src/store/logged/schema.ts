@@ -3,7 +3,7 @@
  * up to there, and one row that says which journal and which ledger position that is.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import { TABLE_NAMES, type TableName } from "../tables.ts";
+import { TABLE_NAMES, type TableName } from "../../port/tables.ts";
 import type { Database } from "./connection.ts";
 
 export type ListIndex = "owner" | "tag" | "sort";

@@ -4,7 +4,7 @@
  * checkpoint nor a new record in between matters, and memory stays constant.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import type { RecordQuery } from "../port.ts";
+import type { RecordQuery } from "../../port/store.ts";
 import { matchesRecord } from "../query.ts";
 import type { LineInfo } from "./block.ts";
 import type { Checkpoint } from "./checkpoint.ts";

@@ -3,9 +3,9 @@
  * A unit that reads what was not fetched is run again, once it has been.
  */
 import type { Head } from "../../ledger/record.ts";
+import type { Key } from "../../port/store.ts";
+import type { TableName, Tables } from "../../port/tables.ts";
 import { Batch, MissingFact, type Pending } from "../batch.ts";
-import type { Key } from "../port.ts";
-import type { TableName, Tables } from "../tables.ts";
 
 type AnyDoc = Tables[TableName];
 

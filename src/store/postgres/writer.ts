@@ -6,8 +6,8 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { Key } from "../../port/store.ts";
 import { type Batch, declaredNeeds, HeadNeeded, type Pending } from "../batch.ts";
-import type { Key } from "../port.ts";
 import { Facts, runUnits } from "./facts.ts";
 import { failure, isConnectionLoss, isValueError, notInTime, outcomeUnknown, sqlState } from "./failures.ts";
 import {

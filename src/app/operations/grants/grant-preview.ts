@@ -10,8 +10,8 @@ import { globMatches } from "../../../kernel/glob.ts";
 import type { GrantDoc, GrantTerms } from "../../../model/grant.ts";
 import { evaluatePolicy } from "../../../model/policy/evaluate.ts";
 import { hasRole, keptOf } from "../../../model/roles.ts";
-import type { CaptureDoc } from "../../../store/docs.ts";
-import { allRows } from "../../../store/pages.ts";
+import type { CaptureDoc } from "../../../port/docs.ts";
+import { allRows } from "../../../port/pages.ts";
 import type { App } from "../../app.ts";
 
 /** How many captured calls are looked at. */

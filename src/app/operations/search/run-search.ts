@@ -6,7 +6,7 @@ import type { Core } from "../../../engine/core.ts";
 import { runToolKey } from "../../../engine/keys.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import type { RunDoc } from "../../../model/run.ts";
-import type { ListQuery, Row } from "../../../store/port.ts";
+import type { ListQuery, Row } from "../../../port/store.ts";
 
 export interface RunQuery {
   actor?: string | undefined;
