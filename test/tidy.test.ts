@@ -183,6 +183,7 @@ describe("the rules themselves", () => {
     ["src/app/a.ts", "const x = y as any;"],
     ["src/app/a.ts", "const x: Map<string, any> = y;"],
     ["src/app/a.ts", "// @ts-ignore"],
+    ["src/app/a.ts", "/** Told to nobody. */"],
   ])("bans: %s may not hold %s", (path, text) => {
     expect(banProblems([sample(path, text)], SOURCE_BANS)).toHaveLength(1);
   });
@@ -192,6 +193,7 @@ describe("the rules themselves", () => {
     ["src/engine/a.ts", "const t = new Date(env.now());"],
     ["src/engine/a.ts", "// Date.now() would be wrong here"],
     ["src/engine/a.ts", 'const text = "Date.now()";'],
+    ["src/console/a.ts", "const text = \"Nobody waits.\";"],
     ["src/engine/a.ts", "process(units)"],
     ["src/engine/a.ts", "work.process.start()"],
     ["src/store/a.ts", 'import { readFileSync } from "node:fs";'],

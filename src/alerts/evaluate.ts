@@ -173,7 +173,7 @@ async function authFailures(core: Core): Promise<Alert[]> {
   return [alert("auth_failures", `${count} credentials refused`, since_ms)];
 }
 
-/** Steps that somebody has to look at, found through the runs that are marked for it. */
+/** Steps that a person has to look at, found through the runs that are marked for it. */
 async function troubledSteps(core: Core): Promise<Alert[]> {
   const now = core.env.now();
   const alerts: Alert[] = [];
@@ -193,7 +193,7 @@ async function troubledSteps(core: Core): Promise<Alert[]> {
   return alerts;
 }
 
-/** What is known to be amiss first; then runs old enough to have a step that nobody reported for too long. */
+/** What is known to be amiss first; then runs old enough to have a step that was not reported for too long. */
 async function* troubledRuns(core: Core, now: number): AsyncGenerator<string> {
   yield* pagesOf(core, { tag: "attention" });
   yield* pagesOf(core, { tag: "open", to: now - LIMITS.unresolved_after_ms });

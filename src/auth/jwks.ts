@@ -1,5 +1,5 @@
 /**
- * The issuer's signing keys: found by discovery, cached, and fetched anew for a key id nobody knows at
+ * The issuer's signing keys: found by discovery, cached, and fetched anew for an unknown key id at
  * most once a minute, however many bad tokens arrive. A fetch that fails leaves the old keys in use.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";

@@ -1,6 +1,6 @@
 /**
  * The key ring in force, kept in step with its file. The file is looked at every two seconds and when
- * somebody asks; one that does not parse, or is gone, changes nothing: the old keys stay in force.
+ * a caller asks; one that does not parse, or is gone, changes nothing: the old keys stay in force.
  */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
  * Where manifests come from: a file, a folder of them, or a URL behind the egress guard. Of a remote set
- * the last good copy is kept, so that a restart does not depend on somebody else's server.
+ * the last good copy is kept, so that a restart does not depend on another server.
  */
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";

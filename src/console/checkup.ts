@@ -1,4 +1,4 @@
-/** Verifying the ledger when somebody asks, and remembering what came of it. */
+/** Verifying the ledger when a person asks, and remembering what came of it. */
 import type { App } from "../app/app.ts";
 import { checkLedgerOf } from "../evidence/ledger-check.ts";
 

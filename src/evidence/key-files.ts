@@ -48,7 +48,7 @@ export function readSigningKey(path: string): SigningKey {
   return parseSigningKey(readTextFileSync(path, MAX_KEY_BYTES), path);
 }
 
-/** The keys that somebody trusts, by their id. */
+/** The keys that the verifier trusts, by their id. */
 export type TrustedKeys = ReadonlyMap<string, PublicKey>;
 
 export function readTrustedKeys(paths: readonly string[]): TrustedKeys {

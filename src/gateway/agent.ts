@@ -192,7 +192,7 @@ export class AgentPeer {
     const brought = context.retried?.["requestState"];
     if (isOurState(brought)) return this.project(await this.waits.resume(asked, brought, context), route);
     const run = await this.runOf(asked, context);
-    // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
+    // A tool that no manifest declares and no upstream offers is decided all the same: that it was tried is recorded.
     if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool)))
       throw unknownTool(params.name);
     if (asTask) return this.waits.callAsTask(run, asked, context);

@@ -135,7 +135,7 @@ export class CallWaits {
     return session.project(result ?? (await session.govern(run, asked, context)), asked.route);
   }
 
-  /** Nobody waits for the decision any more; one that was made meanwhile stands. */
+  /** The call no longer waits for the decision; one that was made meanwhile stands. */
   private async takeBack({ principal }: WaitingCall, approval_id: string): Promise<void> {
     const { signal } = new AbortController();
     try {

@@ -21,7 +21,7 @@ export interface PeerOptions {
   since?: { revision: string; capabilities: Capabilities } | undefined;
   instructions: string;
   log: Logger;
-  /** False for a request that nobody here serves, so that the SDK answers it as it answers any unknown method. */
+  /** False for a request that is not served here, so that the SDK answers it as it answers any unknown method. */
   serves?: boolean;
   handle(method: string, params: JsonObject, context: ServerContext): Promise<JsonObject>;
 }

@@ -22,7 +22,7 @@ export function extraOf(auth: AuthInfo | undefined): RequestExtra | undefined {
 }
 
 export interface RequestContext {
-  /** Undefined where nobody but the one who started the process can ask. */
+  /** Undefined where only the one who started the process can ask. */
   extra: RequestExtra | undefined;
   /** The request's `_meta`, without what the newer era reserves. */
   meta: JsonObject;

@@ -4,7 +4,7 @@ export interface DiffLine {
   text: string;
 }
 
-/** Beyond this, two middles are told as wholly different: nobody reads such a diff line by line. */
+/** Beyond this, two middles are told as wholly different: a person does not read such a diff line by line. */
 const MOST_CELLS = 4_000_000;
 const AROUND = 3;
 

@@ -42,7 +42,7 @@ export interface ApprovalRequested
     | "expires_ms"
   > {
   readonly event: "approval_requested";
-  /** True when the request was passed on because nobody had decided it. */
+  /** True when the request was passed on because it was not decided in time. */
   readonly escalated: boolean;
 }
 
@@ -59,7 +59,7 @@ export interface PlanProposed extends Pick<PlanView, "id" | "run_id" | "actor" |
 export interface ApprovalDigest {
   readonly event: "approval_digest";
   readonly actor: string;
-  /** How many wait, and how many of them were passed on because nobody had decided them. */
+  /** How many wait, and how many of them were passed on because they were not decided in time. */
   readonly waiting: number;
   readonly escalated: number;
   /** What has the same tool and rule; `id` is one of them. */

@@ -1,6 +1,6 @@
 /**
  * The deliveries of one channel: in order, one at a time, three retries, bounded. A channel that is dead
- * fills its own queue and nobody else's, and all that comes of it is a line in the log.
+ * fills its own queue and no other, and all that comes of it is a line in the log.
  */
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";

@@ -38,13 +38,13 @@ export interface Activating {
   four_eyes: boolean;
   /** What is looser needs a second admin. */
   second_admin: boolean;
-  /** Whether whoever activates sits at the data, and is nobody whose role could be taken away. */
+  /** Whether whoever activates sits at the data, and has no role that could be taken away. */
   at_the_data: boolean;
   /** Whether who activated before could still do so. */
   stillMay(giver: KeptPrincipal): boolean;
 }
 
-/** Nothing has changed yet: the activation waits for somebody else to want it, too. */
+/** Nothing has changed yet: the activation waits for a second person to want it, too. */
 export interface WaitingEntry extends PolicyEntry {
   waiting_for: "another admin";
 }

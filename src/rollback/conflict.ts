@@ -54,7 +54,7 @@ export function conflictOutcome({ error, current_hash }: Conflict): StepOutcome 
   return { as: "failed", error, conflict: true, current_hash };
 }
 
-/** Nobody could look, or the look failed: without one nothing is undone. */
+/** There was no reader, or the look failed: without one nothing is undone. */
 export function notChecked(why?: string): StepOutcome {
   return {
     as: "failed",

@@ -87,7 +87,7 @@ export async function executeRollback(
   }
 }
 
-/** Carries out the rollback that is kept at the desk. `lost` aborts when somebody else took it over. */
+/** Carries out the rollback that is kept at the desk. `lost` aborts when another process took it over. */
 export function workOn(
   desk: Desk,
   env: Env,

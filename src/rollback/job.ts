@@ -38,7 +38,7 @@ export type JobTools = Pick<
   | "stop"
   | "onProgress"
 > & {
-  /** The authority of whoever started a job, as it is now; without it nobody's is looked at. */
+  /** The authority of whoever started a job, as it is now; without it none is looked at. */
   today?: Today | undefined;
 };
 

@@ -23,7 +23,7 @@ const subjectOf = (run_id: string): LeaseSubject => ({
 
 export const leaseNeed = (run_id: string): Key => needOfLease(subjectOf(run_id));
 
-/** Takes the lease where it is free or has lapsed; throws a conflict where somebody holds it. */
+/** Takes the lease where it is free or has lapsed; throws a conflict where another process holds it. */
 export function takeLease(tx: Tx, run_id: string, holder: string, now: number, lasts_ms: number): Lease {
   return takeLeaseOf(tx, subjectOf(run_id), holder, now, lasts_ms);
 }

@@ -46,7 +46,7 @@ export interface CompensateAction {
   would_be?: Json;
   /** Of what is there now, where it could be read. */
   current_hash?: string;
-  /** Whether what is there now is neither what the call left nor what was there before; absent where nobody looked. */
+  /** Whether what is there now is neither what the call left nor what was there before; absent where there was no look. */
   conflict?: boolean;
   /** When the undo stops working; absent where it does not. */
   closes_ms?: number;

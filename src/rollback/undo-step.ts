@@ -11,7 +11,7 @@ import { readBack } from "./readback.ts";
 
 export interface UndoTools {
   compensator: Compensator;
-  /** Null where nobody can read back: a declared read-back then ends `unverified`. */
+  /** Null where there is no reader: a declared read-back then ends `unverified`. */
   reader: Reader | null;
   verify: UndoCheck | null;
   objection: UndoObjection | null;
@@ -46,7 +46,7 @@ export interface UndoWork {
 }
 
 /**
- * Throws only when interrupted: then nobody knows how the undo ended, and it has to be done again with
+ * Throws only when interrupted: then it is not known how the undo ended, and it has to be done again with
  * the same key.
  */
 export async function undoStep(work: UndoWork): Promise<UndoEnd> {

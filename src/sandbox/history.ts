@@ -142,7 +142,7 @@ export class History {
     const wait = (outcome: OutcomeInput, at_ms: number) =>
       state.waiting.push({ step, at_ms, logical_call, outcome });
     if (call.step === null) {
-      // Nobody knows how it would have ended; it is taken to succeed.
+      // How it would have ended is not known; it is taken to succeed.
       wait(succeeded(madeUpResult(result.manifest)), call.captured_ms);
     } else if (call.outcome !== null) {
       const status = call.outcome as OutcomeStatus;

@@ -1,5 +1,5 @@
 /**
- * The throwaway engine: the live engine's own units on a memory store that nobody else sees. Its runs hold
+ * The throwaway engine: the live engine's own units on a memory store of its own. Its runs hold
  * every permission of the manifests, its counters start empty, no halt reaches it, and a call that it
  * refuses leaves nothing behind.
  */
@@ -59,7 +59,7 @@ export interface Question extends Assumptions {
   at_ms: number;
   /** Asks only: nothing of it stays, whatever the answer. */
   dry: boolean;
-  /** Nobody will ask for the step again: what it used up stays, the step does not. */
+  /** The step is not asked for again: what it used up stays, the step does not. */
   forget: boolean;
   /** Whether an answer is to come with what the policy found, which costs a second look. */
   explain(ruling: Ruling): boolean;

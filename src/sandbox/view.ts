@@ -1,7 +1,7 @@
 /**
  * What a unit of the engine sees in the sandbox: the memory store's documents, except where the sandbox
- * assumes something about the world around the call. Records are counted and not kept, since nobody
- * reads the ledger of a run that never was.
+ * assumes something about the world around the call. Records are counted and not kept, since the
+ * ledger of a run that never was is not read.
  */
 import { runToolKey } from "../engine/keys.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord, type RecordDraft } from "../ledger/record.ts";

@@ -1,7 +1,7 @@
 /**
  * A histogram for the hot path. prom-client's own hashes its labels on every observation, which costs
  * microseconds a call; this one finds its series by a ready-made key and does one addition, and hands
- * prom-client's registry finished values when somebody scrapes.
+ * prom-client's registry finished values when it is scraped.
  */
 import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } from "prom-client";
 

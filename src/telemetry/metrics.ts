@@ -1,6 +1,6 @@
 /**
  * The Prometheus series. What the store knows (events, approvals, runs, halts, queues) is asked for when
- * somebody scrapes; what happens on the way (durations, errors) is counted as it happens and costs a
+ * a scraper asks; what happens on the way (durations, errors) is counted as it happens and costs a
  * few memory writes.
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";

@@ -9,7 +9,7 @@ export interface RequestLine {
   readonly path: string;
   readonly status: number;
   readonly ms: number;
-  /** The principal's name, null where nobody was authenticated. */
+  /** The principal's name, null where no credential was accepted. */
   readonly principal: string | null;
   readonly request_id?: string;
 }

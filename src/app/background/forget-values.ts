@@ -11,7 +11,7 @@ const ENDINGS = ["approved", "denied", "approval_expired"] as const;
 
 export class ForgottenValues {
   private readonly store: Store;
-  /** How many endings the ledger had when the files were last without them; null while nobody knows. */
+  /** How many endings the ledger had when the files were last without them; null while that is not known. */
   private clean: number | null = null;
   private opened: number | null = null;
 

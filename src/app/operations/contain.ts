@@ -92,7 +92,7 @@ export const contain = operation({
           ...scope,
           reason: input.reason,
           by: principal.name,
-          // Whoever sits at the data is nobody whose role could be taken away.
+          // Whoever sits at the data has no role that could be taken away.
           authority: at_the_data === true ? undefined : keptOf(principal),
           rollback,
           actors: found.actors,

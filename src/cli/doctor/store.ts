@@ -16,7 +16,7 @@ import { nearestExisting } from "./place.ts";
 const STORE = "store";
 const LEDGER = "ledger";
 const TAIL = 1_000;
-/** A small fact of the store that nobody reads, gone again when doctor is done. */
+/** A small fact of the store that the service never reads, gone again when doctor is done. */
 const PROBE_KEY = "doctor";
 
 export async function checkStore(world: World): Promise<Finding[]> {

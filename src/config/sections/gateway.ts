@@ -35,7 +35,7 @@ interface UpstreamBase {
   name: string;
   isolation: (typeof ISOLATION)[number];
   max_connections: number;
-  /** After how long without a request a connection of somebody's own is ended. */
+  /** After how long without a request a holder's own connection is ended. */
   idle_ms: number;
   /** Tools are shown as `<name>.<tool>`. */
   namespace: boolean;

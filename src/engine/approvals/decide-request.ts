@@ -44,7 +44,7 @@ export type DecideResult = {
 
 /**
  * `delegations` are those to the principal's name; they are read before the unit and checked inside it again, and
- * their lenders with them: whom nobody vouches for lends nothing.
+ * their lenders with them: one without a vouched identity lends nothing.
  */
 export function decideUnit(
   core: Core,
@@ -71,7 +71,7 @@ export function decideUnit(
       const authority_facts = { four_eyes, now, delegations: current, today };
       const found = authoritiesOver(approval, principal, authority_facts);
       if (found instanceof SvcError) throw found;
-      // Whoever approved before, or lent to somebody who did, may still deny.
+      // Whoever approved before, or lent to a person who did, may still deny.
       const authority = input.decision === "deny" ? found[0]! : fresh(approval, principal, found);
       assertCurrentCard(core, tx, run, approval, input.card_hash);
       const note = input.note === null ? null : core.redact(input.note);

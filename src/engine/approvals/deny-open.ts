@@ -8,7 +8,7 @@ import { loadRun } from "../load-run.ts";
 import { moveApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
 
-/** Denies those that are still open; the others were ended by somebody else, and stay as they are. */
+/** Denies those that are still open; the others were ended by another caller, and stay as they are. */
 export function denyOpen(
   core: Core,
   tx: Tx,

@@ -23,7 +23,7 @@ const counterOf = (actor: string): string => `flood:requests:actor:${actor}`;
 
 /** Counts a request that is being opened; answers whether it is past the limit. */
 export function countRequest(tx: Tx, run: RunDoc, limit: FloodLimit, now: number): boolean {
-  // The service's own probe asks nobody.
+  // The service's own probe asks no person.
   if (isProbe(run.principal)) return false;
   const key = counterOf(run.actor);
   const counter = charged(tx.get("counters", key), limit.window_ms, now, 1);

@@ -81,7 +81,7 @@ const granted = ({ now, call, policy, run }: Facts): GrantedCall => ({
   principal: run.principal,
 });
 
-/** Why a request ended that nobody had to decide. */
+/** Why a request ended without a decision. */
 export function coveredBy(approval: `grant ${string}` | `request ${string}`): string {
   return `covered by ${approval}`;
 }

@@ -1,4 +1,4 @@
-/** Giving a grant and taking it back. Nobody gives more than they could decide alone. */
+/** Giving a grant and taking it back. No person gives more than they could decide alone. */
 import { conflict, forbidden, invalid, notFound, type SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";

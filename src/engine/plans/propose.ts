@@ -91,7 +91,7 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
         reason: plan.reason,
         detail: `plan ${id}: ${plan.calls.length} calls, ${asking_for} need approval`,
       });
-      // What nobody has to decide may be made at once, in its order.
+      // What needs no decision may be made at once, in its order.
       const made: PlanDoc = asking_for > 0 ? plan : { ...plan, status: "approved" };
       enterRun(run, id);
       tx.put("plans", id, made);

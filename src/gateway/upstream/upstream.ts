@@ -26,7 +26,7 @@ export interface UpstreamHooks {
   changed(upstream: Upstream): void;
   /** `holder` is whose connection it came over; null where it is shared. */
   notification(upstream: Upstream, method: string, params: JsonObject, holder: string | null): void;
-  /** A connection of somebody's own was opened. */
+  /** A holder's own connection was opened. */
   opened?(upstream: Upstream, link: Link): void;
 }
 
@@ -48,7 +48,7 @@ export class Upstream {
   /** Whose the first connection is: the first to use it has it, so that a lone agent needs no second one. */
   private first: { holder: string; uses: number; used_ms: number } | null = null;
   private readonly pool: LinkPool;
-  /** What connections of somebody's own listed, where that is not what the first one did. */
+  /** What holders' own connections listed, where that is not what the first one did. */
   private readonly variants = new Map<string, readonly JsonObject[]>();
   private connecting: Promise<void> | null = null;
   /** The first try to have a connection back that was lost: calls wait for it. */
@@ -219,7 +219,7 @@ export class Upstream {
     await this.pool.each((link) => link.notify(method), holder.key);
   }
 
-  /** Ends connections that nobody uses any more; what the first one keeps for somebody goes the same way. */
+  /** Ends connections that their holders no longer use; what the first one keeps for a holder goes the same way. */
   async sweep(): Promise<void> {
     for (const key of await this.pool.sweep()) this.variants.delete(key);
     const { first, link } = this;
@@ -240,7 +240,7 @@ export class Upstream {
     return this.first === null ? !this.pool.has(holder.key) : this.first.holder === holder.key;
   }
 
-  /** Does the work on the holder's connection; on the first one where it is nobody's, or the holder's. */
+  /** Does the work on the holder's connection; on the first one where there is no holder, or it is the holder's. */
   private async over<T>(holder: Holder | undefined, work: (link: Link) => Promise<T>): Promise<T> {
     // A connection of the holder's own does not hang on the first one, which another's call may have broken.
     if (holder !== undefined && this.pool.has(holder.key)) return this.pool.use(holder, work);
@@ -368,7 +368,7 @@ export class Upstream {
     await this.connect();
   }
 
-  /** After a call that nobody answered: does the upstream still answer at all? */
+  /** After a call without an answer: does the upstream still answer at all? */
   private examine(link: Link, error: unknown, holder: Holder | undefined): void {
     if (this.examining !== null) return;
     const why = isTimeout(error) ? "it does not answer" : failureOf(error).message;

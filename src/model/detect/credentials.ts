@@ -37,7 +37,7 @@ const exact = (
   accept,
 });
 
-/** A mark that occurs nowhere else: it is found even where somebody glued it to other text. */
+/** A mark that occurs nowhere else: it is found even where it is glued to other text. */
 const marked = (kind: string, hints: string, pattern: RegExp, accept?: Credential["accept"]): Credential =>
   exact(kind, hints, new RegExp(pattern.source, "g"), accept);
 

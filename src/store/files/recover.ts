@@ -53,7 +53,7 @@ export function reconcile(
 ): Verdict {
   const rotten = rottenLedger(scan);
   const unreliable = lost ?? damagedJournal(journals) ?? disagreement(base, scan, journals);
-  // A crash takes what was not yet durable. What was, somebody has taken.
+  // A crash takes what was not yet durable. What was durable, a hand has taken.
   const cut = scan.end < synced ? truncatedLedger(synced, scan.end) : undefined;
   const problem = rotten ?? unreliable ?? cut;
   if (problem === undefined) return repaired(base, journals, scan);

@@ -11,7 +11,7 @@ import type { CommittedUnit } from "../batch.ts";
 
 export type AnyDoc = Tables[TableName];
 
-/** A document as the journal has it; parsed when somebody asks for it. */
+/** A document as the journal has it; parsed when it is asked for. */
 export interface Slot extends IndexEntry {
   doc: AnyDoc | undefined;
   text: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * How this program opens an SQLite database and reads its errors. Nobody waits inside SQLite: a lock
- * that somebody else holds is asked for again between turns of the event loop.
+ * How this program opens an SQLite database and reads its errors. Nothing waits inside SQLite: a lock
+ * that another process holds is asked for again between turns of the event loop.
  */
 import * as fs from "node:fs";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";

@@ -10,7 +10,7 @@ export type ListIndex = "owner" | "tag" | "sort";
 
 /**
  * Which lists of a table are answered from an index. Each index costs every write of the table, so a
- * table has those that somebody asks for; any other list is still right, by looking at every row.
+ * table has those that are asked for; any other list is still right, by looking at every row.
  */
 export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   meta: [],

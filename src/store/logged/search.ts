@@ -222,7 +222,7 @@ function everything(at: number, low: number, high: number, order: "asc" | "desc"
 /** A gap up to this many lines is read over rather than around. */
 const GAP = 4;
 
-/** Cuts the list where reading on in one go would read too much that nobody asked for. */
+/** Cuts the list where reading on in one go would read too much that was not asked for. */
 function* neighbours(
   seqs: readonly number[],
   order: "asc" | "desc",

@@ -10,7 +10,7 @@ import { Batch, MissingFact, type Pending } from "../batch.ts";
 type AnyDoc = Tables[TableName];
 
 export class Facts {
-  /** The document's JSON until somebody reads it, then the document; undefined is known to be absent. */
+  /** The document's JSON until it is read, then the document; undefined is known to be absent. */
   private readonly known = new Map<TableName, Map<string, { json: string; doc?: AnyDoc } | undefined>>();
 
   /** What was read before the head was taken, in which version; undefined is known to be absent. */

@@ -36,7 +36,7 @@ export class SessionPool {
     this.options = options;
   }
 
-  /** Work that may be begun again: a connection that broke while nobody used it is replaced by another. */
+  /** Work that may be begun again: a connection that broke while it was not used is replaced by another. */
   use<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
     const result = this.attempt(signal, work);
     this.working.add(result);

@@ -86,7 +86,7 @@ function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
   /** The checksum behind each batch. */
   const crcs = new Map<number, number>();
   for (const row of reader.journal(-1)) {
-    // Rows that the checkpoint has taken in and nobody has deleted yet.
+    // Rows that the checkpoint has taken in and that are not deleted yet.
     if (row.generation <= base.generation) continue;
     const parsed = parseJournal(Buffer.from(row.block), 0, crc);
     if (parsed.rest !== "none") return { journals, end, isWhole: false, crcs };

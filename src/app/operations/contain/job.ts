@@ -55,7 +55,7 @@ export async function lastContainment(core: Core, scope: Pick<Scope, "actor" | "
   return typeof id === "string" ? core.store.get("containments", id) : undefined;
 }
 
-/** Begins one, or carries on the one that is under way for the same scope. Nobody who matches is allowed anything after it. */
+/** Begins one, or carries on the one that is under way for the same scope. No agent that matches is allowed anything after it. */
 export async function startContainment(
   app: App,
   input: ContainInput,
@@ -145,7 +145,7 @@ export async function haltInForce(core: Core, scope: Scope): Promise<Halt | unde
   return active.find((halt) => covers(halt, scope));
 }
 
-/** Takes an abandoned containment over; false where somebody works on it, it has ended, or it cannot be done here. */
+/** Takes an abandoned containment over; false where a process works on it, it has ended, or it cannot be done here. */
 export async function carryOn(app: App, id: string, today: Today | undefined): Promise<boolean> {
   const { core } = app;
   const holder = `contain/${core.env.uuid()}`;

@@ -22,7 +22,7 @@ export interface UndoControl {
   mayGoOn(): void;
 }
 
-/** A rollback of a run by somebody else is waited for: longer than the dead hold a lease. */
+/** A rollback of a run by another process is waited for: longer than the dead hold a lease. */
 const PATIENCE_MS = 3 * LIMITS.lease_ms;
 const LOOK_MS = 500;
 

@@ -141,7 +141,7 @@ export class ContainmentWork {
         return { job: { ...job, phase: "authority", revoked }, records };
       });
     } catch (error) {
-      // Taken back or ended by somebody else in between: that is all that was wanted.
+      // Taken back or ended by another caller in between: that is all that was wanted.
       const ended = error instanceof SvcError && (error.code === "conflict" || error.code === "not_found");
       this.mayGoOn();
       if (!ended) throw error;

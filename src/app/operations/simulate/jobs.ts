@@ -123,7 +123,7 @@ export function checkPolicyText(
   return readSent({ read: "checked_policy", text, active, labels: labelsOf(manifests) }, signal);
 }
 
-/** Judges one call, as somebody types it, under a policy that need not be in force. */
+/** Judges one call, as a person types it, under a policy that need not be in force. */
 export function tryOnPolicy(app: App, text: string, typed: TypedCall, signal?: AbortSignal): Promise<Trial> {
   return readSent({ read: "trial", text, typed, labels: labelsOf(app.core.rules().manifests) }, signal);
 }
