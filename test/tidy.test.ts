@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { allTexts, filesUnder, type SourceFile, sourceFile } from "./support/files.ts";
 import { readSource } from "./support/source.ts";
 import { banProblems, SOURCE_BANS, TEST_BANS, TEXT_BANS } from "./support/tidy/bans.ts";
+import { exportProblems } from "./support/tidy/exports.ts";
 import { functionsIn } from "./support/tidy/functions.ts";
 import { findCycles, importsOf } from "./support/tidy/imports.ts";
 import { arrowProblem, cycleProblems, layerProblems } from "./support/tidy/layers.ts";
@@ -36,6 +37,12 @@ describe("tidy", () => {
 
   it("leaves no test out", () => {
     expect(banProblems(all, TEST_BANS)).toEqual([]);
+  });
+
+  it("exports nothing that no other file uses", () => {
+    const users = ["proof", "bench"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
+    const scripts = filesUnder("scripts", ".mjs").map(sourceFile);
+    expect(exportProblems(shipped, [...all, ...users, ...scripts])).toEqual([]);
   });
 
   it("names things by what they are", () => {
@@ -193,7 +200,7 @@ describe("the rules themselves", () => {
     ["src/engine/a.ts", "const t = new Date(env.now());"],
     ["src/engine/a.ts", "// Date.now() would be wrong here"],
     ["src/engine/a.ts", 'const text = "Date.now()";'],
-    ["src/console/a.ts", "const text = \"Nobody waits.\";"],
+    ["src/console/a.ts", 'const text = "Nobody waits.";'],
     ["src/engine/a.ts", "process(units)"],
     ["src/engine/a.ts", "work.process.start()"],
     ["src/store/a.ts", 'import { readFileSync } from "node:fs";'],
@@ -220,6 +227,15 @@ describe("the rules themselves", () => {
     expect(
       banProblems([sample("a.md", `https://${["registry", "npmjs", "org"].join(".")}/x`)], TEXT_BANS),
     ).toHaveLength(1);
+  });
+
+  it("exports: finds what only its own file names", () => {
+    const files = [
+      sample("src/app/a.ts", "export const used = 1;\nexport interface Alone {}\nconst x: Alone = used;"),
+      sample("src/app/b.ts", 'import { used } from "./a.ts"; // Alone'),
+      sample("src/library/c.ts", "export type Offered = 1;"),
+    ];
+    expect(exportProblems(files, files)).toEqual([expect.stringContaining("src/app/a.ts exports Alone")]);
   });
 
   it("functions: measures each form and nothing else", () => {

@@ -20,7 +20,7 @@ const MOST = 10_000;
 const RUN_PAGE = 500;
 const MOST_STEPS = 500;
 
-export interface AlertSettings {
+interface AlertSettings {
   denial_spike: number;
   /** How long before an undo stops working it is told. */
   undo_closing_ms: number;

@@ -11,7 +11,7 @@ const KEY = "alerts_sent";
 
 type Sent = Record<string, { alert: Alert; sent_ms: number }>;
 
-export type AlertMessage =
+type AlertMessage =
   | { what: "raised" | "reminder"; alert: Alert }
   | { what: "resolved"; alert: Alert; resolved_ms: number };
 

@@ -13,7 +13,7 @@ import type { IssuerSignIn } from "./sign-in.ts";
 /** Why a caller was not let in; `token` is any token that proves nothing. */
 export type AuthFailure = "missing" | "malformed" | "token" | KeyRefusal;
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly env: Env;
   /** Null where only tokens are accepted. */
   readonly keys: KeyFile | null;

@@ -14,7 +14,7 @@ import { KeyRing } from "./keys.ts";
 /** A file changed this recently may change again without its time moving on, so it is read once more. */
 const SETTLED_MS = 2_000;
 
-export interface KeyFileParts {
+interface KeyFileParts {
   readonly env: Env;
   readonly warn?: (message: string, fields?: Record<string, unknown>) => void;
   /** Told after new keys came into force. */

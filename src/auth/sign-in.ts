@@ -12,7 +12,7 @@ import type { OidcVerifier, VerifiedToken } from "./oidc.ts";
 const MAX_BYTES = 262_144;
 const FORM = "application/x-www-form-urlencoded";
 
-export interface SignInSettings {
+interface SignInSettings {
   readonly issuer: string;
   readonly client_id: string;
   /** Null for a public client. */
@@ -20,7 +20,7 @@ export interface SignInSettings {
   readonly groups_claim: string;
 }
 
-export interface SignInParts {
+interface SignInParts {
   readonly egress: Pick<Egress, "request">;
   readonly verifier: Pick<OidcVerifier, "document" | "verifySignIn">;
   /** Counts id tokens that prove nothing, as other bad credentials are counted. */

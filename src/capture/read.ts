@@ -4,7 +4,7 @@ import type { ListQuery, Row, Store } from "../port/store.ts";
 import type { PastCall } from "../sandbox/past-call.ts";
 import { weightOf } from "./queue.ts";
 
-export interface CaptureQuery {
+interface CaptureQuery {
   run_id?: string | undefined;
   tool?: string | undefined;
   since_ms?: number | undefined;

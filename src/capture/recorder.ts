@@ -22,7 +22,7 @@ type Write =
   | { kind: "call"; key: string; call: PastCall }
   | { kind: "finish"; key: string; finish: Finish; item: Extract<Item, { kind: "finished" }> };
 
-export interface CaptureStats {
+interface CaptureStats {
   queued: number;
   ok: number;
   failed: number;

@@ -168,6 +168,6 @@ function camel(name: string): string {
 }
 
 /** The folder of the config file, or the working directory; for what is not in the table. */
-export function configFolder(settings: Settings, cwd: string): string {
+function configFolder(settings: Settings, cwd: string): string {
   return settings.meta.file === null ? cwd : resolve(cwd, settings.meta.file, "..");
 }

@@ -2,7 +2,7 @@
 import type { App } from "../app/app.ts";
 import { checkLedgerOf } from "../evidence/ledger-check.ts";
 
-export interface Checked {
+interface Checked {
   ok: boolean;
   records: number;
   head: string;

@@ -51,7 +51,7 @@ export interface Egress {
   close(): Promise<void>;
 }
 
-export interface EgressParts {
+interface EgressParts {
   readonly lookup?: Lookup;
   readonly log?: { debug(msg: string, fields?: Record<string, unknown>): void };
 }

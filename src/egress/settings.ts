@@ -1,7 +1,7 @@
 /** The `egress:` section of the configuration, and how the Settings page puts it in words. */
 import { z } from "zod";
 
-export const egressSchema = z.strictObject({
+const egressSchema = z.strictObject({
   allow: z.array(z.string().min(1)).optional(),
   block_private: z.boolean().default(false),
   region: z.string().min(1).max(64).nullish(),

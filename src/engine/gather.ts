@@ -47,7 +47,7 @@ export interface Gathered {
 }
 
 /** The keyed hash of the call's arguments, computed once however often the unit is run. */
-export type HashArgs = (salt: string) => string;
+type HashArgs = (salt: string) => string;
 
 export function hashArgsOnce(args: Json): HashArgs {
   let known: { salt: string; hash: string } | undefined;

@@ -7,7 +7,7 @@ import type { Unit } from "../port/store.ts";
 import type { Core } from "./core.ts";
 import { HALTS_KEY } from "./keys.ts";
 
-export interface HaltInput extends HaltScope {
+interface HaltInput extends HaltScope {
   reason: string;
 }
 

@@ -71,7 +71,7 @@ export function intentUnit(
 }
 
 /** `card_read`: what the card of this call shows to be there, and is to be read now; null where nothing is. */
-export interface Previewed {
+interface Previewed {
   verdict: Verdict;
   card_read: BeforeRead | null;
 }

@@ -64,7 +64,7 @@ export function outcomeUnit(
   };
 }
 
-export interface ResolveInput {
+interface ResolveInput {
   status: "succeeded" | "failed";
   note: string;
   result?: Json | undefined;

@@ -19,7 +19,7 @@ export interface Anchor {
   signature?: string;
 }
 
-export interface AnchorOptions {
+interface AnchorOptions {
   now: () => number;
   region: string | null;
   signing: SigningKey | null;

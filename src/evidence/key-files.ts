@@ -6,7 +6,7 @@ import { newKeyPair, type PublicKey, parsePublicKey, parseSigningKey, type Signi
 
 const MAX_KEY_BYTES = 65_536;
 
-export interface KeyFiles {
+interface KeyFiles {
   private_file: string;
   public_file: string;
   key_id: string;

@@ -27,7 +27,7 @@ import type { Holder } from "./upstream/pool.ts";
 import { demandsTask } from "./upstream/task-call.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
-export interface AgentOptions {
+interface AgentOptions {
   /** The only one who can ask, over standard input; null where each request says who asks. */
   local: Principal | null;
   /** The run of whoever asks; null where each call has its own. */

@@ -39,7 +39,7 @@ export interface Governing {
   services: { undo: Pick<UpstreamUndo, "readerOver" | "objection"> };
 }
 
-export interface ToolCall {
+interface ToolCall {
   principal: Principal;
   run: BoundRun;
   tool: string;

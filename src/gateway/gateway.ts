@@ -33,7 +33,7 @@ export interface GatewayOptions {
 }
 
 /** Tells clients that have no session of changes; the HTTP surface has one. */
-export type Broadcast = (method: string, params: JsonObject | undefined) => void;
+type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
 /** How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither clients nor the others. */
 const START_MS = 3_000;

@@ -4,7 +4,7 @@
  */
 import { sha256Hex } from "../kernel/hash.ts";
 
-export type Spelling = "dots" | "underscores";
+type Spelling = "dots" | "underscores";
 
 /** What every model provider takes. */
 const LONGEST = 64;

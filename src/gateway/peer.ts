@@ -14,7 +14,7 @@ import type { Logger } from "../telemetry/log.ts";
 
 type Capabilities = NonNullable<ServerOptions["capabilities"]>;
 
-export interface PeerOptions {
+interface PeerOptions {
   version: string;
   capabilities: Capabilities;
   /** What is declared, beside, to clients of that revision of the protocol and later ones. */

@@ -39,7 +39,7 @@ export interface RequestContext {
   ask(method: string, params: JsonObject | undefined, options: AskOptions): Promise<JsonObject>;
 }
 
-export interface AskOptions {
+interface AskOptions {
   signal: AbortSignal;
   timeout: number;
 }

@@ -7,13 +7,13 @@ import { AgentPeer } from "./agent.ts";
 import { Gateway, type GatewayOptions } from "./gateway.ts";
 import { StrictStdio } from "./strict-stdio.ts";
 
-export interface StdioOptions extends GatewayOptions {
+interface StdioOptions extends GatewayOptions {
   run_id?: string | undefined;
   input: Readable;
   output: Writable;
 }
 
-export interface StdioGateway {
+interface StdioGateway {
   gateway: Gateway;
   /** Resolves when the client has gone. */
   ended: Promise<void>;

@@ -30,7 +30,7 @@ const NAMED: Readonly<Record<string, z.ZodType>> = {
 
 export const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-export const errorResponse = (description: string): JsonSchema => ({
+const errorResponse = (description: string): JsonSchema => ({
   description,
   content: { "application/json": { schema: reference("Error") } },
 });

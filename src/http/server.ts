@@ -140,7 +140,7 @@ const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]
   FST_ERR_MAX_PARAM_LENGTH: ["invalid", "a part of the path is too long"],
 };
 
-export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
+function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
   const known = asSvcError(error);
   if (known !== undefined) {
     const status = ERRORS[known.code].http;

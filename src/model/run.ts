@@ -38,7 +38,7 @@ export interface Scope {
   seal: string;
 }
 
-export interface SealedFacts {
+interface SealedFacts {
   run_id: string;
   actor: string;
   mode: Mode;

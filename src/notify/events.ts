@@ -5,7 +5,7 @@
 import { type ApprovalView, requestGroups } from "../model/approval.ts";
 import type { PlanCall, PlanDoc, PlanView } from "../model/plan.ts";
 
-export const NOTIFICATION_EVENTS = {
+const NOTIFICATION_EVENTS = {
   approval_requested: "a call waits for a person's decision",
   plan_proposed: "calls that an agent proposes wait for a person's decision",
   approval_digest: "an agent asked so often that its requests are told together",
@@ -21,7 +21,7 @@ export const NOTIFICATION_NAMES = Object.keys(NOTIFICATION_EVENTS) as [
   ...NotificationName[],
 ];
 
-export const SEVERITIES = ["critical", "error", "warning", "info"] as const;
+const SEVERITIES = ["critical", "error", "warning", "info"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 export interface ApprovalRequested

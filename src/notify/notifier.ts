@@ -63,7 +63,7 @@ export interface Notifier {
   drain(deadline_ms: number): Promise<void>;
 }
 
-export const APPROVAL_WEBHOOK = "SVC_APPROVAL_WEBHOOK";
+const APPROVAL_WEBHOOK = "SVC_APPROVAL_WEBHOOK";
 
 export function createNotifier(settings: NotifierSettings, parts: NotifierParts): Notifier {
   return new ChannelNotifier(settings, parts);

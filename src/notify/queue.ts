@@ -23,7 +23,7 @@ export interface QueueStats {
   readonly last_error: string | null;
 }
 
-export interface QueueParts {
+interface QueueParts {
   readonly env: Pick<Env, "now" | "elapsed" | "random" | "sleep">;
   readonly log: Logger;
   send(delivery: Delivery, signal: AbortSignal): Promise<void>;

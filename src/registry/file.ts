@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, parseJson } from "../kernel/json.ts";
 
 const MARK = "# svc-registry ";
 
-export interface RegistryFile {
+interface RegistryFile {
   meta: JsonObject;
   yaml: string;
 }

@@ -15,7 +15,7 @@ import type { Principal } from "../model/roles.ts";
 import type { Draft } from "./draft.ts";
 import { digestOf, numberOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
 
-export interface RegistryEntry {
+interface RegistryEntry {
   tool: string;
   version: string;
   lifecycle: Lifecycle;
@@ -31,7 +31,7 @@ interface Stored extends RegistryEntry {
 }
 
 /** How texts are read, wherever that is done. Each refuses with an error that says what is wrong. */
-export interface ManifestReader {
+interface ManifestReader {
   draft(given: { manifest: JsonObject } | { yaml: string }): Promise<Draft>;
   entries(file: string, yaml: string): Promise<readonly Pick<Manifest, "tool" | "version" | "lifecycle">[]>;
   withLifecycle(yaml: string, to: Lifecycle): Promise<string>;

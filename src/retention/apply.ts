@@ -18,7 +18,7 @@ import { type PlannedRun, planRetention, type RetentionSettings } from "./plan.t
 /** Writes a signed bundle of the run and verifies that it holds all of it; answers its path. */
 export type Archive = (run: RunDoc) => Promise<string>;
 
-export interface ApplyOptions extends RetentionSettings {
+interface ApplyOptions extends RetentionSettings {
   by: string;
   dry_run: boolean;
   /** Null where none was asked for; why not, where one was asked for and cannot be made. */

@@ -6,7 +6,7 @@ import { lstat, mkdir, realpath, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { invalid } from "../kernel/errors.ts";
 
-export interface ArchivePlace {
+interface ArchivePlace {
   archive_dir: string;
   archive_root: string | null;
   /** Folders and files of the service; an archive may not lie in or above them. */

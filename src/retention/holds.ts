@@ -17,7 +17,7 @@ export function activeHolds(tx: Pick<Tx, "get">): Hold[] {
   return (tx.get("meta", ACTIVE_HOLDS) as unknown as Hold[] | undefined) ?? [];
 }
 
-export interface HoldInput {
+interface HoldInput {
   scope: Partial<Record<keyof HoldScope, string | undefined>>;
   reason: string;
 }

@@ -93,6 +93,6 @@ function keepDays(
   return Math.max(...wanted);
 }
 
-export function needsEvidence(tools: readonly string[], manifests: ManifestSet): boolean {
+function needsEvidence(tools: readonly string[], manifests: ManifestSet): boolean {
   return tools.some((tool) => manifests.active(tool)?.audit.evidence_export === "required");
 }

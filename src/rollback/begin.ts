@@ -21,7 +21,7 @@ import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { assertOwnMayGoOn, isOwn, ownDetail, ownOverwrite } from "./own.ts";
 import type { Overwrite, ReadRequest } from "./ports.ts";
 
-export interface BeginInput {
+interface BeginInput {
   run_id: string;
   step: number;
   actor: string;

@@ -22,7 +22,7 @@ export type UndoEnd =
   | { ok: true; attempts: number; read_back: ReadBack | null }
   | { ok: false; attempts: number; error: string };
 
-export interface CompleteInput {
+interface CompleteInput {
   run_id: string;
   step: number;
   actor: string;

@@ -14,7 +14,7 @@ export interface Conflict {
   current_hash: string;
 }
 
-export type StateSeen = "as_after" | "as_before" | "conflict";
+type StateSeen = "as_after" | "as_before" | "conflict";
 
 /** The call's own trace counts first: an undo may take back more than the read shows. */
 export function compareState({ before_hash, after_hash }: StateCheck, current_hash: string): StateSeen {

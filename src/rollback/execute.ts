@@ -18,7 +18,7 @@ import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./
 import { type UndoTools, undoStep, untilAborted } from "./undo-step.ts";
 
 /** How a rollback is carried out, wherever it is kept. */
-export interface WorkOptions {
+interface WorkOptions {
   compensator: Compensator;
   reader?: Reader | null | undefined;
   verify?: UndoCheck | null | undefined;

@@ -42,7 +42,7 @@ export type JobTools = Pick<
   today?: Today | undefined;
 };
 
-export interface JobInput {
+interface JobInput {
   by: string;
   authority?: KeptPrincipal | undefined;
   /** An agent rolls back its own run, on no other authority than that. */
@@ -52,7 +52,7 @@ export interface JobInput {
   overwrite?: Overwrite | undefined;
 }
 
-export interface RunningJob {
+interface RunningJob {
   job: JobDoc;
   /** The job as it ended, or null where it was interrupted and waits to be carried on. Never rejects. */
   done: Promise<JobDoc | null>;

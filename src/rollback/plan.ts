@@ -10,14 +10,7 @@ import { inTurn } from "./in-order.ts";
 import type { StateNow, States, Surroundings } from "./look.ts";
 import type { ReadRequest } from "./ports.ts";
 
-export const PLAN_KINDS = [
-  "compensate",
-  "skip",
-  "unrecoverable",
-  "unresolved",
-  "unmanifested",
-  "defer",
-] as const;
+const PLAN_KINDS = ["compensate", "skip", "unrecoverable", "unresolved", "unmanifested", "defer"] as const;
 export type PlanKind = (typeof PLAN_KINDS)[number];
 
 /** A step that would be undone, and how. */

@@ -37,7 +37,7 @@ export interface WorkerOutcome {
 }
 
 /** What the worker saw, where the step has a `before`, and a person's word to undo it all the same. */
-export interface WorkerView {
+interface WorkerView {
   current?: Json | undefined;
   overwrite?: Overwrite | undefined;
 }

@@ -21,7 +21,7 @@ export interface UndoTools {
   backoff_ms: number;
 }
 
-export interface Attempted {
+interface Attempted {
   attempt: number;
   error: string;
   /** How long until the next attempt, or null after the last. */
@@ -30,7 +30,7 @@ export interface Attempted {
 
 const LONGEST_BACKOFF_MS = 30_000;
 
-export interface UndoWork {
+interface UndoWork {
   env: Env;
   task: UndoTask;
   tools: UndoTools;

@@ -33,7 +33,7 @@ export interface SandboxStore extends Store {
   listSync<N extends TableName>(table: N, query: ListQuery): Row<N>[];
 }
 
-export interface SandboxSetup {
+interface SandboxSetup {
   store: SandboxStore;
   rules: Rules;
   env: Env;

@@ -26,7 +26,7 @@ export interface Written {
  * for it any more: `leave`, called right before the bytes go out that cannot be taken back, then throws, and whoever
  * is refused after it has passed is told that his record may be found.
  */
-export type CommitBatch = (
+type CommitBatch = (
   batch: readonly Pending[],
   until: number,
   leave: () => void,

@@ -5,14 +5,14 @@
  */
 import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } from "prom-client";
 
-export interface HistogramSpec<L extends string> {
+interface HistogramSpec<L extends string> {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly L[];
   readonly buckets: readonly number[];
 }
 
-export class Series {
+class Series {
   readonly counts: Float64Array;
   readonly bounds: readonly number[];
   readonly labels: Record<string, string>;

@@ -18,7 +18,7 @@ export const logSchema = z.strictObject({
 });
 export type LogSettings = z.infer<typeof logSchema>;
 
-export type LogFields = Readonly<Record<string, unknown>>;
+type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger {
   debug(msg: string, fields?: LogFields): void;
@@ -30,7 +30,7 @@ export interface Logger {
   flush(): Promise<void>;
 }
 
-export interface LoggerParts {
+interface LoggerParts {
   /** Takes credentials out of a text; the built-in detector unless given. */
   readonly redact?: Redact;
   readonly now?: () => number;

@@ -27,7 +27,7 @@ export interface MetricsSource {
   deliveries?(): Awaitable<readonly { target: string; result: "ok" | "failed" | "dropped"; count: number }[]>;
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly source: MetricsSource;
   /** Names that always have a series, so that a rate over them has a beginning. */
   readonly events: readonly string[];

@@ -14,7 +14,7 @@ export interface RequestLine {
   readonly request_id?: string;
 }
 
-export type RequestLog = (line: RequestLine) => void;
+type RequestLog = (line: RequestLine) => void;
 
 const PATH_CHARS = 1_000;
 

@@ -25,13 +25,13 @@ export interface TraceSettings {
   readonly environment?: string | null | undefined;
 }
 
-export interface TraceParts {
+interface TraceParts {
   readonly egress: Pick<Egress, "request">;
   readonly env: Pick<Env, "sleep" | "elapsed">;
   readonly log: Logger;
 }
 
-export interface TraceStats {
+interface TraceStats {
   readonly queued: number;
   readonly ok: number;
   readonly failed: number;

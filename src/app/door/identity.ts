@@ -21,7 +21,7 @@ export interface Identity {
   close(): void;
 }
 
-export interface IdentityParts {
+interface IdentityParts {
   settings: Settings;
   env: Env;
   egress: Egress;

@@ -8,7 +8,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { Unit } from "../../port/store.ts";
 import { needsOf } from "../../store/batch.ts";
 
-export type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
+type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
 
 export interface ReplyScope {
   key: string;

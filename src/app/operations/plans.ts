@@ -215,7 +215,7 @@ export interface PlanShown extends PlanView {
   card_hash?: string;
 }
 
-export interface PlannedCard extends JudgedCard, Pick<CardSurroundings, "proof" | "closes"> {
+interface PlannedCard extends JudgedCard, Pick<CardSurroundings, "proof" | "closes"> {
   tool: string;
   arguments: Json;
   text: string;

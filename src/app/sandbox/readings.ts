@@ -35,7 +35,7 @@ export type Reading =
   | { read: "moved"; yaml: string; to: Lifecycle };
 
 /** A policy as its author wrote it, or as it is in force. */
-export type GivenPolicy = { text: string; file: string } | { doc: PolicyDoc };
+type GivenPolicy = { text: string; file: string } | { doc: PolicyDoc };
 
 /** What a tool's manifest says of it, for tests that name the tool. */
 export type Labelled = readonly [tool: string, labels: ToolLabels];

@@ -27,7 +27,7 @@ export interface LoadedRules extends Rules {
 }
 
 /** How texts become rules. At a start they are read at once; a process that serves reads them beside its work. */
-export interface RulesReader {
+interface RulesReader {
   policy(text: string, file: string): Promise<Policy>;
   manifests(files: readonly ManifestFile[]): Promise<LoadedManifests>;
 }
@@ -60,7 +60,7 @@ export interface RegistryRules {
   activePolicy(): Promise<{ file: string; text: string } | null>;
 }
 
-export interface RulesParts {
+interface RulesParts {
   /** Without a data folder no copy of remote manifests is kept or used. */
   settings: Pick<Settings, "manifests" | "policy"> & { data: string | null };
   egress: Egress;

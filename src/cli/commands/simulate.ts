@@ -87,7 +87,7 @@ const WORDS: Record<ChangeName, { one: string; many: string; paint: keyof Paint 
 const SHOWN_CHANGES = 20;
 const SHOWN_CALLS = 20;
 
-export function describeSimulation(report: SimulationReport, title: string, io: Io): string[] {
+function describeSimulation(report: SimulationReport, title: string, io: Io): string[] {
   const { summary, changes, notes } = report;
   const width = columnsOf(io);
   const lines = [

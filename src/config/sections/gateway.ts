@@ -48,7 +48,7 @@ export interface CommandUpstream extends UpstreamBase {
   env: Record<string, string>;
   cwd: string | null;
 }
-export interface UrlUpstream extends UpstreamBase {
+interface UrlUpstream extends UpstreamBase {
   url: string;
   headers: Record<string, string>;
 }
@@ -105,7 +105,7 @@ const upstreamSchema = z
       refuse(["headers"], "belongs to an upstream with a url");
   });
 
-export const upstreamsSchema = z
+const upstreamsSchema = z
   .array(upstreamSchema)
   .max(256)
   .superRefine((list, context) => {

@@ -27,7 +27,7 @@ const anchorSink = z.discriminatedUnion("type", [
 ]);
 export type AnchorSink = z.infer<typeof anchorSink>;
 
-export const EXPORT_FORMATS = ["ocsf", "cef", "jsonl"] as const;
+const EXPORT_FORMATS = ["ocsf", "cef", "jsonl"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 const exportFormat = z.enum(EXPORT_FORMATS).default("jsonl");
 const exportSink = z.discriminatedUnion("type", [
@@ -66,7 +66,7 @@ const hostPattern = textSchema.refine(
 );
 
 /** What every channel has; the rest is the business of its kind, whose schema the caller may pass in. */
-export interface ChannelSettings {
+interface ChannelSettings {
   name: string;
   type: string;
   [field: string]: Json;

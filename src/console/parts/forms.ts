@@ -2,7 +2,7 @@
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part, Verbatim } from "../html.ts";
 
-export interface FormOptions {
+interface FormOptions {
   action: string;
   class?: string;
   id?: string;

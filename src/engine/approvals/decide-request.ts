@@ -26,7 +26,7 @@ import { makeOffer, type OfferInput } from "./offer.ts";
 import { moveApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
 
-export interface DecideInput {
+interface DecideInput {
   decision: "approve" | "deny";
   note: string | null;
   /** The card that was decided by, where the decider says so. */

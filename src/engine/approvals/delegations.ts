@@ -8,7 +8,7 @@ import { hasRole, keptOf, keyId, type Principal, ROLE_MESSAGES } from "../../mod
 import type { Unit } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 
-export interface DelegateInput {
+interface DelegateInput {
   to: string;
   /** The principal that is meant by the name; by default the key of that name. */
   to_id?: string | undefined;
@@ -17,7 +17,7 @@ export interface DelegateInput {
   expires_ms: number;
 }
 
-export type DelegationResult = { delegation: Delegation; records: LedgerRecord[] };
+type DelegationResult = { delegation: Delegation; records: LedgerRecord[] };
 
 export function delegateUnit(core: Core, principal: Principal, input: DelegateInput): Unit<DelegationResult> {
   // Its own role, not a borrowed one: so there are no chains.

@@ -12,7 +12,7 @@ import type { Store, Tx } from "../../port/store.ts";
 
 const FLOODS_KEY = "approval_floods";
 
-export interface Flood {
+interface Flood {
   actor: string;
   tenants: (string | null)[];
   since_ms: number;

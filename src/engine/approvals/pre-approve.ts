@@ -17,7 +17,7 @@ import type { DecideResult } from "./decide-request.ts";
 import { moveApproval, newApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
 
-export interface PreApproveInput {
+interface PreApproveInput {
   tool: string;
   args: Json;
   note: string | null;

@@ -8,7 +8,7 @@ import { coveringGrant, type GrantedCall } from "../grants/coverage.ts";
 import type { Facts } from "./facts.ts";
 import type { ApprovalMove } from "./verdict.ts";
 
-export interface ApprovalStage {
+interface ApprovalStage {
   reason: string | null;
   move: ApprovalMove;
   expired: string | null;

@@ -8,7 +8,7 @@ import type { Facts } from "./facts.ts";
 import { haltsCovering } from "./halt-index.ts";
 
 /** `always` refuses in every mode; `mode` refuses in enforce and only warns in observe and advise. */
-export type Force = "always" | "mode";
+type Force = "always" | "mode";
 
 export interface Refusal {
   force: Force;

@@ -25,7 +25,7 @@ export interface Giver {
   today: Today;
 }
 
-export type GrantResult = { grant: GrantDoc; records: LedgerRecord[] };
+type GrantResult = { grant: GrantDoc; records: LedgerRecord[] };
 
 export function giveUnit(core: Core, giver: Giver, input: GiveInput): Unit<GrantResult> {
   const now = core.env.now();

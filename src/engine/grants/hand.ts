@@ -35,7 +35,7 @@ export function grantsFor(
 }
 
 /** Its giver as of now; null once the key, the role or the issuer behind it no longer counts. */
-export function giverNow(core: Core, { internal, by }: GrantDoc): Principal | null {
+function giverNow(core: Core, { internal, by }: GrantDoc): Principal | null {
   const { giver, at_the_data } = internal;
   if (!at_the_data) return core.today?.(giver) ?? null;
   const none = { groups: giver.groups, tenant: null, max_permissions: [], allow_observe: false };

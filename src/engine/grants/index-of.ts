@@ -10,7 +10,7 @@ import type { GrantDoc } from "../../model/grant.ts";
 import type { GrantBucketEntry, GrantShapes } from "../../port/docs.ts";
 import type { Tx } from "../../port/store.ts";
 
-export const SHAPES_KEY = "all";
+const SHAPES_KEY = "all";
 /** Literal starts are cut to one of these lengths, so that there are few kinds of buckets whatever people write. */
 const CUTS = [64, 16, 4, 0] as const;
 const EXACT = "=";

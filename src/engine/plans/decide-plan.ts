@@ -20,7 +20,7 @@ import { appendRunRecord } from "../records.ts";
 import { endPlan, leaveRun } from "./order.ts";
 import { enterRun } from "./propose.ts";
 
-export interface DecidePlanInput {
+interface DecidePlanInput {
   decision: "approve" | "deny";
   note: string | null;
   card_hash?: string | undefined;

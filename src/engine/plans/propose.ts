@@ -31,7 +31,7 @@ export interface ProposedCall {
   rule: string | null;
 }
 
-export interface Proposal {
+interface Proposal {
   reason: string;
   calls: readonly ProposedCall[];
   fully_reversible: boolean;

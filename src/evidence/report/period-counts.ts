@@ -30,7 +30,7 @@ export interface IrreversibleAction {
 
 type Outcome = "succeeded" | "failed" | "uncertain";
 
-export const LATEST_IRREVERSIBLE = 100;
+const LATEST_IRREVERSIBLE = 100;
 const NO_MANIFEST = "no manifest";
 const ENGINE = "engine";
 /** The reason of a call that waits for approval holds a semicolon of its own. */

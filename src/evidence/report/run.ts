@@ -57,7 +57,7 @@ export interface RunReport {
   problem: string | null;
 }
 
-export interface ReportContext {
+interface ReportContext {
   now_ms: number;
   version: string;
   region: string | null;

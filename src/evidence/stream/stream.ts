@@ -17,7 +17,7 @@ import type { Logger } from "../../telemetry/log.ts";
 import { deliver, sinkName, type Written } from "./deliver.ts";
 import { writeRecord } from "./formats.ts";
 
-export interface StreamParts {
+interface StreamParts {
   store: Store;
   env: Env;
   egress: Egress;

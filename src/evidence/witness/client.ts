@@ -13,7 +13,7 @@ import { LedgerProofs } from "./proofs.ts";
 
 export type WitnessSink = Extract<AnchorSink, { type: "witness" }>;
 
-export interface AskingParts {
+interface AskingParts {
   store: Store;
   egress: Egress;
   signing: SigningKey | null;

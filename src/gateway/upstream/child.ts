@@ -10,7 +10,7 @@ import { watchGroup } from "../../process/orphan-guard.ts";
 import { NotSent } from "./failure.ts";
 import { Lines } from "./lines.ts";
 
-export interface ChildCommand {
+interface ChildCommand {
   command: string;
   args: readonly string[];
   env: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ const STDERR_KEPT_BYTES = 4_096;
 const LINGER_MS = 100;
 const GRACE_MS = 1_500;
 
-export function childVariables(
+function childVariables(
   configured: Readonly<Record<string, string>>,
   parent: NodeJS.ProcessEnv = process.env,
 ): Record<string, string> {

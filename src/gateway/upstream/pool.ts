@@ -26,7 +26,7 @@ interface Held {
   used_ms: number;
 }
 
-export interface PoolSettings {
+interface PoolSettings {
   max_connections: number;
   idle_ms: number;
 }

@@ -16,12 +16,12 @@ import { paramDeclarations, paramHeaders } from "./param-headers.ts";
 import { type Holder, LinkPool } from "./pool.ts";
 import { demandsTask } from "./task-call.ts";
 
-export interface UpstreamParts extends LinkParts {
+interface UpstreamParts extends LinkParts {
   env: Env;
   log: Logger;
 }
 
-export interface UpstreamHooks {
+interface UpstreamHooks {
   /** The tools may be other ones than before, or be gone or back. */
   changed(upstream: Upstream): void;
   /** `holder` is whose connection it came over; null where it is shared. */

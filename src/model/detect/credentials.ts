@@ -3,7 +3,7 @@
  * has no repetition inside a repetition, so that scanning stays linear on text an attacker writes.
  */
 
-export interface Credential {
+interface Credential {
   readonly kind: string;
   /** One of these must occur in the text before the pattern is tried at all. */
   readonly hints: readonly string[];

@@ -23,7 +23,7 @@ export interface Cursor {
   crc: number;
 }
 
-export interface Followed {
+interface Followed {
   cursor: Cursor;
   journals: Journaled[];
 }

@@ -27,7 +27,7 @@ import {
 } from "./recover.ts";
 import { isContinued, type Standing } from "./standing.ts";
 
-export interface LoadParts {
+interface LoadParts {
   disk: Disk;
   folder: string;
   base: Base;

@@ -28,7 +28,7 @@ import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
 import { type Standing, standingOf } from "./standing.ts";
 
-export interface FilesLogParts {
+interface FilesLogParts {
   disk: Disk;
   folder: string;
   locate(from: number, to: number): Stretch;

@@ -17,7 +17,7 @@ export interface ReadJournal {
   parsed: ParsedJournal;
 }
 
-export interface KeptJournal<Unit extends UnitBlock = UnitBlock> {
+interface KeptJournal<Unit extends UnitBlock = UnitBlock> {
   generation: number;
   units: Unit[];
   /** Where it is carried on with. */

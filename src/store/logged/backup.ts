@@ -14,7 +14,7 @@ import type { Disk } from "./disk.ts";
 import type { Log, OpenForCopy, PinnedLog } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 
-export interface BackupParts {
+interface BackupParts {
   log: Log;
   mirror: Mirror;
   committer: Committer;

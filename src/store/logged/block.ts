@@ -63,12 +63,12 @@ export type JournalItem =
 export type Placed<T extends JournalItem = JournalItem> = T & { from: number; to: number; crc: number };
 
 /** Where a writer carries on. */
-export interface JournalTip {
+interface JournalTip {
   size: number;
   crc: number;
 }
 
-export interface EncodedBatch {
+interface EncodedBatch {
   units: UnitBlock[];
   text: string;
   tip: JournalTip;

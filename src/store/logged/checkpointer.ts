@@ -24,7 +24,7 @@ const RETRY_MS = 1_000;
 const GRACE_MS = 3_000;
 const NOTICE_MS = 500;
 
-export interface CheckpointerParts {
+interface CheckpointerParts {
   log: Log;
   mirror: Mirror;
   helper: Helper;

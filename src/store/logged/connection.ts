@@ -9,7 +9,7 @@ import { SvcError } from "../../kernel/errors.ts";
 export type Database = DatabaseSyncInstance;
 export type Statement = ReturnType<Database["prepare"]>;
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /**
    * FULL: a commit is durable when it returns. NORMAL: the caller syncs the write-ahead log itself
    * before it tells anybody; SQLite still syncs around checkpoints.

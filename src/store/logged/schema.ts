@@ -6,7 +6,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { TABLE_NAMES, type TableName } from "../../port/tables.ts";
 import type { Database } from "./connection.ts";
 
-export type ListIndex = "owner" | "tag" | "sort";
+type ListIndex = "owner" | "tag" | "sort";
 
 /**
  * Which lists of a table are answered from an index. Each index costs every write of the table, so a

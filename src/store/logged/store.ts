@@ -30,7 +30,7 @@ export interface LoggedStoreOptions {
   bounds: JournalBounds;
 }
 
-export interface LoggedStoreParts extends LoggedStoreOptions {
+interface LoggedStoreParts extends LoggedStoreOptions {
   folder: string;
   checkpoint_path: string;
   warn(message: string, fields?: Record<string, unknown>): void;

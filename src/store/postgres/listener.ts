@@ -30,7 +30,7 @@ interface Look {
   there: string | null;
 }
 
-export interface Hearing {
+interface Hearing {
   told: Told;
   /** Whether our own writer is served by that process: what it commits is no news. */
   isOwn(process_id: number): boolean;

@@ -8,7 +8,7 @@ import { Session } from "./session.ts";
 import type { Settings } from "./settings.ts";
 import { timeLimit } from "./time-limit.ts";
 
-export interface PoolOptions {
+interface PoolOptions {
   url: string;
   settings: Settings;
   /** At most so many connections, each made within this time, and closed after that much time without work. */

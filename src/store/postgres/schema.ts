@@ -72,7 +72,7 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-export const SCHEMA_VERSION = MIGRATIONS.length;
+const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Everything the server does to a table; what its role must be allowed, and no more. */
 const RIGHTS: Record<string, readonly string[]> = {

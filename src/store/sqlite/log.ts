@@ -19,7 +19,7 @@ import { pinDatabase } from "./backup.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { ledgerUnit, verifyTail } from "./verify-tail.ts";
 
-export interface SqliteLogParts {
+interface SqliteLogParts {
   disk: Disk;
   folder: string;
   path: string;

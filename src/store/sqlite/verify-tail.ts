@@ -11,13 +11,13 @@ import { type Knowledge, setBack } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { HeadRow, LedgerReader } from "./connections.ts";
 
-export interface TailJournal {
+interface TailJournal {
   generation: number;
   units: UnitBlock[];
   bytes: number;
 }
 
-export interface VerifiedTail {
+interface VerifiedTail {
   head: HeadRow;
   journals: TailJournal[];
   problem: SvcError | undefined;

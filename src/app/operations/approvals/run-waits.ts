@@ -11,14 +11,14 @@ const PAGE = 1_000;
 const AGAIN_MS = 1_000;
 const RUN_ID = /"run_id":"([^"\\]+)"/;
 
-export interface RunWait {
+interface RunWait {
   /** Nothing that is recorded from here on is missed: look now, then wait. */
   ready: Promise<void>;
   /** The run has a new record, the signal was aborted, or the store has to be looked at. */
   woken: Promise<void>;
 }
 
-export class RunWaits {
+class RunWaits {
   private readonly store: Store;
   private readonly waiting = new Map<string, Set<() => void>>();
   private started: Promise<void> | null = null;

@@ -17,7 +17,7 @@ import { type Scope, within } from "./scope.ts";
 
 export type WiderLine = ContainReport["wider"][number];
 
-export interface FoundAuthority {
+interface FoundAuthority {
   /** Ids of those that name the contained. */
   names: string[];
   wider: WiderLine[];

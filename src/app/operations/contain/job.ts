@@ -29,7 +29,7 @@ import type { ContainReport } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { ContainmentWork, describeScope } from "./work.ts";
 
-export interface ContainInput extends Scope {
+interface ContainInput extends Scope {
   reason: string;
   by: string;
   authority?: KeptPrincipal | undefined;

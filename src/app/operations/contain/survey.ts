@@ -25,7 +25,7 @@ import {
 } from "./report.ts";
 import { type Found, type RunInScope, runsInScope, type Scope, within } from "./scope.ts";
 
-export interface KeysFound {
+interface KeysFound {
   /** Enabled keys that are an agent's and nothing else. */
   disable: KeyView[];
   left: { name: string; fingerprint: string; why: string }[];
@@ -60,7 +60,7 @@ export async function findKeys(app: Pick<App, "core" | "keys">, scope: Scope): P
   };
 }
 
-export interface RequestsFound {
+interface RequestsFound {
   open: string[];
   approved: string[];
 }

@@ -14,7 +14,7 @@ import { type RunContainment, undoneIn } from "./report.ts";
 import type { RunInScope } from "./scope.ts";
 import { factsOf, foretell, newestToUndo } from "./survey.ts";
 
-export interface UndoControl {
+interface UndoControl {
   /** Aborts when the containment was taken over. */
   signal: AbortSignal;
   authorised(): boolean;

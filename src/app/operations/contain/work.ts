@@ -26,7 +26,7 @@ const DENIED_AT_ONCE = 50;
 const KEY_TRIES = 5;
 
 /** The containment was told to stop. What it had done by then is recorded; it goes on from there. */
-export class ContainmentInterrupted extends SvcError {
+class ContainmentInterrupted extends SvcError {
   constructor() {
     super("unavailable", "the containment was interrupted; run it again to go on");
     this.name = "ContainmentInterrupted";

@@ -19,7 +19,7 @@ const LAST = 1_000;
 /** Deciding goes on beside it: so long it works before others get their turn. */
 const TURN_MS = 10;
 
-export interface CoveredCall {
+interface CoveredCall {
   run_id: string;
   step: number | null;
   tool: string;
@@ -29,7 +29,7 @@ export interface CoveredCall {
   rules: string[];
 }
 
-export interface GrantPreview {
+interface GrantPreview {
   /** How many captured calls were looked at. */
   calls: number;
   covered: CoveredCall[];

@@ -28,7 +28,7 @@ export const SIMULATION_PERIOD = "7d";
 /** How long a look at the history waits for the calls that were just answered to be written. */
 const SETTLE_MS = 1_000;
 
-export interface SimulateInput {
+interface SimulateInput {
   policy: PolicyText | null;
   run_id?: string | undefined;
   since?: string | undefined;
@@ -40,7 +40,7 @@ export interface ReplayInput {
   changes: readonly Change[];
 }
 
-export interface SpeculateInput {
+interface SpeculateInput {
   plans: readonly Plan[];
   policy: PolicyText | null;
   actor: string;

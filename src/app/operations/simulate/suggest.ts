@@ -22,7 +22,7 @@ import { simulateHistory } from "./jobs.ts";
 /** How far back the draft looks unless it is told. */
 export const SUGGESTION_PERIOD = "30d";
 
-export interface SuggestInput {
+interface SuggestInput {
   since_ms: number;
   actor?: string | undefined;
 }
