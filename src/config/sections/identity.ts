@@ -4,7 +4,6 @@ import { boundProblem, ROLES, type Role } from "../../model/roles.ts";
 import { choiceRow, pathRow, readJsonText, row, section, textRow, textSchema, urlSchema } from "../row.ts";
 
 const CONSOLE_MODES = ["off", "open", "login"] as const;
-type ConsoleMode = (typeof CONSOLE_MODES)[number];
 /** Open mode never acts as admin. */
 const OPEN_CONSOLE_ROLES = ["auditor", "approver", "operator"] as const;
 type OpenConsoleRole = (typeof OPEN_CONSOLE_ROLES)[number];
