@@ -28,7 +28,7 @@ const NAMED: Readonly<Record<string, z.ZodType>> = {
   RollbackPlan: planView,
 };
 
-export const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
 const errorResponse = (description: string): JsonSchema => ({
   description,

@@ -15,7 +15,7 @@ import type { Principal } from "../model/roles.ts";
 import type { Draft } from "./draft.ts";
 import { digestOf, numberOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
 
-interface RegistryEntry {
+export interface RegistryEntry {
   tool: string;
   version: string;
   lifecycle: Lifecycle;

@@ -29,7 +29,7 @@ export const PASSTHROUGH = [
 ] as const;
 
 /** Who shares a connection to an upstream, and with it whatever the upstream keeps for the connection. */
-export const ISOLATION = ["principal", "session", "shared"] as const;
+const ISOLATION = ["principal", "session", "shared"] as const;
 
 interface UpstreamBase {
   name: string;

@@ -66,7 +66,7 @@ const hostPattern = textSchema.refine(
 );
 
 /** What every channel has; the rest is the business of its kind, whose schema the caller may pass in. */
-interface ChannelSettings {
+export interface ChannelSettings {
   name: string;
   type: string;
   [field: string]: Json;

@@ -29,7 +29,7 @@ export interface LoadedManifests extends ManifestSet {
 }
 
 /** What files say, as plain data: it can be read in one thread and be used in another. */
-interface ManifestReading {
+export interface ManifestReading {
   readonly entries: readonly { manifest: Manifest; file: string; line: number }[];
   readonly warnings: readonly string[];
 }

@@ -7,7 +7,7 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
-interface FileFacts {
+export interface FileFacts {
   size: number;
   ino: number;
   /** 0 once the file cannot be reached by name any more. */

@@ -1,7 +1,10 @@
-/** Exports that no other file names: what only its own file needs is not offered to others. */
+/**
+ * Values that are exported and that no other file names: what only its own file needs is not offered to others. Types may
+ * be: they travel inside the types that the compiler infers elsewhere.
+ */
 import type { SourceFile } from "../files.ts";
 
-const EXPORT = /^export\s+(?:async\s+)?(?:const|function\*?|class|interface|type)\s+([A-Za-z_$][\w$]*)/gm;
+const EXPORT = /^export\s+(?:async\s+)?(?:const|function\*?|class)\s+([A-Za-z_$][\w$]*)/gm;
 const WORD = /[A-Za-z_$][\w$]*/g;
 /** The package's own surface: its users name what stands there. */
 const PUBLIC = /^src\/(?:index\.ts|library\/|adapters\/)/;

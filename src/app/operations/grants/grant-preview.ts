@@ -29,7 +29,7 @@ interface CoveredCall {
   rules: string[];
 }
 
-interface GrantPreview {
+export interface GrantPreview {
   /** How many captured calls were looked at. */
   calls: number;
   covered: CoveredCall[];
