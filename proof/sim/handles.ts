@@ -1,5 +1,4 @@
 /** Stores for histories: one place for many of them, left for a fresh one now and then. */
-
 import type { Store } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore, type StoreKind } from "../../src/store/open.ts";

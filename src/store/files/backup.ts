@@ -1,5 +1,4 @@
 /** The ledger and the journals of a files store, held open as they are now. */
-
 import type { BackupFile } from "../../port/store.ts";
 import { type Disk, errorCode } from "../logged/disk.ts";
 import type { OpenForCopy, PinnedLog } from "../logged/log.ts";

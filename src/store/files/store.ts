@@ -1,5 +1,4 @@
 /** The default store: an append-only ledger file, a journal and a checkpoint in one folder. */
-
 import type { Store } from "../../port/store.ts";
 import { besideModule } from "../../process/threads.ts";
 import { makeFolder } from "../logged/disk.ts";

@@ -1,5 +1,4 @@
 /** The sqlite store: ledger and journal in one database, the checkpoint in another beside it. */
-
 import type { Store } from "../../port/store.ts";
 import { besideModule } from "../../process/threads.ts";
 import { makeFolder } from "../logged/disk.ts";

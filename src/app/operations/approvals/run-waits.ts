@@ -2,7 +2,6 @@
  * Waiting until something happens in a run. One watcher a store reads what was recorded and wakes those who wait for
  * the runs it names: a commit costs the same however many wait, and other processes' commits count, too.
  */
-
 import type { Store } from "../../../port/store.ts";
 import { wholeOf } from "../../../store/confined.ts";
 
