@@ -4,7 +4,7 @@ import { describeIssues } from "../app/door/issues.ts";
 import type { Complaint } from "../app/door/perform.ts";
 import type { Field, Row } from "./row.ts";
 
-interface RawRequest {
+export interface RawRequest {
   params: Readonly<Record<string, unknown>>;
   query: Readonly<Record<string, unknown>>;
   headers: Readonly<Record<string, string | string[] | undefined>>;
