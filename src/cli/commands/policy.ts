@@ -102,7 +102,7 @@ async function tellClaims(
   return results.some(({ result }) => result === "incomplete") ? ATTENTION : 0;
 }
 
-export function describeClaim({ name, result, at_least, counterexample, reason }: ClaimResult): string[] {
+function describeClaim({ name, result, at_least, counterexample, reason }: ClaimResult): string[] {
   const title = `${result}  ${inert(name)}`;
   if (counterexample === undefined) return [reason === undefined ? title : `${title}: ${inert(reason)}`];
   const { input, got, rules } = counterexample;
@@ -110,7 +110,7 @@ export function describeClaim({ name, result, at_least, counterexample, reason }
   return [`${title}: expected at least ${at_least}, got ${got}${by}`, `  ${inert(JSON.stringify(input))}`];
 }
 
-export function describeDiff(diff: PolicyDiff): string[] {
+function describeDiff(diff: PolicyDiff): string[] {
   const lines = (["looser", "stricter", "other"] as const).flatMap((direction) =>
     diff[direction].flatMap((one) => describeClass(direction, one)),
   );

@@ -18,13 +18,13 @@ export class Found {
   readonly to = new Int32Array(COUNT);
 }
 
-export const EVENT = FIELDS.indexOf("event");
+const EVENT = FIELDS.indexOf("event");
 export const HASH = FIELDS.indexOf("hash");
 export const PREV = FIELDS.indexOf("prev");
 export const RUN_ID = FIELDS.indexOf("run_id");
 export const RUN_SEQ = FIELDS.indexOf("run_seq");
 export const SEQ = FIELDS.indexOf("seq");
-export const TS_MS = FIELDS.indexOf("ts_ms");
+const TS_MS = FIELDS.indexOf("ts_ms");
 
 /** Each field's `"name":` as 32-bit words; the last one overlaps, so that it ends where the text ends. */
 const WORDS_EACH = 8;
