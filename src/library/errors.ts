@@ -1,5 +1,6 @@
 /** What a caller of the library catches. */
 import type { Json } from "../kernel/json.ts";
+import { approvalIn } from "../model/approval.ts";
 
 /** Other arguments that a person offered when they denied a call; with them the call is approved. */
 export interface Offer {
