@@ -5,8 +5,8 @@
 import { canonical } from "../kernel/canonical.ts";
 import { invalid, messageOf } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, parseJson, parseJsonBytes } from "../kernel/json.ts";
+import { hasPlainNumbers } from "../ledger/read-record.ts";
 import type { LineFile, Region } from "./chain/region.ts";
-import { hasPlainNumbers } from "./record.ts";
 
 /** The most that is read into memory at once: a bundle laid out otherwise, or the proofs of a large run. */
 export const MAX_WHOLE_BYTES = 64 * 1_048_576;

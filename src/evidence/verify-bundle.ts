@@ -244,6 +244,6 @@ function proofProblem(
   const proof = Object.hasOwn(proofs, String(seq)) ? proofs[seq] : undefined;
   if (proof === undefined) return `record ${seq}: it has no inclusion proof`;
   if (seq >= tree.size) return `record ${seq}: it lies beyond the signed tree of ${tree.size} leaves`;
-  if (rootFromProof(Buffer.from(leaf, "hex"), seq, tree.size, proof) === tree.root) return undefined;
+  if (rootFromProof(leaf, seq, tree.size, proof) === tree.root) return undefined;
   return `record ${seq}: its inclusion proof does not lead to the signed tree root`;
 }

@@ -3,31 +3,10 @@
  * is recognised whole and its values are found by position; nothing is decoded. Every other line, good or
  * bad, is left to the strict reader.
  */
+import { RECORD_FIELDS, type RecordField } from "../../ledger/record.ts";
 
-const FIELDS = [
-  "actor",
-  "after_hash",
-  "args_hash",
-  "before_hash",
-  "detail",
-  "effect",
-  "event",
-  "hash",
-  "manifest_version",
-  "prev",
-  "reason",
-  "result_hash",
-  "run_id",
-  "run_seq",
-  "scope_seal",
-  "seq",
-  "step",
-  "tenant",
-  "tool",
-  "ts_ms",
-] as const;
+const FIELDS = Object.keys(RECORD_FIELDS) as RecordField[];
 const COUNT = FIELDS.length;
-const NUMBERS: ReadonlySet<string> = new Set(["run_seq", "seq", "step", "ts_ms"]);
 const MAX_DIGITS = 15;
 /** A hash in quotes. */
 const HASH_BYTES = 66;
@@ -80,7 +59,8 @@ FIELDS.forEach((name, field) => {
     MASKS[field * WORDS_EACH + i] = mask.readInt32LE(i * 4);
   }
   KEY_BYTES[field] = text.length;
-  KINDS[field] = NUMBERS.has(name) ? NUMBER : field === HASH || field === PREV ? COMPARED : TEXT;
+  KINDS[field] =
+    RECORD_FIELDS[name] === "count" ? NUMBER : field === HASH || field === PREV ? COMPARED : TEXT;
 });
 
 /**

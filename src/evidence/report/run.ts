@@ -4,7 +4,7 @@
  */
 import { notFound } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { isSealed, type RunDoc, type StepDoc } from "../../model/run.ts";
+import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../model/run.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import { hasFailed, type PlanAction, planRollback } from "../../rollback/plan.ts";
 import { shownRecords } from "../../store/confined.ts";
@@ -164,15 +164,7 @@ function stepOf(doc: StepDoc): ReportStep {
 }
 
 /** Events after which a step has that status. */
-const STATUSES: ReadonlySet<string> = new Set([
-  "intended",
-  "succeeded",
-  "failed",
-  "uncertain",
-  "compensating",
-  "compensated",
-  "compensation_failed",
-]);
+const STATUSES: ReadonlySet<string> = new Set(STEP_STATUSES);
 const OUTCOMES: ReadonlySet<string> = new Set(["succeeded", "failed", "uncertain"]);
 
 /** How the steps stood, told by the trail alone. */
