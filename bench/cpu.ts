@@ -18,6 +18,10 @@ function fields(pid: number | "self"): string[] {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
+export function parentOf(pid: number): number {
+  return Number(fields(pid)[1] ?? 0);
+}
+
 /** What all children that have ended took. */
 export function endedChildrenMs(): number {
   const stat = fields("self");
