@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { allCores } from "../src/evidence/chain/pool.ts";
 import { verifyLedgerFile } from "../src/evidence/verify-ledger.ts";
 import { EMPTY_HEAD, type Head, sealRecord } from "../src/ledger/record.ts";
-import { endedChildrenMs, mainThreadMs, ownMs } from "./cpu.ts";
+import { cpuOf, endedChildrenMs, ownMs } from "./cpu.ts";
 import type { BenchOptions } from "./main.ts";
 import { median, type Row } from "./report.ts";
 
@@ -51,6 +51,8 @@ function openssl(file: string): Cost {
   execFileSync("openssl", ["dgst", "-sha256", file]);
   return { cpu: endedChildrenMs() - cpu, wall: performance.now() - start };
 }
+
+const mainThreadMs = (): number => (cpuOf([process.pid])?.main ?? 0) / 1_000;
 
 async function svc(file: string, threads: number): Promise<Cost & { main: number }> {
   const [cpu, main, start] = [ownMs(), mainThreadMs(), performance.now()];

@@ -90,7 +90,7 @@ export const TOLD: readonly Bug[] = [
   },
   {
     name: "a request leaves a listener on its connection",
-    file: "src/http/operation-routes.ts",
+    file: "src/http/caller.ts",
     find: 'else response.once("close", () => gone.abort());',
     replace: 'else response.socket?.once("close", () => gone.abort());',
     tests: ["test/http/clients-that-leave.test.ts"],

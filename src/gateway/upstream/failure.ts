@@ -66,6 +66,11 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }
 
+/** Nothing that takes a message stands at the address. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof SdkHttpError && [400, 404, 405].includes(error.status);
+}
+
 /** The upstream no longer knows our session: it refused the request before looking at it. */
 export function isSessionGone(error: unknown): boolean {
   if (!(error instanceof SdkHttpError)) return false;

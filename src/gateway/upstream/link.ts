@@ -16,8 +16,8 @@ import type { Cancellation } from "../cancellation.ts";
 import { ANY_RESULT } from "../request-context.ts";
 import { ChildTransport } from "./child.ts";
 import { Correlator, type Sender } from "./correlator.ts";
-import { NotSent, wantsNewerEra } from "./failure.ts";
-import { RemoteTransport } from "./remote.ts";
+import { isRefused, NotSent, wantsNewerEra } from "./failure.ts";
+import { olderTransport, RemoteTransport } from "./remote.ts";
 import { callAsTask } from "./task-call.ts";
 
 export const NEWER_ERA = "2026-07-28";
@@ -78,7 +78,10 @@ export class Link {
     hooks: LinkHooks,
     capabilities: ClientCapabilities = {},
   ): Promise<Link> {
-    if ("url" in spec) return Link.attempt(spec, deps, hooks, capabilities, "auto");
+    if ("url" in spec)
+      return Link.attempt(spec, deps, hooks, capabilities, "auto").catch(async (error: unknown) => {
+        throw (isRefused(error) && (await olderTransport(spec, deps.send))) || error;
+      });
     try {
       // A child is greeted in the old way first: asking which era it speaks would make some of them exit.
       return await Link.attempt(spec, deps, hooks, capabilities, "legacy");

@@ -29,6 +29,9 @@ export interface Script {
 
 export type Known = Map<string, string>;
 
+export const KEYWORDS = /^(?:then|do|else|if|elif|while|until|!|\{|time)$/;
+export const ENDS = /^(?:fi|done|esac|\}|in)$/;
+
 const DEPTH = 6;
 const MOST_CHARS = 65_536;
 
