@@ -25,6 +25,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   search: () => import("./search.ts"),
   simulate: () => import("./simulate.ts"),
   scale: () => import("./scale.ts"),
+  idle: () => import("./idle.ts"),
 };
 
 const { values, positionals } = parseArgs({

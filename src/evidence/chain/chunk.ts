@@ -25,7 +25,7 @@ export interface CheckOptions {
   in_bundle: boolean;
 }
 
-export interface BadLine {
+interface BadLine {
   /** The line's place in the stretch. */
   index: number;
   problem: string;

@@ -13,13 +13,13 @@ const HASH_BYTES = 66;
 /** Words are read four bytes at a time and may reach beyond a line; a buffer needs this much behind its text. */
 export const SLACK = 24;
 
-export const EVENT = FIELDS.indexOf("event");
+const EVENT = FIELDS.indexOf("event");
 export const HASH = FIELDS.indexOf("hash");
 export const PREV = FIELDS.indexOf("prev");
 export const RUN_ID = FIELDS.indexOf("run_id");
 export const RUN_SEQ = FIELDS.indexOf("run_seq");
 export const SEQ = FIELDS.indexOf("seq");
-export const TS_MS = FIELDS.indexOf("ts_ms");
+const TS_MS = FIELDS.indexOf("ts_ms");
 
 /** Where the values of the line that was scanned last stand. */
 export class Found {
