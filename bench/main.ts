@@ -16,6 +16,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   decide: () => import("./decide.ts"),
   append: () => import("./append.ts"),
   http: () => import("./http.ts"),
+  database: () => import("./database.ts"),
   growth: () => import("./growth.ts"),
   verify: () => import("./verify.ts"),
   rollback: () => import("./rollback.ts"),
