@@ -62,7 +62,7 @@ const EVENTS = ["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDe
 export interface GovernedSession {
   /** For the options of `query`. */
   hooks: Record<(typeof EVENTS)[number], { hooks: [Hook] }[]>;
-  /** Only where one was given: the SDK asks nobody else. */
+  /** Only where one was given: the SDK asks only that one. */
   canUseTool?: CanUseTool;
 }
 

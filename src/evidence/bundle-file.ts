@@ -1,6 +1,6 @@
 /**
  * Reading a bundle from a file. As svc writes it, a bundle is one record a line, and its records are checked
- * where they lie; a bundle that somebody laid out otherwise is read whole, up to a bound.
+ * where they lie; a bundle that is laid out otherwise is read whole, up to a bound.
  */
 import { canonical } from "../kernel/canonical.ts";
 import { invalid, messageOf } from "../kernel/errors.ts";

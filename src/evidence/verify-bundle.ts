@@ -51,7 +51,7 @@ export interface BundleReport {
   witnesses: WitnessReport;
 }
 
-export type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: string };
+type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: string };
 
 /** Throws where there is nothing that could be a bundle; a bundle that does not hold is an answer. */
 export async function verifyBundle(

@@ -7,7 +7,7 @@ import { leafOf, plainRoot } from "../../test/evidence/support/oracle.ts";
 import { LEDGER_TAMPERS } from "../../test/evidence/support/tamper.ts";
 import { seeded } from "../../test/support/env.ts";
 import { tempDir, tempFile } from "../../test/support/tmp.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../port/store.ts";
 import { verifyLedgerFile, verifyStoreLedger } from "./verify-ledger.ts";
 
 const lines = ledgerLines(11, 300);

@@ -160,7 +160,7 @@ function seen(files: readonly string[], keep = false): Look | null {
   }
 }
 
-/** A call that changes nothing has failed; of another that ended with an error nobody knows how far it got. */
+/** A call that changes nothing has failed; of another that ended with an error it is not known how far it got. */
 const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
 
 function failure(note: Note, { error, interrupted, declined }: HookEvent): object {

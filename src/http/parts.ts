@@ -16,7 +16,7 @@ export interface Answered {
 }
 
 /** Turns a credential into a principal, at once where it can, or rejects with `unauthenticated`. */
-export type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
+type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
 
 export interface HttpParts {
   app: App;

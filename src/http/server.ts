@@ -78,7 +78,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   }
   server.setErrorHandler((error, _request, reply) => sendError(app, error, reply));
   server.setNotFoundHandler(async (request) => {
-    // Nobody without a credential learns which routes exist.
+    // A caller without a credential does not learn which routes exist.
     if (request.url.startsWith("/v1/") || request.url === "/v1")
       await authenticate(request.headers.authorization);
     const path = request.url.split("?", 1)[0]!;

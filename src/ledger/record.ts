@@ -60,7 +60,7 @@ export interface Head {
 
 export const EMPTY_HEAD: Head = { records: 0, hash: GENESIS };
 
-export interface SealedRecord {
+interface SealedRecord {
   record: LedgerRecord;
   /** The canonical JSON of the record, without a line break. */
   line: string;

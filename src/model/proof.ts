@@ -14,7 +14,7 @@ export interface DrillDoc {
   by: string | null;
 }
 
-export const PROOF_STATES = ["proven", "never proven", "failing"] as const;
+const PROOF_STATES = ["proven", "never proven", "failing"] as const;
 export interface Proof {
   state: (typeof PROOF_STATES)[number];
   /** When it was tried last; null where it never was. */

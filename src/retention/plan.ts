@@ -5,8 +5,8 @@ import type { Hold } from "../model/hold.ts";
 import type { ManifestSet } from "../model/manifest/types.ts";
 import type { RetentionDoc } from "../model/policy/schema.ts";
 import type { RunDoc } from "../model/run.ts";
+import { allRows } from "../port/pages.ts";
 import { wholeOf } from "../store/confined.ts";
-import { allRows } from "../store/pages.ts";
 import { coveringHold, listHolds } from "./holds.ts";
 
 const DAY_MS = 86_400_000;
@@ -93,6 +93,6 @@ function keepDays(
   return Math.max(...wanted);
 }
 
-export function needsEvidence(tools: readonly string[], manifests: ManifestSet): boolean {
+function needsEvidence(tools: readonly string[], manifests: ManifestSet): boolean {
   return tools.some((tool) => manifests.active(tool)?.audit.evidence_export === "required");
 }

@@ -6,8 +6,8 @@
 import { conflict } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Halt } from "../model/approval.ts";
-import type { ListQuery, RecordQuery, Row, Store, Tx } from "./port.ts";
-import type { TableName, Tables } from "./tables.ts";
+import type { ListQuery, RecordQuery, Row, Store, Tx } from "../port/store.ts";
+import type { TableName, Tables } from "../port/tables.ts";
 
 const PAGE = 1_000;
 

@@ -7,6 +7,7 @@ import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { acceptTools, CLIENT_KINDS, type Connected } from "./support/clients.ts";
 import { type AnyResult, call, type GatewayTest, testGateway } from "./support/gateway.ts";
+import { rowsOf, versionOf } from "./support/guide-table.ts";
 
 const MANIFESTS = readFileSync(join(ROOT, "examples/gateway/manifests/memory.yaml"), "utf8");
 const POLICY = `
@@ -86,21 +87,6 @@ async function columns(client: Connected, run_id: string, name: string): Promise
   return seen;
 }
 
-const version = (entry: string) =>
-  JSON.parse(readFileSync(join(ROOT, "node_modules", entry, "package.json"), "utf8")).version as string;
-
-/** The rows of the guide whose first cell begins so. */
-const rowsOf = (title: string): string[][] =>
-  readFileSync(join(ROOT, "docs/guides/gateway.md"), "utf8")
-    .split("\n")
-    .map((line) =>
-      line
-        .split("|")
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    )
-    .filter(([first = ""]) => first === title || first.startsWith(`${title} (`));
-
 describe("a client as published", () => {
   // One after the other: the memory server loses what is written at the same time.
   it.each(CLIENT_KINDS)("$title", async ({ title, entry, connect }) => {
@@ -111,7 +97,7 @@ describe("a client as published", () => {
     try {
       const seen = await columns(client, run_id, `ann-${run_id}`);
       const row = [
-        `${title} (\`${entry}\` ${version(entry)})`,
+        `${title} (\`${entry}\` ${versionOf(entry)})`,
         ...Object.values(seen).map((yes) => (yes ? "yes" : "no")),
       ];
       expect(rowsOf("Client")).toEqual([["Client", ...Object.keys(seen)]]);

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { type Action, makeHistory } from "../../proof/sim/actions.ts";
 import { least, play } from "../../proof/sim/play.ts";
 import type { Handle } from "../../proof/sim/service.ts";
+import type { Store, Tx, Unit } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore } from "../../src/store/open.ts";
-import type { Store, Tx, Unit } from "../../src/store/port.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { tempDir } from "../support/tmp.ts";
 

@@ -58,6 +58,7 @@ export const beyondGatewayUpstreams = section("beyond", "Gateway: upstreams", {
   "beyond.listing.task-made": [19, "a tool that demands a task is made as one at its upstream, and its result is the call's; one that is lost there is uncertain"],
   "beyond.upstreams.deaf": [19, "an upstream of 2026-07-28 that never answers `subscriptions/listen` is connected all the same"],
   "beyond.upstreams.not-sent": [19, "a call to an upstream that refuses the connection is failed and not uncertain: nothing was sent"],
+  "beyond.servers.matrix": [19, "public tool servers, as published, are listed, called, refused, waited for, approved, denied with an offer and undone through the gateway"],
   "beyond.clients.matrix": [19, "the clients that people use, as published, list, call, are refused, wait, and read an approval, a denial with an offer and an undo"],
   "beyond.sessions.idle-first": [19, "where a key has all sessions it may, the one that was idle the longest makes room"],
 });

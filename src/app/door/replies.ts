@@ -5,10 +5,10 @@ import { conflict, invalid } from "../../kernel/errors.ts";
 import { keyedHash, sha256Hex } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { Unit } from "../../port/store.ts";
 import { needsOf } from "../../store/batch.ts";
-import type { Unit } from "../../store/port.ts";
 
-export type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
+type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
 
 export interface ReplyScope {
   key: string;
@@ -39,7 +39,9 @@ export function withReply<T>(
       const first = tx.get("replies", address);
       if (first !== undefined) {
         if (first.request_hash !== request_hash) {
-          throw conflict("this Idempotency-Key was already used with a different request");
+          throw conflict(
+            "this Idempotency-Key was already used with a different request; repeat that one as it was, or take a new key",
+          );
         }
         return { replayed: true, body: first.body };
       }

@@ -8,7 +8,7 @@ import { besideModule, Threads } from "../../process/threads.ts";
 import type { Job, Order, Page } from "./job.ts";
 import type { Reading } from "./readings.ts";
 
-export interface JobLimits {
+interface JobLimits {
   /** For one page of history, or for reading the policy. */
   step_ms: number;
   /** For all that the thread does, waiting for history left out. */

@@ -9,7 +9,7 @@ import type { PastCall } from "../../sandbox/past-call.ts";
 import type { Plan } from "../../sandbox/speculate.ts";
 import type { Reading } from "./readings.ts";
 
-/** A policy as somebody wrote it; it is read in the thread, since reading it may take long. */
+/** A policy as its author wrote it; it is read in the thread, since reading it may take long. */
 export interface PolicyText {
   text: string;
   /** How problems name it. */

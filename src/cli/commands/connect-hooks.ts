@@ -48,12 +48,17 @@ export async function connectHooks(context: Context, named: string, flags: Flags
   await writeClientFile(io, file, text, `svc connect ${client} --hooks`, flags);
   io.out("");
   io.out("Next:");
-  const config = inert(join(folder, "svc.config.yaml"));
-  if (flags["url"] === undefined)
-    io.out(`  1. svc server --config ${config}   (while it is away every call is refused)`);
+  const url = flags["url"] as string | undefined;
+  const where =
+    url === undefined ? `--config ${inert(join(folder, "svc.config.yaml"))}` : `--server ${inert(url)}`;
+  if (url === undefined) io.out(`  1. svc server ${where}   (while it is away every call is refused)`);
   else io.out(`  1. give the service the manifests and the policy in ${inert(folder)}`);
   io.out(`  2. ${INSTALLED[client].next}`);
-  io.out(`  3. svc approvals list --config ${config}   shows what waits for you`);
+  io.out(
+    flags["observe"] === true
+      ? `  3. svc runs ${where}, then svc show <run> ${where}   tells what would have been blocked`
+      : `  3. svc approvals list ${where}   shows what waits for you`,
+  );
 }
 
 function settingsFile(io: Context["io"], client: HookClient, flags: Flags): string {

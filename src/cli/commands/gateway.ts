@@ -1,9 +1,9 @@
 /** `svc gateway`: the MCP gateway, over HTTP when `listen` is set, else as one session on stdin and stdout. */
 import { openService, type Service } from "../../app/wiring/service.ts";
 import { keyFileOf, listenGiven, type Settings } from "../../config/settings.ts";
-import { startHttpGateway } from "../../gateway/http/start.ts";
 import { startStdioGateway } from "../../gateway/stdio.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { startHttpGateway } from "../../serve/gateway.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
@@ -57,7 +57,7 @@ async function serveStdio(service: Service, run_id: string | undefined): Promise
   const session = await startStdioGateway(service, { run_id, input: process.stdin, output: process.stdout });
   await Promise.race([session.ended, untilSignalled(service)]);
   await session.stop();
-  // What else would keep the process alive (an idle stdin) has nobody to serve any more.
+  // What else would keep the process alive (an idle stdin) has no client to serve any more.
   process.stdin.destroy();
 }
 

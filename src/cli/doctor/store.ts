@@ -7,8 +7,8 @@ import { maskConnection } from "../../config/mask.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
 import { checkTail } from "../../evidence/verify-ledger.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
+import type { Store } from "../../port/store.ts";
 import { openStore } from "../../store/open.ts";
-import type { Store } from "../../store/port.ts";
 import { clockFindings } from "./clock.ts";
 import { counted, type Finding, fail, ok, type World, warn } from "./finding.ts";
 import { nearestExisting } from "./place.ts";
@@ -16,7 +16,7 @@ import { nearestExisting } from "./place.ts";
 const STORE = "store";
 const LEDGER = "ledger";
 const TAIL = 1_000;
-/** A small fact of the store that nobody reads, gone again when doctor is done. */
+/** A small fact of the store that the service never reads, gone again when doctor is done. */
 const PROBE_KEY = "doctor";
 
 export async function checkStore(world: World): Promise<Finding[]> {

@@ -52,7 +52,7 @@ ${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger"
 const ALERTS_MS = 2_000;
 const evaluated = new WeakMap<object, { at: number; halts: string; alerts: Promise<Alert[]> }>();
 
-/** Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but nobody waits to see a halt. */
+/** Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but a halt is shown at once. */
 async function recentAlerts(ctx: Ctx): Promise<Alert[]> {
   const at = ctx.app.core.env.elapsed();
   const halts = (await activeHalts(ctx.app)).map(({ id }) => id).join();
@@ -75,8 +75,8 @@ function sum(hours: readonly Hour[]): Record<DecisionName, number> {
 }
 
 function chartWords(totals: Record<DecisionName, number>): string {
-  const { allowed, would_block, waiting, blocked } = totals;
-  return `Calls of the last 24 hours by decision: ${allowed} allowed, ${would_block} would be blocked, ${waiting} waited for approval, ${blocked} blocked.`;
+  const { allowed, would_block, waiting, refused } = totals;
+  return `Calls of the last 24 hours by decision: ${allowed} allowed, ${would_block} would be blocked, ${waiting} held for approval, ${refused} refused.`;
 }
 
 function tile(label: string, value: Part, note: Part, to: string, tone = ""): Html {
@@ -93,14 +93,16 @@ function tiles(
 ): Html[] {
   const now = ctx.app.core.env.now();
   const calls = DECISIONS.reduce((total, name) => total + totals[name], 0);
-  const refused = totals.blocked;
+  const { waiting, refused } = totals;
   const oldest = open[0];
   const { last } = ctx.checkup;
   return [
     tile(
       "Calls in 24 hours",
       calls.toLocaleString("en"),
-      refused === 0 ? "none blocked" : `${refused} blocked`,
+      waiting + refused === 0
+        ? "none blocked"
+        : `${waiting + refused} blocked: ${waiting} held for approval, ${refused} refused`,
       "/console/runs",
     ),
     tile(

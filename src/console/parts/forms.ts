@@ -2,7 +2,7 @@
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part, Verbatim } from "../html.ts";
 
-export interface FormOptions {
+interface FormOptions {
   action: string;
   class?: string;
   id?: string;
@@ -115,7 +115,7 @@ export function button(
   return html`<button type="submit" class="${kind}"${extra}>${label}</button>`;
 }
 
-/** Hides a form until somebody wants it. */
+/** Hides a form until it is asked for. */
 export function disclosed(summary: string, ...body: Part[]): Html {
   return html`<details class="disclosed"><summary>${summary}</summary>${body}</details>`;
 }

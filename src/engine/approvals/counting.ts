@@ -1,5 +1,5 @@
 /**
- * Which approvals of a request count, judged whenever it matters: at each vote and again at use. Nobody counts
+ * Which approvals of a request count, judged whenever it matters: at each vote and again at use. No person counts
  * twice, neither as the one who votes nor as the one whose authority is used, and under four eyes the one who
  * asked does not count at all. People are told apart by the name that the ledger shows: sharing a name, as a
  * token may with a key, never makes a second person.
@@ -11,7 +11,7 @@ type Behind = Pick<Vote, "by" | "for">;
 
 const peopleBehind = ({ by, for: lender }: Behind): string[] => (lender === null ? [by] : [by, lender]);
 
-/** Somebody behind this vote who stands behind an earlier approval already; undefined where all are new. */
+/** A person behind this vote who stands behind an earlier approval already; undefined where all are new. */
 export function countedBefore({ votes }: ApprovalDoc, vote: Behind): string | undefined {
   const counted = new Set(votes.filter(({ decision }) => decision === "approve").flatMap(peopleBehind));
   return peopleBehind(vote).find((person) => counted.has(person));

@@ -10,7 +10,7 @@ import type { Because } from "../../model/card/types.ts";
 import type { PlanCall, PlanDoc } from "../../model/plan.ts";
 import { type MergedApproval, mergeTerms } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx, Unit } from "../../store/port.ts";
+import type { Tx, Unit } from "../../port/store.ts";
 import { countRequest } from "../approvals/flood.ts";
 import { madeApproval } from "../approvals/requests.ts";
 import type { Asking, Core } from "../core.ts";
@@ -31,7 +31,7 @@ export interface ProposedCall {
   rule: string | null;
 }
 
-export interface Proposal {
+interface Proposal {
   reason: string;
   calls: readonly ProposedCall[];
   fully_reversible: boolean;
@@ -91,7 +91,7 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
         reason: plan.reason,
         detail: `plan ${id}: ${plan.calls.length} calls, ${asking_for} need approval`,
       });
-      // What nobody has to decide may be made at once, in its order.
+      // What needs no decision may be made at once, in its order.
       const made: PlanDoc = asking_for > 0 ? plan : { ...plan, status: "approved" };
       enterRun(run, id);
       tx.put("plans", id, made);

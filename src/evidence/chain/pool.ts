@@ -20,7 +20,7 @@ export interface CheckSetup {
 }
 
 /** Checks tasks one at a time or several at once. */
-export interface Checkers {
+interface Checkers {
   readonly width: number;
   check(task: Task): Promise<StretchFacts>;
   close(): Promise<void>;

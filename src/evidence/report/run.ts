@@ -5,10 +5,10 @@
 import { notFound } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../model/run.ts";
+import type { Store } from "../../port/store.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import { hasFailed, type PlanAction, planRollback } from "../../rollback/plan.ts";
 import { shownRecords } from "../../store/confined.ts";
-import type { Store } from "../../store/port.ts";
 import { readTrail } from "../run-trail.ts";
 
 export interface ReportStep {
@@ -57,7 +57,7 @@ export interface RunReport {
   problem: string | null;
 }
 
-export interface ReportContext {
+interface ReportContext {
   now_ms: number;
   version: string;
   region: string | null;

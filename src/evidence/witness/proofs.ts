@@ -3,7 +3,7 @@
  * few blocks that a proof cuts are read and hashed anew.
  */
 import { EMPTY_ROOT, joinHashes } from "../../ledger/tree.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 import type { HashLevels } from "../chain/levels.ts";
 import { splitOf } from "../chain/subtrees.ts";
 import { BLOCK, type LedgerTree, type Snapshot, treeOf } from "../ledger-tree.ts";

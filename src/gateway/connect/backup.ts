@@ -1,6 +1,6 @@
 /**
- * Writing somebody else's file with a way back: what was there is kept beside it, and undoing restores it
- * to the byte, but only while nobody else has changed the file since.
+ * Writing another program's file with a way back: what was there is kept beside it, and undoing restores it
+ * to the byte, but only while the file was not changed since.
  */
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,6 +1,6 @@
 /**
  * What a failed request to an upstream means. Only three things can be known: the upstream answered with
- * an error, the request never left, or nobody knows whether it took effect.
+ * an error, the request never left, or it is not known whether it took effect.
  */
 import {
   ProtocolError,

@@ -1,16 +1,7 @@
 /** What well-known programs do, by name. A program that stands nowhere here is unknown, which asks a person. */
 
 /** From the harmless to what a person should look at; a command is as bad as its worst part. */
-export const CLASSES = [
-  "read",
-  "build",
-  "write",
-  "vcs",
-  "network",
-  "packages",
-  "unknown",
-  "destructive",
-] as const;
+const CLASSES = ["read", "build", "write", "vcs", "network", "packages", "unknown", "destructive"] as const;
 export type ShellClass = (typeof CLASSES)[number];
 
 export const worst = (classes: readonly ShellClass[]): ShellClass =>

@@ -22,7 +22,7 @@ export interface Part {
   piped: boolean;
 }
 
-export interface Script {
+interface Script {
   parts: Part[];
   odd: string[];
 }

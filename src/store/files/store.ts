@@ -1,9 +1,9 @@
 /** The default store: an append-only ledger file, a journal and a checkpoint in one folder. */
+import type { Store } from "../../port/store.ts";
 import { besideModule } from "../../process/threads.ts";
 import { makeFolder } from "../logged/disk.ts";
 import { threadHelper } from "../logged/side-thread.ts";
 import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
-import type { Store } from "../port.ts";
 import { FilesLog } from "./log.ts";
 import { checkpointPath } from "./paths.ts";
 

@@ -31,7 +31,7 @@ const STATES = {
 } as const;
 type State = keyof typeof STATES;
 
-export interface CommitterParts {
+interface CommitterParts {
   log: Log;
   mirror: Mirror;
   reserve: Reserve;

@@ -1,9 +1,9 @@
 /** The sqlite store: ledger and journal in one database, the checkpoint in another beside it. */
+import type { Store } from "../../port/store.ts";
 import { besideModule } from "../../process/threads.ts";
 import { makeFolder } from "../logged/disk.ts";
 import { threadHelper } from "../logged/side-thread.ts";
 import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
-import type { Store } from "../port.ts";
 import { SqliteLog } from "./log.ts";
 import { checkpointPath, databasePath } from "./paths.ts";
 

@@ -24,7 +24,7 @@ import { Undecidable } from "./machine.ts";
 import { type Budget, type Chosen, explore, holds, ordered } from "./search.ts";
 import { compareTerms } from "./terms.ts";
 
-export type Direction = "looser" | "stricter" | "other";
+type Direction = "looser" | "stricter" | "other";
 
 export interface Side {
   decision: RuleAction;
