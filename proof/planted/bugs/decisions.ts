@@ -54,6 +54,13 @@ export const DECISIONS: readonly Bug[] = [
     tests: [ENGINE, "test/http/approvals.test.ts"],
   },
   {
+    name: "a vote outlives the key that gave it",
+    file: "src/engine/approvals/counting.ts",
+    find: 'if (today(by) === null || holder === null || !hasRole(holder, "approver")) return null;',
+    replace: "if (holder === null) return voter;",
+    tests: ["test/http/lent-authority.test.ts"],
+  },
+  {
     name: "one person votes twice",
     file: "src/engine/approvals/counting.ts",
     find: "return peopleBehind(vote).find((person) => counted.has(person));",
