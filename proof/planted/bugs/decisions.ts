@@ -279,6 +279,13 @@ export const DECISIONS: readonly Bug[] = [
     tests: ["src/rollback/lease.test.ts"],
   },
   {
+    name: "an undo replaces what others wrote since",
+    file: "src/rollback/conflict.ts",
+    find: 'return current_hash === before_hash ? "as_before" : "conflict";',
+    replace: 'return current_hash === before_hash ? "as_before" : "as_after";',
+    tests: ["test/proof/sim.test.ts", "test/undo/before.test.ts"],
+  },
+  {
     name: "an undo is not read back",
     file: "src/rollback/readback.ts",
     find: 'return mismatch === null ? { as: "verified", observed }',

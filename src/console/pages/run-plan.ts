@@ -6,6 +6,7 @@ import {
   type CompensateAction,
   hasConflict,
   hasFailed,
+  isUnread,
   type PlanAction,
   planVerdict,
   type RollbackPlan,
@@ -50,9 +51,14 @@ function honest({ actions }: RollbackPlan): Html {
   );
   const lines: Part[] = [];
   const changed = actions.filter(hasConflict);
+  const unread = actions.filter(isUnread);
   if (changed.length > 0)
     lines.push(
       html`<b>Changed since:</b> ${steps(changed)}. What is there now is not what the call left, so it is left alone.`,
+    );
+  if (unread.length > 0)
+    lines.push(
+      html`<b>Not looked at:</b> ${steps(unread)}. What is there now could not be read here; the undo reads it first, and leaves alone what was changed since.`,
     );
   if (failed.length > 0)
     lines.push(html`<b>Was tried and failed:</b> ${steps(failed)}. It still stands, and is tried again.`);
