@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Store, Unit } from "../src/port/store.ts";
 import { openStore } from "../src/store/open.ts";
-import type { Store, Unit } from "../src/store/port.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { alternate, type Row, ratio } from "./report.ts";

@@ -1,17 +1,28 @@
 /** The little of autocannon that the benchmarks use; the package ships no types. */
 declare module "autocannon" {
-  interface Options {
-    url: string;
-    method: string;
-    headers: Record<string, string>;
-    body: string;
-    connections: number;
-    duration: number;
+  namespace autocannon {
+    interface Request {
+      path: string;
+    }
+    interface Options {
+      url: string;
+      method: string;
+      headers: Record<string, string>;
+      body?: string;
+      connections: number;
+      /** Seconds; without effect where there is an amount. */
+      duration?: number;
+      /** How many requests in all. */
+      amount?: number;
+      requests?: { body: string; setupRequest(request: Request): Request }[];
+    }
+    interface Result {
+      "2xx": number;
+      requests: { average: number };
+      non2xx: number;
+      errors: number;
+    }
   }
-  interface Result {
-    requests: { average: number };
-    non2xx: number;
-    errors: number;
-  }
-  export default function autocannon(options: Options): Promise<Result>;
+  function autocannon(options: autocannon.Options): Promise<autocannon.Result>;
+  export default autocannon;
 }

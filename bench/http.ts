@@ -1,7 +1,8 @@
 /**
- * Whole requests: intents a second over 64 keep-alive connections, every record durable before its answer,
- * against a plain `node:http` server that parses the same body and answers at once. Disk syncs are delayed
- * to one millisecond in the measured processes, so that runs on different disks compare.
+ * Whole requests: intents and outcomes a second over 64 keep-alive connections, every record durable before its
+ * answer, against a plain `node:http` server that parses the same body and answers at once. Disk syncs are delayed
+ * to one millisecond in the measured processes, so that runs on different disks compare. Beside the ratio stands
+ * the processor time of a request, which other work on the machine does not change.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,9 +10,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import autocannon from "autocannon";
 import { sha256Hex } from "../src/kernel/hash.ts";
+import { type Cpu, cpuOf } from "./cpu.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
-import { alternate, type Row, ratio } from "./report.ts";
+import { alternate, median, type Row, ratio } from "./report.ts";
 import { freePort, HERE, spawnServer, stopped, untilReady } from "./server.ts";
 
 const KEY = "bench-key";
@@ -20,16 +22,28 @@ const BODY = JSON.stringify({
   args: { id: "c-1042", fields: ["name", "mail"] },
   reason: "look a customer up",
 });
+const OUTCOME = JSON.stringify({ status: "succeeded", result: { name: "Ada", mail: "a@example.org" } });
 const KINDS = ["files", "sqlite", "postgres"] as const;
 const GOALS = {
-  one: { files: 0.7, sqlite: 0.62, postgres: 0.45 },
-  two: { files: 0.65, sqlite: 0.55, postgres: 0.35 },
+  one: { files: 0.5, sqlite: 0.45, postgres: 0.42 },
+  two: { files: 0.4, sqlite: 0.38, postgres: 0.35 },
 };
+const CPU_GOALS = { main: 150, all: 220 };
 
 interface Running {
   ports: number[];
   run_ids: (string | null)[];
+  pids: number[];
+  /** Of each process: how many steps were accepted, and how many outcomes reported. */
+  accepted: number[];
+  reported: number[];
   stop(): Promise<void>;
+}
+
+/** What a load came to: requests a second, and processor time of the measured processes for one request. */
+interface Load {
+  rate: number;
+  cpu: Cpu | undefined;
 }
 
 async function start(
@@ -51,6 +65,9 @@ async function start(
   return {
     ports,
     run_ids,
+    pids: children.map(({ pid }) => pid!),
+    accepted: ports.map(() => 0),
+    reported: ports.map(() => 0),
     async stop() {
       await Promise.all(children.map(stopped));
     },
@@ -80,54 +97,122 @@ function svc(count: number, kind: string, folder: string, database: string): Pro
   return start(count, one, true);
 }
 
-/** Requests a second over all processes together, 64 connections in all. */
-async function load({ ports, run_ids }: Running, seconds: number): Promise<number> {
-  const results = await Promise.all(
-    ports.map((port, i) =>
-      autocannon({
-        url: `http://127.0.0.1:${port}/v1/runs/${run_ids[i] ?? "x"}/intents`,
-        method: "POST",
-        headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" },
-        body: BODY,
-        connections: 64 / ports.length,
-        duration: seconds,
-      }),
-    ),
-  );
-  for (const { non2xx, errors } of results) {
+/** Intents for so many seconds, or so many outcomes of what was accepted. */
+type Wanted = { intents_for: number } | { outcomes: number };
+
+/** 64 connections in all, to all processes together. */
+async function load(running: Running, wanted: Wanted): Promise<Load> {
+  const { ports, pids, accepted } = running;
+  const before = cpuOf(pids);
+  const started = performance.now();
+  const results = await Promise.all(ports.map((_, i) => autocannon(requestsOf(running, i, wanted))));
+  const elapsed = (performance.now() - started) / 1_000;
+  const after = cpuOf(pids);
+  let answered = 0;
+  for (const [i, result] of results.entries()) {
+    const { non2xx, errors } = result;
     if (non2xx + errors > 0) throw new Error(`${non2xx} answers were not 2xx, ${errors} requests failed`);
+    answered += result["2xx"];
+    if ("intents_for" in wanted) accepted[i]! += result["2xx"];
   }
-  return results.reduce((sum, result) => sum + result.requests.average, 0);
+  return { rate: answered / elapsed, cpu: before && after && forEach(before, after, answered) };
 }
 
-export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
+const forEach = (before: Cpu, after: Cpu, answered: number): Cpu => ({
+  main: (after.main - before.main) / answered,
+  all: (after.all - before.all) / answered,
+});
+
+function requestsOf({ ports, run_ids, reported }: Running, i: number, wanted: Wanted): autocannon.Options {
+  const run = `/v1/runs/${run_ids[i] ?? "x"}`;
+  const common = {
+    url: `http://127.0.0.1:${ports[i]}${run}/intents`,
+    method: "POST",
+    headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" },
+    connections: 64 / ports.length,
+  };
+  if ("intents_for" in wanted) return { ...common, body: BODY, duration: wanted.intents_for };
+  const setupRequest = (request: autocannon.Request) => {
+    request.path = `${run}/steps/${reported[i]!++}/outcome`;
+    return request;
+  };
+  return { ...common, amount: wanted.outcomes, requests: [{ body: OUTCOME, setupRequest }] };
+}
+
+interface Contest {
+  ratio: number;
+  cpu: Cpu[];
+}
+
+async function contest(plain: Running, ours: Running, wanted: Wanted, rounds: number): Promise<Contest> {
+  const cpu: Cpu[] = [];
+  const speeds = await alternate(rounds, {
+    ceiling: async () => (await load(plain, wanted)).rate,
+    svc: async () => {
+      const result = await load(ours, wanted);
+      if (result.cpu !== undefined) cpu.push(result.cpu);
+      return result.rate;
+    },
+  });
+  return { ratio: ratio(speeds.svc, speeds.ceiling), cpu };
+}
+
+function rowsOf(
+  kind: (typeof KINDS)[number],
+  count: 1 | 2,
+  name: string,
+  { ratio: value, cpu }: Contest,
+): Row[] {
+  const who = `${kind}, ${count === 1 ? "one process" : "two processes"}: ${name}`;
+  const goal = { at_least: GOALS[count === 1 ? "one" : "two"][kind] };
+  const rows: Row[] = [{ suite: "http", what: `${who} against the ceiling`, value, goal }];
+  if (cpu.length === 0) return rows;
+  for (const [part, threads] of [
+    ["main", "of the main thread"],
+    ["all", "of all threads"],
+  ] as const) {
+    rows.push({
+      suite: "http",
+      what: `${who}, processor time ${threads}`,
+      value: median(cpu.map((one) => one[part])),
+      unit: " µs",
+      goal: kind === "files" && count === 1 ? { at_most: CPU_GOALS[part] } : null,
+    });
+  }
+  return rows;
+}
+
+async function measure(
+  kind: (typeof KINDS)[number],
+  count: 1 | 2,
+  places: { folder: string; database: string },
+  { rounds, seconds }: BenchOptions,
+): Promise<Row[]> {
+  const plain = await ceiling(count);
+  const ours = await svc(count, kind, places.folder, places.database);
+  try {
+    await load(ours, { intents_for: 1 });
+    const intents = await contest(plain, ours, { intents_for: seconds }, rounds);
+    const outcomes = Math.floor(Math.min(...ours.accepted) / rounds);
+    const reports = await contest(plain, ours, { outcomes }, rounds);
+    return [...rowsOf(kind, count, "intents", intents), ...rowsOf(kind, count, "outcomes", reports)];
+  } finally {
+    await Promise.all([plain.stop(), ours.stop()]);
+  }
+}
+
+export async function run(options: BenchOptions): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
   writeFileSync(join(folder, "manifests.yaml"), "- {tool: crm.get, effect: read, permission: crm.read}\n");
   const key = { name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex(KEY) };
   writeFileSync(join(folder, "keys.json"), JSON.stringify([key]), { mode: 0o600 });
+  const kinds = process.env["SVC_BENCH_STORES"]?.split(",") ?? KINDS;
   const database = await openBenchDatabase();
   const rows: Row[] = [];
   try {
     for (const count of [1, 2] as const) {
-      for (const kind of KINDS) {
-        const plain = await ceiling(count);
-        const ours = await svc(count, kind, folder, database.url);
-        try {
-          await load(ours, 1);
-          const speeds = await alternate(rounds, {
-            ceiling: () => load(plain, seconds),
-            svc: () => load(ours, seconds),
-          });
-          rows.push({
-            suite: "http",
-            what: `${kind}, ${count === 1 ? "one process" : "two processes"}: intents against the ceiling`,
-            value: ratio(speeds.svc, speeds.ceiling),
-            goal: { at_least: GOALS[count === 1 ? "one" : "two"][kind] },
-          });
-        } finally {
-          await Promise.all([plain.stop(), ours.stop()]);
-        }
-      }
+      for (const kind of KINDS.filter((one) => kinds.includes(one)))
+        rows.push(...(await measure(kind, count, { folder, database: database.url }, options)));
     }
   } finally {
     await database.close();

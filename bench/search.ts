@@ -9,7 +9,7 @@ import type { App } from "../src/app/app.ts";
 import { openApp } from "../src/app/wiring/open-app.ts";
 import { loadSettings } from "../src/config/load.ts";
 import { systemEnv } from "../src/kernel/env.ts";
-import type { RecordQuery } from "../src/store/port.ts";
+import type { RecordQuery } from "../src/port/store.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { median, type Row } from "./report.ts";

@@ -14,6 +14,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
+import { startSvcServer } from "./support/cli.ts";
 import { ROOT } from "./support/files.ts";
 import { tempDir } from "./support/tmp.ts";
 import { verifies } from "./support/verifies.ts";
@@ -23,6 +24,9 @@ const own = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   engines: { node: string };
   exports: Record<string, string | { types: string; default: string }>;
 };
+
+/** This one, and any that is named: `SVC_TEST_NODES=/path/to/node-20.19/bin/node:/path/to/node-24/bin/node`. */
+const NODES = [process.execPath, ...(process.env["SVC_TEST_NODES"]?.split(":") ?? [])];
 
 interface Locked {
   dev?: boolean;
@@ -98,7 +102,8 @@ describe("the packed package", () => {
       ${more}
       await svc.close();`;
     writeFileSync(join(project, "index.mjs"), program("console.log(sum);"));
-    expect((await run(process.execPath, ["index.mjs"], { cwd: project })).stdout).toBe("3\n");
+    for (const node of NODES)
+      expect((await run(node, ["index.mjs"], { cwd: project })).stdout, node).toBe("3\n");
 
     // Calling with a tool that is no string must not compile: the types are there and say something.
     const wrong =
@@ -114,10 +119,14 @@ describe("the packed package", () => {
     expect(said.stdout).toBe("");
   });
 
-  it("brings the command", async () => {
+  it.each(NODES)("brings the command, and a server that starts (%s)", async (node) => {
     const svc = join(project, "node_modules", ".bin", "svc");
-    const { stdout } = await run(svc, ["validate", "manifests.yaml"], { cwd: project });
+    const { stdout } = await run(node, [svc, "validate", "manifests.yaml"], { cwd: project });
     expect(stdout).toContain("ok");
+    const args = ["--manifests", "manifests.yaml", "--data", "data", "--store", "sqlite"];
+    const server = await startSvcServer(args, { cwd: project, program: [node, svc] });
+    expect(await (await fetch(`${server.url}/healthz`)).json()).toMatchObject({ ok: true });
+    expect(await server.stop()).toBe(0);
   });
 
   it("holds every entry, the documents and their pictures, and no tests", () => {

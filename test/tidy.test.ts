@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { allTexts, filesUnder, type SourceFile, sourceFile } from "./support/files.ts";
 import { readSource } from "./support/source.ts";
 import { banProblems, SOURCE_BANS, TEST_BANS, TEXT_BANS } from "./support/tidy/bans.ts";
+import { exportProblems } from "./support/tidy/exports.ts";
 import { functionsIn } from "./support/tidy/functions.ts";
 import { findCycles, importsOf } from "./support/tidy/imports.ts";
 import { arrowProblem, cycleProblems, layerProblems } from "./support/tidy/layers.ts";
@@ -36,6 +37,12 @@ describe("tidy", () => {
 
   it("leaves no test out", () => {
     expect(banProblems(all, TEST_BANS)).toEqual([]);
+  });
+
+  it("exports nothing that no other file uses", () => {
+    const users = ["proof", "bench"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
+    const scripts = filesUnder("scripts", ".mjs").map(sourceFile);
+    expect(exportProblems(shipped, [...all, ...users, ...scripts])).toEqual([]);
   });
 
   it("names things by what they are", () => {
@@ -96,8 +103,8 @@ describe("tidy", () => {
 describe("the rules themselves", () => {
   it.each([
     ["src/kernel/a.ts", "src/model/b.ts", false, "kernel may not know model"],
-    ["src/engine/a.ts", "src/store/port.ts", false, "core may not know infrastructure"],
-    ["src/engine/a.ts", "src/store/port.ts", true, undefined],
+    ["src/engine/a.ts", "src/port/store.ts", false, undefined],
+    ["src/port/a.ts", "src/engine/b.ts", true, "within core the order is"],
     ["src/engine/a.ts", "src/store/batch.ts", true, "core may not know infrastructure"],
     ["src/ledger/a.ts", "src/engine/b.ts", false, "within core the order is"],
     ["src/engine/a.ts", "src/ledger/b.ts", false, undefined],
@@ -183,6 +190,7 @@ describe("the rules themselves", () => {
     ["src/app/a.ts", "const x = y as any;"],
     ["src/app/a.ts", "const x: Map<string, any> = y;"],
     ["src/app/a.ts", "// @ts-ignore"],
+    ["src/app/a.ts", "/** Told to nobody. */"],
   ])("bans: %s may not hold %s", (path, text) => {
     expect(banProblems([sample(path, text)], SOURCE_BANS)).toHaveLength(1);
   });
@@ -192,6 +200,7 @@ describe("the rules themselves", () => {
     ["src/engine/a.ts", "const t = new Date(env.now());"],
     ["src/engine/a.ts", "// Date.now() would be wrong here"],
     ["src/engine/a.ts", 'const text = "Date.now()";'],
+    ["src/console/a.ts", 'const text = "Nobody waits.";'],
     ["src/engine/a.ts", "process(units)"],
     ["src/engine/a.ts", "work.process.start()"],
     ["src/store/a.ts", 'import { readFileSync } from "node:fs";'],
@@ -218,6 +227,15 @@ describe("the rules themselves", () => {
     expect(
       banProblems([sample("a.md", `https://${["registry", "npmjs", "org"].join(".")}/x`)], TEXT_BANS),
     ).toHaveLength(1);
+  });
+
+  it("exports: finds what only its own file names", () => {
+    const files = [
+      sample("src/app/a.ts", "export const used = 1;\nexport const alone = used;\nexport type Told = 1;"),
+      sample("src/app/b.ts", 'import { used } from "./a.ts"; // alone'),
+      sample("src/library/c.ts", "export const offered = 1;"),
+    ];
+    expect(exportProblems(files, files)).toEqual([expect.stringContaining("src/app/a.ts exports alone")]);
   });
 
   it("functions: measures each form and nothing else", () => {

@@ -4,8 +4,8 @@
  */
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import type { Store } from "../../src/port/store.ts";
 import { openStore } from "../../src/store/open.ts";
-import type { Store } from "../../src/store/port.ts";
 import { firstBad, type Linked } from "../../test/support/first-bad.ts";
 import { AGENT, engineOn, PLAIN } from "./engine.ts";
 import type { Ack, Place } from "./protocol.ts";

@@ -5,7 +5,7 @@ import { manifestSet } from "../../src/model/manifest/set.ts";
 import type { Effect, Manifest } from "../../src/model/manifest/types.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
 import type { Principal, Role } from "../../src/model/roles.ts";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 
 export const PLAIN = "crm.touch";
 export const GUARDED = "payments.refund";

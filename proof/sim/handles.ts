@@ -1,7 +1,7 @@
 /** Stores for histories: one place for many of them, left for a fresh one now and then. */
+import type { Store } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore, type StoreKind } from "../../src/store/open.ts";
-import type { Store } from "../../src/store/port.ts";
 import { firstBad } from "../../test/support/first-bad.ts";
 import type { OwnedPlace, Places } from "../fault/places.ts";
 import type { Handle } from "./service.ts";

@@ -62,7 +62,8 @@ const EVENTS = ["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDe
 export interface GovernedSession {
   /** For the options of `query`. */
   hooks: Record<(typeof EVENTS)[number], { hooks: [Hook] }[]>;
-  canUseTool: CanUseTool;
+  /** Only where one was given: the SDK asks only that one. */
+  canUseTool?: CanUseTool;
 }
 
 /**
@@ -80,7 +81,9 @@ export function govern(run: Run, options: SessionOptions = {}): GovernedSession 
       PermissionDenied: on((input) => session.after(input)),
       SessionEnd: on(() => session.end()),
     },
-    canUseTool: (tool, input, given) => session.asked(tool, input, given),
+    ...(options.canUseTool === undefined
+      ? {}
+      : { canUseTool: (tool, input, given) => session.asked(tool, input, given) }),
   };
 }
 
@@ -116,8 +119,7 @@ class Session {
     given: Parameters<CanUseTool>[2],
   ): Promise<PermissionResult> {
     const id = given.toolUseID;
-    const answer: PermissionResult = await (this.own?.(tool, args, given) ??
-      deny("nobody is there to ask: pass canUseTool"));
+    const answer = await this.own!(tool, args, given);
     if (answer.behavior === "deny") {
       await this.finish(id, () => {
         throw new Error(`not permitted: ${answer.message}`);

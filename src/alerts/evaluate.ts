@@ -8,8 +8,9 @@ import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
 import type { StepDoc } from "../model/run.ts";
+import { type PinDoc, PROBE_KEY, type ProbeState } from "../port/docs.ts";
+import { rowPages } from "../port/pages.ts";
 import { tenantOf } from "../store/confined.ts";
-import { type PinDoc, PROBE_KEY, type ProbeState } from "../store/docs.ts";
 import { recentAuthFailures } from "./auth-failures.ts";
 import { type Alert, alert } from "./kinds.ts";
 
@@ -19,7 +20,7 @@ const MOST = 10_000;
 const RUN_PAGE = 500;
 const MOST_STEPS = 500;
 
-export interface AlertSettings {
+interface AlertSettings {
   denial_spike: number;
   /** How long before an undo stops working it is told. */
   undo_closing_ms: number;
@@ -172,7 +173,7 @@ async function authFailures(core: Core): Promise<Alert[]> {
   return [alert("auth_failures", `${count} credentials refused`, since_ms)];
 }
 
-/** Steps that somebody has to look at, found through the runs that are marked for it. */
+/** Steps that a person has to look at, found through the runs that are marked for it. */
 async function troubledSteps(core: Core): Promise<Alert[]> {
   const now = core.env.now();
   const alerts: Alert[] = [];
@@ -192,20 +193,18 @@ async function troubledSteps(core: Core): Promise<Alert[]> {
   return alerts;
 }
 
-/** What is known to be amiss first; then runs old enough to have a step that nobody reported for too long. */
+/** What is known to be amiss first; then runs old enough to have a step that was not reported for too long. */
 async function* troubledRuns(core: Core, now: number): AsyncGenerator<string> {
   yield* pagesOf(core, { tag: "attention" });
   yield* pagesOf(core, { tag: "open", to: now - LIMITS.unresolved_after_ms });
 }
 
 async function* pagesOf(core: Core, query: { tag: string; to?: number }): AsyncGenerator<string> {
-  let after: { sort: number; key: string } | undefined;
-  for (let seen = 0; seen < MOST; seen += RUN_PAGE) {
-    const rows = await core.store.list("runs", { ...query, after, limit: RUN_PAGE });
+  let seen = 0;
+  for await (const rows of rowPages(core.store, "runs", { ...query, page: RUN_PAGE })) {
     for (const { key } of rows) yield key;
-    if (rows.length < RUN_PAGE) return;
-    const { sort, key } = rows[rows.length - 1]!;
-    after = { sort, key };
+    seen += rows.length;
+    if (seen >= MOST) return;
   }
 }
 

@@ -15,7 +15,7 @@ export const ALERT_KINDS = {
   halted: { severity: "critical", basis: "state", title: "New calls are halted" },
 } as const;
 
-export type AlertKind = keyof typeof ALERT_KINDS;
+type AlertKind = keyof typeof ALERT_KINDS;
 
 export interface Alert {
   /** The same for an alert, its reminders and its resolution. */

@@ -4,14 +4,14 @@
  */
 import type { Core } from "../engine/core.ts";
 import type { Json } from "../kernel/json.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import type { Alert } from "./kinds.ts";
 
 const KEY = "alerts_sent";
 
 type Sent = Record<string, { alert: Alert; sent_ms: number }>;
 
-export type AlertMessage =
+type AlertMessage =
   | { what: "raised" | "reminder"; alert: Alert }
   | { what: "resolved"; alert: Alert; resolved_ms: number };
 

@@ -1,7 +1,7 @@
 /** From an operation's input to a request: what a client of a server sends. */
 import type { Row } from "./row.ts";
 
-export interface WrittenRequest {
+interface WrittenRequest {
   method: Row["method"];
   /** With its query. */
   path: string;

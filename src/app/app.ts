@@ -37,7 +37,7 @@ export interface App {
   principalNamed(name: string, kind?: "key" | "oidc"): string;
   /** Manages the key file; null where there is none. */
   keys: KeyManager | null;
-  /** Tells people; null where nobody is to be told from here. */
+  /** Tells people; null where no person is to be told from here. */
   notifier: Notifier | null;
   started_ms: number;
   background: Background;

@@ -10,10 +10,10 @@ import type { FoundKey, KeyRefusal } from "./keys.ts";
 import { looksLikeToken, type OidcVerifier } from "./oidc.ts";
 import type { IssuerSignIn } from "./sign-in.ts";
 
-/** Why somebody was not let in; `token` is any token that proves nothing. */
+/** Why a caller was not let in; `token` is any token that proves nothing. */
 export type AuthFailure = "missing" | "malformed" | "token" | KeyRefusal;
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly env: Env;
   /** Null where only tokens are accepted. */
   readonly keys: KeyFile | null;

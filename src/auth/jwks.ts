@@ -1,5 +1,5 @@
 /**
- * The issuer's signing keys: found by discovery, cached, and fetched anew for a key id nobody knows at
+ * The issuer's signing keys: found by discovery, cached, and fetched anew for an unknown key id at
  * most once a minute, however many bad tokens arrive. A fetch that fails leaves the old keys in use.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
@@ -15,7 +15,7 @@ const RETRY_MS = 5_000;
 const MAX_BYTES = 1_048_576;
 const MAX_KEYS = 200;
 
-export interface JwksDeps {
+export interface JwksParts {
   readonly egress: Pick<Egress, "request">;
   readonly env: Env;
   readonly warn?: (message: string, fields?: Record<string, unknown>) => void;
@@ -25,7 +25,7 @@ type KeySet = JWTVerifyGetKey;
 
 export class IssuerKeys {
   private readonly issuer: string;
-  private readonly deps: JwksDeps;
+  private readonly parts: JwksParts;
   private keys: KeySet | undefined;
   private discovered: JsonObject | undefined;
   private fetchedAt = Number.NEGATIVE_INFINITY;
@@ -35,9 +35,9 @@ export class IssuerKeys {
   private confirmed = false;
   private running: Promise<void> | undefined;
 
-  constructor(issuer: string, deps: JwksDeps) {
+  constructor(issuer: string, parts: JwksParts) {
     this.issuer = issuer;
-    this.deps = deps;
+    this.parts = parts;
   }
 
   /** The key for a token's header; for jose's `jwtVerify`. */
@@ -72,7 +72,7 @@ export class IssuerKeys {
   }
 
   private async ready(): Promise<void> {
-    const { env } = this.deps;
+    const { env } = this.parts;
     if (this.keys === undefined) {
       if (env.elapsed() - this.triedAt >= RETRY_MS || this.running) await this.refresh();
       if (this.keys === undefined)
@@ -89,7 +89,7 @@ export class IssuerKeys {
   private async refetched(): Promise<boolean> {
     const before = this.keys;
     if (this.running === undefined) {
-      const now = this.deps.env.elapsed();
+      const now = this.parts.env.elapsed();
       if (now - this.refetchedAt < REFETCH_MS || (!this.confirmed && now - this.triedAt < REFETCH_MS))
         return false;
       this.refetchedAt = now;
@@ -107,12 +107,12 @@ export class IssuerKeys {
   }
 
   private async attempt(): Promise<void> {
-    this.triedAt = this.deps.env.elapsed();
+    this.triedAt = this.parts.env.elapsed();
     try {
       this.keys = createLocalJWKSet(await this.fetchKeys());
-      this.fetchedAt = this.deps.env.elapsed();
+      this.fetchedAt = this.parts.env.elapsed();
     } catch (error) {
-      this.deps.warn?.("the token issuer's keys could not be fetched", { problem: messageOf(error) });
+      this.parts.warn?.("the token issuer's keys could not be fetched", { problem: messageOf(error) });
     }
   }
 
@@ -137,7 +137,7 @@ export class IssuerKeys {
   }
 
   private async get(url: string): Promise<JsonObject> {
-    const { status, body } = await this.deps.egress.request(url, {
+    const { status, body } = await this.parts.egress.request(url, {
       headers: { accept: "application/json" },
       max_bytes: MAX_BYTES,
     });

@@ -1,6 +1,6 @@
 /**
  * The key ring in force, kept in step with its file. The file is looked at every two seconds and when
- * somebody asks; one that does not parse, or is gone, changes nothing: the old keys stay in force.
+ * a caller asks; one that does not parse, or is gone, changes nothing: the old keys stay in force.
  */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
@@ -14,7 +14,7 @@ import { KeyRing } from "./keys.ts";
 /** A file changed this recently may change again without its time moving on, so it is read once more. */
 const SETTLED_MS = 2_000;
 
-export interface KeyFileDeps {
+interface KeyFileParts {
   readonly env: Env;
   readonly warn?: (message: string, fields?: Record<string, unknown>) => void;
   /** Told after new keys came into force. */
@@ -28,7 +28,7 @@ interface Reading {
 
 export class KeyFile {
   readonly path: string;
-  private readonly deps: KeyFileDeps;
+  private readonly parts: KeyFileParts;
   private current: KeyRing = new KeyRing([]);
   private text = "";
   private seen = "";
@@ -37,21 +37,21 @@ export class KeyFile {
   private running: Promise<unknown> = Promise.resolve();
   private waiting: Promise<number> | undefined;
 
-  private constructor(path: string, deps: KeyFileDeps) {
+  private constructor(path: string, parts: KeyFileParts) {
     this.path = path;
-    this.deps = deps;
+    this.parts = parts;
   }
 
   /** Throws where the file is missing or does not parse: a server does not start without its keys. */
-  static async open(path: string, deps: KeyFileDeps): Promise<KeyFile> {
-    const file = new KeyFile(path, deps);
+  static async open(path: string, parts: KeyFileParts): Promise<KeyFile> {
+    const file = new KeyFile(path, parts);
     await file.reload();
     const mode = await stat(path).then(
       ({ mode }) => mode,
       () => 0,
     );
     const warning = modeWarning(mode);
-    if (warning !== undefined) deps.warn?.(warning, { file: path });
+    if (warning !== undefined) parts.warn?.(warning, { file: path });
     return file;
   }
 
@@ -121,7 +121,7 @@ export class KeyFile {
       const { entries } = await parseKeysGently(text, this.path);
       this.current = new KeyRing(entries);
       this.text = text;
-      this.deps.changed?.(this.current);
+      this.parts.changed?.(this.current);
     }
     this.told = "";
     this.remember(stats);
@@ -129,14 +129,14 @@ export class KeyFile {
 
   /** The times are the disk's, so its clock and ours are compared only for what is recent. */
   private remember(stats: Stats): void {
-    const settled = Math.abs(this.deps.env.now() - stats.mtimeMs) > SETTLED_MS;
+    const settled = Math.abs(this.parts.env.now() - stats.mtimeMs) > SETTLED_MS;
     this.seen = settled ? stamp(stats) : "";
   }
 
   private tellOnce(problem: string): void {
     if (problem === this.told) return;
     this.told = problem;
-    this.deps.warn?.("the key file does not load; the old keys stay in force", {
+    this.parts.warn?.("the key file does not load; the old keys stay in force", {
       problem: problem.split("\n")[0],
     });
   }

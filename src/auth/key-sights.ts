@@ -43,7 +43,7 @@ export class KeySights {
     this.lists.set(reader, list.set(index, fingerprint));
   }
 
-  /** The key that the reader must mean; undefined where nobody can tell. */
+  /** The key that the reader must mean; undefined where it cannot be told. */
   meant(reader: string, { index, fingerprint }: Entry): string | undefined {
     return this.lists.get(reader)?.get(index) ?? (index < this.moved_from ? fingerprint : undefined);
   }

@@ -64,7 +64,7 @@ const EDITABLE = [
   "self_rollback",
 ];
 
-export interface KeyManagerOptions {
+interface KeyManagerOptions {
   readonly env: Env;
   /** The ring in force in this process, which sees an edit at once; other processes see it within two seconds. */
   readonly live?: KeyFile | undefined;

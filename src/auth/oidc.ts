@@ -10,7 +10,7 @@ import { sameSecret, sha256Hex } from "../kernel/hash.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { Lru } from "../kernel/lru.ts";
 import { type Principal, principalName, RESERVED_NAMES, type Role, tokenId } from "../model/roles.ts";
-import { IssuerKeys, type JwksDeps } from "./jwks.ts";
+import { IssuerKeys, type JwksParts } from "./jwks.ts";
 
 /** Only signatures that the issuer alone can make; with a shared secret, whoever checks could also sign. */
 const ALGORITHMS = [
@@ -66,10 +66,10 @@ export class OidcVerifier {
   private readonly keys: IssuerKeys;
   private readonly trusted = new Lru<string, Trusted>(TRUSTED_TOKENS);
 
-  constructor(settings: OidcSettings, deps: JwksDeps) {
+  constructor(settings: OidcSettings, parts: JwksParts) {
     this.settings = settings;
-    this.env = deps.env;
-    this.keys = new IssuerKeys(settings.issuer, deps);
+    this.env = parts.env;
+    this.keys = new IssuerKeys(settings.issuer, parts);
   }
 
   /** 401 for a token that proves nothing, 403 for one whose holder has no role here, 503 while it cannot be checked. */

@@ -12,7 +12,7 @@ import type { OidcVerifier, VerifiedToken } from "./oidc.ts";
 const MAX_BYTES = 262_144;
 const FORM = "application/x-www-form-urlencoded";
 
-export interface SignInSettings {
+interface SignInSettings {
   readonly issuer: string;
   readonly client_id: string;
   /** Null for a public client. */
@@ -20,7 +20,7 @@ export interface SignInSettings {
   readonly groups_claim: string;
 }
 
-export interface SignInDeps {
+interface SignInParts {
   readonly egress: Pick<Egress, "request">;
   readonly verifier: Pick<OidcVerifier, "document" | "verifySignIn">;
   /** Counts id tokens that prove nothing, as other bad credentials are counted. */
@@ -39,17 +39,17 @@ export interface Asked {
 export class IssuerSignIn {
   readonly issuer: string;
   private readonly settings: SignInSettings;
-  private readonly deps: SignInDeps;
+  private readonly parts: SignInParts;
 
-  constructor(settings: SignInSettings, deps: SignInDeps) {
+  constructor(settings: SignInSettings, parts: SignInParts) {
     this.issuer = settings.issuer;
     this.settings = settings;
-    this.deps = deps;
+    this.parts = parts;
   }
 
   /** Where the browser goes to sign in. */
   async address({ redirect_uri, state, nonce, verifier }: Asked): Promise<string> {
-    const document = await this.deps.verifier.document();
+    const document = await this.parts.verifier.document();
     const url = new URL(this.endpoint(document, "authorization_endpoint"));
     const asked = {
       response_type: "code",
@@ -74,25 +74,25 @@ export class IssuerSignIn {
       code_verifier: verifier,
     });
     try {
-      return await this.deps.verifier.verifySignIn(token, this.settings.client_id, nonce);
+      return await this.parts.verifier.verifySignIn(token, this.settings.client_id, nonce);
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "unauthenticated") throw error;
-      this.deps.failed?.();
+      this.parts.failed?.();
       throw new SvcError("unauthenticated", "the issuer's answer does not prove who you are");
     }
   }
 
   /** What keeps people from signing in, for svc doctor. */
   async check(): Promise<void> {
-    const document = await this.deps.verifier.document();
+    const document = await this.parts.verifier.document();
     this.endpoint(document, "authorization_endpoint");
     this.endpoint(document, "token_endpoint");
   }
 
   private async idToken(fields: Record<string, string>): Promise<string> {
-    const document = await this.deps.verifier.document();
+    const document = await this.parts.verifier.document();
     const { headers, body } = this.asClient(document, fields);
-    const answer = await this.deps.egress.request(this.endpoint(document, "token_endpoint"), {
+    const answer = await this.parts.egress.request(this.endpoint(document, "token_endpoint"), {
       method: "POST",
       headers: { ...headers, accept: "application/json", "content-type": FORM },
       secret_headers: ["authorization"],

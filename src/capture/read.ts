@@ -1,10 +1,10 @@
 /** Reading captured calls page by page, and deleting them. What has expired is never read. */
 import type { Json } from "../kernel/json.ts";
+import type { ListQuery, Row, Store } from "../port/store.ts";
 import type { PastCall } from "../sandbox/past-call.ts";
-import type { ListQuery, Row, Store } from "../store/port.ts";
 import { weightOf } from "./queue.ts";
 
-export interface CaptureQuery {
+interface CaptureQuery {
   run_id?: string | undefined;
   tool?: string | undefined;
   since_ms?: number | undefined;

@@ -8,8 +8,8 @@ import { captureKey } from "../engine/keys.ts";
 import { within } from "../kernel/deadline.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import type { Unit } from "../port/store.ts";
 import type { PastCall } from "../sandbox/past-call.ts";
-import type { Unit } from "../store/port.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { BoundedQueue, weightOf } from "./queue.ts";
 import { type CaptureRules, capturedCall, type Decided, type Finish, finishOf } from "./record.ts";
@@ -22,7 +22,7 @@ type Write =
   | { kind: "call"; key: string; call: PastCall }
   | { kind: "finish"; key: string; finish: Finish; item: Extract<Item, { kind: "finished" }> };
 
-export interface CaptureStats {
+interface CaptureStats {
   queued: number;
   ok: number;
   failed: number;

@@ -14,7 +14,7 @@ type Kind = keyof typeof MARKS;
 const kindsIn = (data: string): Kind[] =>
   (Object.keys(MARKS) as Kind[]).filter((kind) => existsSync(join(data, MARKS[kind])));
 
-/** The settings with the store that the folder holds, where nobody named another one. */
+/** The settings with the store that the folder holds, where the options name no other. */
 export function withFoundStore(settings: Settings): Settings {
   if ((settings.meta.origins.get("store")?.from ?? "default") !== "default") return settings;
   const [found, more] = kindsIn(settings.data);

@@ -22,7 +22,7 @@ export interface Door {
   close(): Promise<void>;
 }
 
-export interface ServerAddress {
+interface ServerAddress {
   url: string;
   key: string;
 }

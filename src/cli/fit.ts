@@ -4,7 +4,7 @@ import { type Io, inert } from "./io.ts";
 const NARROWEST = 40;
 const USUAL = 80;
 
-/** How many columns a line has; endless where nobody looks at a screen. */
+/** How many columns a line has; endless where the output is no screen. */
 export function columnsOf({ tty, env }: Io): number {
   if (!tty) return Number.POSITIVE_INFINITY;
   const given = Number(env["COLUMNS"]);

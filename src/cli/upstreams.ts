@@ -25,7 +25,7 @@ export async function withUpstreams<T>(
 
 /**
  * Undos of this process, and looks at what is there, go through the upstreams where no compensator is configured. They
- * are connected to when the first of them is needed: a halt waits for nobody, and most plans need none.
+ * are connected to when the first of them is needed: a halt does not wait, and most plans need none.
  */
 export async function undoingThroughUpstreams<T>(app: App, work: () => Promise<T>): Promise<T> {
   const { upstreams, rollback } = app.settings;

@@ -1,4 +1,4 @@
-/** The requests that wait, in a terminal: drawn again whenever they change, until somebody ends it. */
+/** The requests that wait, in a terminal: drawn again whenever they change, until the person ends it. */
 import { listApprovals } from "../app/operations/approvals.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { ApprovalView } from "../model/approval.ts";

@@ -10,9 +10,9 @@ import { readTextFileSync } from "./files.ts";
 import { isSection, type Section } from "./row.ts";
 import { ENTRIES } from "./settings.ts";
 
-export const CONFIG_NAME = "svc.config.yaml";
+const CONFIG_NAME = "svc.config.yaml";
 
-export interface FileValue {
+interface FileValue {
   readonly value: Json;
   /** The value is text into which a variable was put, so it may stand for a number or a switch. */
   readonly expanded: boolean;
@@ -53,7 +53,7 @@ export function readConfigFile(
   return readConfigText(text, file, dirname(path), env);
 }
 
-export function readConfigText(text: string, file: string, base: string, env: Variables): ConfigFile {
+function readConfigText(text: string, file: string, base: string, env: Variables): ConfigFile {
   const source = parseYaml(text, file);
   const problems: Problem[] = [];
   const values = new Map<string, FileValue>();

@@ -4,7 +4,7 @@ import { MASKED } from "./mask.ts";
 import { isDuration, type Row } from "./row.ts";
 import { allRows, type Origin, type Settings } from "./settings.ts";
 
-export interface SettingLine {
+interface SettingLine {
   readonly key: string;
   /** JSON-ready; durations as a person writes them. */
   readonly value: unknown;

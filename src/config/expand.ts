@@ -21,7 +21,7 @@ export function expand(value: Json, env: Variables, report: Report, path: FieldP
   return out;
 }
 
-export function expandText(text: string, env: Variables, fail: (message: string) => void): string {
+function expandText(text: string, env: Variables, fail: (message: string) => void): string {
   let out = "";
   let from = 0;
   for (let at = text.indexOf("${"); at >= 0; at = text.indexOf("${", from)) {

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { SvcError } from "../kernel/errors.ts";
 
 /** More than any file that a person edits; a larger one is a mistake or an attack. */
-export const MAX_FILE_BYTES = 64 * 1_048_576;
+const MAX_FILE_BYTES = 64 * 1_048_576;
 /** Without O_NONBLOCK, opening a pipe waits for its writer. */
 const READ = constants.O_RDONLY | constants.O_NONBLOCK;
 

@@ -3,7 +3,6 @@
  * else the default. All of them are checked, also those that a stronger one hides, and every problem is
  * told at once; a value that is a secret is never part of a problem.
  */
-import { resolve } from "node:path";
 import type { z } from "zod";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
@@ -165,9 +164,4 @@ function textOf(given: unknown): string | undefined {
 
 function camel(name: string): string {
   return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** The folder of the config file, or the working directory; for what is not in the table. */
-export function configFolder(settings: Settings, cwd: string): string {
-  return settings.meta.file === null ? cwd : resolve(cwd, settings.meta.file, "..");
 }

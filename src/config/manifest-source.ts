@@ -1,6 +1,6 @@
 /**
  * Where manifests come from: a file, a folder of them, or a URL behind the egress guard. Of a remote set
- * the last good copy is kept, so that a restart does not depend on somebody else's server.
+ * the last good copy is kept, so that a restart does not depend on another server.
  */
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import { isRemote } from "./row.ts";
 const MAX_REMOTE_BYTES = 16 * 1_048_576;
 const YAML_NAME = /\.ya?ml$/;
 
-export interface ManifestSource {
+interface ManifestSource {
   /** A file, a folder or an http(s) URL; null for a service without manifests. */
   readonly path: string | null;
   /** Needed for a URL. */
@@ -49,7 +49,7 @@ type Read = NonNullable<ManifestSource["read"]>;
 
 const readAtOnce: Read = async (files) => readManifests(files);
 
-export interface Validation {
+interface Validation {
   readonly ok: boolean;
   /** How many entries were found, the invalid ones included. */
   readonly count: number;

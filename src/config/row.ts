@@ -139,13 +139,13 @@ export const urlSchema = NUL_FREE.superRefine((text, context) => {
   else if (url.username !== "" || url.password !== "") refuse("must not hold a user name or password");
 }).meta({ format: "uri" });
 
-export function readSwitch(text: string): unknown {
+function readSwitch(text: string): unknown {
   if (/^(?:1|true|yes|on)$/i.test(text)) return true;
   if (/^(?:0|false|no|off)$/i.test(text)) return false;
   return text;
 }
 
-export function readNumber(text: string): unknown {
+function readNumber(text: string): unknown {
   return /^-?\d{1,15}(?:\.\d{1,9})?$/.test(text.trim()) ? Number(text) : text;
 }
 

@@ -9,7 +9,7 @@ type JsonSchema = Record<string, unknown>;
 
 const VARIABLE = { type: "string", pattern: "\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}" };
 
-export interface SchemaOptions {
+interface SchemaOptions {
   /** Schemas that live further up: the channels' own. */
   readonly channels?: z.ZodType;
 }

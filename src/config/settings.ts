@@ -23,7 +23,7 @@ type SectionValues<R> = {
   [K in keyof R as R[K] extends DurationRow ? `${K & string}_ms` : K]: ValueOf<R[K]>;
 };
 
-export type SettingValues = {
+type SettingValues = {
   [K in keyof Table as Table[K] extends DurationRow ? `${K & string}_ms` : K]: Table[K] extends Section<
     infer R
   >
@@ -58,7 +58,7 @@ export function keyFileOf({ keys, auth, meta }: Settings): string | null {
 /** The table as plain entries, for walking. */
 export const ENTRIES: readonly (readonly [name: string, entry: Row | Section])[] = Object.entries(SETTINGS);
 
-export interface KeyedRow {
+interface KeyedRow {
   /** Dotted, such as `listen.port`. */
   readonly key: string;
   readonly path: readonly [string] | readonly [string, string];

@@ -1,8 +1,8 @@
-/** Verifying the ledger when somebody asks, and remembering what came of it. */
+/** Verifying the ledger when a person asks, and remembering what came of it. */
 import type { App } from "../app/app.ts";
 import { checkLedgerOf } from "../evidence/ledger-check.ts";
 
-export interface Checked {
+interface Checked {
   ok: boolean;
   records: number;
   head: string;

@@ -109,8 +109,7 @@ export interface ConsoleRoute {
 export const get = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ method: "GET", path, run });
 export const post = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ method: "POST", path, run });
 
-export type CtxFacts = Shared &
-  Pick<Ctx, "mode" | "principal" | "csrf" | "params" | "query" | "form" | "signal">;
+type CtxFacts = Shared & Pick<Ctx, "mode" | "principal" | "csrf" | "params" | "query" | "form" | "signal">;
 
 export function createCtx(facts: CtxFacts): Ctx {
   const { app, principal, signal } = facts;

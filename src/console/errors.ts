@@ -70,7 +70,7 @@ const FASTIFY: Record<string, ErrorCode> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: "invalid",
 };
 
-/** Null for what nobody expected: that goes to the log, and the person is told no details. */
+/** Null for what was not expected: that goes to the log, and the person is told no details. */
 export function failureOf(error: unknown): Failure | null {
   if (error instanceof SvcError)
     return {

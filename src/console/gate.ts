@@ -21,7 +21,7 @@ export interface Visit {
   token: string;
   /** The browser does not have the token yet. */
   fresh: boolean;
-  /** Null for somebody who has to log in first. */
+  /** Null for a visitor who has to log in first. */
   principal: Principal | null;
   /** When that was looked at, by performance.now. */
   admitted_at: number;
@@ -70,7 +70,7 @@ export class Gate {
     if (visit === undefined || !this.sessions.isCsrf(visit.token, given)) throw noForm();
   }
 
-  /** Whoever sent a form that took its time may be somebody else by now, or nobody. */
+  /** Whoever sent a form that took its time may be another principal by now, or none. */
   async lookAgain(request: FastifyRequest): Promise<void> {
     const visit = this.visits.get(request);
     if (visit === undefined || performance.now() - visit.admitted_at < LIMITS.look_again_ms) return;

@@ -39,7 +39,7 @@ export function judgePost(request: FastifyRequest, console_url: string | null): 
   return from !== null && known.includes(from) ? "own" : "foreign_origin";
 }
 
-/** Somebody followed a link from another site: the strict cookie stayed behind. */
+/** A person followed a link from another site: the strict cookie stayed behind. */
 export function isArrival(request: FastifyRequest): boolean {
   const { headers } = request;
   return (

@@ -3,7 +3,7 @@
  * newest first, a bounded number at a look, and what is not yet counted is said to be missing.
  */
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../port/store.ts";
 
 export const DECISIONS = ["allowed", "would_block", "waiting", "blocked"] as const;
 export type DecisionName = (typeof DECISIONS)[number];

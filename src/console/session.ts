@@ -83,7 +83,7 @@ export class Sessions {
     await this.change((doc) => Object.fromEntries(Object.entries(doc).filter(([key]) => key !== id)));
   }
 
-  /** Whom the token stands for now; undefined once its key or token has ended, or somebody logged out. */
+  /** Whom the token stands for now; undefined once its key or token has ended, or the person logged out. */
   async holder(token: string): Promise<Principal | undefined> {
     const doc = ((await this.core.store.get("meta", DOC)) ?? {}) as unknown as SessionDoc;
     const id = sha256Hex(token);
@@ -98,7 +98,7 @@ export class Sessions {
     return principal && this.auth.today(keptOf(principal));
   }
 
-  /** A message for the next page, which nobody else can put there. */
+  /** A message for the next page, which only the server can put there. */
   sealNotice(token: string, notice: Notice): string {
     const text = Buffer.from(JSON.stringify([notice.kind, notice.text.slice(0, 600)])).toString("base64url");
     return `${text}.${hmacHex(this.key, `notice:${token}:${text}`)}`;

@@ -5,9 +5,9 @@
  */
 import ipaddr from "ipaddr.js";
 
-export type AddressKind = "public" | "private" | "metadata";
+type AddressKind = "public" | "private" | "metadata";
 
-export interface AddressClass {
+interface AddressClass {
   readonly kind: AddressKind;
   /** The range in words, for the refusal message. */
   readonly range: string;

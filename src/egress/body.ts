@@ -2,7 +2,7 @@
 import type { BodyInit, RequestInit } from "undici";
 import { SvcError } from "../kernel/errors.ts";
 
-export interface FetchArguments {
+interface FetchArguments {
   readonly url: string | URL;
   readonly init: RequestInit;
   readonly body: BodyInit | null;

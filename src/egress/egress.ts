@@ -51,7 +51,7 @@ export interface Egress {
   close(): Promise<void>;
 }
 
-export interface EgressDeps {
+interface EgressParts {
   readonly lookup?: Lookup;
   readonly log?: { debug(msg: string, fields?: Record<string, unknown>): void };
 }
@@ -68,20 +68,20 @@ interface Sender {
   readonly agent: Agent;
 }
 
-export function createEgress(settings: EgressSettings, deps: EgressDeps = {}): Egress {
-  return new GuardedEgress(settings, deps);
+export function createEgress(settings: EgressSettings, parts: EgressParts = {}): Egress {
+  return new GuardedEgress(settings, parts);
 }
 
 class GuardedEgress implements Egress {
   private readonly settings: EgressSettings;
-  private readonly log: EgressDeps["log"];
+  private readonly log: EgressParts["log"];
   private readonly guard: Guard;
   private sending: Promise<Sender> | undefined;
 
-  constructor(settings: EgressSettings, deps: EgressDeps) {
+  constructor(settings: EgressSettings, parts: EgressParts) {
     this.settings = settings;
-    this.log = deps.log;
-    this.guard = new Guard(settings, deps.lookup);
+    this.log = parts.log;
+    this.guard = new Guard(settings, parts.lookup);
   }
 
   /** The library is loaded with the first request: most commands send none, and start the sooner. */

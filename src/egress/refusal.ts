@@ -35,7 +35,7 @@ export function refusal(rule: RuleName, host: string, region: string | null, det
   return { rule, host, message: `egress rule "${rule}" refuses ${host}${where}: ${why}` };
 }
 
-/** Thrown where a destination is refused. Sending it again cannot help, so nobody retries it. */
+/** Thrown where a destination is refused. Sending it again cannot help, so it is not retried. */
 export class EgressRefused extends SvcError {
   readonly refusal: Refusal;
 

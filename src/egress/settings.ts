@@ -1,12 +1,4 @@
 /** The `egress:` section of the configuration, and how the Settings page puts it in words. */
-import { z } from "zod";
-
-export const egressSchema = z.strictObject({
-  allow: z.array(z.string().min(1)).optional(),
-  block_private: z.boolean().default(false),
-  region: z.string().min(1).max(64).nullish(),
-});
-
 export interface EgressSettings {
   /** Host patterns; undefined lets any host out, an empty list none. */
   readonly allow?: readonly string[] | undefined;

@@ -105,7 +105,7 @@ function without(value: Json, [key, ...rest]: readonly (string | number)[]): Jso
   return rest.length === 0 ? others : { ...others, [String(key)]: without(inner!, rest) };
 }
 
-/** For comparing with what a card showed: null where nothing could be read, undefined where nobody looked. */
+/** For comparing with what a card showed: null where nothing could be read, undefined where there was no look. */
 export function seenHash(
   salt: string,
   before: Before | undefined,

@@ -4,7 +4,7 @@ import type { Json } from "../kernel/json.ts";
 import { type CallValues, parsePath, readPath } from "../kernel/paths.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { StepDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import { stepKey } from "./keys.ts";
 
 /** Undefined where the manifest sets no time, or the call holds none at the path that it names. */

@@ -8,7 +8,7 @@ import type { PlanDoc } from "../model/plan.ts";
 import type { Policy } from "../model/policy/compile.ts";
 import type { Principal, Today } from "../model/roles.ts";
 import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../port/store.ts";
 import type { Decision } from "./decide/verdict.ts";
 
 /** The manifests and the policy, swapped whole on reload so that one decision never sees half of each. */
@@ -28,7 +28,7 @@ export interface Core {
   storeKey: string;
   /** The authority that a kept principal has now; absent where this process knows no credentials. */
   today?: Today | undefined;
-  /** Throws where whoever asks may have no further request open; absent where nobody counts. May be asked again. */
+  /** Throws where whoever asks may have no further request open; absent where requests are not counted. May be asked again. */
   mayOpen?: ((run: RunDoc, approval_id: string) => void) | undefined;
   /** Takes credentials out of free text before it is kept anywhere. */
   redact(text: string): string;
@@ -40,7 +40,7 @@ export interface Listeners {
   /** `traceparent`: the trace of whoever asked for it, where the caller said so. */
   recorded(records: readonly LedgerRecord[], traceparent?: string): void;
   approvalRequested(approval: ApprovalDoc): void;
-  /** It waits for people; one that nobody has to decide is not told. */
+  /** It waits for people; one that needs no decision is not told. */
   planProposed(plan: PlanDoc): void;
   intentDecided(call: DecidedCall): void;
   outcomeReported(call: FinishedCall): void;
@@ -76,7 +76,7 @@ export const silentListeners: Listeners = {
   outcomeReported: () => {},
 };
 
-/** Who acts, on the ledger, when nobody in particular does. */
+/** Who acts, on the ledger, when it is the service itself. */
 export const ENGINE = "engine";
 
 /** `tenant`: whose share of a batch it takes. */

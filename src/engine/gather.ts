@@ -11,8 +11,8 @@ import { counterKeys } from "../model/policy/evaluate.ts";
 import { nearestName } from "../model/problems.ts";
 import { proofOf } from "../model/proof.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
-import type { CounterDoc } from "../store/docs.ts";
-import type { Key, Tx } from "../store/port.ts";
+import type { CounterDoc } from "../port/docs.ts";
+import type { Key, Tx } from "../port/store.ts";
 import { beforeFacts, type Seen, seenHash } from "./before.ts";
 import type { Caller, Core } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
@@ -47,7 +47,7 @@ export interface Gathered {
 }
 
 /** The keyed hash of the call's arguments, computed once however often the unit is run. */
-export type HashArgs = (salt: string) => string;
+type HashArgs = (salt: string) => string;
 
 export function hashArgsOnce(args: Json): HashArgs {
   let known: { salt: string; hash: string } | undefined;

@@ -3,11 +3,11 @@ import { invalid, notFound } from "../kernel/errors.ts";
 import { compileGlob } from "../kernel/glob.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { HALT_FIELDS, type Halt, type HaltScope } from "../model/approval.ts";
-import type { Unit } from "../store/port.ts";
+import type { Unit } from "../port/store.ts";
 import type { Core } from "./core.ts";
 import { HALTS_KEY } from "./keys.ts";
 
-export interface HaltInput extends HaltScope {
+interface HaltInput extends HaltScope {
   reason: string;
 }
 

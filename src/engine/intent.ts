@@ -5,7 +5,7 @@ import { keptArgs, keptBefore } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Refundable } from "../model/policy/counters.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx, Unit } from "../store/port.ts";
+import type { Tx, Unit } from "../port/store.ts";
 import {
   expireApproval,
   type NewApproval,
@@ -71,7 +71,7 @@ export function intentUnit(
 }
 
 /** `card_read`: what the card of this call shows to be there, and is to be read now; null where nothing is. */
-export interface Previewed {
+interface Previewed {
   verdict: Verdict;
   card_read: BeforeRead | null;
 }

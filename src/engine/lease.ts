@@ -5,7 +5,7 @@
  */
 import { conflict, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Key, Tx } from "../store/port.ts";
+import type { Key, Tx } from "../port/store.ts";
 import type { Core } from "./core.ts";
 
 /** What is worked on: its key in the store, and its name in a sentence (`rollback of run r1`). */
@@ -29,7 +29,7 @@ export class LostLease extends SvcError {
 
 export const needOfLease = ({ key }: LeaseSubject): Key => ["leases", key];
 
-/** Takes the lease where it is free or has lapsed; null where somebody holds it. */
+/** Takes the lease where it is free or has lapsed; null where another process holds it. */
 export function tryLease(
   tx: Tx,
   subject: LeaseSubject,
@@ -44,7 +44,7 @@ export function tryLease(
   return { subject, holder, epoch };
 }
 
-/** The same; throws a conflict where somebody holds it. */
+/** The same; throws a conflict where another process holds it. */
 export function takeLeaseOf(
   tx: Tx,
   subject: LeaseSubject,

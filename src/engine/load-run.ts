@@ -1,7 +1,7 @@
 /** Reading a run inside a unit of work: it exists, its scope is as sealed, and the caller may journal on it. */
 import { conflict, notFound, type SvcError } from "../kernel/errors.ts";
 import { copyOfRun, copyOfStep, isSealed, type RunDoc, type StepDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import { stepKey } from "./keys.ts";
 
 export function unknownRun(run_id: string): SvcError {

@@ -3,7 +3,7 @@ import { conflict, forbidden, invalid } from "../kernel/errors.ts";
 import { globMatches } from "../kernel/glob.ts";
 import type { Principal } from "../model/roles.ts";
 import { type Mode, RUN_ID, type RunDoc, scopeSeal } from "../model/run.ts";
-import type { Unit } from "../store/port.ts";
+import type { Unit } from "../port/store.ts";
 import type { Core } from "./core.ts";
 
 export interface OpenRunInput {

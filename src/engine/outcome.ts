@@ -1,4 +1,4 @@
-/** Outcomes: what became of an accepted step, told by the agent or, when nobody knew, by an operator. */
+/** Outcomes: what became of an accepted step, told by the agent or, where the agent did not know, by an operator. */
 import { conflict, SvcError } from "../kernel/errors.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
@@ -7,7 +7,7 @@ import { parseTemplatePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx, Unit } from "../store/port.ts";
+import type { Tx, Unit } from "../port/store.ts";
 import { answerProblem, stateHash } from "./before.ts";
 import { withoutValues } from "./clean-text.ts";
 import { closesAt, listClosing } from "./closing.ts";
@@ -35,7 +35,7 @@ export interface OutcomeResult {
   records: LedgerRecord[];
 }
 
-/** The step has an outcome: what was to be recorded, or what somebody else recorded, is there. */
+/** The step has an outcome: what was to be recorded, or what another caller recorded, is there. */
 export class AlreadyReported extends SvcError {
   constructor({ step, status }: StepDoc) {
     super("conflict", `the outcome of step ${step} was already reported (${status})`);
@@ -64,13 +64,13 @@ export function outcomeUnit(
   };
 }
 
-export interface ResolveInput {
+interface ResolveInput {
   status: "succeeded" | "failed";
   note: string;
   result?: Json | undefined;
 }
 
-/** An operator says what became of a step whose outcome nobody reported or knew. */
+/** An operator says what became of a step whose outcome was not reported or not known. */
 export function resolveUnit(
   core: Core,
   actor: string,

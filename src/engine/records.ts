@@ -2,7 +2,7 @@
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 
 export interface RunRecord {
   event: LedgerEvent;

@@ -1,7 +1,7 @@
 /** What a proven undo gives back to the counters of limits and budgets. */
 import { givenBack, type Refundable } from "../model/policy/counters.ts";
 import type { StepDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import { captureKey, stepKey } from "./keys.ts";
 
 /** Part of the unit that records the undo, which also drops the note of what was charged: nothing is given twice. */

@@ -5,11 +5,11 @@
  */
 import { invalid, messageOf } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
+import { hasPlainNumbers, isCount, isHash } from "../ledger/read-record.ts";
 import { ANCHOR_FORMAT } from "./anchor.ts";
 import { treeProblem } from "./bundle-members.ts";
 import { LineFile } from "./chain/region.ts";
 import type { TrustedKeys } from "./key-files.ts";
-import { hasPlainNumbers, isCount, isHash } from "./record.ts";
 import { checkSignature, type Trust } from "./signature-check.ts";
 import type { LedgerCheck } from "./verify-ledger.ts";
 

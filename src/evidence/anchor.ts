@@ -1,6 +1,6 @@
 /** An anchor: one line that says where the ledger stood, for keeping where this machine cannot change it. */
 import type { Json } from "../kernel/json.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../port/store.ts";
 import { treeOf } from "./ledger-tree.ts";
 import type { SigningKey } from "./signing.ts";
 
@@ -19,7 +19,7 @@ export interface Anchor {
   signature?: string;
 }
 
-export interface AnchorOptions {
+interface AnchorOptions {
   now: () => number;
   region: string | null;
   signing: SigningKey | null;

@@ -5,7 +5,7 @@ import { ENGINE } from "../engine/core.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../port/store.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type Anchor, makeAnchor } from "./anchor.ts";
 import type { SigningKey } from "./signing.ts";

@@ -1,12 +1,12 @@
 /**
  * Reading a bundle from a file. As svc writes it, a bundle is one record a line, and its records are checked
- * where they lie; a bundle that somebody laid out otherwise is read whole, up to a bound.
+ * where they lie; a bundle that is laid out otherwise is read whole, up to a bound.
  */
 import { canonical } from "../kernel/canonical.ts";
 import { invalid, messageOf } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, parseJson, parseJsonBytes } from "../kernel/json.ts";
+import { hasPlainNumbers } from "../ledger/read-record.ts";
 import type { LineFile, Region } from "./chain/region.ts";
-import { hasPlainNumbers } from "./record.ts";
 
 /** The most that is read into memory at once: a bundle laid out otherwise, or the proofs of a large run. */
 export const MAX_WHOLE_BYTES = 64 * 1_048_576;

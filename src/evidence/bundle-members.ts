@@ -1,7 +1,7 @@
 /** The members of a bundle around its records: which there are, what each must be, and what of them is signed. */
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
+import { isCount, isHash } from "../ledger/read-record.ts";
 import { BUNDLE_FORMAT, type BundleSummary } from "./bundle.ts";
-import { isCount, isHash } from "./record.ts";
 import type { CarriedCheckpoint } from "./witness/kept.ts";
 
 const REQUIRED = [

@@ -6,13 +6,13 @@
 import { canonical } from "../kernel/canonical.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
+import { type RecordFacts, readRecordLine } from "../ledger/read-record.ts";
+import type { Store } from "../port/store.ts";
 import { wholeOf } from "../store/confined.ts";
-import type { Store } from "../store/port.ts";
 import { asLines, StretchChecker } from "./chain/chunk.ts";
 import { LedgerJoin } from "./chain/join.ts";
 import { newRunSeed } from "./chain/runs.ts";
 import { BLOCK, corrupt, type LedgerTree, type Snapshot, treeOf } from "./ledger-tree.ts";
-import { type RecordFacts, readRecordLine } from "./record.ts";
 import type { SigningKey } from "./signing.ts";
 import { type CarriedCheckpoint, carriedCheckpoints, keptCosignatures } from "./witness/kept.ts";
 import { LedgerProofs } from "./witness/proofs.ts";

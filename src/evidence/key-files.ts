@@ -6,7 +6,7 @@ import { newKeyPair, type PublicKey, parsePublicKey, parseSigningKey, type Signi
 
 const MAX_KEY_BYTES = 65_536;
 
-export interface KeyFiles {
+interface KeyFiles {
   private_file: string;
   public_file: string;
   key_id: string;
@@ -48,7 +48,7 @@ export function readSigningKey(path: string): SigningKey {
   return parseSigningKey(readTextFileSync(path, MAX_KEY_BYTES), path);
 }
 
-/** The keys that somebody trusts, by their id. */
+/** The keys that the verifier trusts, by their id. */
 export type TrustedKeys = ReadonlyMap<string, PublicKey>;
 
 export function readTrustedKeys(paths: readonly string[]): TrustedKeys {

@@ -3,8 +3,8 @@
  * postgres by reading alone, so that a standby will do.
  */
 import { join } from "node:path";
+import type { Store } from "../port/store.ts";
 import { openDatabaseLedger, openStore, type StoreSettings } from "../store/open.ts";
-import type { Store } from "../store/port.ts";
 import { openSqliteLedger } from "./sqlite-ledger.ts";
 import {
   type LedgerCheck,

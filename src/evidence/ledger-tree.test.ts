@@ -1,18 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { bundleOf, freshKey } from "../../test/evidence/support/bundles.ts";
 import { drafts, storeOf } from "../../test/evidence/support/ledgers.ts";
+import { leafOf, plainRoot } from "../../test/evidence/support/oracle.ts";
 import { tempFile } from "../../test/support/tmp.ts";
 import type { RecordDraft } from "../ledger/record.ts";
-import { leafHash, rootFromProof, TreeBuilder } from "../ledger/tree.ts";
+import { rootFromProof } from "../ledger/tree.ts";
 import type { MemoryStore } from "../store/memory/store.ts";
 import { BLOCK, LedgerTree, treeOf } from "./ledger-tree.ts";
-import { readRecordLine } from "./record.ts";
 import { verifyBundle } from "./verify-bundle.ts";
 import { verifyStoreLedger } from "./verify-ledger.ts";
-
-function bodyOf(line: string): string {
-  return (readRecordLine(line) as { body: string }).body;
-}
 
 function append(store: MemoryStore, list: readonly RecordDraft[]): Promise<void> {
   return store.transact({
@@ -23,9 +19,7 @@ function append(store: MemoryStore, list: readonly RecordDraft[]): Promise<void>
 }
 
 async function wholeRoot(store: MemoryStore): Promise<string> {
-  const tree = new TreeBuilder();
-  for (const line of await store.records({ limit: 1e9 })) tree.add(leafHash(bodyOf(line)));
-  return tree.root();
+  return plainRoot((await store.records({ limit: 1e9 })).map(leafOf));
 }
 
 /** Counts how many lines were asked of the store. */
@@ -53,7 +47,7 @@ describe("the tree of a ledger", () => {
         [0, size >> 1, size - BLOCK, size - 2, size - 1].filter((n) => n >= 0 && n < size),
       )) {
         const { lines, leaves } = await tree.readBlock(snapshot, Math.floor(seq / BLOCK));
-        const leaf = leafHash(bodyOf(lines[seq % BLOCK]!));
+        const leaf = leafOf(lines[seq % BLOCK]!);
         expect(rootFromProof(leaf, seq, size, tree.proof(snapshot, seq, leaves))).toBe(root);
       }
     }
@@ -69,9 +63,7 @@ describe("the tree of a ledger", () => {
     for (const seq of [5, BLOCK + 7]) {
       const { lines, leaves } = await tree.readBlock(early, Math.floor(seq / BLOCK));
       const proof = tree.proof(early, seq, leaves);
-      expect(rootFromProof(leafHash(bodyOf(lines[seq % BLOCK]!)), seq, early.records, proof)).toBe(
-        early.tree.root,
-      );
+      expect(rootFromProof(leafOf(lines[seq % BLOCK]!), seq, early.records, proof)).toBe(early.tree.root);
     }
   });
 

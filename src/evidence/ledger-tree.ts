@@ -7,7 +7,7 @@
 import { SvcError } from "../kernel/errors.ts";
 import { GENESIS } from "../ledger/record.ts";
 import { EMPTY_ROOT } from "../ledger/tree.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../port/store.ts";
 import { asLines, StretchChecker } from "./chain/chunk.ts";
 import { LedgerJoin } from "./chain/join.ts";
 import { HashLevels } from "./chain/levels.ts";

@@ -1,10 +1,10 @@
 /** The records of one run inside a bundle: each by itself, its place in the run, and its link to a neighbour. */
 import { hash as digest } from "node:crypto";
+import { type RecordFacts, readRecordText } from "../ledger/read-record.ts";
 import { GENESIS } from "../ledger/record.ts";
 import type { BundleFile } from "./bundle-file.ts";
 import { BROKEN_LINK } from "./chain/chunk.ts";
 import type { LineFile } from "./chain/region.ts";
-import { type RecordFacts, readRecordText } from "./record.ts";
 
 export interface Trail {
   entries: { seq: number; leaf: string }[];

@@ -17,7 +17,7 @@ export interface Signed {
 
 /** `trusted`: by a key the caller trusts. `self`: by the key that came along. `unchecked`: no key was there. */
 export type Trust = "trusted" | "self" | "unchecked";
-export type SignatureCheck =
+type SignatureCheck =
   | { trust: Exclude<Trust, "unchecked">; key: PublicKey }
   | { trust: "unchecked" }
   | { problem: string };

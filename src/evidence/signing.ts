@@ -15,7 +15,7 @@ import { invalid } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 
-export const DOMAINS = { bundle: "svc-bundle/v1\n", anchor: "svc-anchor/v1\n" } as const;
+const DOMAINS = { bundle: "svc-bundle/v1\n", anchor: "svc-anchor/v1\n" } as const;
 export type Domain = keyof typeof DOMAINS;
 
 export interface PublicKey {

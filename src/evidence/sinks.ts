@@ -84,7 +84,7 @@ async function endsInLine(file: FileHandle, size: number): Promise<boolean> {
 async function writeWhole(file: FileHandle, bytes: Buffer, before: number): Promise<void> {
   const { bytesWritten } = await file.write(bytes);
   if (bytesWritten === bytes.length) return;
-  // Half a line is worse than none; it goes, unless somebody else has written behind it.
+  // Half a line is worse than none; it goes, unless another writer has written behind it.
   if ((await file.stat()).size === before + bytesWritten) await file.truncate(before).catch(() => undefined);
   throw Object.assign(new Error("the disk took only a part of the line"), { code: "ENOSPC" });
 }

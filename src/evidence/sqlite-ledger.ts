@@ -1,6 +1,6 @@
 /**
  * The ledger of a sqlite store, opened for reading only: verifying must not migrate, repair or lock anything,
- * and must work on a copy that nobody may write to.
+ * and must work on a copy that is not writable.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -51,7 +51,7 @@ export interface BundleReport {
   witnesses: WitnessReport;
 }
 
-export type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: string };
+type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: string };
 
 /** Throws where there is nothing that could be a bundle; a bundle that does not hold is an answer. */
 export async function verifyBundle(
@@ -244,6 +244,6 @@ function proofProblem(
   const proof = Object.hasOwn(proofs, String(seq)) ? proofs[seq] : undefined;
   if (proof === undefined) return `record ${seq}: it has no inclusion proof`;
   if (seq >= tree.size) return `record ${seq}: it lies beyond the signed tree of ${tree.size} leaves`;
-  if (rootFromProof(Buffer.from(leaf, "hex"), seq, tree.size, proof) === tree.root) return undefined;
+  if (rootFromProof(leaf, seq, tree.size, proof) === tree.root) return undefined;
   return `record ${seq}: its inclusion proof does not lead to the signed tree root`;
 }

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SvcError } from "../kernel/errors.ts";
 import type { Head } from "../ledger/record.ts";
-import { asLines, type CheckOptions } from "./chain/chunk.ts";
+import { asLines, type CheckOptions, StretchChecker } from "./chain/chunk.ts";
 import { type FirstBad, LedgerJoin, type Moment } from "./chain/join.ts";
 import { allCores, checkAndJoin, openCheckers, type Task } from "./chain/pool.ts";
 import { LineFile, type Region } from "./chain/region.ts";
@@ -104,6 +104,19 @@ export async function verifyStoreLedger(
     join.fail(records - 1, "its hash is not the head that the store keeps");
   }
   return result(join, threads);
+}
+
+/** The last lines of a ledger by themselves: all but what they link to, and how far their runs had come before. */
+export function checkTail(lines: readonly string[], from: number): { bad: FirstBad | null; head: string } {
+  const seed = newRunSeed();
+  const checker = new StretchChecker({ seed, tree: null, in_bundle: false });
+  const facts = checker.check(asLines(lines.map((line) => `${line}\n`).join("")));
+  const join =
+    from === 0
+      ? new LedgerJoin({ seed, tree: false })
+      : new LedgerJoin({ seed: null, tree: false }, { records: from, head: facts.first?.prev ?? "" });
+  join.add(facts);
+  return join;
 }
 
 /** The records from one position to another, page by page. */

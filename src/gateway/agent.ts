@@ -27,7 +27,7 @@ import type { Holder } from "./upstream/pool.ts";
 import { demandsTask } from "./upstream/task-call.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
-export interface AgentOptions {
+interface AgentOptions {
   /** The only one who can ask, over standard input; null where each request says who asks. */
   local: Principal | null;
   /** The run of whoever asks; null where each call has its own. */
@@ -192,7 +192,7 @@ export class AgentPeer {
     const brought = context.retried?.["requestState"];
     if (isOurState(brought)) return this.project(await this.waits.resume(asked, brought, context), route);
     const run = await this.runOf(asked, context);
-    // A tool that nobody declares and nobody offers is decided all the same: that it was tried is recorded.
+    // A tool that no manifest declares and no upstream offers is decided all the same: that it was tried is recorded.
     if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool)))
       throw unknownTool(params.name);
     if (asTask) return this.waits.callAsTask(run, asked, context);

@@ -5,7 +5,7 @@
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 
-export const REASON_ARGUMENT = "svc_reason";
+const REASON_ARGUMENT = "svc_reason";
 const DESCRIPTION =
   "Why this call is made, in a sentence: what it is for and what led to it. People who approve or review the call read it; the tool does not get it.";
 

@@ -30,8 +30,8 @@ import type { Task } from "./tasks.ts";
 import { handleOf } from "./tasks-newer.ts";
 import { created, withinTask } from "./tasks-older.ts";
 
-/** The session whose calls they are. */
-export interface Session {
+/** What the calls are made through: the agent's side of the gateway. */
+interface AgentSide {
   server: Server;
   asking(context: RequestContext): Principal;
   govern(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject>;
@@ -40,16 +40,16 @@ export interface Session {
 
 export class CallWaits {
   private readonly gateway: Gateway;
-  private readonly session: Session;
+  private readonly agent: AgentSide;
 
-  constructor(gateway: Gateway, session: Session) {
+  constructor(gateway: Gateway, agent: AgentSide) {
     this.gateway = gateway;
-    this.session = session;
+    this.agent = agent;
   }
 
   /** Makes the call; where that needs a person, waits by the client's own means, or answers that it does. */
   async call(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
-    const result = await this.session.govern(run, asked, context);
+    const result = await this.agent.govern(run, asked, context);
     const approval_id = this.noted(run, asked, result, context);
     if (approval_id === null) return result;
     return (await this.wait(run, asked, approval_id, context)) ?? result;
@@ -57,16 +57,16 @@ export class CallWaits {
 
   /** Makes the call, and waits for it, beside the request, which is answered with a task at once. */
   callAsTask(run: BoundRun, asked: Asked, context: RequestContext): JsonObject {
-    const { gateway, session } = this;
+    const { gateway, agent } = this;
     const { app, tasks } = gateway;
-    const principal = session.asking(context);
+    const principal = agent.asking(context);
     const task = tasks.begin(principal, underWay(app, asked.tool), async (task) => {
       const apart = withinTask(context, task);
-      const result = await session.govern(run, asked, apart);
+      const result = await agent.govern(run, asked, apart);
       const approval_id = this.noted(run, asked, result, context);
-      if (approval_id === null) return session.project(result, asked.route);
+      if (approval_id === null) return agent.project(result, asked.route);
       const call = this.waitingCall(asked, context);
-      tasks.waits(task, waitOf(app, call, approval_id, session.server.getClientCapabilities()));
+      tasks.waits(task, waitOf(app, call, approval_id, agent.server.getClientCapabilities()));
       return this.decidedTask(task, run, asked, approval_id, apart);
     });
     if (task === null)
@@ -77,12 +77,12 @@ export class CallWaits {
   /** The request that a blocked call waits for, kept in mind for when it is sent again; null where there is none. */
   private noted(run: BoundRun, { tool }: Asked, result: JsonObject, context: RequestContext): string | null {
     const approval_id = approvalOf(result);
-    if (approval_id !== null) this.gateway.waiting.note(this.session.asking(context), run.run_id, tool);
+    if (approval_id !== null) this.gateway.waiting.note(this.agent.asking(context), run.run_id, tool);
     return approval_id;
   }
 
   private waitingCall({ tool, args }: Asked, context: RequestContext): WaitingCall {
-    return { principal: this.session.asking(context), tool, args };
+    return { principal: this.agent.asking(context), tool, args };
   }
 
   /** Null where the client has no means, or its person does not want to wait. */
@@ -93,7 +93,7 @@ export class CallWaits {
     context: RequestContext,
   ): Promise<JsonObject | null> {
     const { app } = this.gateway;
-    const by = waitsBy(app, this.session.server, context);
+    const by = waitsBy(app, this.agent.server, context);
     const call = this.waitingCall(asked, context);
     if (by === "rounds") return inputRequired(app, call, { run_id: run.run_id, approval_id });
     if (by === "task") return this.task(run, asked, approval_id, context);
@@ -124,7 +124,7 @@ export class CallWaits {
     approval_id: string,
     context: RequestContext,
   ): Promise<JsonObject | null> {
-    const { gateway, session } = this;
+    const { gateway, agent } = this;
     const { app, tasks } = gateway;
     const call = this.waitingCall(asked, context);
     const approval = await decisionOf(app, call, approval_id, context, progressOf(context));
@@ -132,10 +132,10 @@ export class CallWaits {
     if (task.cancellation.cancelled) return null;
     tasks.waits(task, underWay(app, asked.tool));
     const result = await this.decided(run, asked, approval, context);
-    return session.project(result ?? (await session.govern(run, asked, context)), asked.route);
+    return agent.project(result ?? (await agent.govern(run, asked, context)), asked.route);
   }
 
-  /** Nobody waits for the decision any more; one that was made meanwhile stands. */
+  /** The call no longer waits for the decision; one that was made meanwhile stands. */
   private async takeBack({ principal }: WaitingCall, approval_id: string): Promise<void> {
     const { signal } = new AbortController();
     try {
@@ -148,16 +148,16 @@ export class CallWaits {
   /** The second half of a call that waits: held until there is a decision, and then made like any other. */
   async resume(asked: Asked, state: string, context: RequestContext): Promise<JsonObject> {
     const { app, runs } = this.gateway;
-    const { session } = this;
+    const { agent } = this;
     const call = this.waitingCall(asked, context);
     const { run_id, approval_id } = await redeemState(app, call, state);
     const run = await runs.named(call.principal, run_id);
     // Its person closed the page: what is open stays open, and the agent is told so.
-    if (declined(context.retried)) return session.govern(run, asked, context);
+    if (declined(context.retried)) return agent.govern(run, asked, context);
     const approval = await decisionOf(app, call, approval_id, context, progressOf(context));
     const result = await this.decided(run, asked, approval, context);
     if (result !== null) return result;
-    return inputRequired(app, call, { run_id, approval_id }) ?? session.govern(run, asked, context);
+    return inputRequired(app, call, { run_id, approval_id }) ?? agent.govern(run, asked, context);
   }
 
   /** What becomes of the call once its request was looked at; null while that is open. */
@@ -171,6 +171,6 @@ export class CallWaits {
     if (approval.status === "denied" || approval.status === "expired")
       return notApproved(approval, run.run_id);
     // Who asks by now, because authority may have changed while it waited.
-    return this.session.govern(run, asked, { ...context, extra: stillAsking(context) });
+    return this.agent.govern(run, asked, { ...context, extra: stillAsking(context) });
   }
 }

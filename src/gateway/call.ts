@@ -1,7 +1,7 @@
 /**
  * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to
  * the agent. But for the read that a card shows, nothing is sent upstream without a recorded intent, and nothing of the agent's but the arguments
- * that were judged and hashed; nothing is answered without a recorded outcome, and what nobody knows is
+ * that were judged and hashed; nothing is answered without a recorded outcome, and what is not known is
  * recorded as not known.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
@@ -39,14 +39,14 @@ export interface Governing {
   services: { undo: Pick<UpstreamUndo, "readerOver" | "objection"> };
 }
 
-export interface ToolCall {
+interface ToolCall {
   principal: Principal;
   run: BoundRun;
   tool: string;
   args: JsonObject;
   /** What the agent said in the argument that asks for a reason. */
   reason: string | undefined;
-  /** The agent's own `_meta`. It is read here and goes no further: nobody judges it, and no approval covers it. */
+  /** The agent's own `_meta`. It is read here and goes no further: no policy judges it, and no approval covers it. */
   meta: JsonObject;
   /** Undefined where no upstream offers the tool. */
   route: Route | undefined;

@@ -1,4 +1,4 @@
-/** Whether somebody still wants the answer. Lighter than an AbortSignal, because every call has one. */
+/** Whether the client still wants the answer. Lighter than an AbortSignal, because every call has one. */
 export class Cancellation {
   private over = false;
   private readonly acts = new Set<() => void>();

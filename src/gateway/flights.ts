@@ -6,7 +6,7 @@
 import type { JsonObject } from "../kernel/json.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
-export interface Flight {
+interface Flight {
   /** Whoever it is for; compared by identity. */
   session: object;
   /** Whose connection it goes over; null where it is shared. */

@@ -33,7 +33,7 @@ export interface GatewayOptions {
 }
 
 /** Tells clients that have no session of changes; the HTTP surface has one. */
-export type Broadcast = (method: string, params: JsonObject | undefined) => void;
+type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
 /** How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither clients nor the others. */
 const START_MS = 3_000;
@@ -74,14 +74,14 @@ export class Gateway implements Governing {
     this.waiting = new WaitingCalls(app);
     this.tasks = new Tasks(app.core.env, app.log);
     this.pins = new Pins(app.core);
-    const deps = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
+    const parts = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {
       changed: (upstream: Upstream) => this.changed(upstream),
       notification: (upstream: Upstream, method: string, params: JsonObject, holder: string | null) =>
         this.heard(upstream, method, params, holder),
       opened: (_upstream: Upstream, link: Link) => this.askForLogs(link),
     };
-    this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, deps, hooks));
+    this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, parts, hooks));
     this.passthrough = new Passthrough(this.upstreams);
     this.listing = new Listing(
       app.settings,

@@ -9,7 +9,7 @@ import { AGENT_TOOLS } from "./tools/agent-tools.ts";
 import { OPERATOR_TOOLS } from "./tools/operator-tools.ts";
 import { definitionOf, type OwnTool } from "./tools/own-tool.ts";
 
-export type ListingSettings = Pick<Settings, "tool_names" | "own_tools" | "ask_reason" | "upstreams">;
+type ListingSettings = Pick<Settings, "tool_names" | "own_tools" | "ask_reason" | "upstreams">;
 
 /** The service's own tools by the name that providers take; no upstream's tool may get one of these. */
 const OWN = new Map([...AGENT_TOOLS, ...OPERATOR_TOOLS].map(({ name }) => [plainly(name, null), name]));

@@ -4,8 +4,6 @@
  */
 import { sha256Hex } from "../kernel/hash.ts";
 
-export type Spelling = "dots" | "underscores";
-
 /** What every model provider takes. */
 const LONGEST = 64;
 const KEPT = 55;

@@ -86,7 +86,7 @@ export function waitOf(app: App, call: WaitingCall, approval_id: string, capabil
   };
 }
 
-/** A call that nobody is waited for. */
+/** A call that waits for no person. */
 export function underWay({ settings }: App, tool: string): Wait {
   const { wait_ms } = settings.approvals;
   return { message: `the call of ${tool} is under way`, wait_ms, inputRequests: null };

@@ -27,7 +27,7 @@ export function createOperatorPeer({ app, services, listing }: Gateway, method?:
       if (tool === undefined) throw invalidParams(`unknown tool ${JSON.stringify(params.name.slice(0, 80))}`);
       const args = params["arguments"] ?? {};
       if (!isJsonObject(args)) throw invalidParams("tools/call: arguments must be an object");
-      // Who asks is said by each request: a session knows nobody.
+      // Who asks is said by each request: a session has no principal.
       const { principal, again } = extraOf(http?.authInfo)!;
       return callOwnTool(tool, { services, principal, again, run: null, signal: mcpReq.signal }, args);
     },

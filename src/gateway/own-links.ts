@@ -19,7 +19,7 @@ const ASKING = {
 } as const;
 type Asking = keyof typeof ASKING;
 
-export interface LinkOwner {
+interface LinkOwner {
   /** What the client said it can do; undefined until it said so. */
   clientCapabilities(): ClientCapabilities | undefined;
   ask(

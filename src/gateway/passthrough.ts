@@ -34,7 +34,7 @@ function has({ current }: Upstream, feature: Feature): boolean {
   return current === null || current.capabilities[feature as keyof typeof current.capabilities] !== undefined;
 }
 
-export interface PassRequest {
+interface PassRequest {
   method: string;
   params: JsonObject;
   /** What the client answers to an upstream that may ask it. */

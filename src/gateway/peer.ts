@@ -14,14 +14,14 @@ import type { Logger } from "../telemetry/log.ts";
 
 type Capabilities = NonNullable<ServerOptions["capabilities"]>;
 
-export interface PeerOptions {
+interface PeerOptions {
   version: string;
   capabilities: Capabilities;
   /** What is declared, beside, to clients of that revision of the protocol and later ones. */
   since?: { revision: string; capabilities: Capabilities } | undefined;
   instructions: string;
   log: Logger;
-  /** False for a request that nobody here serves, so that the SDK answers it as it answers any unknown method. */
+  /** False for a request that is not served here, so that the SDK answers it as it answers any unknown method. */
   serves?: boolean;
   handle(method: string, params: JsonObject, context: ServerContext): Promise<JsonObject>;
 }

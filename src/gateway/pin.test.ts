@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PinDoc } from "../store/docs.ts";
+import type { PinDoc } from "../port/docs.ts";
 import { type Claim, holderOf, isChanged, isOwnerless, nextPin } from "./pin.ts";
 
 type Offered = { hash: string; upstream: { name: string } };

@@ -7,7 +7,7 @@
  * might: only when it is known not to offer it any more, or is no longer configured, the other counts as a
  * changed definition. A changed definition is accepted by approving the tool's manifest anew.
  */
-import type { PinDoc } from "../store/docs.ts";
+import type { PinDoc } from "../port/docs.ts";
 import type { Catalog, Route } from "./catalog.ts";
 
 /** Everybody who offers one name. */
@@ -69,7 +69,7 @@ export function nextPin(
   return withClaims(next, others, now);
 }
 
-/** What is approved while its upstream is away is not approved for somebody else who turns up with the name. */
+/** What is approved while its upstream is away is not approved for another upstream that turns up with the name. */
 function unheld(known: PinDoc | undefined, manifest_hash: string | null): PinDoc | undefined {
   if (known === undefined || known.manifest_hash === manifest_hash) return known;
   return { ...known, manifest_hash };
@@ -102,7 +102,7 @@ function held(
     const settled = { ...kept, changed_ms: null, changed_hash: null, manifest_hash };
     return learns ? { ...settled, upstream: name } : settled;
   }
-  // Somebody approved a manifest since: they did it for the tool as it is now.
+  // A person approved a manifest since, and did it for the tool as it is now.
   if (manifest_hash !== null && manifest_hash !== known.manifest_hash) return fresh;
   const from = moved ? name : undefined;
   if (known.changed_hash === hash && known.changed_upstream === from) return known;

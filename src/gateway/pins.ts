@@ -6,13 +6,13 @@
  */
 import type { Core } from "../engine/core.ts";
 import type { ManifestSet } from "../model/manifest/types.ts";
-import type { PinDoc } from "../store/docs.ts";
+import type { PinDoc } from "../port/docs.ts";
 import { type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { type Claim, holderOf, isChanged, isOwnerless, nextPin } from "./pin.ts";
 
-export const CHANGED_REASON =
+const CHANGED_REASON =
   "the definition of this tool changed since it was first seen; it stays blocked until its manifest is approved anew";
-export const MOVED_REASON =
+const MOVED_REASON =
   "another upstream offers this tool than the one it was first seen at; it stays blocked until its manifest is approved anew";
 
 interface View {

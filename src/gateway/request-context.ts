@@ -22,7 +22,7 @@ export function extraOf(auth: AuthInfo | undefined): RequestExtra | undefined {
 }
 
 export interface RequestContext {
-  /** Undefined where nobody but the one who started the process can ask. */
+  /** Undefined where only the one who started the process can ask. */
   extra: RequestExtra | undefined;
   /** The request's `_meta`, without what the newer era reserves. */
   meta: JsonObject;
@@ -39,7 +39,7 @@ export interface RequestContext {
   ask(method: string, params: JsonObject | undefined, options: AskOptions): Promise<JsonObject>;
 }
 
-export interface AskOptions {
+interface AskOptions {
   signal: AbortSignal;
   timeout: number;
 }

@@ -28,7 +28,7 @@ export interface UpstreamUndo extends Lookout {
 /** Whose connection to an upstream a request goes over; undefined where all share one. */
 export type HolderOf = (upstream: Upstream) => Holder | undefined;
 
-export interface Pinned {
+interface Pinned {
   app: App;
   settle(): Promise<void>;
   routes: Routes;

@@ -82,7 +82,7 @@ export class Runs {
     try {
       return await store.transact(openRunUnit(this.describe(principal, run_id)));
     } catch (error) {
-      // Somebody was faster; then it is theirs, or ours from another connection.
+      // Another connection was faster; then it is theirs, or ours from another connection.
       const found =
         error instanceof SvcError && error.code === "conflict" ? await store.get("runs", run_id) : undefined;
       if (found === undefined) throw error;

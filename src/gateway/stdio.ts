@@ -7,13 +7,13 @@ import { AgentPeer } from "./agent.ts";
 import { Gateway, type GatewayOptions } from "./gateway.ts";
 import { StrictStdio } from "./strict-stdio.ts";
 
-export interface StdioOptions extends GatewayOptions {
+interface StdioOptions extends GatewayOptions {
   run_id?: string | undefined;
   input: Readable;
   output: Writable;
 }
 
-export interface StdioGateway {
+interface StdioGateway {
   gateway: Gateway;
   /** Resolves when the client has gone. */
   ended: Promise<void>;
@@ -69,7 +69,7 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
   }
 }
 
-/** Whoever started the process: there is nobody else on its input. */
+/** Whoever started the process: no one else is on its input. */
 function stdioPrincipal({ settings }: Service): Principal {
   const { actor, tenant } = settings;
   return {

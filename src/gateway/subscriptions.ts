@@ -1,4 +1,4 @@
-/** Who wants to hear of which resource, so that an update reaches those who asked and nobody else. */
+/** Who wants to hear of which resource, so that an update reaches those who asked and no others. */
 import type { JsonObject } from "../kernel/json.ts";
 
 export interface Listener {

@@ -9,7 +9,7 @@ import { type Look, lookAt, restore } from "./files.ts";
 import { handleEvent } from "./hook.ts";
 import { hooksFolder, readSettings, type Variables } from "./settings.ts";
 
-export async function hookMain(argv: readonly string[], input: string, env: Variables): Promise<Answer> {
+async function hookMain(argv: readonly string[], input: string, env: Variables): Promise<Answer> {
   const [what, ...rest] = argv;
   if (what === "restore" || what === "read") return undo(what, input);
   if (!(HOOK_CLIENTS as readonly string[]).includes(what ?? ""))

@@ -6,7 +6,7 @@ import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
 import { withHome } from "./homes.ts";
 import { judgeCommand } from "./shell/classify.ts";
 
-export interface PackCall {
+interface PackCall {
   tool: string;
   args: Record<string, unknown>;
   reason: string;

@@ -42,15 +42,15 @@ export async function handleEvent(
     if (event.moment === "before") return await before(client, event, settings());
     return passAnswer(client, await after(event, settings()));
   } catch (error) {
-    const why = explain(error);
+    const why = explain(error, settings);
     return event.moment === "before" ? denyAnswer(client, why) : { ...passAnswer(client), err: why };
   }
 }
 
-function explain(error: unknown): string {
+function explain(error: unknown, settings: () => HookSettings): string {
   const said = error instanceof Error ? error.message : String(error);
   return error instanceof Unreachable
-    ? `svc: the service cannot be reached (${said}), so the call is refused; start it with svc server`
+    ? `svc: the service cannot be reached (${said}), so the call is refused; start it with svc server${settings().config_option}`
     : `svc: ${said}`;
 }
 
@@ -73,12 +73,15 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
     { tool: call.tool, args: call.args, reason: call.reason },
   );
   if (decided.decision === "block" || decided.step === undefined)
-    return denyAnswer(client, refusal(decided.reasons ?? [], decided.hints ?? []));
+    return denyAnswer(
+      client,
+      refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
+    );
   const { step } = decided;
   // Whatever the mode and the policy: what is protected stays out of reach.
   if (call.touches.length > 0) {
     await report(settings, run_id, step, { status: "failed", error: "refused by the hook" });
-    return denyAnswer(client, refusal(call.touches, []));
+    return denyAnswer(client, refusal(settings, call.touches, []));
   }
   // What cannot be kept may be changed all the same; its step then says that it cannot be undone.
   const before = decided.before === undefined ? null : seen(call.files, true);
@@ -94,12 +97,18 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
   return passAnswer(client, would ? `svc would have blocked this: ${decided.reasons?.join("; ")}` : null);
 }
 
-function refusal(reasons: readonly string[], hints: readonly string[]): string {
+function refusal(
+  { config_option }: HookSettings,
+  reasons: readonly string[],
+  hints: readonly string[],
+): string {
   const waits = reasons.some((reason) => reason.startsWith("approval required"));
   return [
     `svc: ${reasons.join("; ")}`,
     ...hints.map((hint) => `hint: ${hint}`),
-    ...(waits ? ["a person decides it (svc approvals list); make the same call again afterwards"] : []),
+    ...(waits
+      ? [`a person decides it (svc approvals list${config_option}); make the same call again afterwards`]
+      : []),
   ].join("\n");
 }
 
@@ -151,7 +160,7 @@ function seen(files: readonly string[], keep = false): Look | null {
   }
 }
 
-/** A call that changes nothing has failed; of another that ended with an error nobody knows how far it got. */
+/** A call that changes nothing has failed; of another that ended with an error it is not known how far it got. */
 const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
 
 function failure(note: Note, { error, interrupted, declined }: HookEvent): object {

@@ -2,7 +2,7 @@
 import { request as plainRequest } from "node:http";
 import { isRecord } from "./clients.ts";
 
-export interface ServiceAddress {
+interface ServiceAddress {
   server: string;
   key: string;
 }

@@ -1,5 +1,5 @@
 /** What the hook needs to know: where the service is, with which key, and what is protected. Written by `svc connect`. */
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { isRecord, text } from "./clients.ts";
@@ -12,6 +12,8 @@ export interface HookSettings {
   notes: string;
   protect: string[];
   home: string;
+  /** For commands that the person is told to use; empty where the service is not the one beside these settings. */
+  config_option: string;
 }
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -37,6 +39,9 @@ export function readSettings(file: string, env: Variables): HookSettings {
     notes: join(folder, "under-way"),
     protect: [folder, ...protect.map((path: string) => resolve(folder, path))],
     home: env["HOME"] || homedir(),
+    config_option: existsSync(join(folder, "svc.config.yaml"))
+      ? ` --config ${join(folder, "svc.config.yaml")}`
+      : "",
   };
 }
 

@@ -4,7 +4,7 @@ import { requireRole, wholeService } from "../app/door/access.ts";
 import { replicaState } from "../app/operations/status.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { boundTo } from "../model/roles.ts";
-import { PROBE_KEY, type ProbeState } from "../store/docs.ts";
+import { PROBE_KEY, type ProbeState } from "../port/docs.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { HttpParts } from "./parts.ts";
 

@@ -28,9 +28,9 @@ const NAMED: Readonly<Record<string, z.ZodType>> = {
   RollbackPlan: planView,
 };
 
-export const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-export const errorResponse = (description: string): JsonSchema => ({
+const errorResponse = (description: string): JsonSchema => ({
   description,
   content: { "application/json": { schema: reference("Error") } },
 });

@@ -3,20 +3,21 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readRequest } from "../api/read-request.ts";
 import type { Row } from "../api/row.ts";
-import { PROBLEM_HEADER, REPLAYED_HEADER } from "../api/row.ts";
+import { PROBLEM_HEADER } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
-import { type Caller, Content, JsonText } from "../app/door/operation.ts";
+import { Content, JsonText } from "../app/door/operation.ts";
 import { perform } from "../app/door/perform.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
+import { HttpCaller } from "./caller.ts";
 import type { HttpParts } from "./parts.ts";
 
 export function operationRoutes(server: FastifyInstance, { app, authenticate }: HttpParts): void {
   for (const row of HTTP_TABLE) {
     server.route({
       method: row.method,
-      url: row.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      url: routeOf(row),
       exposeHeadRoute: false,
       // Before the body is read: a stranger's megabyte is not parsed.
       onRequest(request, _reply, done) {
@@ -29,6 +30,9 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
     });
   }
 }
+
+/** As the router writes it, and metrics and logs name it. */
+export const routeOf = ({ path }: Row): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
 
 function letIn(
   { quotas }: App,
@@ -56,7 +60,7 @@ async function answer(
   const again = () => authenticate(request.headers.authorization);
   // A body that took its time: authority may have changed since it was asked for.
   if (performance.now() - request.admitted_at > LIMITS.look_again_ms) request.principal = await again();
-  const caller = new HttpCaller(app, request, again, reply);
+  const caller = new HttpCaller(app, request.principal!, again, request.headers, reply.raw);
   const { input, complaint } = readRequest(row, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
@@ -80,44 +84,4 @@ function sendContent(reply: FastifyReply, content: Content): FastifyReply {
   if (content.problem !== undefined) reply.header(PROBLEM_HEADER, encodeURIComponent(content.problem));
   const { body } = content;
   return reply.send(typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body));
-}
-
-class HttpCaller implements Caller {
-  readonly app: App;
-  readonly principal: Principal;
-  readonly again: () => Principal | Promise<Principal>;
-  private readonly response: FastifyReply["raw"];
-  private readonly headers: FastifyRequest["headers"];
-  private gone: AbortSignal | undefined;
-
-  constructor(app: App, request: FastifyRequest, again: HttpCaller["again"], reply: FastifyReply) {
-    this.app = app;
-    this.principal = request.principal!;
-    this.headers = request.headers;
-    this.again = again;
-    this.response = reply.raw;
-  }
-
-  get traceparent(): string | undefined {
-    const given = this.headers["traceparent"];
-    return typeof given === "string" ? given : undefined;
-  }
-
-  replayed(): void {
-    this.response.setHeader(REPLAYED_HEADER, "true");
-  }
-
-  /** Made when it is asked for: an operation that is over at once pays nothing for it. */
-  get signal(): AbortSignal {
-    this.gone ??= goneSignal(this.response);
-    return this.gone;
-  }
-}
-
-/** Aborts when the client leaves. It hangs on the answer, not on a connection that carries many of them. */
-function goneSignal(response: FastifyReply["raw"]): AbortSignal {
-  const gone = new AbortController();
-  if (response.destroyed) gone.abort();
-  else response.once("close", () => gone.abort());
-  return gone.signal;
 }

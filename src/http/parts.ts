@@ -16,7 +16,7 @@ export interface Answered {
 }
 
 /** Turns a credential into a principal, at once where it can, or rejects with `unauthenticated`. */
-export type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
+type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
 
 export interface HttpParts {
   app: App;
@@ -26,6 +26,8 @@ export interface HttpParts {
   named?(name: string): Principal | undefined;
   /** Told once per answered request. */
   answered?(request: Answered): void;
+  /** Every request goes through the router: for whoever holds the two ways against each other. */
+  router_only?: boolean;
   /** What else must work before this process is ready, as problems; the gateway's upstreams, for one. */
   readiness?(): Promise<{ problems: string[]; facts: Record<string, unknown> }>;
 }

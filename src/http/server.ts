@@ -3,21 +3,19 @@
  * operations; nothing here decides anything.
  */
 import { randomBytes } from "node:crypto";
-import Fastify, {
-  type FastifyBodyParser,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from "fastify";
+import Fastify, { type FastifyBodyParser, type FastifyInstance, type FastifyReply } from "fastify";
 import type { App } from "../app/app.ts";
-import { ERRORS, invalid, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
+import { type ERRORS, invalid, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { chatRoutes } from "./chat.ts";
+import { ambiguity } from "./headers.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
+import { refusalOf } from "./refusal.ts";
+import { answerStraight } from "./straight.ts";
 import { discardUnread } from "./unread-body.ts";
 import { refuseUnreadable } from "./unreadable.ts";
 
@@ -34,13 +32,12 @@ const CONSOLE_OFF = "the console is off on this server: set SVC_CONSOLE to open 
 
 export function createHttpServer(parts: HttpParts): FastifyInstance {
   const { app, authenticate, answered } = parts;
-  const prefix = randomBytes(6).toString("hex");
-  let count = 0;
+  const nextRequestId = requestIds();
+  let closing = false;
   const server = Fastify({
     bodyLimit: LIMITS.body_bytes,
     logger: false,
-    // The log names every request by this id; a random prefix keeps two processes apart.
-    genReqId: () => `req_${prefix}${(count++).toString(36).padStart(6, "0")}`,
+    genReqId: nextRequestId,
     routerOptions: { maxParamLength: 1_000 },
     forceCloseConnections: "idle",
     requestTimeout: 30_000,
@@ -58,7 +55,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   readBodiesStrictly(server);
   server.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    done(ambiguousHeaders(request));
+    done(ambiguity(request.raw));
   });
   server.addHook("onSend", (request, _reply, payload, done) => {
     const discarding = discardUnread(request.raw);
@@ -81,7 +78,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   }
   server.setErrorHandler((error, _request, reply) => sendError(app, error, reply));
   server.setNotFoundHandler(async (request) => {
-    // Nobody without a credential learns which routes exist.
+    // A caller without a credential does not learn which routes exist.
     if (request.url.startsWith("/v1/") || request.url === "/v1")
       await authenticate(request.headers.authorization);
     const path = request.url.split("?", 1)[0]!;
@@ -91,7 +88,20 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   openRoutes(server, parts);
   operationRoutes(server, parts);
   chatRoutes(server, app, { named: (name) => parts.named?.(name) });
+  server.addHook("preClose", (done) => {
+    closing = true;
+    done();
+  });
+  if (parts.router_only !== true)
+    answerStraight(server.server, { ...parts, nextRequestId, isClosing: () => closing });
   return server;
+}
+
+/** The log names every request by its id; a random prefix keeps two processes apart. */
+function requestIds(): () => string {
+  const prefix = randomBytes(6).toString("hex");
+  let count = 0;
+  return () => `req_${prefix}${(count++).toString(36).padStart(6, "0")}`;
 }
 
 function readBodiesStrictly(server: FastifyInstance): void {
@@ -112,25 +122,6 @@ function readBodiesStrictly(server: FastifyInstance): void {
   });
 }
 
-/** A header that two readers could read differently is refused rather than chosen from. */
-function ambiguousHeaders(request: FastifyRequest): SvcError | undefined {
-  const raw = request.raw.rawHeaders;
-  let authorization = 0;
-  let run = 0;
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]!;
-    if (name.length === 13 && name.toLowerCase() === "authorization") authorization++;
-    else if (name.length === 10 && name.toLowerCase() === "svc-run-id") run++;
-  }
-  if (authorization > 1) return invalid("more than one Authorization header");
-  if (run > 1) return invalid("more than one Svc-Run-Id header");
-  const encoding = request.headers["content-encoding"];
-  if (encoding !== undefined && encoding !== "identity") {
-    return new SvcError("unsupported_media", "compressed bodies are not accepted; send plain JSON");
-  }
-  return undefined;
-}
-
 const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ["too_large", "the request body is over 1 MB"],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["unsupported_media", "send the body as application/json"],
@@ -140,18 +131,9 @@ const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]
   FST_ERR_MAX_PARAM_LENGTH: ["invalid", "a part of the path is too long"],
 };
 
-export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
-  const known = asSvcError(error);
-  if (known !== undefined) {
-    const status = ERRORS[known.code].http;
-    if (status === 503)
-      app.log.warn("request refused", { error: known.message, cause: messageOf(known.cause ?? "") });
-    if (status === 401) reply.header("www-authenticate", "Bearer");
-    if (status === 429) reply.header("retry-after", retryAfter(known));
-    return reply.code(status).send({ error: known.message, ...known.extra });
-  }
-  app.log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
-  return reply.code(500).send({ error: "internal error; see the server's log" });
+function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
+  const { status, headers, body } = refusalOf(app, asSvcError(error) ?? error);
+  return reply.code(status).headers(headers).send(body);
 }
 
 function asSvcError(error: unknown): SvcError | undefined {

@@ -1,7 +1,7 @@
 /** Waiting for work, but not for ever: the one race of a promise against a clock. */
 import { type Env, startTimer } from "./env.ts";
 
-export interface Patience {
+interface Patience {
   /** The clock; the system's where it is left out. */
   env?: Pick<Env, "sleep">;
   /** Whoever waits gives up when this aborts, as if the time were over. */

@@ -18,7 +18,7 @@ export function hmacHex(key: string | Uint8Array, data: string | Uint8Array): st
   return createHmac("sha256", key).update(data).digest("hex");
 }
 
-/** `sha256:<hex>` over canonical JSON, for values nobody needs to guess (seals, policy hashes). */
+/** `sha256:<hex>` over canonical JSON, for values that need no protection from guessing (seals, policy hashes). */
 export function valueHash(value: Json): string {
   return `sha256:${sha256Hex(canonical(value))}`;
 }

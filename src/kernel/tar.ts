@@ -14,7 +14,7 @@ export interface TarEntry {
   bytes: AsyncIterable<Uint8Array>;
 }
 
-export interface TarOptions {
+interface TarOptions {
   mtime_ms: number;
   /** Whose the files are where root unpacks them. */
   uid: number;

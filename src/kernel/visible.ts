@@ -1,5 +1,5 @@
 /**
- * Text that somebody else wrote, shown so that it can be judged: nothing in it moves, hides or breaks what stands
+ * Text from outside, shown so that it can be judged: nothing in it moves, hides or breaks what stands
  * around it. What has no shape of its own is shown by its number, so that the reader sees that it is there.
  */
 import type { Json } from "./json.ts";

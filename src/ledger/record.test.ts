@@ -3,7 +3,15 @@ import { verifies } from "../../test/support/verifies.ts";
 import { canonical } from "../kernel/canonical.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
-import { EMPTY_HEAD, GENESIS, sealRecord, splitLine } from "./record.ts";
+import {
+  EMPTY_HEAD,
+  fieldsOf,
+  GENESIS,
+  RECORD_FIELDS,
+  type RecordDraft,
+  sealRecord,
+  splitLine,
+} from "./record.ts";
 
 describe("ledger records", () => {
   const draft = {
@@ -31,6 +39,16 @@ describe("ledger records", () => {
     expect(hash).toBe(sha256Hex(canonical(rest)));
     expect(record).toMatchObject({ seq: 0, prev: GENESIS, hash });
     expect(splitLine(line)).toEqual({ body: canonical(rest), hash });
+  });
+
+  it("are written with every field of the table, in its order", () => {
+    const all: Record<string, unknown> = Object.fromEntries(
+      Object.keys(RECORD_FIELDS).map((name) => [name, "x"]),
+    );
+    for (const name of fieldsOf("count")) all[name] = 1;
+    const { line } = sealRecord(all as unknown as RecordDraft, EMPTY_HEAD);
+    expect(Object.keys(JSON.parse(line))).toEqual(Object.keys(RECORD_FIELDS));
+    expect(line).toBe(canonical(JSON.parse(line) as Json));
   });
 
   it("leave absent fields out and link to their predecessor", () => {

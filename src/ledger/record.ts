@@ -7,32 +7,50 @@ import type { LedgerEvent } from "./events.ts";
 
 export const GENESIS = "0".repeat(64);
 
-/** What a unit of work asks to have recorded; the chain adds `seq`, `prev` and `hash`. */
-export interface RecordDraft {
-  ts_ms: number;
-  event: LedgerEvent;
-  actor: string;
-  run_id?: string | undefined;
-  run_seq?: number | undefined;
-  step?: number | undefined;
-  tool?: string | undefined;
-  tenant?: string | undefined;
-  reason?: string | undefined;
-  detail?: string | undefined;
-  effect?: string | undefined;
-  args_hash?: string | undefined;
-  before_hash?: string | undefined;
-  after_hash?: string | undefined;
-  result_hash?: string | undefined;
-  manifest_version?: string | undefined;
-  scope_seal?: string | undefined;
+/**
+ * Every field of a record, in canonical order, and what it holds: a count, a text, or a word. Readers refuse a count or a
+ * text that is something else; a word is written as text, and a later version may hold another value there.
+ */
+export const RECORD_FIELDS = {
+  actor: "text",
+  after_hash: "word",
+  args_hash: "word",
+  before_hash: "word",
+  detail: "word",
+  effect: "word",
+  event: "text",
+  hash: "word",
+  manifest_version: "word",
+  prev: "word",
+  reason: "word",
+  result_hash: "word",
+  run_id: "text",
+  run_seq: "count",
+  scope_seal: "word",
+  seq: "count",
+  step: "count",
+  tenant: "word",
+  tool: "text",
+  ts_ms: "count",
+} as const;
+
+export type RecordField = keyof typeof RECORD_FIELDS;
+
+/** Fields of a kind, in canonical order. */
+export function fieldsOf(kind: (typeof RECORD_FIELDS)[RecordField]): RecordField[] {
+  return (Object.keys(RECORD_FIELDS) as RecordField[]).filter((name) => RECORD_FIELDS[name] === kind);
 }
 
-export interface LedgerRecord extends RecordDraft {
-  seq: number;
-  prev: string;
-  hash: string;
-}
+type Values = { [N in RecordField]: (typeof RECORD_FIELDS)[N] extends "count" ? number : string };
+type Needed = "ts_ms" | "actor";
+type Chained = "seq" | "prev" | "hash";
+
+/** What a unit of work asks to have recorded; the chain adds `seq`, `prev` and `hash`. */
+export type RecordDraft = Pick<Values, Needed> & { event: LedgerEvent } & {
+  [N in Exclude<RecordField, Needed | Chained | "event">]?: Values[N] | undefined;
+};
+
+export type LedgerRecord = RecordDraft & Pick<Values, Chained>;
 
 /** Where the chain stands: how many records, and the hash of the last one. */
 export interface Head {
@@ -42,7 +60,7 @@ export interface Head {
 
 export const EMPTY_HEAD: Head = { records: 0, hash: GENESIS };
 
-export interface SealedRecord {
+interface SealedRecord {
   record: LedgerRecord;
   /** The canonical JSON of the record, without a line break. */
   line: string;
@@ -72,7 +90,7 @@ export function sealRecord(draft: RecordDraft, { records: seq, hash: prev }: Hea
   if (tool !== undefined) after += `,"tool":${JSON.stringify(tool)}`;
   after += `,"ts_ms":${draft.ts_ms}`;
   const hash = sha256Hex(`{${before}${after}}`);
-  // The draft becomes the record: nobody else has it.
+  // The draft becomes the record: it was made for this alone.
   const record = draft as LedgerRecord;
   record.seq = seq;
   record.prev = prev;

@@ -1,39 +1,22 @@
-import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { EMPTY_ROOT, leafHash, nodeHash, rootFromProof, TreeBuilder } from "./tree.ts";
+import { plainLeaf, plainPath, plainRoot } from "../../test/evidence/support/oracle.ts";
+import { EMPTY_ROOT, isConsistent, joinHashes, rootFromProof } from "./tree.ts";
 
-/** The RFC's own recursive definition, as an independent oracle. */
-function root(leaves: Buffer[]): Buffer {
-  if (leaves.length === 1) return leaves[0]!;
-  let k = 1;
-  while (k * 2 < leaves.length) k *= 2;
-  return nodeHash(root(leaves.slice(0, k)), root(leaves.slice(k)));
-}
-
-const leaves = Array.from({ length: 70 }, (_, i) => leafHash(`leaf ${i}`));
+const leaves = Array.from({ length: 70 }, (_, i) => plainLeaf(`leaf ${i}`));
 
 describe("the tree", () => {
-  it("of nothing is the hash of nothing", () => {
-    expect(new TreeBuilder().root()).toBe(EMPTY_ROOT);
+  it("of nothing is the hash of nothing, and a node is no leaf of the same bytes", () => {
+    expect(EMPTY_ROOT).toBe(plainRoot([]));
+    const [a, b] = leaves as [string, string];
+    expect(joinHashes(a, b)).toBe(plainRoot([a, b]));
+    expect(joinHashes(a, b)).not.toBe(plainLeaf(Buffer.from(a + b, "hex").toString("latin1")));
   });
 
-  it("keeps leaves and nodes apart by their first byte", () => {
-    const sha = (...parts: (string | Uint8Array)[]) =>
-      parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest();
-    expect(leafHash("a")).toEqual(sha(Buffer.from([0]), "a"));
-    const [a, b] = [leafHash("a"), leafHash("b")];
-    expect(nodeHash(a, b)).toEqual(sha(Buffer.from([1]), a, b));
-  });
-
-  it("has the root of RFC 6962 at every size, and proofs that lead to it", () => {
+  it("has proofs that lead to the root of RFC 6962 at every size", () => {
     for (let n = 1; n <= leaves.length; n++) {
-      const tree = new TreeBuilder();
-      for (let i = 0; i < n; i++) tree.add(leaves[i]!, true);
-      const wanted = root(leaves.slice(0, n)).toString("hex");
-      expect(tree.root()).toBe(wanted);
-      const { proofs } = tree.finish();
+      const wanted = plainRoot(leaves.slice(0, n));
       for (let i = 0; i < n; i++) {
-        const proof = proofs.get(i)!;
+        const proof = plainPath(i, leaves.slice(0, n));
         expect(rootFromProof(leaves[i]!, i, n, proof)).toBe(wanted);
         expect(rootFromProof(leaves[i]!, i, n, [...proof, wanted])).toBeUndefined();
         if (proof.length > 0) expect(rootFromProof(leaves[i]!, i, n, proof.slice(1))).not.toBe(wanted);
@@ -42,5 +25,13 @@ describe("the tree", () => {
       expect(rootFromProof(leaves[0]!, n, n, [])).toBeUndefined();
     }
     expect(rootFromProof(leaves[0]!, 0, 0, [])).toBeUndefined();
+  });
+
+  it("takes nothing for a proof that is not made of hashes", () => {
+    const [first, second] = [3, 7].map((size) => ({ size, root: plainRoot(leaves.slice(0, size)) }));
+    const proof = [leaves[2]!, leaves[3]!, plainRoot(leaves.slice(0, 2)), plainRoot(leaves.slice(4, 7))];
+    expect(isConsistent(first!, second!, proof)).toBe(true);
+    for (const odd of ["", leaves[2]!.slice(2), `${leaves[2]}00`, leaves[2]!.toUpperCase()])
+      expect(isConsistent(first!, second!, proof.with(0, odd))).toBe(false);
   });
 });

@@ -70,7 +70,7 @@ export function approvalIn(reasons: readonly string[]): string | null {
   return null;
 }
 
-/** The reasons once nobody is waited for any more: how the request ended in place of that it is pending. */
+/** The reasons once no person is waited for any more: how the request ended in place of that it is pending. */
 export function withEnding(reasons: readonly string[], ending: string): string[] {
   return reasons.map((reason) => (PENDING.test(reason) ? ending : reason));
 }

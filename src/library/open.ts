@@ -132,7 +132,7 @@ const libraryId = (actor: string): string => `library:${actor}`;
 
 async function attach(app: App, run_id: string): Promise<Run> {
   const { principal, actor, tenant, scope } = await readRun(app, run_id);
-  // A run of somebody who came with a key is not for whoever happens to hold the data.
+  // A run of a principal that came with a key is not for whoever happens to hold the data.
   if (principal !== libraryId(actor)) throw forbidden(`run ${run_id} belongs to another principal`);
   return embeddedRun(app, agentOf(principal, actor, tenant), run_id, scope.seal);
 }

@@ -7,8 +7,8 @@ import { type App, announce } from "../app/app.ts";
 import { haltUnit, resumeUnit } from "../engine/halts.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { localId, PROBE_ACTOR, type Principal } from "../model/roles.ts";
+import { PROBE_KEY, type ProbeState } from "../port/docs.ts";
 import { executeRollback } from "../rollback/execute.ts";
-import { PROBE_KEY, type ProbeState } from "../store/docs.ts";
 import { BlockedError } from "./errors.ts";
 import type { Run } from "./run.ts";
 

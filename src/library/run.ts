@@ -64,7 +64,7 @@ export interface RollbackRequest {
   approve_compensations?: boolean;
   /** Undoes this one step over a conflict, as it was when `current_hash` was shown. */
   overwrite?: Overwrite;
-  /** Gives up at once with RollbackInterrupted; nobody knows how the undo under way ended, and it is done again. */
+  /** Gives up at once with RollbackInterrupted; how the undo under way ended is not known, and it is done again. */
   signal?: AbortSignal;
 }
 

@@ -95,7 +95,7 @@ export function isIrreversible(
 }
 
 /** Requests alike enough to be decided together: of one actor, for one tool, asked for by one rule. */
-export interface RequestGroup<A> {
+interface RequestGroup<A> {
   actor: string;
   tool: string;
   rule: string | null;

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../kernel/json.ts";
 import { type Path, readKeys, tryPath } from "../kernel/paths.ts";
 import type { Finder } from "./detect/hit.ts";
 
-export const REDACTED = "[REDACTED]";
+const REDACTED = "[REDACTED]";
 /** A mask wherever it stands, that of a credential too, which says of what kind it was. */
 const MASK = /\[REDACTED(?::[a-z0-9_]+)?\]/g;
 export const findMasks: Finder = (text) =>

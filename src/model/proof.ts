@@ -9,11 +9,12 @@ export interface DrillDoc {
   passed: boolean;
   /** What went wrong, in a sentence without values; null where nothing did. */
   problem: string | null;
-  run_id: string;
-  by: string;
+  /** Null to whoever is bound to another tenant than the run's; so is `by`. */
+  run_id: string | null;
+  by: string | null;
 }
 
-export const PROOF_STATES = ["proven", "never proven", "failing"] as const;
+const PROOF_STATES = ["proven", "never proven", "failing"] as const;
 export interface Proof {
   state: (typeof PROOF_STATES)[number];
   /** When it was tried last; null where it never was. */

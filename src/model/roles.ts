@@ -67,7 +67,7 @@ export function seesTenant(principal: Principal, tenant: string | null): boolean
 /** The principal as it is now; null once its credential, its role or its issuer no longer counts. */
 export type Today = (kept: KeptPrincipal) => Principal | null;
 
-/** Whether work goes on that was begun by its authority: its holder still has the role; without one nobody is asked. */
+/** Whether work goes on that was begun by its authority: its holder still has the role; without one no role is looked at. */
 export function stillHolds(
   authority: KeptPrincipal | undefined,
   today: Today | undefined,

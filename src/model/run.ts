@@ -20,13 +20,13 @@ export const STEP_STATUSES = [
 ] as const;
 export type StepStatus = (typeof STEP_STATUSES)[number];
 
-/** Steps that have, or may have, an effect in the world that nobody has taken back. */
+/** Steps that have, or may have, an effect in the world that was not taken back. */
 export const STANDING: ReadonlySet<StepStatus> = new Set([
   "succeeded",
   "compensating",
   "compensation_failed",
 ]);
-/** Steps whose outcome nobody knows. */
+/** Steps whose outcome is not known. */
 export const UNKNOWN: ReadonlySet<StepStatus> = new Set(["intended", "uncertain"]);
 
 /** Who reads what is there before a call and after it; an agent's reading is its word. */
@@ -38,7 +38,7 @@ export interface Scope {
   seal: string;
 }
 
-export interface SealedFacts {
+interface SealedFacts {
   run_id: string;
   actor: string;
   mode: Mode;
@@ -94,7 +94,7 @@ export interface RunDoc {
   reason: string | null;
   scope: Scope;
   created_ms: number;
-  /** Keys the hashes of this run's values; gone with the run, and then nobody can guess them. */
+  /** Keys the hashes of this run's values; gone with the run, and then they cannot be guessed. */
   salt: string;
   next_step: number;
   next_run_seq: number;

@@ -73,7 +73,7 @@ export function parseYaml(text: string, file: string): YamlSource {
   const offset = (problem: Problem) => offsetOf(doc, problem);
   const place = (problem: Problem) => at(offset(problem), `${showPath(problem.path)}: ${problem.message}`);
   const placeAll = (problems: readonly Problem[]) => {
-    // Finding the place of one walks the document, and nobody mends more at once.
+    // Finding the place of one walks the document, and an author does not mend more at once.
     const first = problems.slice(0, MAX_PROBLEMS);
     const placed = first.map((problem, order) => ({ problem, order, from: offset(problem) }));
     placed.sort((a, b) => a.from - b.from || a.order - b.order);

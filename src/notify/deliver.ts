@@ -7,10 +7,10 @@ import { EgressRefused } from "../egress/refusal.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Delivery, HttpDelivery } from "./channel.ts";
-import { type MailerDeps, sendMail } from "./mailer.ts";
+import { type MailerParts, sendMail } from "./mailer.ts";
 import { plain } from "./text.ts";
 
-export interface DeliverDeps extends MailerDeps {
+export interface DeliverParts extends MailerParts {
   readonly egress: Pick<Egress, "request" | "checkHost">;
 }
 
@@ -51,10 +51,10 @@ const KNOWN_ANSWERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Resolves when the service has taken the message; throws only Undelivered. */
-export async function deliver(delivery: Delivery, deps: DeliverDeps, signal?: AbortSignal): Promise<void> {
+export async function deliver(delivery: Delivery, parts: DeliverParts, signal?: AbortSignal): Promise<void> {
   try {
-    if (delivery.kind === "mail") await sendMail(delivery, deps, signal);
-    else await post(delivery, deps, signal);
+    if (delivery.kind === "mail") await sendMail(delivery, parts, signal);
+    else await post(delivery, parts, signal);
   } catch (error) {
     if (error instanceof Undelivered) throw error;
     const retry = !(error instanceof EgressRefused) && !isFinalMailError(error);
@@ -62,8 +62,8 @@ export async function deliver(delivery: Delivery, deps: DeliverDeps, signal?: Ab
   }
 }
 
-async function post(delivery: HttpDelivery, deps: DeliverDeps, signal?: AbortSignal): Promise<void> {
-  const { status, headers, body } = await deps.egress.request(delivery.url, {
+async function post(delivery: HttpDelivery, parts: DeliverParts, signal?: AbortSignal): Promise<void> {
+  const { status, headers, body } = await parts.egress.request(delivery.url, {
     method: "POST",
     headers: delivery.headers,
     secret_headers: Object.keys(delivery.headers),

@@ -5,7 +5,7 @@
 import { type ApprovalView, requestGroups } from "../model/approval.ts";
 import type { PlanCall, PlanDoc, PlanView } from "../model/plan.ts";
 
-export const NOTIFICATION_EVENTS = {
+const NOTIFICATION_EVENTS = {
   approval_requested: "a call waits for a person's decision",
   plan_proposed: "calls that an agent proposes wait for a person's decision",
   approval_digest: "an agent asked so often that its requests are told together",
@@ -21,7 +21,7 @@ export const NOTIFICATION_NAMES = Object.keys(NOTIFICATION_EVENTS) as [
   ...NotificationName[],
 ];
 
-export const SEVERITIES = ["critical", "error", "warning", "info"] as const;
+const SEVERITIES = ["critical", "error", "warning", "info"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 export interface ApprovalRequested
@@ -42,7 +42,7 @@ export interface ApprovalRequested
     | "expires_ms"
   > {
   readonly event: "approval_requested";
-  /** True when the request was passed on because nobody had decided it. */
+  /** True when the request was passed on because it was not decided in time. */
   readonly escalated: boolean;
 }
 
@@ -59,7 +59,7 @@ export interface PlanProposed extends Pick<PlanView, "id" | "run_id" | "actor" |
 export interface ApprovalDigest {
   readonly event: "approval_digest";
   readonly actor: string;
-  /** How many wait, and how many of them were passed on because nobody had decided them. */
+  /** How many wait, and how many of them were passed on because they were not decided in time. */
   readonly waiting: number;
   readonly escalated: number;
   /** What has the same tool and rule; `id` is one of them. */

@@ -1,5 +1,5 @@
 /** Links into the console. The base comes from the configuration; only ids are added, and encoded. */
-export interface ConsoleLinks {
+interface ConsoleLinks {
   approval(id: string): string | null;
   approvals(): string | null;
   plan(id: string): string | null;

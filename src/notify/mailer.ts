@@ -6,7 +6,7 @@ import type { MailDelivery } from "./channel.ts";
 
 const MAIL_DEADLINE_MS = 3 * LIMITS.egress_timeout_ms;
 
-export interface MailerDeps {
+export interface MailerParts {
   readonly egress: Pick<Egress, "checkHost">;
   /** A further certificate authority, in PEM; the system's own always count. */
   readonly ca?: string | undefined;
@@ -14,11 +14,11 @@ export interface MailerDeps {
 
 export async function sendMail(
   delivery: MailDelivery,
-  deps: MailerDeps,
+  parts: MailerParts,
   signal?: AbortSignal,
 ): Promise<void> {
   const { server, mail } = delivery;
-  const place = await deps.egress.checkHost(server.host, server.port);
+  const place = await parts.egress.checkHost(server.host, server.port);
   signal?.throwIfAborted();
   // Loaded with the first mail: most installations send none.
   const { createTransport } = await import("nodemailer");
@@ -33,7 +33,7 @@ export async function sendMail(
       rejectUnauthorized: server.secure || server.starttls === "required",
       minVersion: "TLSv1.2",
       ...(place.servername === undefined ? {} : { servername: place.servername }),
-      ...(deps.ca === undefined ? {} : { ca: deps.ca }),
+      ...(parts.ca === undefined ? {} : { ca: parts.ca }),
     },
     ...(server.user === undefined ? {} : { auth: { user: server.user, pass: server.password ?? "" } }),
     connectionTimeout: LIMITS.egress_timeout_ms,

@@ -30,7 +30,7 @@ export interface Message {
   readonly heading: string;
   readonly title: string;
   readonly facts: readonly Fact[];
-  /** A sentence or two of somebody's own words, where there are any; its label says whose. */
+  /** A sentence or two in a person's or an agent's own words, where there are any; its label says whose. */
   readonly words: Fact | null;
   readonly severity: Severity;
   readonly link: { readonly text: string; readonly url: string } | null;

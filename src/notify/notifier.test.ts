@@ -10,7 +10,7 @@ import { createLogger } from "../telemetry/log.ts";
 import { lineSink } from "../telemetry/sink.ts";
 import type { ChannelConfig } from "./channels/table.ts";
 import { approvalRequested, type NotificationEvent } from "./events.ts";
-import { createNotifier, type NotifierDeps, type NotifierSettings } from "./notifier.ts";
+import { createNotifier, type NotifierParts, type NotifierSettings } from "./notifier.ts";
 
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -26,7 +26,7 @@ async function receiver(answer?: Answer): Promise<Receiver> {
 function setUp(
   channels: ChannelConfig[],
   more: Partial<NotifierSettings> = {},
-  deps: Partial<NotifierDeps> = {},
+  parts: Partial<NotifierParts> = {},
 ) {
   const egress = createEgress({ block_private: false });
   const lines: string[] = [];
@@ -42,7 +42,7 @@ function setUp(
   const log = createLogger({}, { redact: (text) => text, sink: lineSink((line) => lines.push(line)) });
   const notifier = createNotifier(
     { channels, console_url: "https://svc.example.com", ...more },
-    { egress, env, log, redact: (text) => text, ...deps },
+    { egress, env, log, redact: (text) => text, ...parts },
   );
   open.push(() => egress.close());
   const idle = async () => {

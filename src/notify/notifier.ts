@@ -15,7 +15,7 @@ import {
   readChannels,
   renderFor,
 } from "./channels/table.ts";
-import { type DeliverDeps, deliver } from "./deliver.ts";
+import { type DeliverParts, deliver } from "./deliver.ts";
 import type { NotificationEvent, NotificationName } from "./events.ts";
 import { ChannelQueue, type QueueStats } from "./queue.ts";
 
@@ -30,7 +30,7 @@ export interface NotifierSettings {
   readonly chat_actions?: boolean | undefined;
 }
 
-export interface NotifierDeps extends DeliverDeps {
+export interface NotifierParts extends DeliverParts {
   readonly env: Env;
   readonly log: Logger;
   /** Takes credentials out of a text. */
@@ -63,10 +63,10 @@ export interface Notifier {
   drain(deadline_ms: number): Promise<void>;
 }
 
-export const APPROVAL_WEBHOOK = "SVC_APPROVAL_WEBHOOK";
+const APPROVAL_WEBHOOK = "SVC_APPROVAL_WEBHOOK";
 
-export function createNotifier(settings: NotifierSettings, deps: NotifierDeps): Notifier {
-  return new ChannelNotifier(settings, deps);
+export function createNotifier(settings: NotifierSettings, parts: NotifierParts): Notifier {
+  return new ChannelNotifier(settings, parts);
 }
 
 interface Outlet {
@@ -78,13 +78,13 @@ interface Outlet {
 
 class ChannelNotifier implements Notifier {
   private readonly settings: NotifierSettings;
-  private readonly deps: NotifierDeps;
+  private readonly parts: NotifierParts;
   private readonly outlets: readonly Outlet[];
   private closed = false;
 
-  constructor(settings: NotifierSettings, deps: NotifierDeps) {
+  constructor(settings: NotifierSettings, parts: NotifierParts) {
     this.settings = settings;
-    this.deps = deps;
+    this.parts = parts;
     const outlets = readChannels(settings.channels).map((config) => this.outlet(nameOf(config), config));
     const url = settings.approval_webhook;
     if (url) {
@@ -102,13 +102,13 @@ class ChannelNotifier implements Notifier {
         if (!wants(config.events, event.event)) continue;
         const context = this.context(name);
         const render = () => {
-          clean ??= redacted(event, this.deps.redact);
+          clean ??= redacted(event, this.parts.redact);
           return renderFor(config, clean, context);
         };
         queue.push({ event: event.event, render });
       }
     } catch (error) {
-      this.deps.log.warn("notification could not be made", { problem: messageOf(error) });
+      this.parts.log.warn("notification could not be made", { problem: messageOf(error) });
     }
   }
 
@@ -141,7 +141,7 @@ class ChannelNotifier implements Notifier {
 
   async drain(deadline_ms: number): Promise<void> {
     this.closed = true;
-    await atMost(Promise.all(this.outlets.map(({ queue }) => queue.idle())), deadline_ms, this.deps);
+    await atMost(Promise.all(this.outlets.map(({ queue }) => queue.idle())), deadline_ms, this.parts);
     for (const { queue, log } of this.outlets) {
       const left = queue.abandon();
       if (left > 0) log.warn("notifications not sent before the shutdown", { left });
@@ -149,17 +149,18 @@ class ChannelNotifier implements Notifier {
   }
 
   private outlet(name: string, config: ChannelConfig): Outlet {
-    const log = this.deps.log.child({ channel: name, type: config.type });
+    const log = this.parts.log.child({ channel: name, type: config.type });
     const send = (delivery: Parameters<typeof deliver>[0], signal: AbortSignal) =>
-      deliver(delivery, this.deps, signal);
-    return { name, config, log, queue: new ChannelQueue({ env: this.deps.env, log, send }) };
+      deliver(delivery, this.parts, signal);
+    return { name, config, log, queue: new ChannelQueue({ env: this.parts.env, log, send }) };
   }
 
   private async test({ name, config, queue, log }: Outlet, by: string): Promise<TestResult> {
     let error: string | null = null;
     try {
-      const event = redacted({ event: "test", by } as const, this.deps.redact);
-      for (const delivery of renderFor(config, event, this.context(name))) await deliver(delivery, this.deps);
+      const event = redacted({ event: "test", by } as const, this.parts.redact);
+      for (const delivery of renderFor(config, event, this.context(name)))
+        await deliver(delivery, this.parts);
     } catch (thrown) {
       error = messageOf(thrown);
       log.warn("test notification not delivered", { problem: error });
@@ -173,8 +174,8 @@ class ChannelNotifier implements Notifier {
       channel,
       console_url: this.settings.console_url ?? null,
       environment: this.settings.environment ?? null,
-      now_ms: this.deps.env.now(),
-      delivery_id: this.deps.env.uuid(),
+      now_ms: this.parts.env.now(),
+      delivery_id: this.parts.env.uuid(),
       chat_actions: this.settings.chat_actions ?? true,
     };
   }

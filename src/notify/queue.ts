@@ -1,6 +1,6 @@
 /**
  * The deliveries of one channel: in order, one at a time, three retries, bounded. A channel that is dead
- * fills its own queue and nobody else's, and all that comes of it is a line in the log.
+ * fills its own queue and no other, and all that comes of it is a line in the log.
  */
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -23,7 +23,7 @@ export interface QueueStats {
   readonly last_error: string | null;
 }
 
-export interface QueueDeps {
+interface QueueParts {
   readonly env: Pick<Env, "now" | "elapsed" | "random" | "sleep">;
   readonly log: Logger;
   send(delivery: Delivery, signal: AbortSignal): Promise<void>;
@@ -35,7 +35,7 @@ const BACKOFF_MS = 500;
 const REPEAT_LOG_MS = 60_000;
 
 export class ChannelQueue {
-  private readonly deps: QueueDeps;
+  private readonly parts: QueueParts;
   private readonly jobs: Job[] = [];
   private readonly stop = new AbortController();
   private running: Promise<void> | null = null;
@@ -44,8 +44,8 @@ export class ChannelQueue {
   private lastError: string | null = null;
   private lastDropLogged = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: QueueDeps) {
-    this.deps = deps;
+  constructor(parts: QueueParts) {
+    this.parts = parts;
   }
 
   push(job: Job): void {
@@ -84,7 +84,7 @@ export class ChannelQueue {
   /** Notes the result of a message sent past the queue. */
   note(error: string | null): void {
     this.lastError = error;
-    if (error === null) this.lastOk = this.deps.env.now();
+    if (error === null) this.lastOk = this.parts.env.now();
   }
 
   private async run(): Promise<void> {
@@ -99,7 +99,7 @@ export class ChannelQueue {
         this.counts.failed++;
         this.note(messageOf(error));
         if (!this.stop.signal.aborted) {
-          this.deps.log.warn("notification not delivered", { event: job.event, problem: messageOf(error) });
+          this.parts.log.warn("notification not delivered", { event: job.event, problem: messageOf(error) });
         }
       }
     }
@@ -110,25 +110,25 @@ export class ChannelQueue {
     for (let retries = 0; ; retries++) {
       this.stop.signal.throwIfAborted();
       try {
-        return await this.deps.send(delivery, this.stop.signal);
+        return await this.parts.send(delivery, this.stop.signal);
       } catch (error) {
         const again = error instanceof Undelivered && error.retry;
         if (!again || retries >= RETRIES || this.stop.signal.aborted) throw error;
-        await this.deps.env.sleep(this.backoff(retries, error.after_ms), this.stop.signal);
+        await this.parts.env.sleep(this.backoff(retries, error.after_ms), this.stop.signal);
       }
     }
   }
 
   /** Half a second, then three times as long each time, a fifth more or less so that processes do not march in step. */
   private backoff(retries: number, asked: number | null): number {
-    const ms = BACKOFF_MS * 3 ** retries * (0.8 + 0.4 * this.deps.env.random());
+    const ms = BACKOFF_MS * 3 ** retries * (0.8 + 0.4 * this.parts.env.random());
     return Math.round(Math.max(ms, asked ?? 0));
   }
 
   private tellDropped(): void {
-    const now = this.deps.env.elapsed();
+    const now = this.parts.env.elapsed();
     if (now - this.lastDropLogged < REPEAT_LOG_MS) return;
     this.lastDropLogged = now;
-    this.deps.log.warn("notification queue is full, oldest dropped", { dropped: this.counts.dropped });
+    this.parts.log.warn("notification queue is full, oldest dropped", { dropped: this.counts.dropped });
   }
 }

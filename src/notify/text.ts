@@ -1,5 +1,5 @@
 /**
- * Text that somebody else wrote, made harmless. Tool names, reasons and error texts come from agents;
+ * Text from outside, made harmless. Tool names, reasons and error texts come from agents;
  * in a message they must stay words: no mention, no link, no second line that looks like our own.
  */
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

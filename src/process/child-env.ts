@@ -1,5 +1,5 @@
 /**
- * What a child process gets to see of our environment. A command that undoes something is somebody's own
+ * What a child process gets to see of our environment. A command that undoes something is the user's own
  * program and may log what it finds; the service's secrets are none of its business.
  */
 const ALLOWED: ReadonlySet<string> = new Set([

@@ -55,7 +55,7 @@ function start(): ChildProcess {
   return child;
 }
 
-/** With nobody left to watch, the guard goes home; the next child calls a new one. */
+/** With no child left to watch, the guard goes home; the next child calls a new one. */
 function dismiss(): void {
   guard?.stdin?.end();
   guard = null;

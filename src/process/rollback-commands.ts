@@ -7,7 +7,7 @@ import type { Compensator, Reader, UndoCheck } from "../rollback/ports.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 import { splitCommand } from "./split-command.ts";
 
-export interface CommandSettings {
+interface CommandSettings {
   timeout_ms?: number | undefined;
   env?: Record<string, string> | undefined;
   cwd?: string | undefined;

@@ -19,7 +19,7 @@ export interface CommandOptions {
 }
 
 /** Why a command was ended before it ended by itself. */
-export type CutShort = "timeout" | "aborted" | "output";
+type CutShort = "timeout" | "aborted" | "output";
 
 export interface CommandResult {
   /** The exit code, or null where a signal ended it or it could not be started. */

@@ -11,7 +11,7 @@ export interface Draft {
   yaml: string;
 }
 
-/** What it says of its own lifecycle does not count: nobody approves by publishing. */
+/** What it says of its own lifecycle does not count: publishing does not approve. */
 export function draftOf(given: { manifest: JsonObject } | { yaml: string }): Draft {
   const text = "yaml" in given ? asList(given.yaml) : stringify([given.manifest]);
   return { manifest: onlyEntry(text), yaml: withLifecycle(text, "draft") };

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, parseJson } from "../kernel/json.ts";
 
 const MARK = "# svc-registry ";
 
-export interface RegistryFile {
+interface RegistryFile {
   meta: JsonObject;
   yaml: string;
 }
@@ -18,7 +18,7 @@ export async function readRegistryFile(path: string): Promise<RegistryFile> {
     const meta = parseJson(text.slice(MARK.length, end));
     return { meta: isJsonObject(meta) ? meta : {}, yaml: text.slice(end + 1) };
   } catch {
-    // Somebody edited the comment by hand; the YAML below it still counts.
+    // A person edited the comment by hand; the YAML below it still counts.
     return { meta: {}, yaml: text };
   }
 }

@@ -31,7 +31,7 @@ interface Stored extends RegistryEntry {
 }
 
 /** How texts are read, wherever that is done. Each refuses with an error that says what is wrong. */
-export interface ManifestReader {
+interface ManifestReader {
   draft(given: { manifest: JsonObject } | { yaml: string }): Promise<Draft>;
   entries(file: string, yaml: string): Promise<readonly Pick<Manifest, "tool" | "version" | "lifecycle">[]>;
   withLifecycle(yaml: string, to: Lifecycle): Promise<string>;

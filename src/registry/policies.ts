@@ -24,7 +24,7 @@ export interface PolicyEntry {
 const VERSION_FILE = /^([1-9]\d{0,8})\.yaml$/;
 
 /** How policies are read, wherever that is done. Each refuses with an error that says what is wrong. */
-export interface PolicyReader {
+interface PolicyReader {
   check(yaml: string): Promise<{ hash: string; passed: number; failed: number; tests: PolicyTestResult[] }>;
   hash(yaml: string, what: string): Promise<string>;
   /** Refuses where a claim of the policy has a counterexample. */
@@ -34,23 +34,23 @@ export interface PolicyReader {
 }
 
 /** How an activation is judged. */
-export interface Activating {
+interface Activating {
   four_eyes: boolean;
   /** What is looser needs a second admin. */
   second_admin: boolean;
-  /** Whether whoever activates sits at the data, and is nobody whose role could be taken away. */
+  /** Whether whoever activates sits at the data, and has no role that could be taken away. */
   at_the_data: boolean;
   /** Whether who activated before could still do so. */
   stillMay(giver: KeptPrincipal): boolean;
 }
 
-/** Nothing has changed yet: the activation waits for somebody else to want it, too. */
-export interface WaitingEntry extends PolicyEntry {
+/** Nothing has changed yet: the activation waits for a second person to want it, too. */
+interface WaitingEntry extends PolicyEntry {
   waiting_for: "another admin";
 }
 
 /** What came of an activation; `first` is the admin who had activated the same before, where two were needed. */
-export interface Activated {
+interface Activated {
   entry: PolicyEntry | WaitingEntry;
   first: string | null;
 }

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readTextFile } from "../config/files.ts";
 
-export interface RegistryFolders {
+interface RegistryFolders {
   manifests: string | null;
   policies: string | null;
 }

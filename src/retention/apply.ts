@@ -8,16 +8,17 @@ import { appendRunRecord } from "../engine/records.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { RunDoc } from "../model/run.ts";
+import { allRows } from "../port/pages.ts";
+import type { Store, Tx } from "../port/store.ts";
+import type { TableName } from "../port/tables.ts";
 import { leaseNeed } from "../rollback/lease.ts";
-import type { Store, Tx } from "../store/port.ts";
-import type { TableName } from "../store/tables.ts";
 import { ACTIVE_HOLDS, activeHolds, calledInTx, coveringHold } from "./holds.ts";
 import { type PlannedRun, planRetention, type RetentionSettings } from "./plan.ts";
 
 /** Writes a signed bundle of the run and verifies that it holds all of it; answers its path. */
 export type Archive = (run: RunDoc) => Promise<string>;
 
-export interface ApplyOptions extends RetentionSettings {
+interface ApplyOptions extends RetentionSettings {
   by: string;
   dry_run: boolean;
   /** Null where none was asked for; why not, where one was asked for and cannot be made. */
@@ -143,20 +144,13 @@ async function ownedKeys(store: Store, run_id: string): Promise<Owned> {
     "replies",
     "captures",
   ] as const) {
-    let after: { sort: number; key: string } | undefined;
-    for (;;) {
-      const rows = await store.list(table, { owner: run_id, limit: 1_000, after });
-      for (const row of rows) {
-        owned.push([table, row.key]);
-        if (table === "steps") owned.push(["payloads", row.key]);
-        if (table === "approvals") {
-          const slot = slotOf(row.doc as Parameters<typeof slotOf>[0]);
-          owned.push(["approval_slots", slot], ["approval_slots", offerSlot(slot)]);
-        }
+    for await (const row of allRows(store, table, { owner: run_id })) {
+      owned.push([table, row.key]);
+      if (table === "steps") owned.push(["payloads", row.key]);
+      if (table === "approvals") {
+        const slot = slotOf(row.doc as Parameters<typeof slotOf>[0]);
+        owned.push(["approval_slots", slot], ["approval_slots", offerSlot(slot)]);
       }
-      const last = rows[rows.length - 1];
-      if (rows.length < 1_000 || last === undefined) break;
-      after = { sort: last.sort, key: last.key };
     }
   }
   return owned;

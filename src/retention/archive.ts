@@ -6,7 +6,7 @@ import { lstat, mkdir, realpath, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { invalid } from "../kernel/errors.ts";
 
-export interface ArchivePlace {
+interface ArchivePlace {
   archive_dir: string;
   archive_root: string | null;
   /** Folders and files of the service; an archive may not lie in or above them. */
@@ -53,7 +53,7 @@ async function real(path: string): Promise<string> {
   }
 }
 
-/** Takes an empty file away: nobody's archive, but what an interrupted writer left where links are not to be had. */
+/** Takes an empty file away: no archive, but what an interrupted writer left where links are not to be had. */
 export async function removeIfEmpty(path: string): Promise<void> {
   const there = await lstat(path).catch(() => undefined);
   if (there?.isFile() && there.size === 0) await rm(path);

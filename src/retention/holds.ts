@@ -9,7 +9,7 @@ import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Hold, HoldScope } from "../model/hold.ts";
 import type { RunDoc } from "../model/run.ts";
-import type { Store, Tx, Unit } from "../store/port.ts";
+import type { Store, Tx, Unit } from "../port/store.ts";
 
 export const ACTIVE_HOLDS = "active_holds";
 
@@ -17,7 +17,7 @@ export function activeHolds(tx: Pick<Tx, "get">): Hold[] {
   return (tx.get("meta", ACTIVE_HOLDS) as unknown as Hold[] | undefined) ?? [];
 }
 
-export interface HoldInput {
+interface HoldInput {
   scope: Partial<Record<keyof HoldScope, string | undefined>>;
   reason: string;
 }

@@ -5,7 +5,8 @@ import type { Hold } from "../model/hold.ts";
 import type { ManifestSet } from "../model/manifest/types.ts";
 import type { RetentionDoc } from "../model/policy/schema.ts";
 import type { RunDoc } from "../model/run.ts";
-import { allRows } from "../store/pages.ts";
+import { allRows } from "../port/pages.ts";
+import { wholeOf } from "../store/confined.ts";
 import { coveringHold, listHolds } from "./holds.ts";
 
 const DAY_MS = 86_400_000;
@@ -28,29 +29,40 @@ export interface PlannedRun {
 }
 
 export async function* planRetention(core: Core, settings: RetentionSettings): AsyncGenerator<PlannedRun> {
-  const holds = await listHolds(core.store, false);
+  const holds = {
+    told: await listHolds(core.store, false),
+    all: await listHolds(wholeOf(core.store), false),
+  };
   const { manifests } = core.rules();
   for await (const { doc } of allRows(core.store, "runs"))
     yield await planRun(core, doc, settings, holds, manifests);
+}
+
+/** Who is bound to a tenant is told that a hold beyond it covers a run, and no more. */
+interface Holds {
+  told: readonly Hold[];
+  all: readonly Hold[];
 }
 
 async function planRun(
   core: Core,
   run: RunDoc,
   settings: RetentionSettings,
-  holds: readonly Hold[],
+  holds: Holds,
   manifests: ManifestSet,
 ): Promise<PlannedRun> {
   const rows = await core.store.list("run_tools", { owner: run.run_id, limit: 100_000 });
   const tools = rows.map((row) => row.doc.tool);
   const age_days = Math.floor((core.env.now() - run.created_ms) / DAY_MS);
   const keep_days = keepDays(run, tools, settings, manifests);
-  const hold = coveringHold(holds, run, (tool) => tools.includes(tool)) ?? null;
+  const covering = (some: readonly Hold[]) => coveringHold(some, run, (tool) => tools.includes(tool));
+  const hold = covering(holds.told) ?? null;
   return { run, age_days, keep_days, hold, tools, decision: decisionOf() };
 
   function decisionOf(): PlannedRun["decision"] {
     // A hold is told whatever the age: whoever placed it wants to see that it took.
     if (hold !== null) return `HELD (${hold.reason})`;
+    if (covering(holds.all) !== undefined) return "HELD (by a hold that is not this tenant's)";
     if (age_days < keep_days) return "keep";
     return needsEvidence(tools, manifests) && !settings.can_archive
       ? "due; needs an evidence bundle first"
@@ -81,6 +93,6 @@ function keepDays(
   return Math.max(...wanted);
 }
 
-export function needsEvidence(tools: readonly string[], manifests: ManifestSet): boolean {
+function needsEvidence(tools: readonly string[], manifests: ManifestSet): boolean {
   return tools.some((tool) => manifests.active(tool)?.audit.evidence_export === "required");
 }

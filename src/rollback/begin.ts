@@ -12,7 +12,7 @@ import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
-import type { Key, Tx, Unit } from "../store/port.ts";
+import type { Key, Tx, Unit } from "../port/store.ts";
 import { classify, needsUndo, type Standing, type Undo } from "./classify.ts";
 import { markUndone } from "./complete.ts";
 import { type Conflict, stateNow } from "./conflict.ts";
@@ -21,7 +21,7 @@ import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { assertOwnMayGoOn, isOwn, ownDetail, ownOverwrite } from "./own.ts";
 import type { Overwrite, ReadRequest } from "./ports.ts";
 
-export interface BeginInput {
+interface BeginInput {
   run_id: string;
   step: number;
   actor: string;

@@ -76,7 +76,7 @@ export function classify(
   return undo === undefined ? UNRECOVERABLE : { kind: "compensate", undo };
 }
 
-/** Whether the step stands in a way that somebody has to take back, by what is known from its row alone. */
+/** Whether the step stands in a way that a rollback or a person has to take back, by what is known from its row alone. */
 export function needsUndo(step: StepDoc): boolean {
   if (FALLEN.has(step.status)) return false;
   if (UNKNOWN.has(step.status)) return true;

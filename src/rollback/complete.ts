@@ -11,7 +11,7 @@ import { conflict } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { StepDoc } from "../model/run.ts";
-import type { Tx, Unit } from "../store/port.ts";
+import type { Tx, Unit } from "../port/store.ts";
 import type { Undo } from "./classify.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { isOwn, ownDetail, ownReadBack } from "./own.ts";
@@ -22,7 +22,7 @@ export type UndoEnd =
   | { ok: true; attempts: number; read_back: ReadBack | null }
   | { ok: false; attempts: number; error: string };
 
-export interface CompleteInput {
+interface CompleteInput {
   run_id: string;
   step: number;
   actor: string;

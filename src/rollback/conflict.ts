@@ -14,7 +14,7 @@ export interface Conflict {
   current_hash: string;
 }
 
-export type StateSeen = "as_after" | "as_before" | "conflict";
+type StateSeen = "as_after" | "as_before" | "conflict";
 
 /** The call's own trace counts first: an undo may take back more than the read shows. */
 export function compareState({ before_hash, after_hash }: StateCheck, current_hash: string): StateSeen {
@@ -54,7 +54,7 @@ export function conflictOutcome({ error, current_hash }: Conflict): StepOutcome 
   return { as: "failed", error, conflict: true, current_hash };
 }
 
-/** Nobody could look, or the look failed: without one nothing is undone. */
+/** There was no reader, or the look failed: without one nothing is undone. */
 export function notChecked(why?: string): StepOutcome {
   return {
     as: "failed",

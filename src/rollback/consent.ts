@@ -13,17 +13,17 @@ import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../model/approval.ts
 import { keptUndoArgs } from "../model/card/kept.ts";
 import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import type { Undo } from "./classify.ts";
 
-export interface ConsentInput {
+interface ConsentInput {
   actor: string;
   /** The operator's decision to approve every compensation of this rollback. */
   approve: boolean;
   fresh_approval_id: string;
 }
 
-export interface Consent {
+interface Consent {
   /** The request that the undo waits for, or null where it may begin. */
   waits_for: ApprovalDoc | null;
   /** The request that was opened just now, for notifications. */

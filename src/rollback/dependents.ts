@@ -15,7 +15,7 @@ interface ToolHold {
 }
 
 const NONE: readonly ToolHold[] = [];
-/** Most steps hold nobody up; a long plan must not pay for lists that stay empty. */
+/** Most steps hold no other up; a long plan must not pay for lists that stay empty. */
 const NOBODY: readonly number[] = [];
 
 export class Dependents {

@@ -18,7 +18,7 @@ import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./
 import { type UndoTools, undoStep, untilAborted } from "./undo-step.ts";
 
 /** How a rollback is carried out, wherever it is kept. */
-export interface WorkOptions {
+interface WorkOptions {
   compensator: Compensator;
   reader?: Reader | null | undefined;
   verify?: UndoCheck | null | undefined;
@@ -87,7 +87,7 @@ export async function executeRollback(
   }
 }
 
-/** Carries out the rollback that is kept at the desk. `lost` aborts when somebody else took it over. */
+/** Carries out the rollback that is kept at the desk. `lost` aborts when another process took it over. */
 export function workOn(
   desk: Desk,
   env: Env,

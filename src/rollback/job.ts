@@ -8,8 +8,9 @@ import { messageOf, notFound, SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { type KeptPrincipal, mayUndoOwn, stillHolds, type Today } from "../model/roles.ts";
-import type { JobDoc } from "../store/docs.ts";
-import type { Store, Tx } from "../store/port.ts";
+import type { JobDoc } from "../port/docs.ts";
+import { allRows } from "../port/pages.ts";
+import type { Store, Tx } from "../port/store.ts";
 import { checkRetries, executeRollback, RollbackInterrupted, type RollbackOptions } from "./execute.ts";
 import {
   assertHeld,
@@ -37,11 +38,11 @@ export type JobTools = Pick<
   | "stop"
   | "onProgress"
 > & {
-  /** The authority of whoever started a job, as it is now; without it nobody's is looked at. */
+  /** The authority of whoever started a job, as it is now; without it none is looked at. */
   today?: Today | undefined;
 };
 
-export interface JobInput {
+interface JobInput {
   by: string;
   authority?: KeptPrincipal | undefined;
   /** An agent rolls back its own run, on no other authority than that. */
@@ -51,7 +52,7 @@ export interface JobInput {
   overwrite?: Overwrite | undefined;
 }
 
-export interface RunningJob {
+interface RunningJob {
   job: JobDoc;
   /** The job as it ended, or null where it was interrupted and waits to be carried on. Never rejects. */
   done: Promise<JobDoc | null>;
@@ -110,20 +111,14 @@ export async function startJob(
   return { job, done: runJob(core, job, lease, tools) };
 }
 
-/** Carries on every job whose holder is gone. Those that somebody works on are left alone. */
+/** Carries on every job whose holder is gone. Those that a process works on are left alone. */
 export async function resumeJobs(core: Core, tools: JobTools): Promise<RunningJob[]> {
   const resumed: RunningJob[] = [];
-  let after: { sort: number; key: string } | undefined;
-  for (;;) {
-    const rows = await core.store.list("jobs", { tag: "running", after, limit: LIMITS.page_max });
-    for (const { doc } of rows) {
-      const taken = await takeOver(core, doc.run_id);
-      if (taken !== null) resumed.push({ job: taken.job, done: runJob(core, taken.job, taken.lease, tools) });
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < LIMITS.page_max) return resumed;
-    after = { sort: last.sort, key: last.key };
+  for await (const { doc } of allRows(core.store, "jobs", { tag: "running" })) {
+    const taken = await takeOver(core, doc.run_id);
+    if (taken !== null) resumed.push({ job: taken.job, done: runJob(core, taken.job, taken.lease, tools) });
   }
+  return resumed;
 }
 
 /** Looks for abandoned jobs now and every few seconds. Resolves once told to stop and its jobs have ended. */

@@ -3,7 +3,7 @@ import type { Core } from "../engine/core.ts";
 import { holderOf, type Lease, type LeaseSubject, needOfLease, takeLeaseOf } from "../engine/lease.ts";
 import { loadSealedRun } from "../engine/load-run.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Key, Tx } from "../store/port.ts";
+import type { Key, Tx } from "../port/store.ts";
 
 export type { Heartbeat, Lease } from "../engine/lease.ts";
 export {
@@ -23,7 +23,7 @@ const subjectOf = (run_id: string): LeaseSubject => ({
 
 export const leaseNeed = (run_id: string): Key => needOfLease(subjectOf(run_id));
 
-/** Takes the lease where it is free or has lapsed; throws a conflict where somebody holds it. */
+/** Takes the lease where it is free or has lapsed; throws a conflict where another process holds it. */
 export function takeLease(tx: Tx, run_id: string, holder: string, now: number, lasts_ms: number): Lease {
   return takeLeaseOf(tx, subjectOf(run_id), holder, now, lasts_ms);
 }

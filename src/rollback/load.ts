@@ -4,7 +4,8 @@ import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
-import type { Store } from "../store/port.ts";
+import { rowPages } from "../port/pages.ts";
+import type { Store } from "../port/store.ts";
 import { type Lookout, readStates } from "./look.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
 
@@ -84,14 +85,9 @@ async function listSteps(
   tag?: readonly string[],
 ): Promise<StepDoc[]> {
   const steps: StepDoc[] = [];
-  let after: { sort: number; key: string } | undefined;
-  for (;;) {
-    const rows = await store.list("steps", { owner: run_id, tag, from, after, order: "asc", limit: PAGE });
+  for await (const rows of rowPages(store, "steps", { owner: run_id, tag, from, order: "asc", page: PAGE }))
     for (const row of rows) steps.push(row.doc);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return steps;
-    after = { sort: last.sort, key: last.key };
-  }
+  return steps;
 }
 
 /** A few at a time: enough to hide the way to a database, not enough to flood it. */

@@ -3,7 +3,7 @@ import type { Core } from "../engine/core.ts";
 import { forbidden } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { StepDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import { beginUnit } from "./begin.ts";
 import { classify, type Standing, type Undo } from "./classify.ts";
 import { cleanError, completeUnit, type UndoEnd } from "./complete.ts";

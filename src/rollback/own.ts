@@ -7,7 +7,7 @@ import { haltsCovering } from "../engine/decide/halt-index.ts";
 import { HALTS_KEY } from "../engine/keys.ts";
 import { conflict, forbidden } from "../kernel/errors.ts";
 import type { RunDoc } from "../model/run.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import type { ReadBack } from "./readback.ts";
 
 const SELF_REPORTED = "self-reported";

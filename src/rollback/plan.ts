@@ -10,14 +10,7 @@ import { inTurn } from "./in-order.ts";
 import type { StateNow, States, Surroundings } from "./look.ts";
 import type { ReadRequest } from "./ports.ts";
 
-export const PLAN_KINDS = [
-  "compensate",
-  "skip",
-  "unrecoverable",
-  "unresolved",
-  "unmanifested",
-  "defer",
-] as const;
+const PLAN_KINDS = ["compensate", "skip", "unrecoverable", "unresolved", "unmanifested", "defer"] as const;
 export type PlanKind = (typeof PLAN_KINDS)[number];
 
 /** A step that would be undone, and how. */
@@ -46,7 +39,7 @@ export interface CompensateAction {
   would_be?: Json;
   /** Of what is there now, where it could be read. */
   current_hash?: string;
-  /** Whether what is there now is neither what the call left nor what was there before; absent where nobody looked. */
+  /** Whether what is there now is neither what the call left nor what was there before; absent where there was no look. */
   conflict?: boolean;
   /** When the undo stops working; absent where it does not. */
   closes_ms?: number;

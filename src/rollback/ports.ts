@@ -1,4 +1,4 @@
-/** What a rollback needs from outside: somebody who undoes, somebody who reads back, somebody who checks. */
+/** What a rollback needs from outside: one function that undoes, one that reads back, one that checks. */
 import type { Json } from "../kernel/json.ts";
 
 /** The undo of one step, as every compensator gets it. The key is the same on every try, for ever. */

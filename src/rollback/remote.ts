@@ -8,7 +8,7 @@ import { loadStep } from "../engine/load-run.ts";
 import { conflict, notFound } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../port/store.ts";
 import { type BeginResult, beginNeeds, beginStep } from "./begin.ts";
 import { classify, needsUndo, type Undo } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
@@ -37,7 +37,7 @@ export interface WorkerOutcome {
 }
 
 /** What the worker saw, where the step has a `before`, and a person's word to undo it all the same. */
-export interface WorkerView {
+interface WorkerView {
   current?: Json | undefined;
   overwrite?: Overwrite | undefined;
 }

@@ -26,7 +26,7 @@ export interface RollbackReport {
   failed: ({ step: number } & Failure)[];
   /** No undo is declared, or its time is over. */
   unrecoverable: number[];
-  /** Nobody knows whether the call took effect: a person settles it first. */
+  /** Whether the call took effect is not known: a person settles it first. */
   unresolved: number[];
   /** The tool has no manifest any more. */
   unmanifested: number[];
@@ -34,7 +34,7 @@ export interface RollbackReport {
   deferred: { step: number; blocked_by: readonly number[] }[];
   /** The undo itself needs a person's yes. */
   awaiting_approval: number[];
-  /** Undone, but nobody could read back. */
+  /** Undone, but there was no reader to read it back. */
   unverified: number[];
   /** Whether all that stood is undone and read back. */
   complete: boolean;

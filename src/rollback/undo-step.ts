@@ -11,7 +11,7 @@ import { readBack } from "./readback.ts";
 
 export interface UndoTools {
   compensator: Compensator;
-  /** Null where nobody can read back: a declared read-back then ends `unverified`. */
+  /** Null where there is no reader: a declared read-back then ends `unverified`. */
   reader: Reader | null;
   verify: UndoCheck | null;
   objection: UndoObjection | null;
@@ -21,7 +21,7 @@ export interface UndoTools {
   backoff_ms: number;
 }
 
-export interface Attempted {
+interface Attempted {
   attempt: number;
   error: string;
   /** How long until the next attempt, or null after the last. */
@@ -30,7 +30,7 @@ export interface Attempted {
 
 const LONGEST_BACKOFF_MS = 30_000;
 
-export interface UndoWork {
+interface UndoWork {
   env: Env;
   task: UndoTask;
   tools: UndoTools;
@@ -46,7 +46,7 @@ export interface UndoWork {
 }
 
 /**
- * Throws only when interrupted: then nobody knows how the undo ended, and it has to be done again with
+ * Throws only when interrupted: then it is not known how the undo ended, and it has to be done again with
  * the same key.
  */
 export async function undoStep(work: UndoWork): Promise<UndoEnd> {

@@ -11,7 +11,7 @@ import { madeUpResult } from "./made-up.ts";
 import type { PastCall, Ruling } from "./past-call.ts";
 import { assumeNothing, type Judgement, type Question, type Sandbox } from "./sandbox.ts";
 
-export interface HistoryOptions {
+interface HistoryOptions {
   /** Whether steps are kept for a rollback plan; otherwise they go as soon as they are done. */
   keep_steps: boolean;
   /** The first number for calls that have none, because history refused them. */
@@ -21,7 +21,7 @@ export interface HistoryOptions {
 }
 
 /** How a call differs from the recorded one, where it was changed for a replay. */
-export interface Repetition {
+interface Repetition {
   /** The values that name its logical call are others now. */
   renamed: boolean;
   /** History makes the same call once more, and lets it through there: this one was only the question. */
@@ -142,7 +142,7 @@ export class History {
     const wait = (outcome: OutcomeInput, at_ms: number) =>
       state.waiting.push({ step, at_ms, logical_call, outcome });
     if (call.step === null) {
-      // Nobody knows how it would have ended; it is taken to succeed.
+      // How it would have ended is not known; it is taken to succeed.
       wait(succeeded(madeUpResult(result.manifest)), call.captured_ms);
     } else if (call.outcome !== null) {
       const status = call.outcome as OutcomeStatus;

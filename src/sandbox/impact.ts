@@ -7,7 +7,7 @@ import type { RiskFactor } from "../model/policy/risk-weights.ts";
 import type { Ruling } from "./past-call.ts";
 import { assumeNothing, causesOf, type Judgement, type Sandbox } from "./sandbox.ts";
 
-export interface ImpactInput {
+interface ImpactInput {
   tool: string;
   args: Json;
   actor: string;
@@ -35,7 +35,7 @@ export interface ImpactReport {
 }
 
 /** The manifest's labels, free ones included. */
-export interface ImpactLabels {
+interface ImpactLabels {
   effect: Effect | null;
   data_class: string | null;
   blast_radius: BlastRadius | null;
@@ -44,7 +44,7 @@ export interface ImpactLabels {
   [label: string]: Json;
 }
 
-export interface ImpactApproval {
+interface ImpactApproval {
   groups: string[];
   quorum: number;
   /** Where several entries ask: each with its own groups and number. */
@@ -53,7 +53,7 @@ export interface ImpactApproval {
 
 export const OUTLOOKS = ["nothing to undo", "can be undone", "cannot be undone", "unknown"] as const;
 
-export interface RollbackOutlook {
+interface RollbackOutlook {
   outlook: (typeof OUTLOOKS)[number];
   undo_tool: string | null;
   kind: "inverse" | "compensation" | null;

@@ -5,14 +5,14 @@ import { few, type Ruling } from "./past-call.ts";
 import { assumeNothing, type Sandbox, type SandboxRun } from "./sandbox.ts";
 import { ask, type PlannedCall } from "./speculate.ts";
 
-export interface JudgedCall {
+interface JudgedCall {
   decision: Ruling;
   reasons: string[];
   risk_score: number;
   evaluation: Evaluation | null;
 }
 
-export interface JudgedPlan {
+interface JudgedPlan {
   calls: JudgedCall[];
   fully_reversible: boolean;
   irreversible: string[];

@@ -20,7 +20,7 @@ export function madeUpResult(manifest: Manifest | null): Json | undefined {
 }
 
 /** Paths into the result that the undo and its read-back name. */
-export function resultPaths(manifest: Manifest | null): Path[] {
+function resultPaths(manifest: Manifest | null): Path[] {
   if (!manifest?.compensation) return [];
   const templates: Json[] = [manifest.compensation.args, manifest.verification?.args ?? null];
   const sources = new Set(templates.flatMap(templatePaths));

@@ -1,6 +1,6 @@
 /** A call as history has it: what was asked, what was answered, what became of it. */
 import type { Verdict } from "../engine/decide/verdict.ts";
-import type { CaptureDoc } from "../store/docs.ts";
+import type { CaptureDoc } from "../port/docs.ts";
 
 /** The three answers that previews and reports speak of; `needs_approval` is a policy's `require_approval`. */
 export const RULINGS = ["allow", "needs_approval", "block"] as const;

@@ -8,7 +8,7 @@ import { few, type PastCall, plainReasons, type Ruling } from "./past-call.ts";
 import { redactedReads } from "./redacted-reads.ts";
 import type { Judgement, Sandbox } from "./sandbox.ts";
 
-export interface ReplayedCall {
+interface ReplayedCall {
   /** Its place among the run's captured calls. */
   call: number;
   step: number | null;

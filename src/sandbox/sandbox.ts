@@ -1,5 +1,5 @@
 /**
- * The throwaway engine: the live engine's own units on a memory store that nobody else sees. Its runs hold
+ * The throwaway engine: the live engine's own units on a memory store of its own. Its runs hold
  * every permission of the manifests, its counters start empty, no halt reaches it, and a call that it
  * refuses leaves nothing behind.
  */
@@ -18,10 +18,10 @@ import type { Refundable } from "../model/policy/counters.ts";
 import { counterKeys, type Evaluation, evaluatePolicy } from "../model/policy/evaluate.ts";
 import type { Principal } from "../model/roles.ts";
 import { type Mode, type PayloadDoc, type RunDoc, scopeSeal } from "../model/run.ts";
+import type { CounterDoc } from "../port/docs.ts";
+import type { ListQuery, Row, Store, Tx, Unit } from "../port/store.ts";
+import type { TableName, Tables } from "../port/tables.ts";
 import { planRollback, type RollbackPlan } from "../rollback/plan.ts";
-import type { CounterDoc } from "../store/docs.ts";
-import type { ListQuery, Row, Store, Tx, Unit } from "../store/port.ts";
-import type { TableName, Tables } from "../store/tables.ts";
 import { plainReasons, type Ruling, rulingOf } from "./past-call.ts";
 import { pinTimes } from "./pin-times.ts";
 import { type Assumptions, type RecordCount, SandboxTx } from "./view.ts";
@@ -33,7 +33,7 @@ export interface SandboxStore extends Store {
   listSync<N extends TableName>(table: N, query: ListQuery): Row<N>[];
 }
 
-export interface SandboxSetup {
+interface SandboxSetup {
   store: SandboxStore;
   rules: Rules;
   env: Env;
@@ -59,7 +59,7 @@ export interface Question extends Assumptions {
   at_ms: number;
   /** Asks only: nothing of it stays, whatever the answer. */
   dry: boolean;
-  /** Nobody will ask for the step again: what it used up stays, the step does not. */
+  /** The step is not asked for again: what it used up stays, the step does not. */
   forget: boolean;
   /** Whether an answer is to come with what the policy found, which costs a second look. */
   explain(ruling: Ruling): boolean;

@@ -20,7 +20,7 @@ export interface Plan {
   calls: readonly PlannedCall[];
 }
 
-export interface NeededApproval {
+interface NeededApproval {
   call: number;
   tool: string;
   groups: string[];
@@ -61,7 +61,7 @@ export const RANK = {
   not_fully_reversible: 25,
 } as const;
 
-export interface Speculating {
+interface Speculating {
   actor: string;
   environment: string | null;
   now_ms: number;

@@ -1,13 +1,13 @@
 /**
  * What a unit of the engine sees in the sandbox: the memory store's documents, except where the sandbox
- * assumes something about the world around the call. Records are counted and not kept, since nobody
- * reads the ledger of a run that never was.
+ * assumes something about the world around the call. Records are counted and not kept, since the
+ * ledger of a run that never was is not read.
  */
 import { runToolKey } from "../engine/keys.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord, type RecordDraft } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
-import type { Tx } from "../store/port.ts";
-import type { TableName, Tables } from "../store/tables.ts";
+import type { Tx } from "../port/store.ts";
+import type { TableName, Tables } from "../port/tables.ts";
 
 export interface Assumptions {
   run_id: string;

@@ -5,8 +5,8 @@
  */
 import type { Head, LedgerRecord, RecordDraft } from "../ledger/record.ts";
 import { sealRecord } from "../ledger/record.ts";
-import type { Key, Tx, Unit } from "./port.ts";
-import { PLACES, type TableName, type Tables } from "./tables.ts";
+import type { Key, Tx, Unit } from "../port/store.ts";
+import { PLACES, type TableName, type Tables } from "../port/tables.ts";
 
 type AnyDoc = Tables[TableName];
 

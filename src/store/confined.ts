@@ -6,8 +6,8 @@
 import { conflict } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Halt } from "../model/approval.ts";
-import type { ListQuery, RecordQuery, Row, Store, Tx } from "./port.ts";
-import type { TableName, Tables } from "./tables.ts";
+import type { ListQuery, RecordQuery, Row, Store, Tx } from "../port/store.ts";
+import type { TableName, Tables } from "../port/tables.ts";
 
 const PAGE = 1_000;
 
@@ -29,9 +29,8 @@ export function confinedStore(store: Store, tenant: string): Store {
     transact: (unit) => store.transact({ ...unit, run: (tx) => unit.run(confinedTx(tx, tenant)) }),
     async get(table, key) {
       const doc = await store.get(table, key);
-      if (doc === undefined || !(await belongs(table, doc, { store, tenant, key, query: undefined })))
-        return undefined;
-      return table === "halts" ? (ownHalts(doc as Tables["halts"], tenant) as typeof doc) : doc;
+      const asked = { store, tenant, key, query: undefined };
+      return doc !== undefined && (await belongs(table, doc, asked)) ? shown(table, doc, asked) : undefined;
     },
     list: (table, query) => listOwn(store, tenant, table, query),
     async count(table, query) {
@@ -83,8 +82,9 @@ async function listOwn<N extends TableName>(
     const rows = await store.list(table, { ...query, after, limit: Math.max(query.limit, PAGE) });
     for (const row of rows) {
       after = { sort: row.sort, key: row.key };
-      if (!(await belongs(table, row.doc, { store, tenant, key: row.key, query }))) continue;
-      found.push(row);
+      const asked = { store, tenant, key: row.key, query };
+      if (!(await belongs(table, row.doc, asked))) continue;
+      found.push({ ...row, doc: await shown(table, row.doc, asked) });
       if (found.length === query.limit) return found;
     }
     if (rows.length < Math.max(query.limit, PAGE)) return found;
@@ -190,7 +190,6 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
     if (scope.tenant !== null) return scope.tenant === tenant;
     return scope.run_id === null ? false : ofRun(store, tenant, scope.run_id);
   },
-  // Looked into, not hidden: halts for everybody hold for every tenant.
   halts: everybodys,
   grant_buckets: everybodys,
   grant_shapes: everybodys,
@@ -210,8 +209,20 @@ async function ofRun(store: Store, tenant: string, run_id: string): Promise<bool
   return (await store.get("runs", run_id))?.tenant === tenant;
 }
 
-/** Halts of this tenant, and those that hold for it as for every other without naming an actor of any. */
-function ownHalts({ active }: Tables["halts"], tenant: string): Tables["halts"] {
-  const forAll = ({ scope }: Halt) => scope.tenant === null && scope.actor === null;
-  return { active: active.filter((halt) => halt.scope.tenant === tenant || forAll(halt)) };
+/** What is everybody's and names things of a tenant is looked into, not hidden. */
+const PARTS: { [T in TableName]?: (doc: Tables[T], asked: Asked) => Tables[T] | Promise<Tables[T]> } = {
+  /** Halts of this tenant, and those that hold for it as for every other without naming an actor of any. */
+  halts({ active }, { tenant }) {
+    const forAll = ({ scope }: Halt) => scope.tenant === null && scope.actor === null;
+    return { active: active.filter((halt) => halt.scope.tenant === tenant || forAll(halt)) };
+  },
+  /** An undo is proven for all; whose call proved it is not for all to know. */
+  async drills(doc, { store, tenant }) {
+    const own = doc.run_id !== null && (await ofRun(store, tenant, doc.run_id));
+    return own ? doc : { ...doc, run_id: null, by: null };
+  },
+};
+
+function shown<N extends TableName>(table: N, doc: Tables[N], asked: Asked): Tables[N] | Promise<Tables[N]> {
+  return PARTS[table]?.(doc, asked) ?? doc;
 }

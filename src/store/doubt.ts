@@ -28,5 +28,5 @@ export class Doubt {
   }
 }
 
-/** A document that nobody has: deleting it is written and made durable like anything else, and leaves nothing. */
+/** A document that does not exist: deleting it is written and made durable like anything else, and leaves nothing. */
 export const TRIAL_KEY = "trial";

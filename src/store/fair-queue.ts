@@ -1,6 +1,6 @@
 /**
  * Those who wait for a batch, in lines by whose share of it they take. Where a batch has no room for all, it takes one
- * of each line in turn, so that whoever floods waits behind itself alone; where it has, nobody is set back. What is
+ * of each line in turn, so that whoever floods waits behind itself alone; where it has, no caller is set back. What is
  * taken together stays in the order of arrival.
  */
 export class FairQueue<T> {

@@ -1,16 +1,16 @@
 /**
  * Group commit: units that arrive while a batch is under way form the next batch. There is no timer and no added
- * wait when idle. The next batch is run and written while the one before it is being synced, and nobody is answered
+ * wait when idle. The next batch is run and written while the one before it is being synced, and no caller is answered
  * before both are durable. A batch that does not finish in time is answered `unavailable`, and until it does finish
  * nothing new is let in, so that a hung disk never holds callers. Such a batch leaves nothing behind, or whoever wrote
  * in it is told that it may be found.
  */
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
+import type { Unit } from "../port/store.ts";
 import type { Pending } from "./batch.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { MayBeFound, mayBeFound } from "./may-be-found.ts";
-import type { Unit } from "./port.ts";
 
 export const MAX_BATCH = 512;
 
@@ -22,11 +22,11 @@ export interface Written {
 
 /**
  * Runs every unit of the batch and writes the result, or throws and leaves nothing (or throws `MayBeFound`). What is
- * still to be synced is answered; what is durable already is not. At `until` (a time of performance.now) nobody waits
+ * still to be synced is answered; what is durable already is not. At `until` (a time of performance.now) no caller waits
  * for it any more: `leave`, called right before the bytes go out that cannot be taken back, then throws, and whoever
  * is refused after it has passed is told that his record may be found.
  */
-export type CommitBatch = (
+type CommitBatch = (
   batch: readonly Pending[],
   until: number,
   leave: () => void,

@@ -1,6 +1,6 @@
 /** The one place that names concrete stores; a driver is loaded only when it is chosen. */
 import { SvcError } from "../kernel/errors.ts";
-import type { ReplicaPlace, Store } from "./port.ts";
+import type { ReplicaPlace, Store } from "../port/store.ts";
 
 export const STORE_KINDS = ["files", "sqlite", "postgres"] as const;
 export type StoreKind = (typeof STORE_KINDS)[number];

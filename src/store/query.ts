@@ -1,7 +1,7 @@
 /** What a list or record query means, for stores that answer it by looking at each candidate. */
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { ListQuery, RecordQuery } from "./port.ts";
-import type { IndexEntry } from "./tables.ts";
+import type { ListQuery, RecordQuery } from "../port/store.ts";
+import type { IndexEntry } from "../port/tables.ts";
 
 export function matchesList(query: ListQuery, entry: IndexEntry, key: string): boolean {
   if (query.owner !== undefined && entry.owner !== query.owner) return false;

@@ -1,5 +1,5 @@
 /** A store whose reads go to its replica; whatever writes or waits stays where it was. */
-import type { Replica, Store } from "./port.ts";
+import type { Replica, Store } from "../port/store.ts";
 
 export function readingFrom(store: Store, { reads }: Replica): Store {
   return {

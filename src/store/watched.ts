@@ -1,6 +1,6 @@
 /** A store under observation: how long its commits take, and which of its operations fail. */
 import { SvcError } from "../kernel/errors.ts";
-import type { Store } from "./port.ts";
+import type { Store } from "../port/store.ts";
 
 export interface StoreWatch {
   /** A unit, and the records it may have left, are durable. */

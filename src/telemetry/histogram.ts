@@ -1,18 +1,18 @@
 /**
  * A histogram for the hot path. prom-client's own hashes its labels on every observation, which costs
  * microseconds a call; this one finds its series by a ready-made key and does one addition, and hands
- * prom-client's registry finished values when somebody scrapes.
+ * prom-client's registry finished values when it is scraped.
  */
 import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } from "prom-client";
 
-export interface HistogramSpec<L extends string> {
+interface HistogramSpec<L extends string> {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly L[];
   readonly buckets: readonly number[];
 }
 
-export class Series {
+class Series {
   readonly counts: Float64Array;
   readonly bounds: readonly number[];
   readonly labels: Record<string, string>;

@@ -18,7 +18,7 @@ export const logSchema = z.strictObject({
 });
 export type LogSettings = z.infer<typeof logSchema>;
 
-export type LogFields = Readonly<Record<string, unknown>>;
+type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger {
   debug(msg: string, fields?: LogFields): void;
@@ -30,17 +30,17 @@ export interface Logger {
   flush(): Promise<void>;
 }
 
-export interface LoggerDeps {
+interface LoggerParts {
   /** Takes credentials out of a text; the built-in detector unless given. */
   readonly redact?: Redact;
   readonly now?: () => number;
   readonly sink?: Sink;
 }
 
-export function createLogger(settings: Partial<LogSettings>, deps: LoggerDeps = {}): Logger {
-  const redact = deps.redact ?? redactSecrets;
-  const sink = deps.sink ?? fdSink(2);
-  const now = deps.now ?? Date.now;
+export function createLogger(settings: Partial<LogSettings>, parts: LoggerParts = {}): Logger {
+  const redact = parts.redact ?? redactSecrets;
+  const sink = parts.sink ?? fdSink(2);
+  const now = parts.now ?? Date.now;
   const pretty = settings.format === "pretty";
   const logger = pino(
     {

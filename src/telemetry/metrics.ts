@@ -1,6 +1,6 @@
 /**
  * The Prometheus series. What the store knows (events, approvals, runs, halts, queues) is asked for when
- * somebody scrapes; what happens on the way (durations, errors) is counted as it happens and costs a
+ * a scraper asks; what happens on the way (durations, errors) is counted as it happens and costs a
  * few memory writes.
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
@@ -27,7 +27,7 @@ export interface MetricsSource {
   deliveries?(): Awaitable<readonly { target: string; result: "ok" | "failed" | "dropped"; count: number }[]>;
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly source: MetricsSource;
   /** Names that always have a series, so that a rate over them has a beginning. */
   readonly events: readonly string[];

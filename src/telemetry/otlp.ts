@@ -2,9 +2,9 @@
  * OTLP/HTTP JSON for spans, written out by hand: the fields are few and fixed. Field for field it is
  * what the official OpenTelemetry serializer gives, which a test holds it to.
  */
-export type OtlpValue = { stringValue: string } | { intValue: number };
+type OtlpValue = { stringValue: string } | { intValue: number };
 
-export interface OtlpAttribute {
+interface OtlpAttribute {
   key: string;
   value: OtlpValue;
 }
@@ -31,7 +31,7 @@ export interface OtlpSpan {
 }
 
 /** Another span that had to do with this one, of a trace of its own. */
-export interface OtlpLink {
+interface OtlpLink {
   attributes: [];
   spanId: string;
   traceId: string;
@@ -39,7 +39,7 @@ export interface OtlpLink {
   flags: number;
 }
 
-export interface SpanFields {
+interface SpanFields {
   trace_id: string;
   span_id: string;
   parent_span_id?: string | undefined;
@@ -78,7 +78,7 @@ const FLAGS = 0x101;
 
 const nanos = (ms: number) => `${Math.max(0, Math.trunc(ms))}000000`;
 
-export function otlpAttributes(values: SpanFields["attributes"]): OtlpAttribute[] {
+function otlpAttributes(values: SpanFields["attributes"]): OtlpAttribute[] {
   const out: OtlpAttribute[] = [];
   for (const [key, value] of Object.entries(values)) {
     if (value === undefined || value === null) continue;

@@ -9,21 +9,21 @@ export interface RequestLine {
   readonly path: string;
   readonly status: number;
   readonly ms: number;
-  /** The principal's name, null where nobody was authenticated. */
+  /** The principal's name, null where no credential was accepted. */
   readonly principal: string | null;
   readonly request_id?: string;
 }
 
-export type RequestLog = (line: RequestLine) => void;
+type RequestLog = (line: RequestLine) => void;
 
 const PATH_CHARS = 1_000;
 
 export function createRequestLog(
-  deps: { redact?: Redact; now?: () => number; sink?: Sink } = {},
+  parts: { redact?: Redact; now?: () => number; sink?: Sink } = {},
 ): RequestLog {
-  const redact = deps.redact ?? redactSecrets;
-  const sink = deps.sink ?? fdSink(1);
-  const now = deps.now ?? Date.now;
+  const redact = parts.redact ?? redactSecrets;
+  const sink = parts.sink ?? fdSink(1);
+  const now = parts.now ?? Date.now;
   return ({ method, path, status, ms, principal, request_id }) => {
     try {
       const end = path.search(/[?#]/);

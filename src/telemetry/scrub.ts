@@ -14,7 +14,7 @@ const ENTRIES = 100;
 const CHARS = 8_000;
 
 /** `apiKey`, `api-key`, `X_API_KEY`: one name, however it is written. */
-export function looksSecret(name: string): boolean {
+function looksSecret(name: string): boolean {
   return SECRET_NAME.test(name.replace(/[^A-Za-z]/g, "").toLowerCase());
 }
 

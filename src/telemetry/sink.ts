@@ -1,6 +1,6 @@
 /**
  * Lines to stdout and stderr without ever holding up or bringing down the process: written in the
- * background, dropped past a bound when nobody reads them, silent when the other end is gone.
+ * background, dropped past a bound when the other end does not read them, silent when the other end is gone.
  */
 import { pino } from "pino";
 import { atMost } from "../kernel/deadline.ts";

@@ -25,13 +25,13 @@ export interface TraceSettings {
   readonly environment?: string | null | undefined;
 }
 
-export interface TraceDeps {
+interface TraceParts {
   readonly egress: Pick<Egress, "request">;
   readonly env: Pick<Env, "sleep" | "elapsed">;
   readonly log: Logger;
 }
 
-export interface TraceStats {
+interface TraceStats {
   readonly queued: number;
   readonly ok: number;
   readonly failed: number;
@@ -54,15 +54,15 @@ const REPEAT_LOG_MS = 60_000;
 /** What OTLP says may be sent again; anything else would fail again. */
 const RETRYABLE = new Set([408, 429, 502, 503, 504]);
 
-export function createTracer(settings: TraceSettings, deps: TraceDeps): Tracer {
-  return new Exporter(settings, deps);
+export function createTracer(settings: TraceSettings, parts: TraceParts): Tracer {
+  return new Exporter(settings, parts);
 }
 
 class Exporter implements Tracer {
   private readonly url: string;
   private readonly headers: Record<string, string>;
   private readonly resource: OtlpResource;
-  private readonly deps: TraceDeps;
+  private readonly parts: TraceParts;
   private readonly spans = new SpanBuilder();
   /** Records as they came; made into spans when they are sent, away from the call that wrote them. */
   private records: SpanRecord[] = [];
@@ -77,14 +77,14 @@ class Exporter implements Tracer {
   private failures = 0;
   private lastLogged = Number.NEGATIVE_INFINITY;
 
-  constructor(settings: TraceSettings, deps: TraceDeps) {
+  constructor(settings: TraceSettings, parts: TraceParts) {
     this.url = tracesUrl(settings.endpoint);
     this.headers = { ...settings.headers, "content-type": "application/json" };
     this.resource = {
       service_name: settings.service_name ?? "svc",
       environment: settings.environment ?? null,
     };
-    this.deps = deps;
+    this.parts = parts;
   }
 
   record(records: readonly SpanRecord[], traceparent?: string): void {
@@ -117,9 +117,9 @@ class Exporter implements Tracer {
     this.closing = true;
     this.rouse();
     this.start();
-    await within(Promise.resolve(this.pump), deadline_ms, () => this.stop.abort(), this.deps);
+    await within(Promise.resolve(this.pump), deadline_ms, () => this.stop.abort(), this.parts);
     if (this.queue.length > 0) {
-      this.deps.log.warn("trace export stopped with spans unsent", { spans: this.queue.length });
+      this.parts.log.warn("trace export stopped with spans unsent", { spans: this.queue.length });
     }
   }
 
@@ -163,7 +163,7 @@ class Exporter implements Tracer {
   private async wait(): Promise<void> {
     this.wake = new AbortController();
     const ms = Math.min(LIMITS.trace_interval_ms * 2 ** Math.min(this.failures, 6), MAX_BACKOFF_MS);
-    await this.deps.env.sleep(ms, this.wake.signal).catch(() => undefined);
+    await this.parts.env.sleep(ms, this.wake.signal).catch(() => undefined);
   }
 
   /** Answers whether the batch is worth another try. */
@@ -171,7 +171,7 @@ class Exporter implements Tracer {
     let problem: string;
     let retry: boolean;
     try {
-      const response = await this.deps.egress.request(this.url, {
+      const response = await this.parts.egress.request(this.url, {
         method: "POST",
         headers: this.headers,
         secret_headers: Object.keys(this.headers),
@@ -199,7 +199,7 @@ class Exporter implements Tracer {
 
   private succeeded(sent: number, response: EgressResponse): void {
     this.counts.ok += sent;
-    if (this.failures > 0) this.deps.log.info("trace export works again", { failures: this.failures });
+    if (this.failures > 0) this.parts.log.info("trace export works again", { failures: this.failures });
     this.failures = 0;
     this.lastLogged = Number.NEGATIVE_INFINITY;
     const rejected = rejectedSpans(response.body);
@@ -208,10 +208,10 @@ class Exporter implements Tracer {
 
   /** One warning when it begins and one a minute while it lasts. */
   private complain(msg: string, problem: string): void {
-    const now = this.deps.env.elapsed();
+    const now = this.parts.env.elapsed();
     if (now - this.lastLogged < REPEAT_LOG_MS) return;
     this.lastLogged = now;
-    this.deps.log.warn(msg, { problem, queued: this.queue.length });
+    this.parts.log.warn(msg, { problem, queued: this.queue.length });
   }
 }
 

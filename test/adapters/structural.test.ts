@@ -7,6 +7,8 @@ import * as claude from "../../src/adapters/claude-agent-sdk.ts";
 import type { GovernOptions } from "../../src/adapters/governor.ts";
 import * as mastra from "../../src/adapters/mastra.ts";
 import { verifies } from "../support/verifies.ts";
+import { runGuide } from "./support/guide.ts";
+import type { ScriptedModel } from "./support/mastra.ts";
 import { openWorld, type World } from "./support/world.ts";
 
 let world: World;
@@ -15,6 +17,18 @@ beforeAll(async () => {
   world = await openWorld();
 });
 afterAll(() => world?.close());
+
+/** Refunds in two parts once it reads that one is too much. */
+function refunding(tool: string): ScriptedModel & { told: string[] } {
+  const amounts = [600, 300, 300];
+  const told: string[] = [];
+  const next = (news: unknown) => {
+    told.push(JSON.stringify(news));
+    const amount = amounts.shift();
+    return amount === undefined ? { text: "refunded in two parts" } : { tool, args: { amount } };
+  };
+  return { next, told };
+}
 
 describe("takeback/mastra", () => {
   const definitions = () =>
@@ -86,6 +100,15 @@ describe("takeback/mastra", () => {
     expect([...world.notes.keys()]).toEqual(there);
     await expect(call(of, "notes_add", {}, { threadId: undefined })).rejects.toThrow("memory");
   });
+
+  it("does what its guide shows", async () => {
+    verifies("beyond.adapter.guide");
+    const model = refunding("refund");
+    const stand_ins = { "@mastra/core/agent": "mastra.ts", "@mastra/core/tools": "mastra.ts" };
+    const { printed, shown } = await runGuide("mastra", model, stand_ins);
+    expect(printed).toBe(shown);
+    expect(model.told[1]).toContain("no refunds over 500");
+  });
 });
 
 describe("takeback/claude-agent-sdk", () => {
@@ -102,7 +125,7 @@ describe("takeback/claude-agent-sdk", () => {
     if (told?.permissionDecision === "deny") return told.permissionDecisionReason;
     if (prompts || told?.permissionDecision === "ask") {
       const { signal } = new AbortController();
-      const answer = await session.canUseTool(tool_name, tool_input, { signal, toolUseID: tool_use_id });
+      const answer = await session.canUseTool!(tool_name, tool_input, { signal, toolUseID: tool_use_id });
       if (answer.behavior === "deny") return answer.message;
     }
     if (crash) return undefined;
@@ -160,5 +183,14 @@ describe("takeback/claude-agent-sdk", () => {
     await call(lost, "notes_add", { text: "l" }, { crash: true });
     await lost.hooks.SessionEnd[0]!.hooks[0]({ hook_event_name: "SessionEnd" });
     expect(await world.steps(run)).toEqual(["failed", "failed", "succeeded", "uncertain"]);
+  });
+
+  it("does what its guide shows", async () => {
+    verifies("beyond.adapter.guide");
+    const model = refunding("mcp__shop__refund");
+    const stand_ins = { "@anthropic-ai/claude-agent-sdk": "claude-agent-sdk.ts" };
+    const { printed, shown } = await runGuide("claude-agent-sdk", model, stand_ins);
+    expect(printed).toBe(shown);
+    expect(model.told[1]).toContain("refund in two parts");
   });
 });

@@ -12,7 +12,7 @@ import { haltUnit } from "../../src/engine/halts.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { fakeUpstream } from "../gateway/support/gateway.ts";
 import { startReceiver } from "../golden/notify/support/receivers.ts";
 import { fakeEnv } from "../support/env.ts";

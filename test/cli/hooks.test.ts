@@ -84,6 +84,7 @@ describe("svc connect --hooks", () => {
       await svc(["connect", client, "--hooks", "--dir", "svc"], options);
       const again = await svc(["connect", client, "--hooks", "--dir", "svc", "--observe"], options);
       expect([again.code, again.out]).toEqual([0, expect.stringContaining(`kept ${cwd}/svc/policy.yaml`)]);
+      expect(again.out).toContain("tells what would have been blocked");
       const text = readFileSync(join(cwd, FILES[client]), "utf8");
       expect(text.match(new RegExp(`hook ${client} --settings`, "g"))).toHaveLength(
         Object.keys(JSON.parse(text).hooks).length,

@@ -1,6 +1,6 @@
 /** The whole ledger of a store held to itself, with a check of the chain that was written apart. */
 import { expect } from "vitest";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { firstBad, type Linked, START } from "../support/first-bad.ts";
 
 export { firstBad };

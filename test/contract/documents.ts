@@ -1,7 +1,7 @@
 /** Documents come back as they were put, whatever is in them and whatever their key. */
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/kernel/json.ts";
-import { TABLE_NAMES, type TableName, type Tables } from "../../src/store/tables.ts";
+import { TABLE_NAMES, type TableName, type Tables } from "../../src/port/tables.ts";
 import { append, approvalDoc, draft, put, remove } from "./samples.ts";
 import type { Bench } from "./store.ts";
 

@@ -1,10 +1,10 @@
 /** Stores whose commits can be kept from becoming durable, each by what makes it so on its medium. */
 import pg from "pg";
 import { vi } from "vitest";
+import type { Store } from "../../src/port/store.ts";
 import { openFilesStore } from "../../src/store/files/store.ts";
 import { type Disk, nodeDisk } from "../../src/store/logged/disk.ts";
 import { openStore } from "../../src/store/open.ts";
-import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 
 /** Two handles on one place, as two processes would have. */

@@ -1,6 +1,6 @@
 /** Being woken, being ready, being scrubbed and being closed. */
 import { describe, expect, it } from "vitest";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { append, put, remove } from "./samples.ts";
 import type { Bench } from "./store.ts";
 

@@ -1,6 +1,6 @@
 /** Lists and counts: filters, order, bounds and cursors, by example and against a plain model. */
 import { describe, expect, it } from "vitest";
-import type { ListQuery, Row, Store } from "../../src/store/port.ts";
+import type { ListQuery, Row, Store } from "../../src/port/store.ts";
 import { seeded } from "../support/env.ts";
 import { approvalDoc, put, remove, stepDoc } from "./samples.ts";
 import type { Bench } from "./store.ts";

@@ -1,7 +1,7 @@
 /** One seeded workload over all four stores: the same answers, the same documents, the same head hash. */
 import { afterAll, expect, it } from "vitest";
 import { EVENT_NAMES } from "../../src/ledger/events.ts";
-import type { ListQuery, RecordQuery, Store, Unit } from "../../src/store/port.ts";
+import type { ListQuery, RecordQuery, Store, Unit } from "../../src/port/store.ts";
 import { seeded } from "../support/env.ts";
 import { filesPlace, type MakePlace, memoryPlace, type Place, postgresPlace, sqlitePlace } from "./place.ts";
 import { approvalDoc, draft, increment, stepDoc, T0 } from "./samples.ts";

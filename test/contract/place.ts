@@ -4,9 +4,9 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Store } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore, type StoreKind } from "../../src/store/open.ts";
-import type { Store } from "../../src/store/port.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { tempDir } from "../support/tmp.ts";
 import { type Held, heldLogged, heldPostgres } from "./held.ts";

@@ -9,7 +9,7 @@ import type { Core } from "../../src/engine/core.ts";
 import { haltUnit } from "../../src/engine/halts.ts";
 import { type IntentResult, intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { openPostgresStore, workOf } from "../../src/store/postgres/store.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { freshDatabase } from "../support/postgres.ts";

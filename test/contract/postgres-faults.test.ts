@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { type FreshDatabase, freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
 import { countTrials } from "../support/trials.ts";

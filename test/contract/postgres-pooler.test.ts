@@ -1,7 +1,7 @@
 /** The postgres store behind a pooler in transaction mode, where nothing that belongs to a session can be relied on. */
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Store } from "../../src/port/store.ts";
 import { openStore } from "../../src/store/open.ts";
-import type { Store } from "../../src/store/port.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { expectWhole } from "./chain.ts";
 import { PgPooler } from "./pg-pooler.ts";

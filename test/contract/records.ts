@@ -1,7 +1,7 @@
 /** Record queries: filters, order, bounds and text, by example and against a plain model. */
 import { describe, expect, it } from "vitest";
 import type { RecordDraft } from "../../src/ledger/record.ts";
-import type { RecordQuery, Store } from "../../src/store/port.ts";
+import type { RecordQuery, Store } from "../../src/port/store.ts";
 import { seeded } from "../support/env.ts";
 import { append, draft, T0 } from "./samples.ts";
 import type { Bench } from "./store.ts";

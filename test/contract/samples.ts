@@ -2,8 +2,8 @@
 import type { RecordDraft } from "../../src/ledger/record.ts";
 import type { ApprovalDoc } from "../../src/model/approval.ts";
 import type { StepDoc } from "../../src/model/run.ts";
-import type { Store, Tx } from "../../src/store/port.ts";
-import type { TableName, Tables } from "../../src/store/tables.ts";
+import type { Store, Tx } from "../../src/port/store.ts";
+import type { TableName, Tables } from "../../src/port/tables.ts";
 
 export const T0 = 1_767_225_600_000;
 

@@ -1,9 +1,9 @@
 /**
  * The store contract: one suite that every store runs, with a test for each sentence of
- * src/store/port.ts. What only some stores can do (outlive the process, speak SQL) is told by traits.
+ * src/port/store.ts. What only some stores can do (outlive the process, speak SQL) is told by traits.
  */
 import { afterEach, describe } from "vitest";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { crashTests } from "./crash.ts";
 import { damageTests } from "./damage.ts";
 import { documentTests } from "./documents.ts";

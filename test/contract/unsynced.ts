@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { conflict } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
+import type { Store } from "../../src/port/store.ts";
 import { MayBeFound } from "../../src/store/may-be-found.ts";
-import type { Store } from "../../src/store/port.ts";
 import { append, approvalDoc, draft, put } from "./samples.ts";
 import type { Bench } from "./store.ts";
 

@@ -2,8 +2,8 @@
  * A second process on the same data, driven over IPC by worker-client.ts. Started with
  * `node --import tsx worker.ts`.
  */
+import type { Store } from "../../src/port/store.ts";
 import { openStore } from "../../src/store/open.ts";
-import type { Store } from "../../src/store/port.ts";
 import type { PlaceSettings } from "./place.ts";
 import { draft, increment } from "./samples.ts";
 

@@ -17,7 +17,7 @@ import { requestBody } from "../../src/evidence/witness/client.ts";
 import { parseSignatures, parseVerifierKey } from "../../src/evidence/witness/note.ts";
 import { LedgerProofs } from "../../src/evidence/witness/proofs.ts";
 import { WitnessState } from "../../src/evidence/witness/state.ts";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/port/store.ts";
 import { ROOT } from "../support/files.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";

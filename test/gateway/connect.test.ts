@@ -39,6 +39,7 @@ describe("svc connect", () => {
     const file = join(folder, path);
     const made = await svc(["connect", client], options);
     expect([made.code, made.err]).toEqual([0, ""]);
+    expect(made.out).toContain(`there was no such file before; svc connect ${client} --undo removes it`);
     const text = readFileSync(file, "utf8");
     expect(text).toContain(join(folder, "svc.config.yaml"));
     if (path.endsWith("json")) {
@@ -55,7 +56,10 @@ describe("svc connect", () => {
     const file = join(folder, ".mcp.json");
     const before = '{\n    "mcpServers": {"other": {"command": "x"}},\n    "more": [1,  2]\n}';
     writeFileSync(file, before);
-    await svc(["connect", "claude-code", "--name", "gate"], options);
+    const made = await svc(["connect", "claude-code", "--name", "gate", "--file", ".mcp.json"], options);
+    expect(made.out).toContain(
+      `what was there before is in ${file}.svc-backup; svc connect claude-code --file ${file} --undo takes it back`,
+    );
     await svc(["connect", "claude-code", "--name", "gate", "--url", "http://127.0.0.1:8787/mcp"], options);
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
       mcpServers: {

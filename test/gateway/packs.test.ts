@@ -1,4 +1,7 @@
-/** What `svc init` drafts for public tool servers, tried with those servers: each undo against what is really there. */
+/**
+ * What `svc init` drafts for public tool servers, tried with those servers: each undo against what is really there. Their
+ * table is in the guide.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +20,8 @@ import type { Json } from "../../src/kernel/json.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
-import { type AnyResult, call, type GatewayTest, testGateway } from "./support/gateway.ts";
+import { type AnyResult, call, type GatewayTest, testGateway, toolNames } from "./support/gateway.ts";
+import { rowsOf, versionOf } from "./support/guide-table.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -35,7 +39,7 @@ interface Program {
   args?: string[];
   env?: Record<string, string>;
 }
-const SERVERS: Record<keyof typeof PACKS, Program> = {
+const SERVERS: Record<string, Program> = {
   filesystem: { entry: "@modelcontextprotocol/server-filesystem", args: [files] },
   memory: {
     entry: "@modelcontextprotocol/server-memory",
@@ -45,6 +49,7 @@ const SERVERS: Record<keyof typeof PACKS, Program> = {
   sqlite: { entry: "mcp-sqlite", script: "mcp-sqlite-server.js", args: [database] },
   everything: { entry: "@modelcontextprotocol/server-everything" },
   "sequential-thinking": { entry: "@modelcontextprotocol/server-sequential-thinking" },
+  time: { entry: "time-mcp" },
 };
 const upstreamOf = (name: string) => {
   const { entry, script = "dist/index.js", args = [], env = {} } = SERVERS[name]!;
@@ -57,6 +62,71 @@ const upstreamOf = (name: string) => {
   };
 };
 
+/** A call of each server that says one word, where the policy finds that word, and what is there of it afterwards. */
+interface Saying {
+  tool: string;
+  path: string;
+  args(word: string): Record<string, unknown>;
+  /** Left out where the tool changes nothing. */
+  there?(): unknown;
+}
+const SAYINGS: Record<string, Saying> = {
+  filesystem: {
+    tool: "write_file",
+    path: "$args.content",
+    args: (content) => ({ path: join(files, "said.txt"), content }),
+    there: () => readFileSync(join(files, "said.txt"), "utf8"),
+  },
+  memory: {
+    tool: "create_entities",
+    path: "$args.entities[0].name",
+    args: (name) => ({ entities: [{ name, entityType: "word", observations: [] }] }),
+    there: async () => (await asked("memory.read_graph")).structuredContent,
+  },
+  everything: { tool: "echo", path: "$args.message", args: (message) => ({ message }) },
+  "sequential-thinking": {
+    tool: "sequentialthinking",
+    path: "$args.thought",
+    args: (thought) => ({ thought, thoughtNumber: 1, totalThoughts: 1, nextThoughtNeeded: false }),
+  },
+  git: {
+    tool: "git_commit",
+    path: "$args.message",
+    args: (message) => ({ path: repository, message, allowEmpty: true }),
+    there: () => gitNow("rev-parse", "HEAD"),
+  },
+  sqlite: {
+    tool: "create_record",
+    path: "$args.data.name",
+    args: (name) => ({ table: "words", data: { id: name.length, name } }),
+    there: () => words.prepare("SELECT * FROM words").all(),
+  },
+  time: {
+    tool: "get_timestamp",
+    path: "$args.time",
+    args: (word) => ({ time: `${YEARS[word]}-03-23 12:30:00.000` }),
+  },
+};
+const YEARS: Record<string, number> = {
+  fine: 2026,
+  forbidden: 1999,
+  asked: 2001,
+  "asked for too much": 2002,
+  "asked for less": 2003,
+};
+const FORBIDDEN = "^(forbidden|1999)";
+const ASKED = "^(asked|200)";
+const sayingRules = Object.entries(SAYINGS)
+  .map(([name, { tool, path }]) => {
+    const when = (value: string) => `when: [{path: "${path}", op: matches, value: "${value}"}]`;
+    const match = `match: {tool: ${name}.${tool}}`;
+    return `  - {id: ${name}-forbidden, ${match}, ${when(FORBIDDEN)}, action: deny, reason: not this word, hint: say another}
+  - {id: ${name}-asked, ${match}, ${when(ASKED)}, action: require_approval, reason: a person looks at it}
+`;
+  })
+  .join("");
+
+const words = new DatabaseSync(database);
 const tools: Record<string, Route[]> = {};
 let g: GatewayTest;
 beforeAll(async () => {
@@ -68,6 +138,8 @@ beforeAll(async () => {
   writeFileSync(join(repository, "a.txt"), "one\n");
   gitNow("add", ".");
   gitNow("commit", "-qm", "first");
+  writeFileSync(join(files, "said.txt"), "nothing yet");
+  words.exec("CREATE TABLE words (id INTEGER PRIMARY KEY, name TEXT)");
   const most = {
     timeout_ms: 60_000,
     passthrough: [],
@@ -75,7 +147,7 @@ beforeAll(async () => {
     max_connections: 1,
     idle_ms: 60_000,
   };
-  for (const name of Object.keys(PACKS)) {
+  for (const name of Object.keys(SERVERS)) {
     const spec = { ...upstreamOf(name), ...most, cwd: null } as unknown as Upstream;
     tools[name] = await readTools(spec, {} as Egress, "test");
   }
@@ -83,10 +155,11 @@ beforeAll(async () => {
     manifestText(draftManifests(routes, name), name),
   );
   g = await testGateway({
-    upstreams: Object.keys(PACKS).map(upstreamOf),
+    upstreams: Object.keys(SERVERS).map(upstreamOf),
     manifests: drafted.join("\n").replaceAll("lifecycle: draft", "lifecycle: approved"),
-    policy: policyText(Object.values(tools).flatMap(packRules)),
+    policy: policyText(Object.values(tools).flatMap(packRules)).replace("limits:", `${sayingRules}limits:`),
   });
+  return () => words.close();
 });
 
 let runs = 0;
@@ -339,5 +412,42 @@ describe("servers that change nothing", () => {
     ]);
     expect(report).toMatchObject({ skipped: [1, 0], complete: true });
     expect((await asked("everything.get-env"))._meta["svc/approval_id"]).toMatch(/^apr_/);
+  });
+});
+
+describe("a server as published", () => {
+  it.each(Object.entries(SAYINGS))("%s", async (name, { tool, args, there }) => {
+    verifies("beyond.servers.matrix");
+    const run_id = `said-${name}`;
+    const agent = await g.connect("agent", { headers: { "svc-run-id": run_id } });
+    const operator = await g.connect("operator", { path: "/operator/mcp" });
+    const say = (word: string): Promise<AnyResult> => call(agent, `${name}.${tool}`, args(word));
+    const made = ({ isError, _meta }: AnyResult) =>
+      isError === undefined && _meta["svc/decision"] === "allow";
+    const before = await there?.();
+    const listed = (await toolNames(agent)).filter((one) => one.startsWith(`${name}.`)).length;
+    const seen: Record<string, boolean> = { Allowed: made(await say("fine")) };
+    const { content, _meta } = await say("forbidden");
+    seen["Blocked"] =
+      _meta["svc/decision"] === "block" && content[0].text === "not this word\nhint: say another";
+    const waits = await say("asked");
+    seen["Waits"] = waits.content[0].text.startsWith("a person looks at it\napproval required");
+    await call(operator, "svc.approve_action", { approval_id: waits._meta["svc/approval_id"], note: "fine" });
+    seen["Approved"] = made(await say("asked"));
+    const approval_id = (await say("asked for too much"))._meta["svc/approval_id"];
+    const offer = { args: args("asked for less") };
+    await call(operator, "svc.deny_action", { approval_id, note: "less", offer });
+    const denied = (await call(agent, "svc.await_approval", { approval_id, seconds: 0 })).structuredContent;
+    expect(denied.offer.args).toEqual(offer.args);
+    seen["Denied with an offer"] = made(await say("asked for less"));
+    if (there !== undefined) expect(await there()).not.toEqual(before);
+    const report = await call(operator, "svc.execute_rollback", { run_id, confirm: true });
+    expect(report.structuredContent.complete).toBe(true);
+    expect(await there?.()).toEqual(before);
+    const cells = Object.values(seen).map((yes) => (yes ? "yes" : "no"));
+    const { entry } = SERVERS[name]!;
+    const row = [`\`${entry}\` ${versionOf(entry)}`, `${listed} of ${tools[name]!.length}`, ...cells];
+    expect(rowsOf("Server")).toEqual([["Server", "Tools listed", ...Object.keys(seen), "Undone"]]);
+    expect(rowsOf(`\`${entry}\``)).toEqual([[...row, there === undefined ? "changes nothing" : "yes"]]);
   });
 });

@@ -1,5 +1,4 @@
-/** The example in front of servers and with clients that nobody here wrote. */
-import { execFile } from "node:child_process";
+/** The example in front of servers that nobody here wrote. */
 import {
   cpSync,
   mkdirSync,
@@ -12,9 +11,6 @@ import {
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openService } from "../../src/app/wiring/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
@@ -330,57 +326,3 @@ describe("the everything server", () => {
     expect((await ask(client, "resources/read", { uri: resources[0].uri })).contents).toHaveLength(1);
   });
 });
-
-describe("clients that nobody here wrote", () => {
-  it("the older line of the SDK works over HTTP", async () => {
-    const client = new OlderClient({ name: "v1", version: "1" });
-    const requestInit = { headers: { authorization: "Bearer my-agent" } };
-    await client.connect(new OlderTransport(new URL(`${running.url}/mcp`), { requestInit }));
-    try {
-      const { tools } = await client.listTools();
-      expect(tools.length).toBeGreaterThan(20);
-      const sum = await client.callTool({ name: "everything.get-sum", arguments: { a: 2, b: 3 } });
-      expect(JSON.stringify(sum)).toContain("5");
-    } finally {
-      await client.close();
-    }
-  });
-
-  it("the Inspector's command line works", async () => {
-    const inspector = installInspector();
-    const run = async (...args: string[]) => {
-      const shown = ["--transport", "http", "--header", "Authorization: Bearer my-agent", ...args];
-      const { stdout } = await promisify(execFile)(process.execPath, [
-        inspector,
-        "--cli",
-        `${running.url}/mcp`,
-        ...shown,
-      ]);
-      return JSON.parse(stdout);
-    };
-    const { tools } = await run("--method", "tools/list");
-    expect(tools.map(({ name }: { name: string }) => name)).toEqual(
-      expect.arrayContaining(["files__write_file", "memory__read_graph", "svc_plan_rollback"]),
-    );
-    const result = await run(
-      "--method",
-      "tools/call",
-      "--tool-name",
-      "everything.echo",
-      "--tool-arg",
-      "message=hello",
-    );
-    expect(result.content[0].text).toContain("hello");
-    expect(result._meta).toMatchObject({ "svc/decision": "allow" });
-  });
-});
-
-/** The package looks for the version of the whole Inspector one folder above itself; there it finds one. */
-function installInspector(): string {
-  const root = tempDir("inspector");
-  symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
-  const cli = join(root, "inspector", "cli");
-  cpSync(join(ROOT, "node_modules", "@modelcontextprotocol", "inspector-cli"), cli, { recursive: true });
-  writeFileSync(join(root, "inspector", "package.json"), readFileSync(join(cli, "package.json")));
-  return join(cli, "build", "cli.js");
-}

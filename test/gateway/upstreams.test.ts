@@ -1,4 +1,6 @@
 /** Upstreams: names, shapes, and everything that can go wrong with them. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../support/ports.ts";
@@ -122,6 +124,22 @@ describe("a broken upstream", () => {
       ],
     });
     expect(g.logged.join("\n")).toContain("cannot start: the database is missing");
+  });
+
+  it(`of the transport before Streamable HTTP is refused with what to do ${verifies("beyond.gateway.older-sse")}`, async () => {
+    const server = createServer(({ method }, response) => {
+      if (method !== "GET") return response.writeHead(404).end();
+      return response
+        .writeHead(200, { "content-type": "text/event-stream" })
+        .write("event: endpoint\ndata: /m\n\n");
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`;
+    const g = await testGateway({ upstreams: [{ name: "older", url }], patience_ms: 3_000 });
+    expect(g.logged.join("\n")).toMatch(/speaks HTTP\+SSE.*npx -y supergateway --sse/);
+    await g.running.stop();
+    server.closeAllConnections();
+    server.close();
   });
 
   it(`makes the gateway unready when it is the last ${verifies("contract.readings.readyz-gateway")}`, async () => {
@@ -295,19 +313,24 @@ describe("an upstream over HTTP", () => {
     countTrials("any", "upstream breaks off", 5);
   });
 
-  it("that goes away and comes back is found again", async () => {
+  it(`that goes away and comes back is found again, by every principal, and a call meanwhile was not made ${verifies("beyond.isolation.renewed", "beyond.upstreams.not-sent")}`, async () => {
     const up = await httpUpstream();
     const g = await testGateway({
       upstreams: [{ name: "up", url: up.url, timeout: "2s" }],
       manifests: open(["where"]),
     });
-    const client = await g.connect("agent");
-    await call(client, "where");
+    const [client, other] = [await g.connect("agent"), await g.connect("agent2")];
+    for (const one of [client, other]) await call(one, "where");
     await up.stop();
-    expect((await call(client, "where")).isError).toBe(true);
+    for (const one of [client, other]) {
+      const away = await call(one, "where");
+      expect(away.content[0].text).toContain("nothing was sent to up");
+      expect((await g.events(away._meta["svc/run_id"])).at(-1)).toBe("failed");
+    }
     await until(() => !g.running.gateway.upstreams[0]!.ok, "it is noticed");
     const back = await httpUpstream(up.port);
-    await until(async () => (await call(client, "where")).isError !== true, "it is back");
+    for (const one of [client, other])
+      await until(async () => (await call(one, "where")).isError !== true, "it is back");
     expect(back.initialized).toBeGreaterThan(0);
   });
 
@@ -340,7 +363,7 @@ describe("an upstream of the newer era alone", () => {
     }
   });
 
-  it("gets the headers that it asks for over HTTP", async () => {
+  it(`gets the headers that it asks for over HTTP, also where it never answers who listens for changes ${verifies("beyond.upstreams.deaf")}`, async () => {
     const { spawn } = await import("node:child_process");
     const port = await freePort();
     const child = spawn(process.execPath, [NEWER], {

@@ -70,26 +70,33 @@ describe("a request whose body takes its time", () => {
   it("is carried out with the authority of its end, not of its beginning", async () => {
     await s.http.listen({ host: "127.0.0.1", port: 0 });
     const { port } = s.http.server.address() as { port: number };
-    const slow = () => {
-      const headers = { authorization: "Bearer admin", "content-type": "application/json" };
-      const sent = request({ port, method: "POST", path: "/v1/halt", headers });
+    const slow = (key: string, path: string, more: Record<string, string> = {}) => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", ...more };
+      const sent = request({ port, method: "POST", path, headers });
       sent.write('{"reason":');
       const status = new Promise<number>((resolve, reject) => {
         sent.once("error", reject);
         sent.once("response", (response) => resolve(response.resume().statusCode!));
       });
-      return { end: () => sent.end('"x"}'), status };
+      return { end: (rest = '"x"}') => sent.end(rest), status };
     };
     await s.call("admin", "POST", "/v1/keys", { name: "second", role: "admin" });
-    const [before, after] = [slow(), slow()];
+    await open({});
+    const call = '"x","tool":"crm.create","args":{}}';
+    const length = { "content-length": String('{"reason":'.length + call.length) };
+    const [before, after] = [slow("admin", "/v1/halt"), slow("admin", "/v1/halt")];
+    const intent = slow("agent", "/v1/runs/r/intents", length);
     before.end();
     expect(await before.status).toBe(201);
+    await change("agent", { disabled: true });
     await change("admin", { roles: ["operator"] });
     // Both were let in by now: the server has answered what came after them.
     const begun = performance.now();
     await until(() => performance.now() - begun > 2 * LIMITS.look_again_ms, "some time has passed");
     after.end();
     expect(await after.status).toBe(403);
+    intent.end(call);
+    expect(await intent.status).toBe(401);
   });
 });
 

@@ -2,8 +2,8 @@
 import { expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
+import type { Unit } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
-import type { Unit } from "../../src/store/port.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";

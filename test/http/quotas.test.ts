@@ -1,8 +1,8 @@
 /** Quotas: whoever is past one is told when to come back, and leaves no trace on the ledger. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { mountConsole } from "../../src/console/mount.ts";
+import type { Unit } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
-import type { Unit } from "../../src/store/port.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";

@@ -2,6 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Row } from "../../src/api/row.ts";
 import { HTTP_TABLE } from "../../src/api/table.ts";
+import { wholeService } from "../../src/app/door/access.ts";
+import { isWithin } from "../../src/app/door/perform.ts";
 import { hasRole, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -18,11 +20,13 @@ beforeAll(async () => {
       { name: "expired", role: "admin", expires_at: "2026-06-15T11:59:59Z" },
       { name: "owner", role: "agent", self_rollback: true },
       { name: "early", role: "admin", not_before: "2026-06-15T12:00:01Z" },
+      ...ROLES.map((role) => ({ name: `acme-${role}`, role, tenant: "acme", tenant_only: true })),
     ],
   });
   await s.call("agent", "POST", "/v1/runs", { run_id: "mine", permissions: [] });
   await s.call("owner", "POST", "/v1/runs", { run_id: "owned", permissions: [] });
   await s.call("agent2", "POST", "/v1/runs", { run_id: "foreign", permissions: [] });
+  await s.call("acme-agent", "POST", "/v1/runs", { run_id: "acmes", permissions: [] });
 });
 
 function pathOf({ path }: Row, run = "mine"): string {
@@ -67,6 +71,20 @@ describe.each(HTTP_TABLE.map((row) => [`${row.method} ${row.path}`, row] as cons
     }
   });
 
+  it("answers each role that is bound to a tenant by the same table, within its tenant", async () => {
+    verifies("beyond.tenants.matrix");
+    for (const role of ROLES) {
+      const bound = { ...principal(role, role), tenant: "acme", tenant_only: true };
+      const { status, body } = await ask(`acme-${role}`, row, "acmes");
+      const refusal = status === 403 ? body.error : null;
+      const hasIt = op.any_role || hasRole(bound, op.role);
+      if (!hasIt) expect([role, refusal]).toEqual([role, ROLE_MESSAGES[op.role]]);
+      else if (!isWithin(op, bound)) expect([role, refusal]).toEqual([role, wholeService(bound).message]);
+      else expect([role, refusal === wholeService(bound).message]).toEqual([role, false]);
+      expect(status).toBeLessThan(500);
+    }
+  });
+
   it("answers the owner of a run as any agent, but where its key may roll back", async () => {
     verifies("beyond.self.allowed");
     const { status, body } = await ask("owner", row, "owned");
@@ -81,8 +99,10 @@ describe.each(
     (row) => [`${row.method} ${row.path}`, row] as const,
   ),
 )("%s", (_, row) => {
-  it("hides another agent's run", async () => {
+  it("hides another agent's run, and another tenant's from every role", async () => {
     verifies("contract.readings.foreign-run-404");
+    for (const role of ROLES)
+      expect([role, (await ask(`acme-${role}`, row, "mine")).status]).toEqual([role, 404]);
     const foreign = await ask("agent", row, "foreign");
     const none = await ask("agent", row, "none");
     expect(foreign.status).toBe(404);

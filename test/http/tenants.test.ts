@@ -41,6 +41,7 @@ beforeAll(async () => {
     keys: [
       ...["acme", "globex"].flatMap((tenant) => ["agent", ...ROLES].map((role) => bound(tenant, role))),
       { name: "acme-roamer", role: "agent", tenant: "acme" },
+      { name: "visitor", role: "agent", tenant: "acme" },
     ],
   });
   for (const tenant of ["acme", "globex"]) {
@@ -382,4 +383,35 @@ describe("a containment by a bound admin", () => {
     const { body } = await s.call("auditor", "GET", `/v1/contain/${whole.body.job.id}`);
     expect(body.job.report.keys.disabled).toEqual([expect.objectContaining({ name: "acme-roamer" })]);
   });
+});
+
+it("of a hold beyond its tenant a bound caller is told only that there is one, and of a neighbour's drill only what it proved", async () => {
+  verifies("beyond.tenants.parts");
+  const run = { run_id: "acme-held", permissions: ["crm.read"], reason: "held" };
+  await s.call("visitor", "POST", "/v1/runs", run);
+  const wide = (await s.call("admin", "POST", "/v1/holds", { actor: "visitor", reason: "the court asks" }))
+    .body;
+  const planned = async (key: string) => {
+    const { runs } = (await s.call(key, "GET", "/v1/retention/plan?days=1")).body;
+    return runs.find(({ run_id }: { run_id: string }) => run_id === "acme-held");
+  };
+  expect(await planned("auditor")).toMatchObject({ hold_id: wide.id, decision: "HELD (the court asks)" });
+  const decision = "HELD (by a hold that is not this tenant's)";
+  expect(await planned("acme-auditor")).toMatchObject({ hold_id: null, decision });
+
+  const drill = { manifest_hash: "m", at_ms: 1, passed: true, problem: null };
+  await s.app.core.store.transact({
+    run(tx) {
+      for (const tenant of ["acme", "globex"])
+        tx.put("drills", tenant, {
+          ...drill,
+          tool: tenant,
+          run_id: `${tenant}-run`,
+          by: `${tenant}-operator`,
+        });
+    },
+  });
+  const { drills } = (await s.call("acme-auditor", "GET", "/v1/drills")).body;
+  expect(drills).toContainEqual({ ...drill, tool: "acme", run_id: "acme-run", by: "acme-operator" });
+  expect(drills).toContainEqual({ ...drill, tool: "globex", run_id: null, by: null });
 });

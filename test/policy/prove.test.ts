@@ -79,6 +79,21 @@ describe("svc policy diff", () => {
     expect(stricter.code).toBe(0);
     expect((await svc("policy", "diff", a, a)).out).toBe("the same decision for every call\n");
   });
+
+  it("names the declared tools that a change concerns, and says where it had to make a name up", async () => {
+    verifies("beyond.diff.real-tools");
+    const policy = (name: string, tool: string) =>
+      file(name, `version: 1\nrules:\n  - {id: r, match: {tool: ${tool}}, action: deny}\n`);
+    const nothing = file("nothing.yaml", "version: 1\n");
+    const told = async (b: string) => (await svc("policy", "diff", nothing, b)).out.split("\n")[0];
+    expect(await told(policy("all.yaml", '"*"'))).toMatch(
+      /\(pay\.refund, crm\.get, tools without a manifest, such as \S+\)$/,
+    );
+    expect(await told(policy("pay.yaml", "pay.*"))).toMatch(/\(pay\.refund, tools.*\)$/);
+    expect(await told(policy("new.yaml", "new.*"))).toMatch(
+      /\(only tools without a manifest, such as new\.\S*\)$/,
+    );
+  });
 });
 
 describe("on a server", () => {

@@ -1,4 +1,4 @@
-/** A small attack run, as anybody would start it: every row of the table, and a few thousand inputs for every area. */
+/** A small attack run, as anybody would start it: every row of the table, and over a thousand inputs for every area. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -16,11 +16,11 @@ import { runProof } from "./run-proof.ts";
 const attack = (...args: string[]) => runProof("attack", args);
 
 describe("npm run attack", () => {
-  it("finds nothing in the table nor with a few thousand inputs", async () => {
+  it("finds nothing in the table nor with over a thousand inputs", async () => {
     // How long an input holds the server up is measured by the command; here only what hangs counts, since a busy
     // machine is slow at everything.
     const { code, out, err } = await attack(
-      ...["--inputs", "2500", "--seed", "7", "--stall-ms", "10000", "--json"],
+      ...["--inputs", "1200", "--seed", "7", "--stall-ms", "10000", "--json"],
     );
     const rows = JSON.parse(out) as { area: string; inputs: number; accepted: number; problems: string[] }[];
     for (const row of rows) expect(row.problems, `${row.area}\n${err}`).toEqual([]);

@@ -5,8 +5,8 @@ import { AGENT, engineOn, PLAIN } from "../../proof/fault/engine.ts";
 import type { Ack } from "../../proof/fault/protocol.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import type { Store } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
-import type { Store } from "../../src/store/port.ts";
 import { verifies } from "../support/verifies.ts";
 import { runProof } from "./run-proof.ts";
 

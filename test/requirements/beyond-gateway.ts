@@ -16,6 +16,7 @@ export const beyondGatewayNames = section("beyond", "Gateway: names", {
   "beyond.names.init": [19, "`svc init` writes `tool_names: underscores` and `ask_reason: true`"],
   "beyond.names.connect": [19, "a client that `svc connect` points at a gateway gets those names and the question for reasons"],
   "beyond.names.doctor": [19, "`svc doctor` warns of a gateway without `tool_names: underscores`"],
+  "beyond.gateway.older-sse": [19, "a tool server of the transport before Streamable HTTP is refused with a sentence that says what to do"],
   "beyond.gateway.doctor-starts": [19, "`svc doctor` starts the upstreams, lists their tools and stops them"],
 });
 
@@ -55,6 +56,10 @@ export const beyondGatewayUpstreams = section("beyond", "Gateway: upstreams", {
   "beyond.listing.hanging": [19, "a hanging upstream holds up neither `initialize` nor the tools of the others"],
   "beyond.listing.task": [19, "a tool that demands a task is not listed to a client without tasks"],
   "beyond.listing.task-made": [19, "a tool that demands a task is made as one at its upstream, and its result is the call's; one that is lost there is uncertain"],
+  "beyond.upstreams.deaf": [19, "an upstream of 2026-07-28 that never answers `subscriptions/listen` is connected all the same"],
+  "beyond.upstreams.not-sent": [19, "a call to an upstream that refuses the connection is failed and not uncertain: nothing was sent"],
+  "beyond.servers.matrix": [19, "public tool servers, as published, are listed, called, refused, waited for, approved, denied with an offer and undone through the gateway"],
+  "beyond.clients.matrix": [19, "the clients that people use, as published, list, call, are refused, wait, and read an approval, a denial with an offer and an undo"],
   "beyond.sessions.idle-first": [19, "where a key has all sessions it may, the one that was idle the longest makes room"],
 });
 

@@ -15,13 +15,13 @@ import { loadSettings } from "../../src/config/load.ts";
 import type { Decision } from "../../src/engine/decide/verdict.ts";
 import type { Json } from "../../src/kernel/json.ts";
 import type { Principal } from "../../src/model/roles.ts";
+import type { Store } from "../../src/port/store.ts";
 import type { Change } from "../../src/sandbox/changes.ts";
 import type { PastCall } from "../../src/sandbox/past-call.ts";
 import type { ReplayReport } from "../../src/sandbox/replay.ts";
 import type { SimulationReport } from "../../src/sandbox/simulate.ts";
 import type { Plan, SpeculationReport } from "../../src/sandbox/speculate.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
-import type { Store } from "../../src/store/port.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
 import { principal } from "../support/engine.ts";
@@ -148,7 +148,7 @@ export async function capturing(options: CapturingOptions = {}): Promise<Capturi
 
 /** The store's whole ledger and every document but captures, as text: what a sandbox must not change. */
 export async function everythingOf(store: Store): Promise<string> {
-  const { TABLE_NAMES } = await import("../../src/store/tables.ts");
+  const { TABLE_NAMES } = await import("../../src/port/tables.ts");
   const parts: unknown[] = [await store.head(), await store.records({ limit: 1_000_000 })];
   for (const table of TABLE_NAMES) {
     if (table !== "captures") parts.push([table, await store.list(table, { limit: 1_000_000 })]);

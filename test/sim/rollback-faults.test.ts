@@ -6,9 +6,9 @@
 import { describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
+import type { Store, Unit } from "../../src/port/store.ts";
 import { executeRollback, type RollbackOptions } from "../../src/rollback/execute.ts";
 import type { RollbackReport } from "../../src/rollback/report.ts";
-import type { Store, Unit } from "../../src/store/port.ts";
 import { verifies } from "../support/verifies.ts";
 import { type Bench, rollbackBench } from "./rollback-fixture.ts";
 

@@ -7,9 +7,9 @@ import { type Core, silentListeners } from "../../src/engine/core.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { readManifests } from "../../src/model/manifest/load.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
+import type { Store, Unit } from "../../src/port/store.ts";
 import { executeRollback } from "../../src/rollback/execute.ts";
 import { openStore, type StoreKind } from "../../src/store/open.ts";
-import type { Store, Unit } from "../../src/store/port.ts";
 
 export interface ChildOrders {
   store: StoreKind;

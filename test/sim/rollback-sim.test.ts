@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { verifies } from "../support/verifies.ts";
 import { Case } from "./rollback-case.ts";
 
-const CASES = Number(process.env["SVC_SIM_CASES"] ?? 1_500);
+const CASES = Number(process.env["SVC_SIM_CASES"] ?? 1_000);
 const FIRST_SEED = Number(process.env["SVC_SIM_SEED"] ?? 1);
 
 it(`rolls ${CASES} random runs back as the model says ${verifies("core.rollback.newest-first", "core.rollback.one-at-a-time", "core.rollback.dependents-first-requires", "core.rollback.dependents-first-depends-on", "core.report.complete")}`, async () => {

@@ -50,9 +50,13 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** A server process of its own on a free port; answers once it listens. */
-export function startSvcServer(args: string[], options: CliOptions = {}): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [BIN, "server", "--port", "0", ...args], {
+/** A server process of its own on a free port; answers once it listens. `program`: another Node, another installation. */
+export function startSvcServer(
+  args: string[],
+  options: CliOptions & { program?: readonly [node: string, bin: string] } = {},
+): Promise<ServerProcess> {
+  const [node, bin] = options.program ?? [process.execPath, BIN];
+  const child = spawn(node, [bin, "server", "--port", "0", ...args], {
     cwd: options.cwd,
     env: { ...base(), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -7,8 +7,8 @@ import { openService, type Service } from "../../src/app/wiring/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
+import type { Store } from "../../src/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
-import type { Store } from "../../src/store/port.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
 import { assertDocumented } from "./documented.ts";
@@ -23,6 +23,7 @@ export interface TestServerOptions {
   environment?: string;
   /** Instead of the memory store. */
   store?: Store;
+  router_only?: boolean;
   /** Further entries of the key file; each key's value is its name. */
   keys?: ({ name: string } & Record<string, unknown>)[];
 }
@@ -93,6 +94,7 @@ export async function testServer(options: TestServerOptions = {}): Promise<TestS
     metrics: app.metrics,
     authenticate: (header) => app.auth.authenticate(header),
     named: (name) => app.auth.named(name),
+    ...(options.router_only === true ? { router_only: true } : {}),
   });
   afterAll(async () => {
     await http.close();

@@ -5,8 +5,8 @@
 import { expect } from "vitest";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { GENESIS } from "../../src/ledger/record.ts";
+import type { Store } from "../../src/port/store.ts";
 import { verifyLine } from "../../src/store/logged/line.ts";
-import type { Store } from "../../src/store/port.ts";
 
 /** One unit: `count` records, a document that lists them, one of its own, and a shared counter. */
 export function work(store: Store, name: string, count = 1): Promise<number[]> {

@@ -4,24 +4,24 @@ import type { Bug } from "../bug.ts";
 export const EVIDENCE: readonly Bug[] = [
   {
     name: "the link to the record before is not checked",
-    file: "src/ledger/verify.ts",
-    find: "} else if (seen.prev !== stretch.hash) {",
-    replace: '} else if (seen.prev === "") {',
-    tests: ["src/ledger/verify.test.ts"],
+    file: "src/evidence/chain/chunk.ts",
+    find: "else if (!last.isAt(view, prevAt)) problem = BROKEN_LINK;",
+    replace: "else if (prevAt < 0) problem = BROKEN_LINK;",
+    tests: ["src/evidence/chain/chain.test.ts"],
   },
   {
     name: "the hash of a record is not checked",
-    file: "src/ledger/verify.ts",
-    find: 'if (sha256Hex(seen.body) !== seen.hash) return this.fail(seq, "the hash does not match the record");',
+    file: "src/evidence/chain/chunk.ts",
+    find: "if (!stated.spells(hash)) return CHANGED;",
     replace: "",
-    tests: ["src/ledger/verify.test.ts"],
+    tests: ["src/evidence/chain/chain.test.ts"],
   },
   {
     name: "a missing record of a run is not noticed",
-    file: "src/ledger/verify.ts",
-    find: "if (run_seq !== known[1] + 1)",
-    replace: "if (run_seq <= known[1])",
-    tests: ["src/ledger/verify.test.ts"],
+    file: "src/evidence/chain/chunk.ts",
+    find: "if (due !== undefined) problem ??= wrongNumber(run_seq, due);",
+    replace: "if (due === -1) problem ??= wrongNumber(run_seq, due);",
+    tests: ["src/evidence/chain/chain.test.ts"],
   },
   {
     name: "a signature is not verified",
@@ -47,8 +47,8 @@ export const EVIDENCE: readonly Bug[] = [
   {
     name: "an inclusion proof is not followed",
     file: "src/evidence/verify-bundle.ts",
-    find: 'if (rootFromProof(Buffer.from(leaf, "hex"), seq, tree.size, proof) === tree.root) return undefined;',
-    replace: 'if (rootFromProof(Buffer.from(leaf, "hex"), seq, tree.size, proof) !== "") return undefined;',
+    find: "if (rootFromProof(leaf, seq, tree.size, proof) === tree.root) return undefined;",
+    replace: 'if (rootFromProof(leaf, seq, tree.size, proof) !== "") return undefined;',
     tests: ["src/evidence/verify-bundle.test.ts"],
   },
   {
@@ -75,8 +75,8 @@ export const EVIDENCE: readonly Bug[] = [
   {
     name: "a leaf of the tree passes for a node",
     file: "src/ledger/tree.ts",
-    find: "const NODE = Buffer.from([1]);",
-    replace: "const NODE = Buffer.from([0]);",
+    find: "JOINED[0] = 1;",
+    replace: "JOINED[0] = 0;",
     tests: ["src/ledger/tree.test.ts"],
   },
   {

@@ -101,7 +101,7 @@ export const HELD: readonly Bug[] = [
   },
   {
     name: "a long text in a bundle exhausts the stack",
-    file: "src/evidence/record.ts",
+    file: "src/ledger/read-record.ts",
     find: "at = endOfString(text, open);",
     replace:
       'at = Math.max(endOfString("", 0), open + /"(?:[^"\\\\]|\\\\.)*"/.exec(text.slice(open))![0].length);',

@@ -117,6 +117,20 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["test/http/authority.test.ts"],
   },
   {
+    name: "a slow intent is decided with the authority of its beginning",
+    file: "src/http/straight.ts",
+    find: "> LIMITS.look_again_ms) this.principal = await this.who();",
+    replace: "> 100 * LIMITS.look_again_ms) this.principal = await this.who();",
+    tests: ["test/http/authority.test.ts"],
+  },
+  {
+    name: "an intent's two Authorization headers are chosen from",
+    file: "src/http/straight.ts",
+    find: "if (wrong !== undefined) throw wrong;",
+    replace: "if (wrong === null) throw wrong;",
+    tests: ["test/http/straight.test.ts"],
+  },
+  {
     name: "a slow form is carried out with the authority of its beginning",
     file: "src/console/gate.ts",
     find: "performance.now() - visit.admitted_at < LIMITS.look_again_ms",

@@ -40,7 +40,7 @@ export const INPUT: readonly Bug[] = [
   },
   {
     name: "a second Authorization header is ignored",
-    file: "src/http/server.ts",
+    file: "src/http/headers.ts",
     find: "if (authorization > 1) return",
     replace: "if (authorization > 9) return",
     tests: ["test/http/conventions.test.ts"],

@@ -321,8 +321,8 @@ export const STORAGE: readonly Bug[] = [
   {
     name: "retention deletes what is held",
     file: "src/retention/plan.ts",
-    find: "const hold = coveringHold(holds, run, (tool) => tools.includes(tool)) ?? null;",
-    replace: "const hold = holds.length < 0 ? (coveringHold(holds, run, () => true) ?? null) : null;",
+    find: "coveringHold(some, run, (tool) => tools.includes(tool));",
+    replace: "(some.length < 0 ? coveringHold(some, run, (tool) => tools.includes(tool)) : undefined);",
     tests: ["test/http/retention.test.ts", "test/http/retention-rules.test.ts"],
   },
   {

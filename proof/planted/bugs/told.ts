@@ -90,7 +90,7 @@ export const TOLD: readonly Bug[] = [
   },
   {
     name: "a request leaves a listener on its connection",
-    file: "src/http/operation-routes.ts",
+    file: "src/http/caller.ts",
     find: 'else response.once("close", () => gone.abort());',
     replace: 'else response.socket?.once("close", () => gone.abort());',
     tests: ["test/http/clients-that-leave.test.ts"],
@@ -98,9 +98,9 @@ export const TOLD: readonly Bug[] = [
   },
   {
     name: "a simulation whose client left keeps its place in the queue",
-    file: "src/app/sandbox/host.ts",
-    find: 'signal.addEventListener("abort", leave, { once: true });',
-    replace: "",
+    file: "src/process/threads.ts",
+    find: "this.queue.splice(at, 1);\n    job.reject",
+    replace: "job.reject",
     tests: ["test/http/clients-that-leave.test.ts"],
     only: "simulation",
   },

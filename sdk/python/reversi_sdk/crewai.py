@@ -9,42 +9,29 @@ The framework is imported when tools are wrapped, never before.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any
 
-from .aio import AsyncRun
-from .client import Run
-from .decorate import Reason
-from .govern import Governor
+from .govern import Govern, Governor
 
 # The framework writes name and arguments in front of a description, and would do it again.
 _MARK = "Tool Description: "
 
 
-def govern(
-    run: Union[Run, AsyncRun],
-    tools: Sequence[Any],
-    *,
-    names: Optional[Dict[str, str]] = None,
-    reason: Reason = None,
-    wait_for_approval: float = 0,
-) -> List[Any]:
-    """The tools, each behind the service. Tools with another name in their manifest are given it by `names`."""
+def _wrapped(governor: Governor, tool: Any) -> Any:
     from crewai.tools import BaseTool
 
-    governor = Governor(run, names, reason, wait_for_approval)
+    class Governed(BaseTool):  # type: ignore[misc, valid-type]
+        def _run(self, **kwargs: Any) -> Any:
+            return governor.call(tool.name, kwargs, lambda: tool.run(**kwargs))
 
-    def wrapped(tool: Any) -> Any:
-        class Governed(BaseTool):  # type: ignore[misc, valid-type]
-            def _run(self, **kwargs: Any) -> Any:
-                return governor.call(tool.name, kwargs, lambda: tool.run(**kwargs))
+    return Governed(
+        name=tool.name,
+        description=tool.description.rsplit(_MARK, 1)[-1],
+        args_schema=tool.args_schema,
+        result_as_answer=tool.result_as_answer,
+        # A remembered answer would be a call that was never judged, or a refusal that outlives its approval.
+        cache_function=lambda *_: False,
+    )
 
-        return Governed(
-            name=tool.name,
-            description=tool.description.rsplit(_MARK, 1)[-1],
-            args_schema=tool.args_schema,
-            result_as_answer=tool.result_as_answer,
-            # A remembered answer would be a call that was never judged, or a refusal that outlives its approval.
-            cache_function=lambda *_: False,
-        )
 
-    return [wrapped(tool) for tool in tools]
+govern = Govern(_wrapped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from .aio import AsyncRun
 from .client import Blocked, Run
@@ -43,3 +43,23 @@ class Governor:
     def _asked(self, tool: str, args: Dict[str, Any]) -> Any:
         name, plain = self.name_of(tool), plain_args(args)
         return name, plain, reason_for(self.reason, name, plain)
+
+
+class Govern:
+    """A framework's `govern(run, tools, ...)`; `wrap` makes one of its tools a governed one."""
+
+    def __init__(self, wrap: Callable[[Governor, Any], Any]) -> None:
+        self._wrap = wrap
+
+    def __call__(
+        self,
+        run: Union[Run, AsyncRun],
+        tools: Sequence[Any],
+        *,
+        names: Optional[Dict[str, str]] = None,
+        reason: Reason = None,
+        wait_for_approval: float = 0,
+    ) -> List[Any]:
+        """The tools, each behind the service. Tools with another name in their manifest are given it by `names`."""
+        governor = Governor(run, names, reason, wait_for_approval)
+        return [self._wrap(governor, tool) for tool in tools]

@@ -9,43 +9,30 @@ The framework is imported when tools are wrapped, never before.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any
 
-from .aio import AsyncRun
-from .client import Run
-from .decorate import Reason
-from .govern import Governor
+from .govern import Govern, Governor
 
 
-def govern(
-    run: Union[Run, AsyncRun],
-    tools: Sequence[Any],
-    *,
-    names: Optional[Dict[str, str]] = None,
-    reason: Reason = None,
-    wait_for_approval: float = 0,
-) -> List[Any]:
-    """The tools, each behind the service. Tools with another name in their manifest are given it by `names`."""
+def _wrapped(governor: Governor, tool: Any) -> Any:
     from langchain_core.tools import StructuredTool
 
-    governor = Governor(run, names, reason, wait_for_approval)
+    def func(**kwargs: Any) -> Any:
+        return governor.call(tool.name, kwargs, lambda: tool.invoke(kwargs))
 
-    def wrapped(tool: Any) -> Any:
-        def func(**kwargs: Any) -> Any:
-            return governor.call(tool.name, kwargs, lambda: tool.invoke(kwargs))
+    async def coroutine(**kwargs: Any) -> Any:
+        return await governor.acall(tool.name, kwargs, lambda: tool.ainvoke(kwargs))
 
-        async def coroutine(**kwargs: Any) -> Any:
-            return await governor.acall(tool.name, kwargs, lambda: tool.ainvoke(kwargs))
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=tool.args_schema if tool.args_schema is not None else tool.get_input_schema(),
+        func=func,
+        coroutine=coroutine,
+        return_direct=tool.return_direct,
+        tags=tool.tags,
+        metadata=tool.metadata,
+    )
 
-        return StructuredTool(
-            name=tool.name,
-            description=tool.description,
-            args_schema=tool.args_schema if tool.args_schema is not None else tool.get_input_schema(),
-            func=func,
-            coroutine=coroutine,
-            return_direct=tool.return_direct,
-            tags=tool.tags,
-            metadata=tool.metadata,
-        )
 
-    return [wrapped(tool) for tool in tools]
+govern = Govern(_wrapped)

@@ -13,54 +13,45 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, List
 
-from .aio import AsyncRun
-from .client import Run
-from .decorate import Reason, governed
-from .govern import Governor
+from .decorate import governed
+from .govern import Govern, Governor
 
 # The framework fills in such a first parameter itself; it is no part of the call.
 _CONTEXTS = ("RunContextWrapper", "ToolContext")
 
 
-def govern(
-    run: Union[Run, AsyncRun],
-    tools: Sequence[Any],
-    *,
-    names: Optional[Dict[str, str]] = None,
-    reason: Reason = None,
-    wait_for_approval: float = 0,
-) -> List[Any]:
-    """The tools, each behind the service. Tools with another name in their manifest are given it by `names`."""
+def _wrapped(governor: Governor, tool: Any) -> Any:
     from agents import FunctionTool, function_tool
 
-    governor = Governor(run, names, reason, wait_for_approval)
+    if isinstance(tool, FunctionTool):
+        return _of_tool(governor, tool)
+    decorate = governed(
+        governor.name_of(tool.__name__),
+        reason=governor.reason,
+        run=governor.run,
+        without=_context_of(tool),
+        wait_for_approval=governor.wait_for_approval,
+        answer_blocked=True,
+    )
+    return function_tool(decorate(tool))
 
-    def of_function(fn: Any) -> Any:
-        decorate = governed(
-            governor.name_of(fn.__name__),
-            reason=reason,
-            run=run,
-            without=_context_of(fn),
-            wait_for_approval=wait_for_approval,
-            answer_blocked=True,
-        )
-        return function_tool(decorate(fn))
 
-    def of_tool(tool: Any) -> Any:
-        async def on_invoke_tool(context: Any, text: str) -> Any:
-            try:
-                args = json.loads(text or "{}")
-            except ValueError:
-                args = None
-            if not isinstance(args, dict):
-                return f"{tool.name} was not carried out: its arguments are no JSON object."
-            return await governor.acall(tool.name, args, lambda: tool.on_invoke_tool(context, text))
+govern = Govern(_wrapped)
 
-        return dataclasses.replace(tool, on_invoke_tool=on_invoke_tool)
 
-    return [of_tool(tool) if isinstance(tool, FunctionTool) else of_function(tool) for tool in tools]
+def _of_tool(governor: Governor, tool: Any) -> Any:
+    async def on_invoke_tool(context: Any, text: str) -> Any:
+        try:
+            args = json.loads(text or "{}")
+        except ValueError:
+            args = None
+        if not isinstance(args, dict):
+            return f"{tool.name} was not carried out: its arguments are no JSON object."
+        return await governor.acall(tool.name, args, lambda: tool.on_invoke_tool(context, text))
+
+    return dataclasses.replace(tool, on_invoke_tool=on_invoke_tool)
 
 
 def _context_of(fn: Any) -> List[str]:

@@ -280,7 +280,7 @@ class Frameworks(ClientCase):
             blocked = {"crewai": None, "crewai.tools": None, "langchain_core": None, "langchain_core.tools": None, "agents": None}
             with mock.patch.dict(sys.modules, blocked):  # type: ignore[arg-type]
                 with self.assertRaises(ImportError):
-                    wrapper.govern(run, [])
+                    wrapper.govern(run, [len])
 
     def test_langchain(self) -> None:
         from reversi_sdk.langchain import govern

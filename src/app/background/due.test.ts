@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PlanDoc } from "../../model/plan.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 import { Due } from "./due.ts";
 
 /** Open documents by the time they were opened; counts the rows that were read. */

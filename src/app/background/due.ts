@@ -2,9 +2,9 @@
  * Which open documents time will change, and when. They are read once, and from then on only what is new: a look costs
  * what was opened since the last one and what is due, however many are open.
  */
-import { allRows } from "../../store/pages.ts";
-import type { Row, Store } from "../../store/port.ts";
-import type { Tables } from "../../store/tables.ts";
+import { allRows } from "../../port/pages.ts";
+import type { Row, Store } from "../../port/store.ts";
+import type { Tables } from "../../port/tables.ts";
 
 type Aging = "approvals" | "plans";
 

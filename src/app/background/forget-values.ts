@@ -2,7 +2,7 @@
  * The values of a request are deleted with it; here they leave the store's files, too, within the hour that is
  * promised. A database server clears its own dead rows.
  */
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 
 /** Four times an hour: what one round cannot do, the next one does in time. */
 export const FORGET_VALUES_MS = 15 * 60_000;
@@ -11,7 +11,7 @@ const ENDINGS = ["approved", "denied", "approval_expired"] as const;
 
 export class ForgottenValues {
   private readonly store: Store;
-  /** How many endings the ledger had when the files were last without them; null while nobody knows. */
+  /** How many endings the ledger had when the files were last without them; null while that is not known. */
   private clean: number | null = null;
   private opened: number | null = null;
 

@@ -13,7 +13,7 @@ const OPEN = [...OPEN_APPROVAL];
 /** How often those that are told together are read again while there is nothing new among them. */
 const DIGEST_MS = 5_000;
 
-export interface Swept {
+interface Swept {
   /** Those that were passed on to others just now. */
   escalated: ApprovalDoc[];
   /** Those that wait and are told together, where it is time to look at them. */

@@ -21,7 +21,7 @@ export interface Identity {
   close(): void;
 }
 
-export interface IdentityDeps {
+interface IdentityParts {
   settings: Settings;
   env: Env;
   egress: Egress;
@@ -30,7 +30,7 @@ export interface IdentityDeps {
   failed(): void;
 }
 
-export async function openIdentity({ settings, env, egress, log, failed }: IdentityDeps): Promise<Identity> {
+export async function openIdentity({ settings, env, egress, log, failed }: IdentityParts): Promise<Identity> {
   const warn = (message: string, fields?: Record<string, unknown>) => log.warn(message, fields);
   const path = keyFileOf(settings);
   let opened = false;

@@ -8,7 +8,7 @@ import { TooMany } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { RunDoc } from "../../model/run.ts";
-import { allRows } from "../../store/pages.ts";
+import { allRows } from "../../port/pages.ts";
 import type { Counted, Quotas } from "./quotas.ts";
 
 /** Of requests and of plans, each of which is one question. */

@@ -28,7 +28,7 @@ interface Bucket {
 }
 
 const KNOWN = 20_000;
-/** When to ask again where only somebody's leaving makes room. */
+/** When to ask again where only another's leaving makes room. */
 const AGAIN_S = 1;
 
 export class Quotas {
@@ -76,7 +76,7 @@ export class Quotas {
     for (const bucket of taken) bucket.tokens--;
   }
 
-  /** Counts somebody who stays for a while, or refuses; what is answered is called once, when that is over. */
+  /** Counts a caller that stays for a while, or refuses; what is answered is called once, when that is over. */
   hold(what: "waiting" | "sessions", who: Who): () => void {
     const counts = this.held[what];
     const limited = this.of(who).filter(({ quota }) => quota[what] !== undefined);
@@ -107,7 +107,7 @@ function tooManyRequests(rate: number, retry_after_s: number): TooMany {
   );
 }
 
-/** A tenant's glob fits nobody who has no tenant, as elsewhere. */
+/** A tenant's glob fits no principal without a tenant, as elsewhere. */
 function fits(glob: string | undefined, value: string | null): boolean {
   return glob === undefined || (value !== null && globMatches(glob, value));
 }

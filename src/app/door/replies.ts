@@ -5,10 +5,10 @@ import { conflict, invalid } from "../../kernel/errors.ts";
 import { keyedHash, sha256Hex } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { Unit } from "../../port/store.ts";
 import { needsOf } from "../../store/batch.ts";
-import type { Unit } from "../../store/port.ts";
 
-export type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
+type Replied<T> = { replayed: true; body: Json } | { replayed: false; result: T };
 
 export interface ReplyScope {
   key: string;

@@ -7,7 +7,7 @@ import { operation } from "../door/operation.ts";
 import { ledgerOrigin } from "./checkpoints.ts";
 import { nothing, nullable } from "./schemas.ts";
 
-export const NO_SINKS = "no anchor sinks are configured on this server";
+const NO_SINKS = "no anchor sinks are configured on this server";
 
 const anchorView = z.strictObject({
   format: z.literal("svc-anchor"),

@@ -149,7 +149,7 @@ async function whenDecided(app: App, { id, wait_s, signal }: Wait): Promise<Appr
 /** Requests end by time alone, too; whoever waits looks at least this often. */
 const LOOK_AGAIN_MS = 60_000;
 
-export interface DecisionGiven {
+interface DecisionGiven {
   decision: "approve" | "deny";
   note?: string | undefined;
   card_hash?: string | undefined;

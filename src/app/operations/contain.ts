@@ -3,8 +3,8 @@ import { z } from "zod";
 import { parseSince } from "../../kernel/duration.ts";
 import { conflict, invalid, notFound } from "../../kernel/errors.ts";
 import { keptOf } from "../../model/roles.ts";
+import type { ContainmentDoc } from "../../port/docs.ts";
 import { tenantOf } from "../../store/confined.ts";
-import type { ContainmentDoc } from "../../store/docs.ts";
 import type { App } from "../app.ts";
 import { isKeyShown, ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
@@ -92,7 +92,7 @@ export const contain = operation({
           ...scope,
           reason: input.reason,
           by: principal.name,
-          // Whoever sits at the data is nobody whose role could be taken away.
+          // Whoever sits at the data has no role that could be taken away.
           authority: at_the_data === true ? undefined : keptOf(principal),
           rollback,
           actors: found.actors,

@@ -1,6 +1,6 @@
 /** The trail of a run: the very bytes of its ledger records. */
 import { z } from "zod";
-import { ledgerPages } from "../../store/pages.ts";
+import { ledgerPages } from "../../port/pages.ts";
 import { readRun } from "../door/access.ts";
 import { Content, operation } from "../door/operation.ts";
 import { nothing, runId } from "./schemas.ts";

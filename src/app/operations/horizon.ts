@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Core } from "../../engine/core.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ClosingDoc } from "../../store/docs.ts";
+import type { ClosingDoc } from "../../port/docs.ts";
 import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { cutPage, decodeCursor, type Position } from "./cursor.ts";

@@ -14,7 +14,7 @@ import { nullable, text, tool } from "./schemas.ts";
 import { heldGrants } from "./simulate/jobs.ts";
 import { ruling } from "./simulate.ts";
 
-export interface PreviewInput {
+interface PreviewInput {
   tool: string;
   args: Json;
   actor: string;
@@ -24,7 +24,7 @@ export interface PreviewInput {
 }
 
 /** With what is known of the undo by having tried it; null where there is nothing to undo. */
-export type ProvenImpact = Omit<ImpactReport, "rollback"> & {
+type ProvenImpact = Omit<ImpactReport, "rollback"> & {
   rollback: ImpactReport["rollback"] & { proof: string | null };
 };
 

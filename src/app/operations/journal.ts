@@ -1,12 +1,12 @@
-/** Journaling on a run: intents, outcomes, and an operator's word on what nobody reported. */
+/** Journaling on a run: intents, outcomes, and an operator's word on what was not reported. */
 import { z } from "zod";
 import { type IntentResult, intentUnit, previewUnit } from "../../engine/intent.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../engine/outcome.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { OUTCOMES } from "../../model/run.ts";
+import type { Unit } from "../../port/store.ts";
 import { plainReasons, RULINGS, rulingOf } from "../../sandbox/past-call.ts";
-import type { Unit } from "../../store/port.ts";
 import { announce } from "../app.ts";
 import { ownRun } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";

@@ -75,7 +75,7 @@ async function record(
   announce(core.listeners, [written]);
 }
 
-/** Keys of one name are one principal: a bound caller makes none of a name that stands for somebody elsewhere. */
+/** Keys of one name are one principal: a bound caller makes none of a name that stands for another principal elsewhere. */
 async function assertFree(call: Caller, name: string): Promise<void> {
   if (boundTo(call.principal) === null) return;
   const entries = await manager(call.app).list();

@@ -9,7 +9,7 @@ import { Content, operation } from "../door/operation.ts";
 import { DEFAULT_PERIOD } from "./reports.ts";
 
 /** The figures of a period as they are now. */
-export function oversightOf({ core, version }: App, since: string, anonymous: boolean) {
+function oversightOf({ core, version }: App, since: string, anonymous: boolean) {
   const until_ms = core.env.now();
   const since_ms = parseSince(since, until_ms, "since");
   return collectOversight(core.store, {

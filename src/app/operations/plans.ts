@@ -15,6 +15,7 @@ import { callText } from "../../model/card/lines.ts";
 import type { CardSurroundings, JudgedCard } from "../../model/card/types.ts";
 import { PLAN_STATUSES, type PlanDoc, type PlanView, planView, toldTogether } from "../../model/plan.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
+import { rowPages } from "../../port/pages.ts";
 import { judgePlan } from "../../sandbox/judge-plan.ts";
 import { type App, announce } from "../app.ts";
 import { ownRun, requireRole } from "../door/access.ts";
@@ -159,14 +160,11 @@ export const listPlans = operation({
   async run({ app, principal }, { status, run_id, limit = LIMITS.page_default, cursor }) {
     const sees = (plan: PlanDoc) => hasRole(principal, "auditor") || isOwner(principal, plan);
     const found: { sort: number; key: string; doc: PlanDoc }[] = [];
-    let after = cursor === undefined ? undefined : decodeCursor(cursor);
-    while (found.length <= limit) {
-      const query = { owner: run_id, tag: status, order: "desc" as const, limit: LIMITS.page_max, after };
-      const rows = await app.core.store.list("plans", query);
-      for (const row of rows) if (sees(row.doc)) found.push(row);
-      const last = rows.at(-1);
-      if (rows.length < LIMITS.page_max || last === undefined) break;
-      after = { sort: last.sort, key: last.key };
+    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    const query = { owner: run_id, tag: status, order: "desc", page: LIMITS.page_max, after } as const;
+    for await (const rows of rowPages(app.core.store, "plans", query)) {
+      found.push(...rows.filter(({ doc }) => sees(doc)));
+      if (found.length > limit) break;
     }
     const { page, next } = cutPage(found, limit);
     const plans = page.map(({ doc }) => planView(doc));
@@ -219,7 +217,7 @@ export interface PlanShown extends PlanView {
   card_hash?: string;
 }
 
-export interface PlannedCard extends JudgedCard, Pick<CardSurroundings, "proof" | "closes"> {
+interface PlannedCard extends JudgedCard, Pick<CardSurroundings, "proof" | "closes"> {
   tool: string;
   arguments: Json;
   text: string;

@@ -13,6 +13,8 @@ const side = z.strictObject({
 });
 const kind = z.strictObject({
   tools: z.array(z.string()),
+  declared: z.int(),
+  undeclared: z.string().optional(),
   from: action,
   to: action,
   example: z.looseObject({ tool: z.string() }),

@@ -14,7 +14,7 @@ const days = z
   .min(1, "must be a positive whole number of days")
   .max(MOST_DAYS, `at most ${MOST_DAYS} days`);
 
-export interface RetentionInput {
+interface RetentionInput {
   days?: number | undefined;
   dry_run?: boolean | undefined;
   archive_dir?: string | undefined;
@@ -27,7 +27,7 @@ function settingsOf(app: App, input: RetentionInput) {
   return { rules, days: input.days, can_archive: input.archive_dir !== undefined && app.signing !== null };
 }
 
-export async function retentionPlan(app: App, input: RetentionInput) {
+async function retentionPlan(app: App, input: RetentionInput) {
   const runs: {
     run_id: string;
     age_days: number;

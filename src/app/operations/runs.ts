@@ -6,8 +6,9 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { dependencies } from "../../model/dependencies.ts";
 import { hasRole } from "../../model/roles.ts";
 import { MODES, type RunDoc, type StepDoc, UNKNOWN } from "../../model/run.ts";
+import { rowPages } from "../../port/pages.ts";
+import type { Store } from "../../port/store.ts";
 import { wholeOf } from "../../store/confined.ts";
-import type { Store } from "../../store/port.ts";
 import { readRun } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
@@ -86,14 +87,9 @@ export const getRun = operation({
 
 async function allSteps(store: Store, run_id: string): Promise<StepDoc[]> {
   const steps: StepDoc[] = [];
-  let after: { sort: number; key: string } | undefined;
-  for (;;) {
-    const rows = await store.list("steps", { owner: run_id, limit: 1_000, after });
+  for await (const rows of rowPages(store, "steps", { owner: run_id }))
     for (const row of rows) steps.push(row.doc);
-    const last = rows[rows.length - 1];
-    if (rows.length < 1_000 || last === undefined) return steps;
-    after = { sort: last.sort, key: last.key };
-  }
+  return steps;
 }
 
 function runBody(run: RunDoc, steps: readonly StepDoc[]) {

@@ -1,8 +1,8 @@
 /** What the service is doing, at a glance. */
 import { z } from "zod";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
+import type { Store } from "../../port/store.ts";
 import { shownRecords, wholeOf } from "../../store/confined.ts";
-import type { Store } from "../../store/port.ts";
 import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { activeHalts } from "./halts.ts";

@@ -1,6 +1,6 @@
-/** What a sandbox thread is asked, and what it says back. */
+/** What a sandbox thread is asked; it answers with a report as JSON text. */
+import type { MessagePort } from "node:worker_threads";
 import type { HeldGrants } from "../../engine/grants/hand.ts";
-import type { ErrorCode } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
 import type { DrillDoc } from "../../model/proof.ts";
@@ -9,7 +9,7 @@ import type { PastCall } from "../../sandbox/past-call.ts";
 import type { Plan } from "../../sandbox/speculate.ts";
 import type { Reading } from "./readings.ts";
 
-/** A policy as somebody wrote it; it is read in the thread, since reading it may take long. */
+/** A policy as its author wrote it; it is read in the thread, since reading it may take long. */
 export interface PolicyText {
   text: string;
   /** How problems name it. */
@@ -39,13 +39,8 @@ export type Task =
 
 export type Page = readonly PastCall[];
 
-/** To the thread: what to do, and then a page of history each time it asks; null behind the last. */
-export type Order = { job: Job | Reading } | { page: Page | null };
-
-/** From the thread: it has started; it wants the next page; it is done. The report travels as JSON text. */
-export type Message =
-  | { say: "ready" }
-  | { say: "next" }
-  | { say: "done"; report: string }
-  | { say: "failed"; code: ErrorCode; message: string; problems: readonly string[] | null }
-  | { say: "broken"; message: string };
+/** To the thread: what to do, and where it asks for history. Each word there is answered with a page, or null behind the last. */
+export interface Order {
+  job: Job | Reading;
+  wanted: MessagePort;
+}

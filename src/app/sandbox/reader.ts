@@ -13,9 +13,9 @@ const SHORT_CHARS = 16_384;
 const COSTLY = /matches|repeat|\\/;
 const never = new AbortController().signal;
 
-/** What somebody sends waits its turn behind what others sent, and never holds up what the service reads for itself. */
+/** What a caller sends waits its turn behind what others sent, and never holds up what the service reads for itself. */
 const sent = new SandboxHost();
-/** Files of the service's own may be far larger than what anybody can send. */
+/** Files of the service's own may be far larger than what a caller can send. */
 const own = new SandboxHost({ ...JOB_LIMITS, step_ms: JOB_LIMITS.total_ms });
 
 export function readSent<R extends Reading>(reading: R, signal: AbortSignal = never): Promise<ReadAs<R>> {

@@ -34,8 +34,8 @@ export type Reading =
   | { read: "draft"; given: { manifest: JsonObject } | { yaml: string } }
   | { read: "moved"; yaml: string; to: Lifecycle };
 
-/** A policy as somebody wrote it, or as it is in force. */
-export type GivenPolicy = { text: string; file: string } | { doc: PolicyDoc };
+/** A policy as its author wrote it, or as it is in force. */
+type GivenPolicy = { text: string; file: string } | { doc: PolicyDoc };
 
 /** What a tool's manifest says of it, for tests that name the tool. */
 export type Labelled = readonly [tool: string, labels: ToolLabels];
@@ -45,7 +45,7 @@ export interface ReadPolicy {
   hash: string;
 }
 
-/** Nobody reads further; the rest is counted. */
+/** A person does not read further; the rest is counted. */
 const MOST_TESTS = 500;
 const MOST_LINES = 2_000;
 

@@ -10,7 +10,7 @@ import { activeHalts } from "../operations/halts.ts";
 import { closingSoon } from "../operations/horizon.ts";
 import { approvalCounts } from "../operations/status.ts";
 
-export interface Deliveries {
+interface Deliveries {
   notifier: Notifier;
   tracer: Tracer | null;
 }

@@ -27,7 +27,7 @@ export interface LoadedRules extends Rules {
 }
 
 /** How texts become rules. At a start they are read at once; a process that serves reads them beside its work. */
-export interface RulesReader {
+interface RulesReader {
   policy(text: string, file: string): Promise<Policy>;
   manifests(files: readonly ManifestFile[]): Promise<LoadedManifests>;
 }
@@ -60,7 +60,7 @@ export interface RegistryRules {
   activePolicy(): Promise<{ file: string; text: string } | null>;
 }
 
-export interface RulesDeps {
+interface RulesParts {
   /** Without a data folder no copy of remote manifests is kept or used. */
   settings: Pick<Settings, "manifests" | "policy"> & { data: string | null };
   egress: Egress;
@@ -68,13 +68,13 @@ export interface RulesDeps {
   registry: RegistryRules;
 }
 
-export async function openRules(deps: RulesDeps): Promise<RulesSource> {
-  let stamp = await stampOf(deps);
-  let rules = await read(deps, AT_ONCE);
-  for (const warning of rules.manifests.warnings) deps.log.warn(warning);
+export async function openRules(parts: RulesParts): Promise<RulesSource> {
+  let stamp = await stampOf(parts);
+  let rules = await read(parts, AT_ONCE);
+  for (const warning of rules.manifests.warnings) parts.log.warn(warning);
   const readAgain = async () => {
-    const seen = await stampOf(deps);
-    const next = await read(deps, BESIDE);
+    const seen = await stampOf(parts);
+    const next = await read(parts, BESIDE);
     stamp = seen;
     rules = next;
     return rules;
@@ -90,18 +90,18 @@ export async function openRules(deps: RulesDeps): Promise<RulesSource> {
     current: () => rules,
     reload,
     async reloadIfChanged() {
-      const seen = await stampOf(deps);
+      const seen = await stampOf(parts);
       if (seen === stamp) return false;
       // Remembered before reading: a file that does not load is complained of once, not every two seconds.
       stamp = seen;
       await reload();
       return true;
     },
-    fits: async (file, text) => void (await readAllManifests(deps, BESIDE, { file, text })),
+    fits: async (file, text) => void (await readAllManifests(parts, BESIDE, { file, text })),
   };
 }
 
-async function read(deps: RulesDeps, reader: RulesReader): Promise<LoadedRules> {
+async function read(parts: RulesParts, reader: RulesReader): Promise<LoadedRules> {
   const problems: string[] = [];
   const collect = async <T>(work: Promise<T>): Promise<T | undefined> => {
     try {
@@ -112,15 +112,15 @@ async function read(deps: RulesDeps, reader: RulesReader): Promise<LoadedRules> 
       return undefined;
     }
   };
-  const manifests = await collect(readAllManifests(deps, reader));
-  const policy = await collect(readPolicy(deps, reader));
+  const manifests = await collect(readAllManifests(parts, reader));
+  const policy = await collect(readPolicy(parts, reader));
   if (manifests === undefined || policy === undefined) throw new ProblemsError(problems);
   return { manifests, ...policy };
 }
 
 /** Configured and published manifests together, as if they lay in one folder; with one file as it is to be. */
 async function readAllManifests(
-  { settings, egress, log, registry }: RulesDeps,
+  { settings, egress, log, registry }: RulesParts,
   reader: RulesReader,
   change?: ManifestFile,
 ): Promise<LoadedManifests> {
@@ -156,7 +156,7 @@ function mergeManifests(a: LoadedManifests, b: LoadedManifests): LoadedManifests
 }
 
 async function readPolicy(
-  { settings, registry }: RulesDeps,
+  { settings, registry }: RulesParts,
   reader: RulesReader,
 ): Promise<Pick<LoadedRules, "policy" | "policy_text">> {
   const path = settings.policy;
@@ -167,7 +167,7 @@ async function readPolicy(
   return { policy: await reader.policy(found.text, found.file), policy_text: found.text };
 }
 
-async function stampOf({ settings, registry }: RulesDeps): Promise<string> {
+async function stampOf({ settings, registry }: RulesParts): Promise<string> {
   const paths = [settings.manifests, settings.policy, registry.manifestsPath, registry.activeFile].filter(
     (path): path is string => path !== null && !isRemote(path),
   );

@@ -8,7 +8,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { quoted } from "../../kernel/shell.ts";
 import { type TarEntry, tar } from "../../kernel/tar.ts";
 import type { Head } from "../../ledger/record.ts";
-import type { BackupFile } from "../../store/port.ts";
+import type { BackupFile } from "../../port/store.ts";
 import { type Context, type Flags, globalOptions, NEEDS_DATA, type Register } from "../context.ts";
 import { doesWithoutStore } from "../data-folder.ts";
 import { inert } from "../io.ts";

@@ -8,13 +8,14 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { KeyManager } from "../../auth/manage.ts";
-import { readIfThere, undoWrite, writeWithBackup } from "../../gateway/connect/backup.ts";
+import { readIfThere } from "../../gateway/connect/backup.ts";
 import { HOOK_CLIENTS, type HookClient } from "../../hook/clients.ts";
 import { hooksFile, INSTALLED, withHooks } from "../../hook/install.ts";
 import { hooksFolder } from "../../hook/settings.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Context } from "../context.ts";
 import { inert } from "../io.ts";
+import { undoClientFile, writeClientFile } from "./client-file.ts";
 
 const PACK = fileURLToPath(new URL("../../../packs/coding-agents", import.meta.url));
 const HERE = "http://127.0.0.1:8787";
@@ -27,12 +28,7 @@ export async function connectHooks(context: Context, named: string, flags: Flags
     throw invalid(`${inert(named)} has no hooks that svc knows; known are ${HOOK_CLIENTS.join(", ")}`);
   const client = named as HookClient;
   const file = settingsFile(io, client, flags);
-  if (flags["undo"] === true) {
-    const what = await undoWrite(file);
-    return io.out(
-      what === "restored" ? `restored ${inert(file)}` : `removed ${inert(file)}, which was not there before`,
-    );
-  }
+  if (flags["undo"] === true) return undoClientFile(io, file);
   const folder = resolve(io.cwd, (flags["dir"] as string | undefined) ?? hooksFolder(io.env));
   if (`${io.cwd}/`.startsWith(`${folder}/`))
     throw invalid("--dir: a folder of its own: the agent may touch nothing in it, and it works in this one");
@@ -49,17 +45,20 @@ export async function connectHooks(context: Context, named: string, flags: Flags
     return io.out(text.trimEnd());
   }
   await writePack(context, folder, client, command, flags);
-  const backup = await writeWithBackup(file, text);
-  io.out(`wrote ${inert(file)}`);
-  io.out(`what was there before is in ${inert(backup)}; svc connect ${client} --hooks --undo takes it back`);
+  await writeClientFile(io, file, text, `svc connect ${client} --hooks`, flags);
   io.out("");
   io.out("Next:");
-  const config = inert(join(folder, "svc.config.yaml"));
-  if (flags["url"] === undefined)
-    io.out(`  1. svc server --config ${config}   (while it is away every call is refused)`);
+  const url = flags["url"] as string | undefined;
+  const where =
+    url === undefined ? `--config ${inert(join(folder, "svc.config.yaml"))}` : `--server ${inert(url)}`;
+  if (url === undefined) io.out(`  1. svc server ${where}   (while it is away every call is refused)`);
   else io.out(`  1. give the service the manifests and the policy in ${inert(folder)}`);
   io.out(`  2. ${INSTALLED[client].next}`);
-  io.out(`  3. svc approvals list --config ${config}   shows what waits for you`);
+  io.out(
+    flags["observe"] === true
+      ? `  3. svc runs ${where}, then svc show <run> ${where}   tells what would have been blocked`
+      : `  3. svc approvals list ${where}   shows what waits for you`,
+  );
 }
 
 function settingsFile(io: Context["io"], client: HookClient, flags: Flags): string {

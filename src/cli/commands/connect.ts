@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { listenGiven, type Settings } from "../../config/settings.ts";
-import { readIfThere, undoWrite, writeWithBackup } from "../../gateway/connect/backup.ts";
+import { readIfThere } from "../../gateway/connect/backup.ts";
 import {
   CLIENT_KINDS,
   CLIENTS,
@@ -17,6 +17,7 @@ import { HOOK_CLIENTS } from "../../hook/clients.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Context, Register } from "../context.ts";
 import { inert } from "../io.ts";
+import { undoClientFile, writeClientFile } from "./client-file.ts";
 import { connectHooks } from "./connect-hooks.ts";
 
 export const registerConnect: Register = (program, context) => {
@@ -53,12 +54,7 @@ async function connect(context: Context, client: string, flags: Record<string, u
   }
   const kind = CLIENT_KINDS[client as ClientName];
   const path = fileOf(io, client as ClientName, flags);
-  if (flags["undo"] === true) {
-    const what = await undoWrite(path);
-    return io.out(
-      what === "restored" ? `restored ${inert(path)}` : `removed ${inert(path)}, which was not there before`,
-    );
-  }
+  if (flags["undo"] === true) return undoClientFile(io, path);
   const config = resolve(io.cwd, flags["config"] as string);
   const target = targetOf(context, flags, config);
   const entry = kind.entry(target);
@@ -71,9 +67,8 @@ async function connect(context: Context, client: string, flags: Record<string, u
     io.err(`for ${inert(path)}:`);
     return io.out(snippet(edit));
   }
-  const backup = await writeWithBackup(path, withServer((await readIfThere(path)) ?? "", edit));
-  io.out(`wrote ${inert(path)}`);
-  io.out(`what was there before is in ${inert(backup)}; svc connect ${client} --undo takes it back`);
+  const text = withServer((await readIfThere(path)) ?? "", edit);
+  await writeClientFile(io, path, text, `svc connect ${client}`, flags);
   if ("command" in target && !existsSync(config))
     io.out(`${inert(config)} is not there yet; svc init --from <tool server> writes one`);
   if ("url" in target) io.out(`put the agent's key into the environment variable ${KEY_VARIABLE}`);

@@ -96,7 +96,7 @@ async function reportOf(door: Door, id: string, tell: (text: string) => void): P
   }
 }
 
-export function describeContainment(report: ContainReport, dry: boolean, color: Paint): string[] {
+function describeContainment(report: ContainReport, dry: boolean, color: Paint): string[] {
   const verb = (done: string, would: string) => (dry ? would : done);
   const { halt, keys, requests, revoked, wider, runs, bundles, actors } = report;
   const lines = [

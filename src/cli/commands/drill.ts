@@ -62,7 +62,7 @@ function describe(drills: readonly DrillDoc[], { color }: Io): string[] {
     drills.map(({ tool, passed, problem, run_id }) => [
       inert(tool),
       passed ? color.green("passed") : color.red("failed"),
-      problem === null ? `run ${run_id}` : `run ${run_id}: ${inert(problem)}`,
+      [run_id === null ? "" : `run ${run_id}`, inert(problem ?? "")].filter((text) => text !== "").join(": "),
     ]),
   );
 }

@@ -57,7 +57,7 @@ async function serveStdio(service: Service, run_id: string | undefined): Promise
   const session = await startStdioGateway(service, { run_id, input: process.stdin, output: process.stdout });
   await Promise.race([session.ended, untilSignalled(service)]);
   await session.stop();
-  // What else would keep the process alive (an idle stdin) has nobody to serve any more.
+  // What else would keep the process alive (an idle stdin) has no client to serve any more.
   process.stdin.destroy();
 }
 

@@ -51,7 +51,7 @@ const PAINTED: Record<ImpactReport["decision"], keyof Paint> = {
   block: "red",
 };
 
-export function describeImpact(report: ImpactReport, io: Io): string[] {
+function describeImpact(report: ImpactReport, io: Io): string[] {
   const { color } = io;
   const width = columnsOf(io);
   const { effect, data_class, blast_radius, version } = report.labels;

@@ -4,7 +4,7 @@
  */
 import type { Register } from "../context.ts";
 
-export interface CommandRow {
+interface CommandRow {
   name: string;
   summary: string;
   load(): Promise<Register>;

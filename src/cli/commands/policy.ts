@@ -11,7 +11,7 @@ import { parseSince } from "../../kernel/duration.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
-import type { DiffClass, PolicyDiff } from "../../model/policy/prove/diff.ts";
+import { type DiffClass, type PolicyDiff, toldTools } from "../../model/policy/prove/diff.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { warnUnseen } from "../card-warnings.ts";
 import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
@@ -102,7 +102,7 @@ async function tellClaims(
   return results.some(({ result }) => result === "incomplete") ? ATTENTION : 0;
 }
 
-export function describeClaim({ name, result, at_least, counterexample, reason }: ClaimResult): string[] {
+function describeClaim({ name, result, at_least, counterexample, reason }: ClaimResult): string[] {
   const title = `${result}  ${inert(name)}`;
   if (counterexample === undefined) return [reason === undefined ? title : `${title}: ${inert(reason)}`];
   const { input, got, rules } = counterexample;
@@ -110,7 +110,7 @@ export function describeClaim({ name, result, at_least, counterexample, reason }
   return [`${title}: expected at least ${at_least}, got ${got}${by}`, `  ${inert(JSON.stringify(input))}`];
 }
 
-export function describeDiff(diff: PolicyDiff): string[] {
+function describeDiff(diff: PolicyDiff): string[] {
   const lines = (["looser", "stricter", "other"] as const).flatMap((direction) =>
     diff[direction].flatMap((one) => describeClass(direction, one)),
   );
@@ -125,10 +125,11 @@ export function describeDiff(diff: PolicyDiff): string[] {
   ];
 }
 
-function describeClass(direction: string, { from, to, a, b, tools, example, counted }: DiffClass): string[] {
+function describeClass(direction: string, one: DiffClass): string[] {
+  const { from, to, a, b, example, counted } = one;
   const by = (rules: readonly string[]) => (rules.length === 0 ? "" : ` by ${rules.join(", ")}`);
   return [
-    `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${tools.map(inert).join(", ")})`,
+    `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${toldTools(one).map(inert).join(", ")})`,
     `  ${inert(JSON.stringify(example))}`,
     ...(counted ?? []).map((one) => `  after ${inert(one)}`),
   ];

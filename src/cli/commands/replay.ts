@@ -89,7 +89,7 @@ function parseValue(source: string, text: string): Json {
   }
 }
 
-export function describeReplay(run_id: string, report: ReplayReport, io: Io): string[] {
+function describeReplay(run_id: string, report: ReplayReport, io: Io): string[] {
   const { color } = io;
   const width = columnsOf(io);
   const { baseline, variant, differences } = report;

@@ -58,7 +58,7 @@ export const registerRetention: Register = (program, context) => {
           for (const { run_id, reason } of report.kept) io.out(`kept ${inert(run_id)}: ${inert(reason)}`);
           if (report.deleted.length + report.would_delete.length + report.kept.length === 0)
             io.err("no runs");
-          // What was to be deleted and could not be archived stays for ever unless somebody looks.
+          // What was to be deleted and could not be archived stays for ever unless a person looks.
           if (report.kept.some(({ reason }) => reason.startsWith(NOT_ARCHIVED))) context.done(ATTENTION);
         },
         ["policy"],

@@ -158,7 +158,7 @@ function describeProgress(progress: RollbackProgress, { color }: Io): string {
   }
 }
 
-export function describeReport(run: string, report: RollbackReport): string[] {
+function describeReport(run: string, report: RollbackReport): string[] {
   const lines = [`run ${run}: rollback ${report.complete ? "complete" : "not complete"}`];
   const list = (name: string, steps: readonly number[]) => {
     if (steps.length > 0) lines.push(`  ${name}: ${steps.join(", ")}`);

@@ -56,7 +56,7 @@ export async function naming<T>(policy: PolicyText | null, work: Promise<T>): Pr
   }
 }
 
-/** A policy file, or the newest version of a folder: the one that somebody is about to activate. */
+/** A policy file, or the newest version of a folder: the one that a person is about to activate. */
 export async function readPolicy({ cwd }: Io, path: string): Promise<PolicyText> {
   const folder = await stat(resolve(cwd, path)).then(
     (found) => found.isDirectory(),
@@ -87,7 +87,7 @@ const WORDS: Record<ChangeName, { one: string; many: string; paint: keyof Paint 
 const SHOWN_CHANGES = 20;
 const SHOWN_CALLS = 20;
 
-export function describeSimulation(report: SimulationReport, title: string, io: Io): string[] {
+function describeSimulation(report: SimulationReport, title: string, io: Io): string[] {
   const { summary, changes, notes } = report;
   const width = columnsOf(io);
   const lines = [

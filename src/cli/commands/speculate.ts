@@ -32,7 +32,7 @@ export const registerSpeculate: Register = (program, context) => {
 
 const SHOWN_NOTES = 5;
 
-export function describeSpeculation(report: SpeculationReport, io: Io): string[] {
+function describeSpeculation(report: SpeculationReport, io: Io): string[] {
   const { color } = io;
   const width = columnsOf(io);
   const rows = report.plans.map((plan) => [

@@ -10,7 +10,7 @@ import { inert } from "../io.ts";
 
 export const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
-export const NOT_TRUSTED =
+const NOT_TRUSTED =
   "the key was not checked against a trusted key (--pub <file>): the signature shows only that nothing was changed since it was made, not who made it";
 
 interface VerifyFlags {

@@ -4,8 +4,8 @@ import { verifyLedger as verifyOnServer } from "../../app/operations/bundles.ts"
 import { ledgerName, verifyNamed } from "../../evidence/ledger-check.ts";
 import type { LedgerCheck } from "../../evidence/verify-ledger.ts";
 import { invalid } from "../../kernel/errors.ts";
+import type { Store } from "../../port/store.ts";
 import { openStore } from "../../store/open.ts";
-import type { Store } from "../../store/port.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
 

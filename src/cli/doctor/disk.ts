@@ -10,7 +10,7 @@ const FEW_BYTES = 1_024 * MIB;
 const TOO_FEW_BYTES = 64 * MIB;
 const FEW_FILES = 1_000;
 
-export interface Room {
+interface Room {
   free_bytes: number;
   /** How many more files fit; null where the file system does not count them. */
   free_files: number | null;

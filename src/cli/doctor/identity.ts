@@ -77,7 +77,7 @@ function isExpired({ expires_at }: KeyEntry, now: number): boolean {
 
 /**
  * Discovery is a request, and the only one made without `--send-test` besides reading remote manifests:
- * it carries nothing of ours, and without it nobody knows whether a token could be checked.
+ * it carries nothing of ours, and without it it is not known whether a token could be checked.
  */
 export async function checkOidc({ settings, egress, env }: World): Promise<Finding[]> {
   const { issuer, audience, role_map, tenant_map, groups_claim, max_permissions } = settings.oidc;

@@ -5,11 +5,10 @@
 import { access, constants, stat } from "node:fs/promises";
 import { maskConnection } from "../../config/mask.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
+import { checkTail } from "../../evidence/verify-ledger.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
-import { GENESIS } from "../../ledger/record.ts";
-import { ChainVerifier } from "../../ledger/verify.ts";
+import type { Store } from "../../port/store.ts";
 import { openStore } from "../../store/open.ts";
-import type { Store } from "../../store/port.ts";
 import { clockFindings } from "./clock.ts";
 import { counted, type Finding, fail, ok, type World, warn } from "./finding.ts";
 import { nearestExisting } from "./place.ts";
@@ -17,7 +16,7 @@ import { nearestExisting } from "./place.ts";
 const STORE = "store";
 const LEDGER = "ledger";
 const TAIL = 1_000;
-/** A small fact of the store that nobody reads, gone again when doctor is done. */
+/** A small fact of the store that the service never reads, gone again when doctor is done. */
 const PROBE_KEY = "doctor";
 
 export async function checkStore(world: World): Promise<Finding[]> {
@@ -125,9 +124,7 @@ export async function ledgerTail(store: Store): Promise<{ finding: Finding; last
     .records({ from, to: records - 1, limit: TAIL })
     .catch((error: unknown) => messageOf(error));
   if (typeof lines === "string") return unsound(lines);
-  const verifier = new ChainVerifier(from, from === 0 ? GENESIS : null);
-  for (const line of lines) if (!verifier.take(line)) break;
-  const { bad, hash: last } = verifier.stretch;
+  const { bad, head: last } = checkTail(lines, from);
   const problem =
     bad !== null
       ? `record ${bad.seq}: ${bad.problem}`

@@ -29,13 +29,13 @@ export const PASSTHROUGH = [
 ] as const;
 
 /** Who shares a connection to an upstream, and with it whatever the upstream keeps for the connection. */
-export const ISOLATION = ["principal", "session", "shared"] as const;
+const ISOLATION = ["principal", "session", "shared"] as const;
 
 interface UpstreamBase {
   name: string;
   isolation: (typeof ISOLATION)[number];
   max_connections: number;
-  /** After how long without a request a connection of somebody's own is ended. */
+  /** After how long without a request a holder's own connection is ended. */
   idle_ms: number;
   /** Tools are shown as `<name>.<tool>`. */
   namespace: boolean;
@@ -48,7 +48,7 @@ export interface CommandUpstream extends UpstreamBase {
   env: Record<string, string>;
   cwd: string | null;
 }
-export interface UrlUpstream extends UpstreamBase {
+interface UrlUpstream extends UpstreamBase {
   url: string;
   headers: Record<string, string>;
 }
@@ -105,7 +105,7 @@ const upstreamSchema = z
       refuse(["headers"], "belongs to an upstream with a url");
   });
 
-export const upstreamsSchema = z
+const upstreamsSchema = z
   .array(upstreamSchema)
   .max(256)
   .superRefine((list, context) => {

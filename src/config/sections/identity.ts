@@ -3,11 +3,10 @@ import { z } from "zod";
 import { boundProblem, ROLES, type Role } from "../../model/roles.ts";
 import { choiceRow, pathRow, readJsonText, row, section, textRow, textSchema, urlSchema } from "../row.ts";
 
-export const CONSOLE_MODES = ["off", "open", "login"] as const;
-export type ConsoleMode = (typeof CONSOLE_MODES)[number];
+const CONSOLE_MODES = ["off", "open", "login"] as const;
 /** Open mode never acts as admin. */
-export const OPEN_CONSOLE_ROLES = ["auditor", "approver", "operator"] as const;
-export type OpenConsoleRole = (typeof OPEN_CONSOLE_ROLES)[number];
+const OPEN_CONSOLE_ROLES = ["auditor", "approver", "operator"] as const;
+type OpenConsoleRole = (typeof OPEN_CONSOLE_ROLES)[number];
 
 const openRole = z
   .string()

@@ -27,7 +27,7 @@ const anchorSink = z.discriminatedUnion("type", [
 ]);
 export type AnchorSink = z.infer<typeof anchorSink>;
 
-export const EXPORT_FORMATS = ["ocsf", "cef", "jsonl"] as const;
+const EXPORT_FORMATS = ["ocsf", "cef", "jsonl"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 const exportFormat = z.enum(EXPORT_FORMATS).default("jsonl");
 const exportSink = z.discriminatedUnion("type", [

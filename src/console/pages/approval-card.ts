@@ -12,7 +12,7 @@ import { type Html, html, joined, nothing } from "../html.ts";
 import { bullets, facts } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { diffLine } from "../parts/diff.ts";
-import { button, disclosed, form, input, secondGesture, textarea } from "../parts/forms.ts";
+import { button, decision, disclosed, form, input, secondGesture, textarea } from "../parts/forms.ts";
 import { copyButton, runLink } from "../parts/ids.ts";
 import { approvalMark, mark, plural, riskTone } from "../parts/marks.ts";
 import { ago } from "../parts/time.ts";
@@ -131,15 +131,7 @@ function decisionForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
     { action: `/console/approvals/${approval.id}`, class: "decide" },
     hashField(card),
     card.irreversible ? secondGesture("I have read the values. Nothing can take this call back.") : null,
-    input({
-      label: "Note",
-      name: "note",
-      quiet: true,
-      placeholder: "Note (kept on the ledger)",
-      maxlength: 4_000,
-    }),
-    button("Approve", "good", html` name="decision" value="approve"`),
-    button("Deny", "danger", html` name="decision" value="deny"`),
+    decision("Approve", "Deny"),
   );
 }
 

@@ -38,7 +38,7 @@ export interface RequestLine {
   card_hash: string | null;
 }
 
-/** The requests that somebody can still decide, the oldest first. */
+/** The requests that a person can still decide, the oldest first. */
 export async function openApprovals(ctx: Ctx): Promise<ApprovalView[]> {
   const limit = LIMITS.page_max;
   const lists = await Promise.all(

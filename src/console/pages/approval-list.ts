@@ -7,7 +7,7 @@ import { plural, riskTone } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
 import { type RequestLine, SORTS, type Sort } from "./approval-data.ts";
 
-export const APPROVALS = "/console/approvals";
+const APPROVALS = "/console/approvals";
 
 export function sortLinks(at: Sort): Html {
   const links = (Object.keys(SORTS) as Sort[]).map(

@@ -1,6 +1,7 @@
 /** Notification channels: who is told of what, how deliveries go, and a test message for admins. */
-import { requireRole } from "../../app/door/access.ts";
+import { requireRole, wholeService } from "../../app/door/access.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { boundTo } from "../../model/roles.ts";
 import type { ChannelInfo, TestResult } from "../../notify/notifier.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
@@ -8,7 +9,9 @@ import { card, empty, notice, table } from "../parts/blocks.ts";
 import { button, form } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
 
+/** Channels and what went through them are the whole service's: nothing for a person who is bound to a tenant. */
 export function channelsCard(ctx: Ctx, result: Html | null): Html {
+  if (boundTo(ctx.principal) !== null) return nothing;
   const channels = ctx.app.notifier?.channels() ?? [];
   const admin = ctx.is("admin");
   return card(
@@ -60,6 +63,7 @@ function testForm(ctx: Ctx, channel: string | null, label: string): Html {
 /** Answers what came of it, channel by channel. */
 export async function sendTest(ctx: Ctx): Promise<Html> {
   requireRole(ctx.principal, "admin");
+  if (boundTo(ctx.principal) !== null) throw wholeService(ctx.principal);
   const { notifier } = ctx.app;
   if (notifier === null) throw new SvcError("not_enabled", "this process sends no notifications");
   const results = await notifier.sendTest(ctx.principal.name, ctx.form.optional("channel"));

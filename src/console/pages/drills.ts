@@ -42,7 +42,7 @@ function rowOf(ctx: Ctx, manifest: Manifest, drill: DrillDoc | undefined): (Html
     toolLink(tool),
     proofMark(proofWords(proof)),
     proof.at_ms === null ? "" : ago(proof.at_ms, ctx.app.core.env.now()),
-    drill === undefined ? "" : runLink(drill.run_id),
+    drill === undefined || drill.run_id === null ? "" : runLink(drill.run_id),
     proof.state === "failing" ? (drill?.problem ?? "") : "",
     upstream === undefined || !allowed(ctx) ? "" : drillForm(ctx, { upstream, tool }, "Drill"),
   ];

@@ -14,7 +14,7 @@ export const keyRoutes = [
   post("/settings/keys/:index/delete", remove),
 ];
 
-/** Nobody but admins learns who holds keys. */
+/** Only admins learn who holds keys. */
 export async function keysCard(ctx: Ctx, result: Html | null): Promise<Html> {
   if (!ctx.is("admin")) return nothing;
   if (!ctx.has(listKeys))

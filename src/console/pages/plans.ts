@@ -5,7 +5,7 @@ import type { PlanStatus } from "../../model/plan.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, facts, pageHead, pager, table } from "../parts/blocks.ts";
-import { button, form, input, secondGesture } from "../parts/forms.ts";
+import { decision, form, secondGesture } from "../parts/forms.ts";
 import { nameText, runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
@@ -102,15 +102,7 @@ function decisionForm(ctx: Ctx, shown: PlanShown): Html {
     nothingTakesBack(shown)
       ? secondGesture("I have read every call. Nothing can take some of them back.")
       : null,
-    input({
-      label: "Note",
-      name: "note",
-      quiet: true,
-      placeholder: "Note (kept on the ledger)",
-      maxlength: 4_000,
-    }),
-    button("Approve the plan", "good", html` name="decision" value="approve"`),
-    button("Deny the plan", "danger", html` name="decision" value="deny"`),
+    decision("Approve the plan", "Deny the plan"),
   );
 }
 

@@ -1,5 +1,5 @@
 /** Two policies compared over all calls: what becomes looser, stricter or otherwise, each with a call that shows it. */
-import type { DiffClass, PolicyDiff } from "../../model/policy/prove/diff.ts";
+import { type DiffClass, type PolicyDiff, toldTools } from "../../model/policy/prove/diff.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, notice, table } from "../parts/blocks.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
@@ -14,9 +14,10 @@ const DIRECTIONS = [
 /** Shapes of the operation's answer: those of the comparison, with its examples as plain data. */
 type Compared = Pick<PolicyDiff, "complete" | "covered"> &
   Record<(typeof DIRECTIONS)[number][0], readonly Shown[]>;
-type Shown = Omit<DiffClass, "example" | "counted"> & {
+type Shown = Omit<DiffClass, "example" | "counted" | "undeclared"> & {
   example: { tool: string };
   counted?: readonly string[] | undefined;
+  undeclared?: string | undefined;
 };
 
 export function differenceCards(diff: Compared, base: string): Html {
@@ -42,7 +43,8 @@ export function differenceCards(diff: Compared, base: string): Html {
   );
 }
 
-function classRow({ tools, from, to, a, b, example, counted }: Shown): Part[] {
+function classRow(one: Shown): Part[] {
+  const { from, to, a, b, example, counted } = one;
   const by = (rules: readonly string[]) => rules.map((rule) => html` <code>${rule}</code>`);
   const rule = b.rules[0];
   const test = {
@@ -52,7 +54,11 @@ function classRow({ tools, from, to, a, b, example, counted }: Shown): Part[] {
     ...(rule === undefined ? {} : { rule }),
   };
   return [
-    tools.map((tool) => html`<span class="part"><code>${tool}</code></span>`),
+    toldTools(one).map((told, i) =>
+      i < one.tools.length
+        ? html`<span class="part"><code>${told}</code></span>`
+        : html`<span class="part soft">${told}</span>`,
+    ),
     html`${rulingMark(from)}${by(a.rules)}`,
     html`${rulingMark(to)}${by(b.rules)}`,
     html`<code class="example">${JSON.stringify(example)}</code>${(counted ?? []).map((one) => html`<span class="part soft">after ${one}</span>`)}`,

@@ -1,4 +1,4 @@
-/** Retention: what is due, shown first and deleted only when somebody says so twice. */
+/** Retention: what is due, shown first and deleted only when a person says so twice. */
 import { getRetentionPlan, runRetention } from "../../app/operations/retention.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { ApplyReport } from "../../retention/apply.ts";

@@ -83,7 +83,7 @@ function honest({ actions }: RollbackPlan): Html {
 const steps = (actions: readonly PlanAction[]): string =>
   actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
 
-/** What differs in a way that somebody has to look at stands by itself. */
+/** What differs in a way that a person has to look at stands by itself. */
 const sameUndo = (a: PlanAction, b: PlanAction): boolean =>
   a.tool === b.tool && a.kind === b.kind && ![a, b].some((one) => hasConflict(one) || hasFailed(one));
 

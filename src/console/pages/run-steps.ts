@@ -1,4 +1,4 @@
-/** The steps of a run as a timeline, with what each depends on and, where nobody knows its outcome, a way to say it. */
+/** The steps of a run as a timeline, with what each depends on and, where its outcome is not known, a way to say it. */
 import { resolve as resolveOp } from "../../app/operations/journal.ts";
 import { UNKNOWN } from "../../model/run.ts";
 import type { PlanAction, RollbackPlan } from "../../rollback/plan.ts";

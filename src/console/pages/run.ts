@@ -125,7 +125,7 @@ function approvalsCard({ approvals }: RunFacts): Html {
   );
 }
 
-/** What proves it, closed until somebody wants it. */
+/** What proves it, closed until it is asked for. */
 function trailCard(found: RunFacts): Html {
   const { run_id, trail_from, trail_more } = found;
   const at = (start: number) => `${runPath(run_id)}?trail=${start}#trail`;

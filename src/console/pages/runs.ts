@@ -48,7 +48,7 @@ ${card(
   return { page: { title: "Runs", nav: "runs", body, live: `/console/runs?${new URLSearchParams(query)}` } };
 }
 
-/** The runs with a request that nobody has decided yet. */
+/** The runs with a request that is not decided yet. */
 export async function waitingRuns(ctx: Ctx): Promise<ReadonlySet<string>> {
   return new Set((await openApprovals(ctx)).map(({ run_id }) => run_id));
 }

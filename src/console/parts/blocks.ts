@@ -59,7 +59,7 @@ export function bullets(items: readonly Part[], kind = ""): Html {
     : html`<ul class="list ${kind}">${items.map((item) => html`<li>${item}</li>`)}</ul>`;
 }
 
-/** A command that somebody may want to run, with a copy button beside it. */
+/** A command that the reader may want to run, with a copy button beside it. */
 export function command(text: string): Html {
   return html`<span class="command"><code>${text}</code><button type="button" class="copy js-only" data-copy="${text}" aria-label="Copy the command" title="Copy the command"></button></span>`;
 }

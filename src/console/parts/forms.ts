@@ -2,7 +2,7 @@
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part, Verbatim } from "../html.ts";
 
-export interface FormOptions {
+interface FormOptions {
   action: string;
   class?: string;
   id?: string;
@@ -89,6 +89,19 @@ export function checkbox(name: string, label: Part, on = false, form?: string): 
   return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
 }
 
+/** What a person decides with: a note, and a button for each way. */
+export function decision(approve: string, deny: string): Html {
+  const noted = input({
+    label: "Note",
+    name: "note",
+    quiet: true,
+    placeholder: "Note (kept on the ledger)",
+    maxlength: 4_000,
+  });
+  const yes = button(approve, "good", html` name="decision" value="approve"`);
+  return html`${noted}${yes}${button(deny, "danger", html` name="decision" value="deny"`)}`;
+}
+
 /** The second gesture, where nothing takes back what is about to be approved; read as `irreversible`. */
 export function secondGesture(label: string): Html {
   return html`<div class="second">${checkbox("irreversible", label)}</div>`;
@@ -102,7 +115,7 @@ export function button(
   return html`<button type="submit" class="${kind}"${extra}>${label}</button>`;
 }
 
-/** Hides a form until somebody wants it. */
+/** Hides a form until it is asked for. */
 export function disclosed(summary: string, ...body: Part[]): Html {
   return html`<details class="disclosed"><summary>${summary}</summary>${body}</details>`;
 }

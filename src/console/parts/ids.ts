@@ -40,7 +40,7 @@ const STRIPES = 16;
  * A hash as stripes: two that differ anywhere in their first 32 digits look different at a glance. The height
  * and the shade of each stripe come from one byte.
  */
-export function ribbon(hash: string): Html {
+function ribbon(hash: string): Html {
   const bytes = Array.from(
     { length: STRIPES },
     (_, i) => Number.parseInt(hash.slice(2 * i, 2 * i + 2), 16) || 0,

@@ -28,7 +28,7 @@ export interface AuthorityFacts {
   today: Today;
 }
 
-/** By name, as people are told apart wherever somebody must not count: a token may share it with a key. */
+/** By name, as people are told apart wherever a person must not count: a token may share it with a key. */
 export function assertNotOwn(run: { actor: string }, deciding: { name: string }, four_eyes: boolean): void {
   if (four_eyes && run.actor === deciding.name) throw forbidden("you cannot decide your own request");
 }

@@ -24,7 +24,7 @@ export function cardFacts(
 }
 
 /** What was kept when the request was opened, masked by what is to be masked today. */
-export function shownNow(
+function shownNow(
   { manifests, policy }: Rules,
   manifest: Manifest | null,
   values: ApprovalValues | undefined,

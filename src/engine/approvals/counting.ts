@@ -1,6 +1,7 @@
 /**
  * Which approvals of a request count, judged whenever it matters: at each vote and again at use. At a vote the
- * earlier ones are asked again whether their givers still have the key and the role. Nobody counts twice, neither as the one who votes nor as the one whose authority is used, and under four eyes the one who
+ * earlier ones are asked again whether their givers still have the key and the role. No person counts twice,
+ * neither as the one who votes nor as the one whose authority is used, and under four eyes the one who
  * asked does not count at all. People are told apart by the name that the ledger shows: sharing a name, as a
  * token may with a key, never makes a second person.
  */
@@ -18,7 +19,7 @@ const peopleBehind = ({ by, for: lender }: Behind): string[] => (lender === null
 export function voterOf(principal: Principal, authority: Authority, today: Today | undefined): Voter {
   const groups = [...authority.groups];
   const by = keptOf(principal);
-  // Whom nobody vouches for, such as whoever sits at the data, has no key that could be taken away.
+  // Whoever sits at the data, and has no key, has none that could be taken away.
   return (today?.(by) ?? null) === null ? { groups } : { groups, by, lender: authority.lender };
 }
 
@@ -42,7 +43,7 @@ function approvalsOf({ votes, internal }: ApprovalDoc, today: Today | undefined)
     });
 }
 
-/** Somebody behind this vote who stands behind an earlier approval already; undefined where all are new. */
+/** A person behind this vote who stands behind an earlier approval already; undefined where all are new. */
 export function countedBefore(
   approval: ApprovalDoc,
   vote: Behind,

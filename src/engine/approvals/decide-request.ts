@@ -16,7 +16,7 @@ import { cardHash, judgedCard } from "../../model/card/card.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal, Today } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx, Unit } from "../../store/port.ts";
+import type { Tx, Unit } from "../../port/store.ts";
 import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";
@@ -26,7 +26,7 @@ import { makeOffer, type OfferInput } from "./offer.ts";
 import { moveApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
 
-export interface DecideInput {
+interface DecideInput {
   decision: "approve" | "deny";
   note: string | null;
   /** The card that was decided by, where the decider says so. */
@@ -44,7 +44,7 @@ export type DecideResult = {
 
 /**
  * `delegations` are those to the principal's name; they are read before the unit and checked inside it again, and
- * their lenders with them: whom nobody vouches for lends nothing.
+ * their lenders with them: one without a vouched identity lends nothing.
  */
 export function decideUnit(
   core: Core,
@@ -71,7 +71,7 @@ export function decideUnit(
       const authority_facts = { four_eyes, now, delegations: current, today };
       const found = authoritiesOver(approval, principal, authority_facts);
       if (found instanceof SvcError) throw found;
-      // Whoever approved before, or lent to somebody who did, may still deny.
+      // Whoever approved before, or lent to a person who did, may still deny.
       const authority = input.decision === "deny" ? found[0]! : fresh(core, approval, principal, found);
       assertCurrentCard(core, tx, run, approval, input.card_hash);
       const note = input.note === null ? null : core.redact(input.note);

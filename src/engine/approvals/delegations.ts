@@ -5,10 +5,10 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Delegation } from "../../model/approval.ts";
 import { hasRole, keptOf, keyId, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
-import type { Unit } from "../../store/port.ts";
+import type { Unit } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 
-export interface DelegateInput {
+interface DelegateInput {
   to: string;
   /** The principal that is meant by the name; by default the key of that name. */
   to_id?: string | undefined;
@@ -17,7 +17,7 @@ export interface DelegateInput {
   expires_ms: number;
 }
 
-export type DelegationResult = { delegation: Delegation; records: LedgerRecord[] };
+type DelegationResult = { delegation: Delegation; records: LedgerRecord[] };
 
 export function delegateUnit(core: Core, principal: Principal, input: DelegateInput): Unit<DelegationResult> {
   // Its own role, not a borrowed one: so there are no chains.

@@ -1,14 +1,14 @@
 /** Ending the open requests of an agent that is contained: past groups and quorum, on record, each once. */
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../../model/approval.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 
 import { moveApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
 
-/** Denies those that are still open; the others were ended by somebody else, and stay as they are. */
+/** Denies those that are still open; the others were ended by another caller, and stay as they are. */
 export function denyOpen(
   core: Core,
   tx: Tx,

@@ -8,11 +8,11 @@ import type { FloodLimit } from "../../model/policy/approvals.ts";
 import { charged, usedIn } from "../../model/policy/counters.ts";
 import { isProbe } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Store, Tx } from "../../store/port.ts";
+import type { Store, Tx } from "../../port/store.ts";
 
 const FLOODS_KEY = "approval_floods";
 
-export interface Flood {
+interface Flood {
   actor: string;
   tenants: (string | null)[];
   since_ms: number;
@@ -23,7 +23,7 @@ const counterOf = (actor: string): string => `flood:requests:actor:${actor}`;
 
 /** Counts a request that is being opened; answers whether it is past the limit. */
 export function countRequest(tx: Tx, run: RunDoc, limit: FloodLimit, now: number): boolean {
-  // The service's own probe asks nobody.
+  // The service's own probe asks no person.
   if (isProbe(run.principal)) return false;
   const key = counterOf(run.actor);
   const counter = charged(tx.get("counters", key), limit.window_ms, now, 1);

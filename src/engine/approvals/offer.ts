@@ -14,7 +14,7 @@ import { mergeTerms, needsMet } from "../../model/policy/approvals.ts";
 import { evaluatePolicy } from "../../model/policy/evaluate.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 import { policyCall, readCounters } from "../gather.ts";
 import { type AuthorityFacts, authoritiesOver } from "./authority.ts";

@@ -7,7 +7,7 @@ import { keptArgs } from "../../model/card/kept.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx, Unit } from "../../store/port.ts";
+import type { Tx, Unit } from "../../port/store.ts";
 import { type Core, ENGINE } from "../core.ts";
 import { coveredBy } from "../decide/approval-stage.ts";
 import { slotKey } from "../keys.ts";
@@ -17,7 +17,7 @@ import type { DecideResult } from "./decide-request.ts";
 import { moveApproval, newApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
 
-export interface PreApproveInput {
+interface PreApproveInput {
   tool: string;
   args: Json;
   note: string | null;

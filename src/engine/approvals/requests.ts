@@ -9,7 +9,7 @@ import type { ApprovalValues, Because } from "../../model/card/types.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
 import { type FloodLimit, type MergedApproval, needsMet } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import type { RequestTerms } from "../decide/verdict.ts";
 import { slotKey } from "../keys.ts";
 import { countingVoters } from "./counting.ts";

@@ -3,7 +3,7 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 
 export function writeRecord(

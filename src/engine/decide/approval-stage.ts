@@ -8,7 +8,7 @@ import { coveringGrant, type GrantedCall } from "../grants/coverage.ts";
 import type { Facts } from "./facts.ts";
 import type { ApprovalMove } from "./verdict.ts";
 
-export interface ApprovalStage {
+interface ApprovalStage {
   reason: string | null;
   move: ApprovalMove;
   expired: string | null;
@@ -81,7 +81,7 @@ const granted = ({ now, call, policy, run }: Facts): GrantedCall => ({
   principal: run.principal,
 });
 
-/** Why a request ended that nobody had to decide. */
+/** Why a request ended without a decision. */
 export function coveredBy(approval: `grant ${string}` | `request ${string}`): string {
   return `covered by ${approval}`;
 }

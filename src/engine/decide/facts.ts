@@ -4,7 +4,7 @@ import type { ApprovalDoc, Halt } from "../../model/approval.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { CounterDoc } from "../../store/docs.ts";
+import type { CounterDoc } from "../../port/docs.ts";
 import type { BeforeFacts } from "../before.ts";
 import type { Caller } from "../core.ts";
 import type { GrantInHand } from "../grants/coverage.ts";
@@ -39,7 +39,7 @@ export interface Facts {
   fresh_approval_id: string;
   /** What is to be read before the call, and what stands in the way; undefined where its manifest asks for nothing. */
   before?: BeforeFacts | undefined;
-  /** What is there now, by what the surface read for the card; undefined where nobody looked. */
+  /** What is there now, by what the surface read for the card; undefined where there was no look. */
   seen_hash?: string | null | undefined;
   /** Grants that name the call's tool and actor; looked for only where nothing but an approval is missing. */
   grants?: readonly GrantInHand[] | undefined;

@@ -5,7 +5,7 @@
 import { compileGlob, type Glob, isGlob } from "../../kernel/glob.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 
-export type HaltedValues = { [field in (typeof HALT_FIELDS)[number]]: string | null };
+type HaltedValues = { [field in (typeof HALT_FIELDS)[number]]: string | null };
 type Field = (typeof HALT_FIELDS)[number];
 
 interface Compiled {

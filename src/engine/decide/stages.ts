@@ -8,7 +8,7 @@ import type { Facts } from "./facts.ts";
 import { haltsCovering } from "./halt-index.ts";
 
 /** `always` refuses in every mode; `mode` refuses in enforce and only warns in observe and advise. */
-export type Force = "always" | "mode";
+type Force = "always" | "mode";
 
 export interface Refusal {
   force: Force;
@@ -88,7 +88,7 @@ const prerequisites: Stage = (facts) => [
 
 const idempotency: Stage = ({ repeat_of, run }) => {
   if (repeat_of === null) return [];
-  // Another run's id is nobody else's business.
+  // Another run's id is not told.
   const where =
     repeat_of.run_id === run.run_id ? `step ${repeat_of.step} of this run` : "a step of another run";
   const out = "it can be made again once that step failed or was undone, or with other values";

@@ -31,7 +31,7 @@ export type ApprovalMove =
   | { move: "wait"; id: string; terms: RequestTerms | null }
   /** `replaces`: the approved request whose card no longer shows what is there. */
   | ({ move: "open"; id: string; replaces: string | null } & RequestTerms)
-  /** A grant stands in; `closes` is the open request that nobody has to decide any more. */
+  /** A grant stands in; `closes` is the open request that needs no decision any more. */
   | { move: "grant"; grant: GrantUse; closes: string | null };
 
 export interface RecordPart {

@@ -85,7 +85,7 @@ function isOwn({ by, internal }: GrantDoc, { call, principal }: GrantedCall): bo
 }
 
 /** What a person would have to satisfy in place of the grant; null where something else asks or refuses, too. */
-export function liftedNeeds(
+function liftedNeeds(
   { rules }: Pick<GrantDoc, "rules">,
   policy: Pick<Policy, "approvals">,
   findings: readonly Finding[],

@@ -1,4 +1,4 @@
-/** Giving a grant and taking it back. Nobody gives more than they could decide alone. */
+/** Giving a grant and taking it back. No person gives more than they could decide alone. */
 import { conflict, forbidden, invalid, notFound, type SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
@@ -7,7 +7,7 @@ import type { GrantDoc, GrantMatch, GrantTerms } from "../../model/grant.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { hasRole, keptOf, type Principal, type Today } from "../../model/roles.ts";
-import type { Unit } from "../../store/port.ts";
+import type { Unit } from "../../port/store.ts";
 import { type Authority, authoritiesFor } from "../approvals/authority.ts";
 import type { Core } from "../core.ts";
 import { enterGrant, removeGrant, roomFor } from "./index-of.ts";
@@ -25,7 +25,7 @@ export interface Giver {
   today: Today;
 }
 
-export type GrantResult = { grant: GrantDoc; records: LedgerRecord[] };
+type GrantResult = { grant: GrantDoc; records: LedgerRecord[] };
 
 /** Finds whatever giving it would be refused for, and gives nothing. */
 export function checkGivingUnit(core: Core, giver: Giver, input: GiveInput): Unit<void> {

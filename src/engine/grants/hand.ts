@@ -2,7 +2,7 @@
 import type { Delegation } from "../../model/approval.ts";
 import type { GrantDoc } from "../../model/grant.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import { authoritiesFor } from "../approvals/authority.ts";
 import type { Core } from "../core.ts";
 import type { Facts } from "../decide/facts.ts";
@@ -35,7 +35,7 @@ export function grantsFor(
 }
 
 /** Its giver as of now; null once the key, the role or the issuer behind it no longer counts. */
-export function giverNow(core: Core, { internal, by }: GrantDoc): Principal | null {
+function giverNow(core: Core, { internal, by }: GrantDoc): Principal | null {
   const { giver, at_the_data } = internal;
   if (!at_the_data) return core.today?.(giver) ?? null;
   const none = { groups: giver.groups, tenant: null, max_permissions: [], allow_observe: false };

@@ -7,10 +7,10 @@ import { conflict, invalid } from "../../kernel/errors.ts";
 import { compileGlob, globMatches } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { GrantDoc } from "../../model/grant.ts";
-import type { GrantBucketEntry, GrantShapes } from "../../store/docs.ts";
-import type { Tx } from "../../store/port.ts";
+import type { GrantBucketEntry, GrantShapes } from "../../port/docs.ts";
+import type { Tx } from "../../port/store.ts";
 
-export const SHAPES_KEY = "all";
+const SHAPES_KEY = "all";
 /** Literal starts are cut to one of these lengths, so that there are few kinds of buckets whatever people write. */
 const CUTS = [64, 16, 4, 0] as const;
 const EXACT = "=";

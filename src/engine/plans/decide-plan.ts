@@ -9,7 +9,7 @@ import type { PlanDoc } from "../../model/plan.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import { hasRole, type Principal, ROLE_MESSAGES, type Today } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx, Unit } from "../../store/port.ts";
+import type { Tx, Unit } from "../../port/store.ts";
 import { type AuthorityFacts, assertNotOwn, authoritiesOver } from "../approvals/authority.ts";
 import { cardFacts } from "../approvals/card-facts.ts";
 import { countedBefore, countingVoters, voterOf } from "../approvals/counting.ts";
@@ -20,7 +20,7 @@ import { appendRunRecord } from "../records.ts";
 import { endPlan, leaveRun } from "./order.ts";
 import { enterRun } from "./propose.ts";
 
-export interface DecidePlanInput {
+interface DecidePlanInput {
   decision: "approve" | "deny";
   note: string | null;
   card_hash?: string | undefined;

@@ -6,7 +6,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { PlanDoc } from "../../model/plan.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx } from "../../store/port.ts";
+import type { Tx } from "../../port/store.ts";
 import { moveApproval } from "../approvals/requests.ts";
 import { writeRecord } from "../approvals/write-record.ts";
 import { ENGINE } from "../core.ts";

@@ -10,7 +10,7 @@ import type { Because } from "../../model/card/types.ts";
 import type { PlanCall, PlanDoc } from "../../model/plan.ts";
 import { type MergedApproval, mergeTerms } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
-import type { Tx, Unit } from "../../store/port.ts";
+import type { Tx, Unit } from "../../port/store.ts";
 import { countRequest } from "../approvals/flood.ts";
 import { madeApproval } from "../approvals/requests.ts";
 import type { Asking, Core } from "../core.ts";
@@ -31,7 +31,7 @@ export interface ProposedCall {
   rule: string | null;
 }
 
-export interface Proposal {
+interface Proposal {
   reason: string;
   calls: readonly ProposedCall[];
   fully_reversible: boolean;
@@ -102,7 +102,7 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
   };
 }
 
-/** What nobody has to decide may be made at once, in its order; where a call is refused already, it ends before it began. */
+/** What needs no decision may be made at once, in its order; where a call is refused already, it ends before it began. */
 function settledAtOnce(plan: PlanDoc): PlanDoc {
   const refused = plan.calls.findIndex(({ decision }) => decision === "block");
   if (refused < 0) return { ...plan, status: "approved" };

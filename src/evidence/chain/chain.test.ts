@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ledgerLines, ledgerText } from "../../../test/evidence/support/ledgers.ts";
+import { checkPlainly, leafOf, plainRoot } from "../../../test/evidence/support/oracle.ts";
 import { LEDGER_TAMPERS, rehash } from "../../../test/evidence/support/tamper.ts";
 import { seeded } from "../../../test/support/env.ts";
 import { verifies } from "../../../test/support/verifies.ts";
-import { leafHash, TreeBuilder } from "../../ledger/tree.ts";
-import { ChainVerifier } from "../../ledger/verify.ts";
-import { readRecordLine } from "../record.ts";
+import { readRecordLine } from "../../ledger/read-record.ts";
 import { asLines, StretchChecker } from "./chunk.ts";
 import { LedgerJoin } from "./join.ts";
 import { idBytes, newRunSeed, RunTable } from "./runs.ts";
@@ -26,13 +25,6 @@ function joined(lines: readonly string[], size: number, cuts: number[] = []) {
     if (!join.add(checker.check(asLines(ledgerText(lines.slice(i, i + size)))))) break;
   }
   return join;
-}
-
-/** The verifier that goes line by line, as the oracle. */
-function oneByOne(lines: readonly string[]) {
-  const verifier = new ChainVerifier();
-  for (const line of lines) if (!verifier.take(line)) break;
-  return verifier.stretch;
 }
 
 function scan(line: string) {
@@ -115,7 +107,7 @@ describe("checking in stretches", () => {
   it(`gives the same as checking line by line, wherever the borders lie ${verifies("contract.verifier.typescript", "ops.evidence.without-tool")}`, () => {
     for (let seed = 0; seed < 12; seed++) {
       const lines = ledgerLines(seed, 40);
-      const wanted = oneByOne(lines);
+      const wanted = checkPlainly(lines);
       for (const size of [1, 2, 3, 7, 16, 40]) {
         const join = joined(lines, size);
         expect([join.records, join.head, join.bad]).toEqual([40, wanted.hash, null]);
@@ -128,7 +120,7 @@ describe("checking in stretches", () => {
     (_, tamper) => {
       for (let seed = 0; seed < 12; seed++) {
         const lines = tamper(ledgerLines(seed, 12), seeded(seed));
-        const wanted = oneByOne(lines);
+        const wanted = checkPlainly(lines);
         expect(wanted.bad).not.toBeNull();
         for (const size of [1, 2, 5, 13]) {
           const { bad, records } = joined(lines, size);
@@ -243,20 +235,15 @@ describe("checking in stretches", () => {
 describe("the tree from parts", () => {
   it(`has the roots that one leaf after the other gives, at every size asked for ${verifies("contract.bundle.tree", "contract.bundle.leaf")}`, () => {
     const lines = ledgerLines(5, 50);
-    const wanted = new Map<number, string>([[0, new TreeBuilder().root()]]);
-    const tree = new TreeBuilder();
-    for (const line of lines) {
-      const facts = readRecordLine(line);
-      tree.add(leafHash((facts as { body: string }).body));
-      wanted.set(tree.size, tree.root());
-    }
+    const leaves = lines.map(leafOf);
+    const wanted = Array.from({ length: 51 }, (_, size) => plainRoot(leaves.slice(0, size)));
     for (const size of [1, 3, 8, 50]) {
       for (const cuts of [[0, 1, 2, 3, 50], [7, 8, 9, 31, 49], Array.from({ length: 51 }, (_, i) => i)]) {
         const join = joined(lines, size, cuts);
-        expect(join.root()).toBe(wanted.get(50));
+        expect(join.root()).toBe(wanted[50]);
         for (const cut of cuts) {
           const head = cut === 0 ? "0".repeat(64) : (JSON.parse(lines[cut - 1]!) as { hash: string }).hash;
-          expect(join.moments.get(cut)).toEqual({ root: wanted.get(cut), head });
+          expect(join.moments.get(cut)).toEqual({ root: wanted[cut], head });
         }
       }
     }

@@ -3,7 +3,7 @@
  * before it. What only its neighbours can tell (where the stretch belongs) is left to the join.
  */
 import { hash as digest } from "node:crypto";
-import { type RecordFacts, readRecordLine, readRecordText } from "../record.ts";
+import { type RecordFacts, readRecordLine, readRecordText } from "../../ledger/read-record.ts";
 import { idBytes, type RunSeed, type RunSpans, RunTable } from "./runs.ts";
 import { Found, HASH, HashSlot, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, SLACK, scanRecord } from "./scan.ts";
 import { type Node, NodeBuilder } from "./subtrees.ts";
@@ -25,7 +25,7 @@ export interface CheckOptions {
   in_bundle: boolean;
 }
 
-export interface BadLine {
+interface BadLine {
   /** The line's place in the stretch. */
   index: number;
   problem: string;

@@ -1,5 +1,6 @@
 /** Every full node of an RFC 6962 tree over a growing list of hashes: any range, any path, without going back to the list. */
-import { joinHashes, splitOf } from "./subtrees.ts";
+import { joinHashes } from "../../ledger/tree.ts";
+import { splitOf } from "./subtrees.ts";
 
 export class HashLevels {
   /** `levels[j][i]` covers the entries from `i * 2^j` on. */

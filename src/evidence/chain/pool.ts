@@ -4,9 +4,7 @@
  */
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Worker } from "node:worker_threads";
-import { type ErrorCode, SvcError } from "../../kernel/errors.ts";
-import { besideModule, startThread } from "../../process/thread.ts";
+import { besideModule, Threads } from "../../process/threads.ts";
 import { type CheckOptions, StretchChecker, type StretchFacts } from "./chunk.ts";
 import type { LedgerJoin } from "./join.ts";
 import { LineFile, type Region } from "./region.ts";
@@ -21,10 +19,8 @@ export interface CheckSetup {
   options: CheckOptions;
 }
 
-export type Answer = { facts: StretchFacts } | { error: { code: ErrorCode; message: string } };
-
 /** Checks tasks one at a time or several at once. */
-export interface Checkers {
+interface Checkers {
   readonly width: number;
   check(task: Task): Promise<StretchFacts>;
   close(): Promise<void>;
@@ -58,7 +54,8 @@ export async function checkAndJoin(
   for (const work of pending) if (!join.add(await work)) return;
 }
 
-class CheckHere implements Checkers {
+/** What a thread does with each task, and what is done here where there are none. */
+export class CheckHere implements Checkers {
   readonly width = 1;
   private readonly checker: StretchChecker;
   private readonly file: LineFile | null;
@@ -80,67 +77,25 @@ class CheckHere implements Checkers {
   }
 }
 
-interface Waiting {
-  task: Task;
-  resolve(facts: StretchFacts): void;
-  reject(error: unknown): void;
-}
-
 class CheckPool implements Checkers {
   readonly width: number;
-  private readonly workers: Worker[] = [];
-  private readonly idle: Worker[] = [];
-  private readonly queue: Waiting[] = [];
-  private readonly busy = new Map<Worker, Waiting>();
-  private broken: unknown;
+  private readonly threads: Threads;
 
   constructor(setup: CheckSetup, threads: number) {
     this.width = threads;
-    for (let i = 0; i < threads; i++) this.start(setup);
+    this.threads = new Threads({
+      name: "the ledger's check",
+      entry: besideModule(import.meta.url, "worker"),
+      setting: setup,
+      most: threads,
+    });
   }
 
   check(task: Task): Promise<StretchFacts> {
-    return new Promise((resolve, reject) => {
-      if (this.broken !== undefined) return reject(this.broken);
-      this.queue.push({ task, resolve, reject });
-      this.dispatch();
-    });
+    return this.threads.ask(task, { transfer: task.kind === "lines" ? [task.bytes] : [] });
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.workers.map((worker) => worker.terminate()));
-  }
-
-  private start(setup: CheckSetup): void {
-    const worker = startThread(besideModule(import.meta.url, "worker"), { workerData: setup });
-    worker.on("message", (answer: Answer) => {
-      const { resolve, reject } = this.busy.get(worker)!;
-      this.busy.delete(worker);
-      this.idle.push(worker);
-      if ("facts" in answer) resolve(answer.facts);
-      else reject(new SvcError(answer.error.code, answer.error.message));
-      this.dispatch();
-    });
-    worker.on("error", (error) => this.fail(error));
-    worker.on("exit", () =>
-      this.fail(new SvcError("unavailable", "a thread that checked the ledger ended too early")),
-    );
-    this.workers.push(worker);
-    this.idle.push(worker);
-  }
-
-  private dispatch(): void {
-    while (this.queue.length > 0 && this.idle.length > 0) {
-      const waiting = this.queue.shift()!;
-      const worker = this.idle.pop()!;
-      this.busy.set(worker, waiting);
-      const { task } = waiting;
-      worker.postMessage(task, task.kind === "lines" ? [task.bytes] : []);
-    }
-  }
-
-  private fail(error: unknown): void {
-    this.broken ??= error;
-    for (const { reject } of [...this.busy.values(), ...this.queue.splice(0)]) reject(error);
+  close(): Promise<void> {
+    return this.threads.close();
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The numbering within runs, for any number of runs in little space: a run is known by 96 bits of a hash
- * keyed anew for each check, so that nobody can make two runs fall together, and takes 36 bytes.
+ * keyed anew for each check, so that no writer can make two runs fall together, and takes 36 bytes.
  */
 import { randomFillSync } from "node:crypto";
 

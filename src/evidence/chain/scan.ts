@@ -3,31 +3,10 @@
  * is recognised whole and its values are found by position; nothing is decoded. Every other line, good or
  * bad, is left to the strict reader.
  */
+import { RECORD_FIELDS, type RecordField } from "../../ledger/record.ts";
 
-const FIELDS = [
-  "actor",
-  "after_hash",
-  "args_hash",
-  "before_hash",
-  "detail",
-  "effect",
-  "event",
-  "hash",
-  "manifest_version",
-  "prev",
-  "reason",
-  "result_hash",
-  "run_id",
-  "run_seq",
-  "scope_seal",
-  "seq",
-  "step",
-  "tenant",
-  "tool",
-  "ts_ms",
-] as const;
+const FIELDS = Object.keys(RECORD_FIELDS) as RecordField[];
 const COUNT = FIELDS.length;
-const NUMBERS: ReadonlySet<string> = new Set(["run_seq", "seq", "step", "ts_ms"]);
 const MAX_DIGITS = 15;
 /** Words are read four bytes at a time and may reach beyond a line; a buffer needs this much behind its text. */
 export const SLACK = 16;
@@ -39,13 +18,13 @@ export class Found {
   readonly to = new Int32Array(COUNT);
 }
 
-export const EVENT = FIELDS.indexOf("event");
+const EVENT = FIELDS.indexOf("event");
 export const HASH = FIELDS.indexOf("hash");
 export const PREV = FIELDS.indexOf("prev");
 export const RUN_ID = FIELDS.indexOf("run_id");
 export const RUN_SEQ = FIELDS.indexOf("run_seq");
 export const SEQ = FIELDS.indexOf("seq");
-export const TS_MS = FIELDS.indexOf("ts_ms");
+const TS_MS = FIELDS.indexOf("ts_ms");
 
 /** Each field's `"name":` as 32-bit words; the last one overlaps, so that it ends where the text ends. */
 const WORDS_EACH = 8;
@@ -60,7 +39,7 @@ FIELDS.forEach((name, field) => {
   KEYS[field * WORDS_EACH + words] = text.readInt32LE(text.length - 4);
   KEY_WORDS[field] = words;
   KEY_BYTES[field] = text.length;
-  IS_NUMBER[field] = NUMBERS.has(name) ? 1 : 0;
+  IS_NUMBER[field] = RECORD_FIELDS[name] === "count" ? 1 : 0;
 });
 
 /** The position behind the record's closing brace, or -1 when the line needs the strict reader. */

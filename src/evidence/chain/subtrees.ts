@@ -2,18 +2,7 @@
  * The RFC 6962 tree put together from parts. A part is the root of a complete subtree that starts at a
  * multiple of its size, so parts that were computed apart, on other cores or at other times, fit together.
  */
-import { hash as digest } from "node:crypto";
-import { EMPTY_ROOT } from "../../ledger/tree.ts";
-
-const JOINED = Buffer.alloc(65);
-JOINED[0] = 1;
-
-/** The hash of a node, from and to hex: cheaper by far than the same with buffers. */
-export function joinHashes(left: string, right: string): string {
-  JOINED.write(left, 1, "hex");
-  JOINED.write(right, 33, "hex");
-  return digest("sha256", JOINED, "hex");
-}
+import { EMPTY_ROOT, joinHashes } from "../../ledger/tree.ts";
 
 export interface Node {
   /** How many leaves are below it: a power of two. */

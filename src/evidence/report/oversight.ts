@@ -6,10 +6,10 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { PlanDoc } from "../../model/plan.ts";
 import { DEFAULT_REASON, type Policy } from "../../model/policy/compile.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 import { countRecords, median, requestsAround } from "./period.ts";
 
-export interface OversightContext {
+interface OversightContext {
   since_ms: number;
   until_ms: number;
   version: string;
@@ -31,7 +31,7 @@ export interface DecisionFigures {
   without_card: number;
 }
 
-export interface RuleFigures extends DecisionFigures {
+interface RuleFigures extends DecisionFigures {
   requests: number;
   expired: number;
 }
@@ -68,7 +68,7 @@ const NO_RULE = "no rule";
 const ENGINE = "engine";
 
 /** The duties that a figure is material for. Whether one is met is for people to judge. */
-export const DUTIES: OversightReport["supports"] = [
+const DUTIES: OversightReport["supports"] = [
   {
     figure: "requests, approve rate, time to decide",
     duty: "human oversight: showing that calls are put before people and how they decide (EU AI Act, Article 14; use under oversight, Article 26(2))",

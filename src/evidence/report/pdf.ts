@@ -12,7 +12,7 @@ export const SOFT = "#5b6675";
 /** How many entries are set before others get a turn: setting text takes time. */
 const TURN = 10;
 
-export interface Paper {
+interface Paper {
   title: string;
   author: string;
   made_ms: number;

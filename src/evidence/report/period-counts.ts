@@ -30,7 +30,7 @@ export interface IrreversibleAction {
 
 type Outcome = "succeeded" | "failed" | "uncertain";
 
-export const LATEST_IRREVERSIBLE = 100;
+const LATEST_IRREVERSIBLE = 100;
 const NO_MANIFEST = "no manifest";
 const ENGINE = "engine";
 /** The reason of a call that waits for approval holds a semicolon of its own. */
@@ -47,7 +47,7 @@ export class PeriodCounts {
   readonly requests = new Set<string>();
   readonly undos = new UndoCounts();
   readonly outcomes: Record<Outcome, number> = { succeeded: 0, failed: 0, uncertain: 0 };
-  /** Steps whose outcome nobody has found out so far. */
+  /** Steps whose outcome is not known so far. */
   private readonly uncertain = new Set<string>();
   readonly approvals = {
     approved: 0,
@@ -94,7 +94,7 @@ export class PeriodCounts {
     if (effect === undefined) this.unmanifested.add(tool, column);
   }
 
-  /** A step counts once: what somebody found out about an unknown outcome takes its place. */
+  /** A step counts once: what was found out about an unknown outcome takes its place. */
   outcome(record: LedgerRecord, column: Outcome): void {
     const key = `${record.run_id} ${record.step}`;
     if (this.uncertain.delete(key)) this.countOutcome(record, "uncertain", -1);

@@ -79,7 +79,7 @@ function words(cell: Cell): string {
   return "text" in cell ? cell.text : "";
 }
 
-export function htmlCell(cell: Cell): Markup {
+function htmlCell(cell: Cell): Markup {
   if ("name" in cell) return code(cell.name);
   return "text" in cell ? text(cell.text) : html`${cell.number}`;
 }
@@ -129,7 +129,7 @@ function markdownTable(columns: readonly string[], rows: readonly (readonly Cell
   ].join("\n");
 }
 
-export function markdownCell(cell: Cell): string {
+function markdownCell(cell: Cell): string {
   if ("name" in cell) return codeSpan(cell.name);
   return "text" in cell ? cell.text : String(cell.number);
 }

@@ -3,14 +3,14 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { Policy } from "../../model/policy/compile.ts";
 import { type BudgetUse, budgetUse } from "../../model/policy/limits.ts";
+import type { CounterDoc } from "../../port/docs.ts";
+import type { Store } from "../../port/store.ts";
 import { shownRecords, tenantOf } from "../../store/confined.ts";
-import type { CounterDoc } from "../../store/docs.ts";
-import type { Store } from "../../store/port.ts";
 import { type IrreversibleAction, PeriodCounts } from "./period-counts.ts";
 import { day } from "./text.ts";
 import type { UndoTotals } from "./undo-counts.ts";
 
-export interface AttentionRun {
+interface AttentionRun {
   run_id: string;
   actor: string;
   created_ms: number;
@@ -29,10 +29,10 @@ export interface PeriodContext {
 }
 
 type Named<T> = T & { name: string };
-export type CallRow = Named<
+type CallRow = Named<
   Record<"accepted" | "blocked" | "would_block" | "succeeded" | "failed" | "uncertain", number>
 >;
-export type AskRow = Named<Record<"accepted" | "blocked" | "would_block", number>>;
+type AskRow = Named<Record<"accepted" | "blocked" | "would_block", number>>;
 
 export interface PeriodReport {
   format: "svc-period-report";

@@ -4,11 +4,11 @@
  */
 import { notFound } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { isSealed, type RunDoc, type StepDoc } from "../../model/run.ts";
+import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../model/run.ts";
+import type { Store } from "../../port/store.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import { hasFailed, type PlanAction, planRollback } from "../../rollback/plan.ts";
 import { shownRecords } from "../../store/confined.ts";
-import type { Store } from "../../store/port.ts";
 import { readTrail } from "../run-trail.ts";
 
 export interface ReportStep {
@@ -57,7 +57,7 @@ export interface RunReport {
   problem: string | null;
 }
 
-export interface ReportContext {
+interface ReportContext {
   now_ms: number;
   version: string;
   region: string | null;
@@ -164,15 +164,7 @@ function stepOf(doc: StepDoc): ReportStep {
 }
 
 /** Events after which a step has that status. */
-const STATUSES: ReadonlySet<string> = new Set([
-  "intended",
-  "succeeded",
-  "failed",
-  "uncertain",
-  "compensating",
-  "compensated",
-  "compensation_failed",
-]);
+const STATUSES: ReadonlySet<string> = new Set(STEP_STATUSES);
 const OUTCOMES: ReadonlySet<string> = new Set(["succeeded", "failed", "uncertain"]);
 
 /** How the steps stood, told by the trail alone. */

@@ -1,4 +1,4 @@
-/** Counting by name, within bounds: somebody who calls a million invented tools gets one line for most of them. */
+/** Counting by name, within bounds: an agent that calls a million invented tools gets one line for most of them. */
 
 const MOST_NAMES = 5_000;
 export const OTHERS = "(others)";

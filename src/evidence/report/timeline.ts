@@ -46,7 +46,7 @@ function row(
 ): Markup {
   const y = ROW * i + 4;
   const start = x(step.intended_ms);
-  // A step that nobody finished is drawn to the end: it may still be going on.
+  // A step that was not finished is drawn to the end: it may still be going on.
   const width = Math.max(3, x(step.finished_ms ?? end) - start);
   const label = clip(`${step.step}  ${visible(step.tool)}`, LABEL_CHARS);
   const mark =

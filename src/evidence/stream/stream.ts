@@ -12,12 +12,12 @@ import { sha256Hex } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { deliver, sinkName, type Written } from "./deliver.ts";
 import { writeRecord } from "./formats.ts";
 
-export interface StreamParts {
+interface StreamParts {
   store: Store;
   env: Env;
   egress: Egress;

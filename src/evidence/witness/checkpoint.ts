@@ -51,7 +51,7 @@ export function parseCheckpoint(text: string): Checkpoint | string {
   return { origin, size, root: root.toString("hex"), note };
 }
 
-export type LogSignature = "good" | "bad" | "none";
+type LogSignature = "good" | "bad" | "none";
 
 /** Whether the log signed: `bad` where a line claims to be the key's and does not verify. */
 export function logSignature({ note }: Checkpoint, keys: readonly VerifierKey[]): LogSignature {
@@ -85,7 +85,7 @@ export function cosign(body: string, name: string, key: SigningKey, seconds: num
 }
 
 /** When the witness cosigned, in seconds; null where the signature does not hold. */
-export function cosignatureTime(body: string, bytes: Buffer, key: VerifierKey): number | null {
+function cosignatureTime(body: string, bytes: Buffer, key: VerifierKey): number | null {
   if (bytes.length !== 72) return null;
   const seconds = bytes.readBigUInt64BE(0);
   if (seconds === 0n || seconds > BigInt(Number.MAX_SAFE_INTEGER)) return null;

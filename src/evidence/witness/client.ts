@@ -3,7 +3,7 @@ import type { AnchorSink } from "../../config/sections/operations.ts";
 import type { Egress } from "../../egress/egress.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 import type { SigningKey } from "../signing.ts";
 import { checkpointBody, cosignatureOf, signCheckpoint, type TreeHead } from "./checkpoint.ts";
 import { type Cosigned, keptCosignatures } from "./kept.ts";
@@ -13,7 +13,7 @@ import { LedgerProofs } from "./proofs.ts";
 
 export type WitnessSink = Extract<AnchorSink, { type: "witness" }>;
 
-export interface AskingParts {
+interface AskingParts {
   store: Store;
   egress: Egress;
   signing: SigningKey | null;

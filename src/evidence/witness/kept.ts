@@ -8,7 +8,7 @@ import type { Json } from "../../kernel/json.ts";
 import { plural } from "../../kernel/plural.ts";
 import { EVENT_NAMES, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../port/store.ts";
 import type { SigningKey } from "../signing.ts";
 import { type Cosignature, checkpointBody, signCheckpoint, type TreeHead } from "./checkpoint.ts";
 import type { LedgerProofs } from "./proofs.ts";

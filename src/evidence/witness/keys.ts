@@ -7,7 +7,7 @@ import { COSIGNATURE, parseVerifierKey, type VerifierKey } from "./note.ts";
 
 const MAX_KEY_BYTES = 65_536;
 
-/** `locate` makes a path absolute. A public key file names nobody: its cosignatures count under any name. */
+/** `locate` makes a path absolute. A public key file has no name in it: its cosignatures count under any name. */
 export function readWitnessKey(
   given: string,
   locate: (path: string) => string = (path) => path,

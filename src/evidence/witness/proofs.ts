@@ -2,10 +2,10 @@
  * Proofs of RFC 6962 out of a store's ledger, at any size it ever had: what lies in full blocks is known, and the
  * few blocks that a proof cuts are read and hashed anew.
  */
-import { EMPTY_ROOT } from "../../ledger/tree.ts";
-import type { Store } from "../../store/port.ts";
+import { EMPTY_ROOT, joinHashes } from "../../ledger/tree.ts";
+import type { Store } from "../../port/store.ts";
 import type { HashLevels } from "../chain/levels.ts";
-import { joinHashes, splitOf } from "../chain/subtrees.ts";
+import { splitOf } from "../chain/subtrees.ts";
 import { BLOCK, type LedgerTree, type Snapshot, treeOf } from "../ledger-tree.ts";
 
 export class LedgerProofs {

@@ -8,7 +8,7 @@ import { type Checkpoint, cosign, cosignatureOf, logSignature, parseCheckpoint }
 import { COSIGNATURE, MAX_NOTE_CHARS, type VerifierKey, verifierKeyText } from "./note.ts";
 import type { Remembered, WitnessState } from "./state.ts";
 
-export interface WitnessAnswer {
+interface WitnessAnswer {
   status: 200 | 400 | 403 | 404 | 409 | 422;
   type: string;
   text: string;
@@ -30,7 +30,7 @@ interface Submission {
   checkpoint: Checkpoint;
 }
 
-export interface WitnessParts {
+interface WitnessParts {
   name: string;
   key: SigningKey;
   /** The keys of each log, by its origin. */

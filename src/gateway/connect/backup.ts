@@ -1,6 +1,6 @@
 /**
- * Writing somebody else's file with a way back: what was there is kept beside it, and undoing restores it
- * to the byte, but only while nobody else has changed the file since.
+ * Writing another program's file with a way back: what was there is kept beside it, and undoing restores it
+ * to the byte, but only while the file was not changed since.
  */
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -29,8 +29,11 @@ export async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** Answers where the backup lies. A second change keeps the first backup: undo leads back to the beginning. */
-export async function writeWithBackup(path: string, text: string): Promise<string> {
+/**
+ * Answers where the text that was there before lies, or null where there was no file. A second change keeps the first
+ * backup: undo leads back to the beginning.
+ */
+export async function writeWithBackup(path: string, text: string): Promise<string | null> {
   const before = await readIfThere(path);
   const earlier = await readNote(path);
   const unbroken = earlier !== null && before !== null && earlier.written === sha256Hex(before);
@@ -38,7 +41,7 @@ export async function writeWithBackup(path: string, text: string): Promise<strin
   await mkdir(dirname(path), { recursive: true });
   await replace(backupOf(path), JSON.stringify(note));
   await replace(path, text);
-  return backupOf(path);
+  return note.before === null ? null : backupOf(path);
 }
 
 export async function undoWrite(path: string): Promise<"restored" | "removed"> {

@@ -14,7 +14,7 @@ export interface Places {
   appdata: string | undefined;
 }
 
-export interface ClientKind {
+interface ClientKind {
   title: string;
   /** The file of a project, where the client has one. */
   project: string | null;

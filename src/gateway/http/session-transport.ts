@@ -67,7 +67,7 @@ export class SessionTransport implements Transport {
     return this.over;
   }
 
-  /** Whether anything is open or under way that somebody still waits for. */
+  /** Whether anything is open or under way that the client still waits for. */
   get busy(): boolean {
     return this.stream !== null || this.exchanges.size > 0;
   }

@@ -1,6 +1,6 @@
 /**
  * The sessions of older revisions. A session belongs to the principal that opened it, at the endpoint
- * where it was opened: to everybody else it does not exist. Those that nobody uses are ended.
+ * where it was opened: to everybody else it does not exist. Those that their clients no longer use are ended.
  */
 import type { ServerResponse } from "node:http";
 import type { Server } from "@modelcontextprotocol/server";
@@ -105,7 +105,7 @@ export class Sessions {
     return true;
   }
 
-  /** Throws not_found alike for a session that never was, that ended, and that is somebody else's. */
+  /** Throws not_found alike for a session that never was, that ended, and that is another principal's. */
   find(id: string, principal: Principal): Session {
     const session = this.sessions.get(id);
     if (session === undefined || session.principal !== principal.id || session.transport.closed) {

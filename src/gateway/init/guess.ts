@@ -8,7 +8,7 @@ import { type PackEntry, withTools } from "./packs/pack.ts";
 import { packFor, triedEntry } from "./packs/packs.ts";
 import { type ReadName, readName, undoes } from "./verbs.ts";
 
-export interface DraftArgument {
+interface DraftArgument {
   name: string;
   value: string;
   why: string;

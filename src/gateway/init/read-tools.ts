@@ -9,8 +9,8 @@ import { Upstream } from "../upstream/upstream.ts";
 
 export async function readTools(spec: UpstreamSpec, egress: Egress, version: string): Promise<Route[]> {
   const log = createLogger({ level: "error" }, { sink: { write: () => {}, flush: async () => {} } });
-  const deps = { env: systemEnv, log, send: egress.fetch, version };
-  const upstream = new Upstream(spec, deps, { changed: () => {}, notification: () => {} });
+  const parts = { env: systemEnv, log, send: egress.fetch, version };
+  const upstream = new Upstream(spec, parts, { changed: () => {}, notification: () => {} });
   try {
     await upstream.start();
     if (!upstream.ok) throw new SvcError("unavailable", `cannot read the tools: ${upstream.problem}`);

@@ -1,7 +1,7 @@
 /**
  * A tool server that is a child process, spoken to over its pipes. It sees a handful of variables and
  * what its configuration names, has a process group of its own that ends with it, and can neither fill
- * our memory (a line without end, a pipe that nobody reads) nor block on a stderr that nobody reads.
+ * our memory (a line without end, a pipe that the child does not read) nor block on a stderr that we do not read.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
@@ -10,7 +10,7 @@ import { watchGroup } from "../../process/orphan-guard.ts";
 import { NotSent } from "./failure.ts";
 import { Lines } from "./lines.ts";
 
-export interface ChildCommand {
+interface ChildCommand {
   command: string;
   args: readonly string[];
   env: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ const STDERR_KEPT_BYTES = 4_096;
 const LINGER_MS = 100;
 const GRACE_MS = 1_500;
 
-export function childVariables(
+function childVariables(
   configured: Readonly<Record<string, string>>,
   parent: NodeJS.ProcessEnv = process.env,
 ): Record<string, string> {

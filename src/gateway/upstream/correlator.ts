@@ -1,6 +1,6 @@
 /**
  * Requests and answers of a connection, matched by ids of our own. An answer settles its request once: a
- * second one, one for nobody, and one that comes after the request was given up change nothing.
+ * second one, one that fits no request, and one that comes after the request was given up change nothing.
  */
 import { type JSONRPCMessage, ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -85,7 +85,7 @@ export class Correlator {
     });
   }
 
-  /** The connection is gone: nobody will be answered any more. */
+  /** The connection is gone: no request will be answered any more. */
   close(): void {
     const error = new SdkError(SdkErrorCode.ConnectionClosed, "the connection was closed");
     for (const { reject } of [...this.pending.values()]) reject(error);

@@ -1,6 +1,6 @@
 /**
  * What a failed request to an upstream means. Only three things can be known: the upstream answered with
- * an error, the request never left, or nobody knows whether it took effect.
+ * an error, the request never left, or it is not known whether it took effect.
  */
 import {
   ProtocolError,
@@ -64,6 +64,11 @@ function httpFailure(error: SdkHttpError): Failure {
 
 export function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+}
+
+/** Nothing that takes a message stands at the address. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof SdkHttpError && [400, 404, 405].includes(error.status);
 }
 
 /** The upstream no longer knows our session: it refused the request before looking at it. */

@@ -16,15 +16,15 @@ import type { Cancellation } from "../cancellation.ts";
 import { ANY_RESULT } from "../request-context.ts";
 import { ChildTransport } from "./child.ts";
 import { Correlator, type Sender } from "./correlator.ts";
-import { NotSent, wantsNewerEra } from "./failure.ts";
-import { RemoteTransport } from "./remote.ts";
+import { isRefused, NotSent, wantsNewerEra } from "./failure.ts";
+import { olderTransport, RemoteTransport } from "./remote.ts";
 import { callAsTask } from "./task-call.ts";
 
 export const NEWER_ERA = "2026-07-28";
 const LISTEN_MS = 2_000;
 const CONNECT_MS = { least: 10_000, most: 60_000 };
 
-export interface LinkDeps {
+export interface LinkParts {
   send: typeof globalThis.fetch;
   version: string;
   /** Ends an attempt to connect. */
@@ -74,36 +74,39 @@ export class Link {
 
   static async open(
     spec: UpstreamSpec,
-    deps: LinkDeps,
+    parts: LinkParts,
     hooks: LinkHooks,
     capabilities: ClientCapabilities = {},
   ): Promise<Link> {
-    if ("url" in spec) return Link.attempt(spec, deps, hooks, capabilities, "auto");
+    if ("url" in spec)
+      return Link.attempt(spec, parts, hooks, capabilities, "auto").catch(async (error: unknown) => {
+        throw (isRefused(error) && (await olderTransport(spec, parts.send))) || error;
+      });
     try {
       // A child is greeted in the old way first: asking which era it speaks would make some of them exit.
-      return await Link.attempt(spec, deps, hooks, capabilities, "legacy");
+      return await Link.attempt(spec, parts, hooks, capabilities, "legacy");
     } catch (error) {
       if (!wantsNewerEra(error)) throw error;
-      return Link.attempt(spec, deps, hooks, capabilities, { pin: NEWER_ERA });
+      return Link.attempt(spec, parts, hooks, capabilities, { pin: NEWER_ERA });
     }
   }
 
   private static async attempt(
     spec: UpstreamSpec,
-    deps: LinkDeps,
+    parts: LinkParts,
     hooks: LinkHooks,
     capabilities: ClientCapabilities,
     mode: "auto" | "legacy" | { pin: string },
   ): Promise<Link> {
     const transport =
-      "url" in spec ? new RemoteTransport(spec.url, spec.headers, deps.send) : new ChildTransport(spec);
-    const info = { name: "svc-gateway", version: deps.version };
+      "url" in spec ? new RemoteTransport(spec.url, spec.headers, parts.send) : new ChildTransport(spec);
+    const info = { name: "svc-gateway", version: parts.version };
     const client = new Client(info, { capabilities, versionNegotiation: { mode } });
     const link = new Link(client, transport, capabilities);
     link.listen(hooks);
     const timeout = Math.min(Math.max(spec.timeout_ms, CONNECT_MS.least), CONNECT_MS.most);
     try {
-      const { signal } = deps;
+      const { signal } = parts;
       await client.connect(transport, signal === undefined ? { timeout } : { timeout, signal });
       link.settleEra();
       await link.listenNewerEra(hooks);

@@ -1,5 +1,5 @@
 /**
- * Connections of an upstream that belong to somebody: a principal, or a session. What an upstream keeps for a
+ * Connections of an upstream that belong to a holder: a principal, or a session. What an upstream keeps for a
  * connection (a browser's page, a working directory) is then seen by its holder alone. They end when they were not
  * used for a while, and there are only so many: past that a call is refused, never put on another's connection.
  */
@@ -26,7 +26,7 @@ interface Held {
   used_ms: number;
 }
 
-export interface PoolSettings {
+interface PoolSettings {
   max_connections: number;
   idle_ms: number;
 }

@@ -10,7 +10,7 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import { atMost } from "../../kernel/deadline.ts";
-import { LOST, LOST_CODE } from "./failure.ts";
+import { LOST, LOST_CODE, NotSent } from "./failure.ts";
 
 type Send = typeof globalThis.fetch;
 /** The same options; the inner transport's type is only stricter about what is left out. */
@@ -77,6 +77,35 @@ export class RemoteTransport implements Transport {
     await this.inner.close();
   }
 }
+
+const LOOK_MS = 3_000;
+
+/**
+ * Servers of the transport before Streamable HTTP refuse what is posted to their address, and answer a GET with an event that
+ * says where to post instead. What the person can do about one of them; null where it is something else.
+ */
+export async function olderTransport(
+  { url, headers }: { url: string; headers: Readonly<Record<string, string>> },
+  send: Send,
+): Promise<NotSent | null> {
+  const ended = new AbortController();
+  const timer = setTimeout(() => ended.abort(), LOOK_MS);
+  try {
+    const { signal } = ended;
+    const response = await send(url, { headers: { ...headers, accept: "text/event-stream" }, signal });
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return null;
+    const { value } = await response.body!.getReader().read();
+    return /^event: ?endpoint\b/m.test(Buffer.from(value ?? []).toString()) ? new NotSent(OLDER) : null;
+  } catch {
+    return null;
+  } finally {
+    clearTimeout(timer);
+    ended.abort();
+  }
+}
+
+const OLDER =
+  "it speaks HTTP+SSE, the transport before Streamable HTTP, which the gateway does not: name its Streamable HTTP address (mostly the one that ends in /mcp), or a bridge as this upstream's command: npx -y supergateway --sse <its address>";
 
 /** Ends an answer that grows past the limit: a whole one, or one event of a stream. */
 function bounded(send: Send): Send {

@@ -9,24 +9,24 @@ import type { Env } from "../../kernel/env.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { failureOf, isSessionGone, isTimeout, NotSent, refusedConnection } from "./failure.ts";
-import { Link, type LinkDeps, type LinkHooks, type RequestOptions } from "./link.ts";
+import { Link, type LinkHooks, type LinkParts, type RequestOptions } from "./link.ts";
 import { listTools, sameTools } from "./list-tools.ts";
 import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
 import { type Holder, LinkPool } from "./pool.ts";
 import { demandsTask } from "./task-call.ts";
 
-export interface UpstreamDeps extends LinkDeps {
+interface UpstreamParts extends LinkParts {
   env: Env;
   log: Logger;
 }
 
-export interface UpstreamHooks {
+interface UpstreamHooks {
   /** The tools may be other ones than before, or be gone or back. */
   changed(upstream: Upstream): void;
   /** `holder` is whose connection it came over; null where it is shared. */
   notification(upstream: Upstream, method: string, params: JsonObject, holder: string | null): void;
-  /** A connection of somebody's own was opened. */
+  /** A holder's own connection was opened. */
   opened?(upstream: Upstream, link: Link): void;
 }
 
@@ -41,14 +41,14 @@ export class Upstream {
   readonly spec: UpstreamSpec;
   /** Takes the upstream's own address and credentials out of a text about it. */
   readonly hide: (text: string) => string;
-  private readonly deps: UpstreamDeps;
+  private readonly parts: UpstreamParts;
   private readonly hooks: UpstreamHooks;
   private readonly stopped = new AbortController();
   private link: Link | null = null;
   /** Whose the first connection is: the first to use it has it, so that a lone agent needs no second one. */
   private first: { holder: string; uses: number; used_ms: number } | null = null;
   private readonly pool: LinkPool;
-  /** What connections of somebody's own listed, where that is not what the first one did. */
+  /** What holders' own connections listed, where that is not what the first one did. */
   private readonly variants = new Map<string, readonly JsonObject[]>();
   private connecting: Promise<void> | null = null;
   /** The first try to have a connection back that was lost: calls wait for it. */
@@ -59,12 +59,12 @@ export class Upstream {
   private definitions: readonly JsonObject[] = [];
   private complaint: string | null = "it is not connected yet";
 
-  constructor(spec: UpstreamSpec, deps: UpstreamDeps, hooks: UpstreamHooks) {
+  constructor(spec: UpstreamSpec, parts: UpstreamParts, hooks: UpstreamHooks) {
     this.spec = spec;
     this.hide = hidingSecrets(spec);
-    this.deps = { ...deps, log: deps.log.child({ upstream: spec.name }) };
+    this.parts = { ...parts, log: parts.log.child({ upstream: spec.name }) };
     this.hooks = hooks;
-    this.pool = new LinkPool(deps.env, spec, (holder) => this.openFor(holder));
+    this.pool = new LinkPool(parts.env, spec, (holder) => this.openFor(holder));
   }
 
   get name(): string {
@@ -136,13 +136,13 @@ export class Upstream {
   }
 
   private async attempt(): Promise<void> {
-    const { log } = this.deps;
+    const { log } = this.parts;
     let link: Link | null = null;
     try {
-      const deps = { ...this.deps, signal: this.stopped.signal };
+      const parts = { ...this.parts, signal: this.stopped.signal };
       link = await Link.open(
         this.spec,
-        deps,
+        parts,
         this.linkHooks(() => link),
       );
       if (this.stopped.signal.aborted) return await link.close();
@@ -161,7 +161,7 @@ export class Upstream {
   }
 
   private linkHooks(own: () => Link | null): LinkHooks {
-    const { log } = this.deps;
+    const { log } = this.parts;
     return {
       closed: (why) => this.lost(own(), why),
       odd: (problem) => log.debug("upstream oddity", { problem: this.hide(problem) }),
@@ -173,11 +173,11 @@ export class Upstream {
   }
 
   private async openFor(holder: Holder): Promise<Link> {
-    const { log } = this.deps;
+    const { log } = this.parts;
     const { key, capabilities = {}, asked } = holder;
     const link: Link = await Link.open(
       this.spec,
-      { ...this.deps, signal: this.stopped.signal },
+      { ...this.parts, signal: this.stopped.signal },
       {
         odd: (problem) => log.debug("upstream oddity", { problem: this.hide(problem) }),
         closed: () => void this.release(key, link),
@@ -204,7 +204,7 @@ export class Upstream {
       this.variants.set(holder.key, tools);
       this.hooks.changed(this);
     } catch (error) {
-      this.deps.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) });
+      this.parts.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) });
     }
   }
 
@@ -219,12 +219,12 @@ export class Upstream {
     await this.pool.each((link) => link.notify(method), holder.key);
   }
 
-  /** Ends connections that nobody uses any more; what the first one keeps for somebody goes the same way. */
+  /** Ends connections that their holders no longer use; what the first one keeps for a holder goes the same way. */
   async sweep(): Promise<void> {
     for (const key of await this.pool.sweep()) this.variants.delete(key);
     const { first, link } = this;
     if (first === null || first.uses > 0 || link === null) return;
-    if (this.deps.env.elapsed() - first.used_ms < this.spec.idle_ms) return;
+    if (this.parts.env.elapsed() - first.used_ms < this.spec.idle_ms) return;
     await this.renew(link);
   }
 
@@ -240,7 +240,7 @@ export class Upstream {
     return this.first === null ? !this.pool.has(holder.key) : this.first.holder === holder.key;
   }
 
-  /** Does the work on the holder's connection; on the first one where it is nobody's, or the holder's. */
+  /** Does the work on the holder's connection; on the first one where there is no holder, or it is the holder's. */
   private async over<T>(holder: Holder | undefined, work: (link: Link) => Promise<T>): Promise<T> {
     // A connection of the holder's own does not hang on the first one, which another's call may have broken.
     if (holder !== undefined && this.pool.has(holder.key)) return this.pool.use(holder, work);
@@ -254,7 +254,7 @@ export class Upstream {
       return await work(link);
     } finally {
       first.uses--;
-      first.used_ms = this.deps.env.elapsed();
+      first.used_ms = this.parts.env.elapsed();
     }
   }
 
@@ -274,7 +274,7 @@ export class Upstream {
     if (this.stopped.signal.aborted) return;
     const why = this.hide(reason);
     this.complaint = why;
-    const { env, log } = this.deps;
+    const { env, log } = this.parts;
     const full = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(this.failures++, 16));
     const wait_ms = Math.round(full / 2 + (env.random() * full) / 2);
     log.warn("upstream is not connected", { problem: why, retry_in_ms: wait_ms });
@@ -299,7 +299,7 @@ export class Upstream {
           this.hooks.changed(this);
         },
         (error: unknown) =>
-          this.deps.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) }),
+          this.parts.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) }),
       );
     }, SETTLE_MS).unref();
   }
@@ -307,7 +307,7 @@ export class Upstream {
   /** The shared connection; throws NotSent where there is none and none is about to be. */
   private async usable(): Promise<Link> {
     const coming = this.connecting ?? this.returning;
-    if (this.link === null && coming !== null) await atMost(coming, PATIENCE_MS, this.deps);
+    if (this.link === null && coming !== null) await atMost(coming, PATIENCE_MS, this.parts);
     if (this.link === null)
       throw new NotSent(`it is not connected: ${this.complaint ?? "no reason is known"}`);
     return this.link;
@@ -368,7 +368,7 @@ export class Upstream {
     await this.connect();
   }
 
-  /** After a call that nobody answered: does the upstream still answer at all? */
+  /** After a call without an answer: does the upstream still answer at all? */
   private examine(link: Link, error: unknown, holder: Holder | undefined): void {
     if (this.examining !== null) return;
     const why = isTimeout(error) ? "it does not answer" : failureOf(error).message;

@@ -92,6 +92,16 @@ describe("what a shell command does", () => {
     ["destructive", "ls | xargs -n 1 rm"],
     ["destructive", "env A=1 timeout 5 rm x"],
     ["destructive", "kubectl delete pod x"],
+    ["read", "git -C src status && git --no-pager log -3"],
+    ["destructive", "git -C status clean -fdx"],
+    ["network", "git -C log push origin main"],
+    ["unknown", "git --namespace status push origin main"],
+    ["unknown", "git --config-env=core.fsmonitor=X status"],
+    ["unknown", "npm --prefix test install left-pad"],
+    ["unknown", "kubectl -n get delete pod x"],
+    ["unknown", "POSIXLY_CORRECT=1 grep x a -e b"],
+    ["unknown", "[[ 'a[$(rm -rf build)]' -eq 0 ]]"],
+    ["unknown", "printf -v 'a[$(rm -rf build)]' x"],
   ])("%s: %s", (kind, command) => {
     verifies("beyond.hooks.classes");
     expect(judge(command)).toEqual({ class: kind, touches: [] });
@@ -239,6 +249,26 @@ describe("what a shell command does", () => {
     "cd ~root/../home/ann && cat svc-hooks/keys.json",
     "cat .claude/settings.json.svc-backup",
     "git grep --no-index X ~/.ssh",
+    "git -C ~ diff --no-index .npmrc /dev/null",
+    "git -C check-ignore diff --no-index ../.env /dev/null",
+    "git -C commit diff --no-index -m ../.env /dev/null",
+    "tar --exclude-from=.env -cf x src",
+    "tar -cf --exclude .env",
+    "tar cfC x.tgz --exclude .env",
+    "tar --exclude --exclude .env -cf x",
+    "grep --exclude=.env x .env",
+    "grep --exclude -e .env -e x",
+    "grep --label -e .env -e x",
+    "grep -e -e .env",
+    "grep -e --exclude .env",
+    "grep x -- --exclude .env",
+    "git commit --trailer -m .env -m x",
+    "gh release create v1 -d .env",
+    "find . ! ! -name .env",
+    "find . ! ( ! -name .env )",
+    "[ -f .env ] && cat .env",
+    "[[ 'a[$(cat .env)]' -eq 0 ]]",
+    "test -v 'a[$(cat .env)]'",
   ])("is refused as protected: %s", (command) => {
     verifies("beyond.hooks.protected");
     expect(judge(command).touches).not.toEqual([]);
@@ -266,6 +296,12 @@ describe("what a shell command does", () => {
     "ls ~",
     "grep -rn hooks .",
     "git add .",
+    "tar --exclude=.env --exclude='*.pem' -czf x.tgz src && tar -cz --exclude .env -f x.tgz src",
+    "grep -rn --exclude=.env token src && grep -r --exclude .env --exclude-dir=.git token src",
+    "rsync -av --exclude=.env src dst && diff -r --exclude=.env a b",
+    "git check-ignore -v .env && git -C src check-ignore .env",
+    "test -f .env || [ -e .env ] || echo 'no .env'",
+    "find . -type f ! -name .env",
   ])("is not refused: %s", (command) => {
     expect(judge(command).touches).toEqual([]);
   });
@@ -303,6 +339,9 @@ describe("what a shell command does", () => {
       "git grep --no-index x",
       "git grep --untracked -e x",
       "git diff --no-index . /dev/null",
+      "git -C src/.. grep --no-index x",
+      "find . ! -name server.key -exec cat {} +",
+      "grep -r --exclude=.env x .",
     ])("waits: %s", (command) => {
       verifies("beyond.hooks.protected");
       expect(here(command)).toEqual({ class: "unknown", touches: [] });

@@ -31,13 +31,14 @@ import {
   type ShellClass,
   SOCKETS,
   TREES,
+  TURNING,
   turnedInto,
   WRAPPERS,
   worst,
 } from "./programs.ts";
 import { filesIn, piecesOf, type Role, rolesOf } from "./roles.ts";
 import { isDecidingCommand, namesDecision } from "./svc-command.ts";
-import { type Known, type Part, parseScript, type Word } from "./words.ts";
+import { ENDS, KEYWORDS, type Known, type Part, parseScript, type Word } from "./words.ts";
 
 export interface Judged {
   class: ShellClass;
@@ -58,12 +59,6 @@ export function judgeCommand(command: string, place: Place, guard: Guard): Judge
   if (classes.includes("unknown")) judge.note(guard.text(command));
   return { class: worst(classes), touches: [...touches] };
 }
-
-const KEYWORDS = /^(?:then|do|else|if|elif|while|until|!|\{|time)$/;
-const ENDS = /^(?:fi|done|esac|\}|in)$/;
-/** Variables that make a program run something else. */
-const TURNING =
-  /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
 
 /** What a program is fed with, and whether what it prints goes on to another. */
 interface Fed {
@@ -155,8 +150,7 @@ class Judge {
     const own =
       path.includes("/") &&
       !/^\/(?:usr\/(?:local\/)?)?s?bin\/|^\/opt\/homebrew\/bin\/|(?:^|\/)node_modules\/\.bin\//.test(path);
-    const words = texts.filter((text) => !text.startsWith("-"));
-    const known = own ? undefined : (byFirstWord(name, words[0]) ?? PROGRAMS.get(name));
+    const known = own ? undefined : (byFirstWord(name, texts) ?? PROGRAMS.get(name));
     if (known === undefined)
       return texts.length === 1 && /^(?:--version|--help|-v|-h)$/.test(texts[0]!) && !own
         ? "read"
@@ -183,6 +177,7 @@ class Judge {
     if (name === "env") return this.environment(rest, fed, depth);
     if (name === "xargs") return this.manyTimes(rest, fed, depth);
     if (name === "find") this.found(rest, depth);
+    if (name === "git" && texts[0] === "-C" && rest.length > 2) return this.elsewhere(rest, fed, depth);
     if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
     if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
       return this.unknown();
@@ -192,6 +187,16 @@ class Judge {
       return true;
     }
     return this.runner(name, rest, depth);
+  }
+
+  /** `git -C <folder> ..` is git in that folder. */
+  private elsewhere([, folder, ...rest]: readonly Word[], fed: Fed, depth: number): true {
+    const { cwd } = this;
+    this.touched(folder!.text, false, folder!.glob);
+    this.moved([folder!]);
+    this.program({ text: "git", dynamic: false, glob: false }, rest, fed, depth);
+    this.moved([{ text: cwd, dynamic: false, glob: false }]);
+    return true;
   }
 
   private unknown(): true {

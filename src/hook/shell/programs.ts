@@ -1,16 +1,7 @@
 /** What well-known programs do, by name. A program that stands nowhere here is unknown, which asks a person. */
 
 /** From the harmless to what a person should look at; a command is as bad as its worst part. */
-export const CLASSES = [
-  "read",
-  "build",
-  "write",
-  "vcs",
-  "network",
-  "packages",
-  "unknown",
-  "destructive",
-] as const;
+const CLASSES = ["read", "build", "write", "vcs", "network", "packages", "unknown", "destructive"] as const;
 export type ShellClass = (typeof CLASSES)[number];
 
 export const worst = (classes: readonly ShellClass[]): ShellClass =>
@@ -97,10 +88,21 @@ const OTHERWISE: Record<string, ShellClass> = {
   pip: "packages",
 };
 
+/** They stand before a program's command and have no value that could be taken for it. */
+const BEFORE_COMMAND = /^(?:-[hpPqsvV]|--[\w-]+=.*|-chdir=.*|--(?:no-pager|paginate|silent|quiet|verbose))$/;
+
+/** The word that says what the program does; undefined where another could be it. */
+export function commandOf(texts: readonly string[]): string | undefined {
+  const word = texts.find((text) => !BEFORE_COMMAND.test(text));
+  return word?.startsWith("-") ? undefined : word;
+}
+
 /** Undefined where the program is not one whose first word counts. */
-export function byFirstWord(program: string, word: string | undefined): ShellClass | undefined {
+export function byFirstWord(program: string, texts: readonly string[]): ShellClass | undefined {
   const table = BY_WORD[SAME[program] ?? program];
   if (table === undefined) return undefined;
+  const word = commandOf(texts);
+  if (word === undefined && texts.some((text) => !text.startsWith("-"))) return "unknown";
   for (const [one, words] of Object.entries(table))
     if (word !== undefined && words.includes(word)) return one as ShellClass;
   return word === undefined ? "read" : OTHERWISE[SAME[program] ?? program];
@@ -111,6 +113,8 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
   { program: /^sed$/, option: /^(?:-[a-zA-Z]*i|--in-place)/, into: "write" },
   { program: /^sort$/, option: /^(?:-[a-zA-Z]*o|--output)/, into: "write" },
   { program: /^g?awk$/, option: /system\s*\(|getline|[|>]|ENVIRON/, into: "unknown" },
+  // A command that stands in an index is run, in quotes, too.
+  { program: /^(?:test|\[\[?|printf|unset|export|local|readonly)$/, option: /\[.*[$`]/s, into: "unknown" },
   { program: /^[jy]q$/, option: /\benv\b|\$ENV/, into: "unknown" },
   // Without a dash, or as -E, it is the letter for each process's environment.
   { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },
@@ -123,7 +127,7 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
       /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|-[a-zA-Z]*[IF]|--(?:use-compress|to-command|checkpoint-action|info-script|new-volume).*)$/,
     into: "unknown",
   },
-  { program: /^git$/, option: /^--(?:work-tree|git-dir)/, into: "unknown" },
+  { program: /^git$/, option: /^--(?:work-tree|git-dir|config-env)/, into: "unknown" },
   { program: /^sed$/, option: /(?:^|[;{}\d\s/])[ewW]\s*(?:\s\S|$)/, into: "unknown" },
   // What their script says stands in a file.
   { program: /^(?:sed|g?awk)$/, option: /^(?:-[nErsuz]*f|--file)/, into: "unknown" },
@@ -149,6 +153,10 @@ export function turnedInto(program: string, options: readonly string[]): ShellCl
     (turn) => turn.program.test(program) && options.some((text) => turn.option.test(text)),
   ).map(({ into }) => into);
 }
+
+/** Variables that make a program run something else. */
+export const TURNING =
+  /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|POSIXLY_CORRECT|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
 
 /** Without words of their own they print every variable. */
 export const PRINT_VARIABLES = /^(?:set|export|readonly|local)$/;

@@ -22,12 +22,15 @@ export interface Part {
   piped: boolean;
 }
 
-export interface Script {
+interface Script {
   parts: Part[];
   odd: string[];
 }
 
 export type Known = Map<string, string>;
+
+export const KEYWORDS = /^(?:then|do|else|if|elif|while|until|!|\{|time)$/;
+export const ENDS = /^(?:fi|done|esac|\}|in)$/;
 
 const DEPTH = 6;
 const MOST_CHARS = 65_536;

@@ -1,7 +1,7 @@
 /** A card as plain text: what a terminal shows, and what an operator's agent reads. */
 import type { CardField, CardSurroundings, JudgedCard } from "./types.ts";
 
-export interface CardHead {
+interface CardHead {
   approval_id: string;
   status: string;
   actor: string;

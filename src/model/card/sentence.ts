@@ -10,7 +10,7 @@ const PLACE_CHARS = 160;
 /** What stands between braces, a quoted name of a field with braces of its own included. */
 const PLACE = /\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}/g;
 
-export type TitlePiece = { text: string } | { place: string; path: Path | undefined };
+type TitlePiece = { text: string } | { place: string; path: Path | undefined };
 
 /** The words and places of a title, in order; a place that is no path into the arguments has none. */
 export function piecesOf(title: string): TitlePiece[] {

@@ -23,7 +23,7 @@ export interface AskedCall {
   because?: Because | undefined;
 }
 
-/** The values of a call while somebody may still decide it, or use the decision; working data. */
+/** The values of a call while a person may still decide it, or its agent use the decision; working data. */
 export interface ApprovalValues {
   run_id: string;
   /** As far as they may be shown: without credentials, and masked where the manifest says so. */

@@ -3,7 +3,7 @@
  * has no repetition inside a repetition, so that scanning stays linear on text an attacker writes.
  */
 
-export interface Credential {
+interface Credential {
   readonly kind: string;
   /** One of these must occur in the text before the pattern is tried at all. */
   readonly hints: readonly string[];
@@ -37,7 +37,7 @@ const exact = (
   accept,
 });
 
-/** A mark that occurs nowhere else: it is found even where somebody glued it to other text. */
+/** A mark that occurs nowhere else: it is found even where it is glued to other text. */
 const marked = (kind: string, hints: string, pattern: RegExp, accept?: Credential["accept"]): Credential =>
   exact(kind, hints, new RegExp(pattern.source, "g"), accept);
 

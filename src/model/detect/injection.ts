@@ -1,6 +1,6 @@
 /**
  * Finds text that talks to the model instead of to a person: orders to drop its instructions, forged
- * conversation marks, requests to hide or leak, characters nobody can see. A hint, not a proof: policies
+ * conversation marks, requests to hide or leak, characters that cannot be seen. A hint, not a proof: policies
  * usually warn on it.
  */
 import { collect, type Hit, settle } from "./hit.ts";

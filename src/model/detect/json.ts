@@ -4,7 +4,7 @@ import type { Finder, Hit } from "./hit.ts";
 import { redactPii } from "./pii.ts";
 import { findSecrets, redactSecrets } from "./secrets.ts";
 
-export interface JsonHit {
+interface JsonHit {
   readonly kind: string;
   /** Where: `$args.headers.authorization`. Names that could themselves be values are left out. */
   readonly path: string;

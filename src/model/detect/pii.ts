@@ -3,9 +3,6 @@ import { countrySpecs, isValidIBAN } from "ibantools";
 import { atEnd, collect, type Hit, replaceHits, settle } from "./hit.ts";
 import { findPhones } from "./phone.ts";
 
-export const PII_KINDS = ["email", "phone", "card", "ssn", "iban"] as const;
-export type PiiKind = (typeof PII_KINDS)[number];
-
 export function findPii(text: string, key?: string): Hit[] {
   if (text.length < 6) return [];
   const hits: Hit[] = [];

@@ -22,7 +22,7 @@ import { manifestSet } from "./set.ts";
 import type { Manifest, ManifestSet } from "./types.ts";
 
 export interface LoadedManifests extends ManifestSet {
-  /** What is legal and probably not meant, such as a prerequisite that nobody declares. */
+  /** What is legal and probably not meant, such as a prerequisite that no manifest declares. */
   readonly warnings: readonly string[];
   /** Where the manifest was read. */
   sourceOf(manifest: Manifest): { file: string; line: number } | undefined;

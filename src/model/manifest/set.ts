@@ -30,7 +30,7 @@ export function manifestSet(manifests: readonly Manifest[]): ManifestSet {
 }
 
 /** The content address of a normalised manifest: two spellings of one declaration have the same. */
-export function manifestHash(manifest: Manifest): string {
+function manifestHash(manifest: Manifest): string {
   return valueHash(manifest as unknown as Json);
 }
 

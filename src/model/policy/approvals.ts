@@ -104,7 +104,7 @@ export function needsMet(
   });
 }
 
-/** Whether somebody with these groups may decide at all. */
+/** Whether a person with these groups may decide at all. */
 export function mayDecide(terms: Pick<ApprovalTerms, "groups">, groups: readonly string[]): boolean {
   return terms.groups.length === 0 || groups.some((group) => terms.groups.includes(group));
 }

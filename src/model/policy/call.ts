@@ -15,7 +15,7 @@ export interface PolicyCall {
   /** Where its data comes from and where it goes, as the manifest labels it. */
   source: readonly string[];
   sink: readonly string[];
-  /** Whether its undo was proven; absent where nobody asks, or there is none. */
+  /** Whether its undo was proven; absent where no policy asks, or there is none. */
   proof?: Proof | undefined;
   run_id: string;
   /** The number that the step will have if the call is accepted. */

@@ -75,7 +75,7 @@ function formatter(zone: string): Intl.DateTimeFormat {
   return made;
 }
 
-export interface WallClock {
+interface WallClock {
   /** 0 is Monday. */
   day: number;
   minute: number;

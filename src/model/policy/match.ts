@@ -4,21 +4,13 @@
  */
 import { compileGlob, type Glob } from "../../kernel/glob.ts";
 import type { PolicyCall } from "./call.ts";
-import type { MatchDoc, MatchField } from "./schema.ts";
+import { MATCH_FIELDS, type MatchDoc, type MatchField } from "./schema.ts";
 import { type Guard, Sieve } from "./sieve.ts";
 
 export type Match = (call: PolicyCall) => boolean;
 
 /** Everything but the tool, which the index asks for itself. */
-const OTHER_FIELDS = [
-  "actor",
-  "tenant",
-  "environment",
-  "effect",
-  "data_class",
-  "source",
-  "sink",
-] as const satisfies MatchField[];
+const OTHER_FIELDS = MATCH_FIELDS.filter((field) => field !== "tool");
 
 /** Labels of which a call may have several or none: one of them has to match, so even `*` asks for one. */
 function isLabel(field: MatchField): field is "source" | "sink" {

@@ -18,7 +18,7 @@ const MOST_WEIGHT = 50_000;
 /** Of a whole policy. */
 export const MAX_PATTERN_WEIGHT = 200_000;
 
-export interface Pattern {
+interface Pattern {
   /** Undefined when the text is too long for a pattern of this size to be tested within bounds. */
   test(text: string): boolean | undefined;
 }

@@ -9,7 +9,7 @@ import { APPROVAL_SHOWS, RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts"
 import { DAYS } from "./hours.ts";
 import { OP_NAMES } from "./ops/table.ts";
 
-export const PER = ["run", "actor", "tenant", "tool", "global"] as const;
+const PER = ["run", "actor", "tenant", "tool", "global"] as const;
 export type Per = (typeof PER)[number];
 export const MATCH_FIELDS = [
   "tool",
@@ -23,7 +23,7 @@ export const MATCH_FIELDS = [
 ] as const;
 export type MatchField = (typeof MATCH_FIELDS)[number];
 export const UNPROVEN = ["warn", "require_approval", "deny"] as const;
-export const CONTENT_ACTIONS = ["off", "warn", "require_approval", "deny"] as const;
+const CONTENT_ACTIONS = ["off", "warn", "require_approval", "deny"] as const;
 
 const match = z.strictObject({
   tool: glob.optional(),
@@ -206,8 +206,6 @@ export type ApprovalTermsDoc = z.infer<typeof approval>;
 export type LimitDoc = z.infer<typeof limit>;
 export type FlowDoc = z.infer<typeof flow>;
 export type BudgetDoc = z.infer<typeof budget>;
-export type WindowDoc = z.infer<typeof timeWindow>;
-export type FreezeDoc = z.infer<typeof freeze>;
 export type RiskDoc = z.infer<typeof risk>;
 export type RetentionDoc = z.infer<typeof retention>;
 export type ClaimDoc = z.infer<typeof claim>;

@@ -1,5 +1,5 @@
 /**
- * One call tried on a policy, as somebody types it: what each entry says of it, and the test that would hold the
+ * One call tried on a policy, as a person types it: what each entry says of it, and the test that would hold the
  * answer. It is judged as the policy's own tests are, so that a test that is kept says the same tomorrow.
  */
 import { ProblemsError } from "../../kernel/errors.ts";

@@ -29,7 +29,7 @@ const base = z.strictObject({
   from: address,
   to: z.array(address).min(1),
 });
-export type SmtpConfig = z.infer<typeof base>;
+type SmtpConfig = z.infer<typeof base>;
 
 const schema = base
   .refine((config) => (config.user === undefined) === (config.password === undefined), {

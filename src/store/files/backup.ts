@@ -1,7 +1,7 @@
 /** The ledger and the journals of a files store, held open as they are now. */
+import type { BackupFile } from "../../port/store.ts";
 import { type Disk, errorCode } from "../logged/disk.ts";
 import type { OpenForCopy, PinnedLog } from "../logged/log.ts";
-import type { BackupFile } from "../port.ts";
 import type { Cursor } from "./follow.ts";
 import { journalName, journalPath, ledgerPath } from "./paths.ts";
 

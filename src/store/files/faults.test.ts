@@ -6,8 +6,8 @@ import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import type { Store } from "../../port/store.ts";
 import { MayBeFound } from "../may-be-found.ts";
-import type { Store } from "../port.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
 

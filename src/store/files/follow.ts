@@ -23,7 +23,7 @@ export interface Cursor {
   crc: number;
 }
 
-export interface Followed {
+interface Followed {
   cursor: Cursor;
   journals: Journaled[];
 }
@@ -42,7 +42,7 @@ export function followJournal(
     const journal = disk.facts(cursor.journal_fd);
     if (ledger_size < cursor.ledger_size || journal.size < cursor.journal_size) return "reload";
     if (journal.size === cursor.journal_size) {
-      // Nobody deletes a journal before it is closed, and this one is not.
+      // No process deletes a journal before it is closed, and this one is not.
       const isLost = journal.nlink === 0 || (locked && ledger_size !== cursor.ledger_size);
       return isLost ? "reload" : { cursor, journals };
     }

@@ -1,5 +1,5 @@
 /**
- * File descriptors that may be swapped for new ones while somebody still reads through them: an old one
+ * File descriptors that may be swapped for new ones while a reader still holds them: an old one
  * is closed when the last reader is gone, because its number could otherwise be another file by then.
  */
 import type { Disk } from "../logged/disk.ts";

@@ -27,7 +27,7 @@ import {
 } from "./recover.ts";
 import { isContinued, type Standing } from "./standing.ts";
 
-export interface LoadParts {
+interface LoadParts {
   disk: Disk;
   folder: string;
   base: Base;
@@ -167,7 +167,7 @@ async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promis
   const { disk, folder, warn } = parts;
   for (const message of repair.messages) warn(message, { folder });
   if (repair.lost_lines.length > 0) {
-    // Nobody was told of them, yet they are not ours to destroy.
+    // No caller was told of them, yet they are not ours to destroy.
     const aside = join(folder, `cut-${Date.now()}-${cursor.head.records}.jsonl`);
     const fd = await disk.open(aside, "wx");
     try {

@@ -60,7 +60,7 @@ export class FileLock {
         if (!isBusy(error)) this.close();
         throw error;
       }
-      // A lock on a file that was moved or deleted keeps nobody out; another may be in its place.
+      // A lock on a file that was moved or deleted keeps no process out; another may be in its place.
       if (this.disk.factsAt(this.path)?.ino === this.ino) return;
       this.close();
     }

@@ -28,7 +28,7 @@ import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
 import { type Standing, standingOf } from "./standing.ts";
 
-export interface FilesLogParts {
+interface FilesLogParts {
   disk: Disk;
   folder: string;
   locate(from: number, to: number): Stretch;
@@ -85,7 +85,7 @@ export class FilesLog implements Log {
     if (locked) {
       const place = this.placeOf(cursor);
       if (place === undefined) {
-        // It would take records that nobody finds again. Opening anew tells whether they are back.
+        // It would take records that are not found again. Opening anew tells whether they are back.
         this.isDamaged = true;
         throw new SvcError("unavailable", `ledger unavailable: the files in ${folder} were moved or deleted`);
       }

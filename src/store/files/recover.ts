@@ -17,7 +17,7 @@ export interface ReadJournal {
   parsed: ParsedJournal;
 }
 
-export interface KeptJournal<Unit extends UnitBlock = UnitBlock> {
+interface KeptJournal<Unit extends UnitBlock = UnitBlock> {
   generation: number;
   units: Unit[];
   /** Where it is carried on with. */
@@ -53,7 +53,7 @@ export function reconcile(
 ): Verdict {
   const rotten = rottenLedger(scan);
   const unreliable = lost ?? damagedJournal(journals) ?? disagreement(base, scan, journals);
-  // A crash takes what was not yet durable. What was, somebody has taken.
+  // A crash takes what was not yet durable. What was durable, a hand has taken.
   const cut = scan.end < synced ? truncatedLedger(synced, scan.end) : undefined;
   const problem = rotten ?? unreliable ?? cut;
   if (problem === undefined) return repaired(base, journals, scan);

@@ -1,6 +1,6 @@
 /**
  * How far a process knew the files, and whether what it finds there now goes on from that. Files never get shorter
- * than what somebody has followed: shorter ones are an older copy, or a cut, and a record added to them would take a
+ * than what a process has followed: shorter ones are an older copy, or a cut, and a record added to them would take a
  * place that was given away already.
  */
 import type { Head } from "../../ledger/record.ts";

@@ -1,9 +1,9 @@
 /** The default store: an append-only ledger file, a journal and a checkpoint in one folder. */
-import { besideModule } from "../../process/thread.ts";
+import type { Store } from "../../port/store.ts";
+import { besideModule } from "../../process/threads.ts";
 import { makeFolder } from "../logged/disk.ts";
-import { ThreadHelper } from "../logged/side-thread.ts";
+import { threadHelper } from "../logged/side-thread.ts";
 import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
-import type { Store } from "../port.ts";
 import { FilesLog } from "./log.ts";
 import { checkpointPath } from "./paths.ts";
 
@@ -14,10 +14,7 @@ export async function openFilesStore(
   warn: Warn,
   options: Partial<LoggedStoreOptions> = {},
 ): Promise<Store> {
-  const parts = withDefaults(
-    () => new ThreadHelper(besideModule(import.meta.url, "worker"), folder),
-    options,
-  );
+  const parts = withDefaults(() => threadHelper(besideModule(import.meta.url, "worker"), folder), options);
   const { disk } = parts;
   await makeFolder(disk, folder);
   return LoggedStore.open({

@@ -14,7 +14,7 @@ import { inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { allRecords, expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
-import type { Store } from "../port.ts";
+import type { Store } from "../../port/store.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
 

@@ -5,7 +5,7 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head } from "../../ledger/record.ts";
-import type { TableName } from "../tables.ts";
+import type { TableName } from "../../port/tables.ts";
 import { type Slot, textOf, type UnitBlock } from "./block.ts";
 import { type Base, readBase, writeBase } from "./checkpoint.ts";
 import type { Database, Statement } from "./connection.ts";

@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest";
 import { inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import type { Store } from "../../port/store.ts";
 import { filesJobs } from "../files/jobs.ts";
 import { openFilesStore } from "../files/store.ts";
-import type { Store } from "../port.ts";
 import { sqliteJobs } from "../sqlite/jobs.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 

@@ -6,7 +6,7 @@
 import { basename, join } from "node:path";
 import { backup } from "@photostructure/sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Backup } from "../port.ts";
+import type { Backup } from "../../port/store.ts";
 import { type Base, readBase } from "./checkpoint.ts";
 import type { Committer } from "./committer.ts";
 import { closeDatabase, type Database, openDatabase, whenFree } from "./connection.ts";
@@ -14,7 +14,7 @@ import type { Disk } from "./disk.ts";
 import type { Log, OpenForCopy, PinnedLog } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 
-export interface BackupParts {
+interface BackupParts {
   log: Log;
   mirror: Mirror;
   committer: Committer;

@@ -1,9 +1,9 @@
 /** Journal text: what is written is read back, and nothing else is. */
 import { describe, expect, it } from "vitest";
 import { EMPTY_HEAD } from "../../ledger/record.ts";
+import type { Tx } from "../../port/store.ts";
+import { INDEX, TABLE_NAMES } from "../../port/tables.ts";
 import { Batch, type CommittedUnit, type Pending } from "../batch.ts";
-import type { Tx } from "../port.ts";
-import { INDEX, TABLE_NAMES } from "../tables.ts";
 import { docOf, encodeBatch, type Slot, type UnitBlock } from "./block.ts";
 import { hasLostSector, parseJournal, unitsOf } from "./parse.ts";
 import { LIST_INDEXES } from "./schema.ts";

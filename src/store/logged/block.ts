@@ -6,12 +6,12 @@
  */
 import { crc32 } from "node:zlib";
 import type { Head } from "../../ledger/record.ts";
+import { INDEX, type IndexEntry, type TableName, type Tables } from "../../port/tables.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { INDEX, type IndexEntry, type TableName, type Tables } from "../tables.ts";
 
 export type AnyDoc = Tables[TableName];
 
-/** A document as the journal has it; parsed when somebody asks for it. */
+/** A document as the journal has it; parsed when it is asked for. */
 export interface Slot extends IndexEntry {
   doc: AnyDoc | undefined;
   text: string | undefined;
@@ -63,12 +63,12 @@ export type JournalItem =
 export type Placed<T extends JournalItem = JournalItem> = T & { from: number; to: number; crc: number };
 
 /** Where a writer carries on. */
-export interface JournalTip {
+interface JournalTip {
   size: number;
   crc: number;
 }
 
-export interface EncodedBatch {
+interface EncodedBatch {
   units: UnitBlock[];
   text: string;
   tip: JournalTip;

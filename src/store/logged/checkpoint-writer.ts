@@ -1,4 +1,4 @@
-/** The connection that moves a checkpoint on; in a thread, where waiting inside SQLite holds nobody up. */
+/** The connection that moves a checkpoint on; in a thread, where waiting inside SQLite holds no caller up. */
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Database, openDatabase } from "./connection.ts";
 

@@ -3,8 +3,8 @@
  * next, in one transaction, so whatever is read from it was true; the overlays say what is newer.
  */
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
-import type { ListQuery } from "../port.ts";
-import type { TableName } from "../tables.ts";
+import type { ListQuery } from "../../port/store.ts";
+import type { TableName } from "../../port/tables.ts";
 import { closeDatabase, type Database, openDatabase, type Statement, sqliteFailure } from "./connection.ts";
 import { LIST_INDEXES, migrateCheckpoint, tableOf } from "./schema.ts";
 import { SegmentReader } from "./segments.ts";

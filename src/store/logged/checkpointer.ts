@@ -24,7 +24,7 @@ const RETRY_MS = 1_000;
 const GRACE_MS = 3_000;
 const NOTICE_MS = 500;
 
-export interface CheckpointerParts {
+interface CheckpointerParts {
   log: Log;
   mirror: Mirror;
   helper: Helper;
@@ -125,7 +125,7 @@ export class Checkpointer {
     if (base !== undefined) mirror.release(base);
   }
 
-  /** Whether there is a closed journal, and nobody else is likely to be at it. */
+  /** Whether there is a closed journal, and no other process is likely to be at it. */
   private isOurs(): boolean {
     const [first] = this.parts.mirror.overlays.frozen;
     if (first === undefined) return false;

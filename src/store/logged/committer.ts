@@ -1,8 +1,8 @@
 /**
  * The way of a batch: lock, catch up, run, write, unlock, sync; and what happens when a step fails. The next batch is
- * run and written while one is synced. What was written or seen is told to nobody before it is durable. After a
+ * run and written while one is synced. No caller is told of what was written or seen before it is durable. After a
  * failure that may have left something, nothing is added before the log was opened anew, read back, verified and made
- * durable again; what a failed sync had covered is then either there for good, or nobody can tell.
+ * durable again; what a failed sync had covered is then either there for good, or in doubt.
  */
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -18,7 +18,20 @@ import { Turns } from "./turns.ts";
 
 const LOCK_MARGIN_MS = 100;
 
-export interface CommitterParts {
+/**
+ * How far the log can be built on, and what becomes of that. `broken`: a sync has failed, or the log is being opened
+ * anew; what is durable is in doubt until it was read back. `refusing`: what was read back is damaged or set back, and
+ * stays so until the store is opened anew. `lost`: both.
+ */
+const STATES = {
+  sound: { doubted: "broken", recovered: "sound", found_wrong: "refusing" },
+  broken: { doubted: "broken", recovered: "sound", found_wrong: "lost" },
+  refusing: { doubted: "lost", recovered: "refusing", found_wrong: "refusing" },
+  lost: { doubted: "lost", recovered: "refusing", found_wrong: "lost" },
+} as const;
+type State = keyof typeof STATES;
+
+interface CommitterParts {
   log: Log;
   mirror: Mirror;
   reserve: Reserve;
@@ -42,7 +55,8 @@ export class Committer {
   /** Why the last sync failed. */
   private failure: unknown;
   private current: Checkpoint | undefined;
-  private broken = false;
+  private state: State = "sound";
+  /** Whether the lock is in hand. */
   private holding = false;
   /** Why nothing may be added until a person has looked; it stays until the store is opened anew. */
   problem: SvcError | undefined;
@@ -59,7 +73,15 @@ export class Committer {
 
   /** Whether what this process knows is all there is to know: then others' news must not be looked for. */
   get isStill(): boolean {
-    return this.holding || this.broken || this.problem !== undefined;
+    return this.holding || this.state !== "sound";
+  }
+
+  private get isInDoubt(): boolean {
+    return this.state === "broken" || this.state === "lost";
+  }
+
+  private on(event: keyof (typeof STATES)[State]): void {
+    this.state = STATES[this.state][event];
   }
 
   /** What cannot be known is refused, never told to be missing or fewer. */
@@ -154,7 +176,7 @@ export class Committer {
 
   /** Mends what has to be. */
   private async usable(until: number): Promise<void> {
-    if (this.problem === undefined && (this.broken || this.parts.log.isDamaged)) await this.recover(until);
+    if (this.problem === undefined && (this.isInDoubt || this.parts.log.isDamaged)) await this.recover(until);
     this.assertAddable();
   }
 
@@ -164,7 +186,7 @@ export class Committer {
 
   /** Nothing is built on what could not be made durable. Only a turn at the log mends that. */
   private assertSound(): void {
-    if (this.broken) throw this.failure ?? notVerified();
+    if (this.isInDoubt) throw this.failure ?? notVerified();
   }
 
   private async locked<T>(until: number, work: () => Promise<T>): Promise<T> {
@@ -218,7 +240,9 @@ export class Committer {
     for (const { generation, units } of loaded.journals) mirror.apply(generation, units);
     this.problem = loaded.problem;
     this.known = loaded.known;
-    if (this.problem !== undefined) warn("the ledger refuses new records", { error: this.problem.message });
+    if (this.problem === undefined) return;
+    this.on("found_wrong");
+    warn("the ledger refuses new records", { error: this.problem.message });
   }
 
   private async write(batch: readonly Pending[], leave: () => void): Promise<void> {
@@ -284,7 +308,7 @@ export class Committer {
       await this.parts.log.sync();
     } catch (error) {
       this.failure = error;
-      this.broken = true;
+      this.on("doubted");
       throw error;
     }
     this.durable = version;
@@ -301,7 +325,7 @@ export class Committer {
   }
 
   private async mend(): Promise<void> {
-    if (!this.broken) return;
+    if (!this.isInDoubt) return;
     try {
       await this.recover(performance.now() + LIMITS.store_deadline_ms);
     } catch (again) {
@@ -312,7 +336,7 @@ export class Committer {
   /** Opens everything anew, reads back and verifies what is there, and makes it durable. */
   private async recover(until: number): Promise<void> {
     const { log, mirror } = this.parts;
-    this.broken = true;
+    this.on("doubted");
     // The kernel tells of a failed write once; a sync under way must not be told of one that is made here.
     await this.syncs.idle();
     await this.locked(until, async () => {
@@ -326,7 +350,7 @@ export class Committer {
       this.durable = mirror.version;
     });
     this.failure = undefined;
-    this.broken = false;
+    this.on("recovered");
   }
 
   /** Where the log stands, if it carries on from what this process knows. */

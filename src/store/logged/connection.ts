@@ -1,6 +1,6 @@
 /**
- * How this program opens an SQLite database and reads its errors. Nobody waits inside SQLite: a lock
- * that somebody else holds is asked for again between turns of the event loop.
+ * How this program opens an SQLite database and reads its errors. Nothing waits inside SQLite: a lock
+ * that another process holds is asked for again between turns of the event loop.
  */
 import * as fs from "node:fs";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
@@ -9,7 +9,7 @@ import { SvcError } from "../../kernel/errors.ts";
 export type Database = DatabaseSyncInstance;
 export type Statement = ReturnType<Database["prepare"]>;
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /**
    * FULL: a commit is durable when it returns. NORMAL: the caller syncs the write-ahead log itself
    * before it tells anybody; SQLite still syncs around checkpoints.

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 export interface FileFacts {
   size: number;
   ino: number;
-  /** 0 once nobody can reach the file by name any more. */
+  /** 0 once the file cannot be reached by name any more. */
   nlink: number;
 }
 

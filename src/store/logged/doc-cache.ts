@@ -1,9 +1,9 @@
 /**
  * Documents read from the checkpoint, kept while they are in use. Two generations instead of an order
- * of use: what nobody asked for during a whole one is let go. Looking up and forgetting cost next to
+ * of use: what was not asked for during a whole one is let go. Looking up and forgetting cost next to
  * nothing, which matters because every change of a document forgets it here.
  */
-import type { TableName } from "../tables.ts";
+import type { TableName } from "../../port/tables.ts";
 import type { AnyDoc } from "./block.ts";
 
 type Generation = Map<TableName, Map<string, AnyDoc>>;

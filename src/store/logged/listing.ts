@@ -1,7 +1,7 @@
 /** Lists and counts: the checkpoint's rows with what the overlays know laid over them. */
-import type { ListQuery, Row } from "../port.ts";
+import type { ListQuery, Row } from "../../port/store.ts";
+import type { TableName, Tables } from "../../port/tables.ts";
 import { compareRows, matchesList } from "../query.ts";
-import type { TableName, Tables } from "../tables.ts";
 import { docOf, type Slot } from "./block.ts";
 import type { BaseDocument, Checkpoint, Walk } from "./checkpoint.ts";
 import type { Overlays } from "./overlay.ts";

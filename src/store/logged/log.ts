@@ -3,8 +3,8 @@
  * else about them (checkpoints, overlays, lists, searches) is shared.
  */
 import { SvcError } from "../../kernel/errors.ts";
+import type { BackupFile } from "../../port/store.ts";
 import type { CommittedUnit } from "../batch.ts";
-import type { BackupFile } from "../port.ts";
 import type { UnitBlock } from "./block.ts";
 import type { Base } from "./checkpoint.ts";
 import type { LineReader } from "./search.ts";

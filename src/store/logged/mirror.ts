@@ -4,7 +4,7 @@
  * whether this process wrote them or another.
  */
 import type { Head } from "../../ledger/record.ts";
-import { TABLE_NAMES, type TableName, type Tables } from "../tables.ts";
+import { TABLE_NAMES, type TableName, type Tables } from "../../port/tables.ts";
 import { docOf, type UnitBlock } from "./block.ts";
 import { type Base, type Checkpoint, EMPTY_BASE } from "./checkpoint.ts";
 import { DocCache } from "./doc-cache.ts";

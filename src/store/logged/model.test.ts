@@ -8,10 +8,10 @@ import { approvalDoc, stepDoc } from "../../../test/contract/samples.ts";
 import { seeded } from "../../../test/support/env.ts";
 import { inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import type { ListQuery, RecordQuery, Store, Tx } from "../../port/store.ts";
 import { filesJobs } from "../files/jobs.ts";
 import { openFilesStore } from "../files/store.ts";
 import { MemoryStore } from "../memory/store.ts";
-import type { ListQuery, RecordQuery, Store, Tx } from "../port.ts";
 import { sqliteJobs } from "../sqlite/jobs.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 

@@ -2,7 +2,7 @@
  * Documents that were changed since the checkpoint, one overlay for each journal. The newest overlay
  * that knows a document is right about it; the checkpoint is right about all others.
  */
-import type { TableName } from "../tables.ts";
+import type { TableName } from "../../port/tables.ts";
 import type { Put, Slot } from "./block.ts";
 
 export class Overlay {

@@ -1,6 +1,6 @@
 /** Reading the journal's text back, as far as it is sound. */
 import { crc32 } from "node:zlib";
-import { INDEX, type TableName } from "../tables.ts";
+import { INDEX, type TableName } from "../../port/tables.ts";
 import {
   CRC_PREFIX,
   hexCrc,

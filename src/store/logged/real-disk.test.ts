@@ -7,8 +7,8 @@ import { LoopDisk } from "../../../test/support/loop-disk.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { countTrials } from "../../../test/support/trials.ts";
 import { until } from "../../../test/support/until.ts";
+import type { Store } from "../../port/store.ts";
 import { openFilesStore } from "../files/store.ts";
-import type { Store } from "../port.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 
 const ROUNDS = Number(process.env.SVC_TEST_POWER_LOSSES ?? 2);

@@ -3,14 +3,14 @@
  * up to there, and one row that says which journal and which ledger position that is.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import { TABLE_NAMES, type TableName } from "../tables.ts";
+import { TABLE_NAMES, type TableName } from "../../port/tables.ts";
 import type { Database } from "./connection.ts";
 
-export type ListIndex = "owner" | "tag" | "sort";
+type ListIndex = "owner" | "tag" | "sort";
 
 /**
  * Which lists of a table are answered from an index. Each index costs every write of the table, so a
- * table has those that somebody asks for; any other list is still right, by looking at every row.
+ * table has those that are asked for; any other list is still right, by looking at every row.
  */
 export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   meta: [],

@@ -4,7 +4,7 @@
  * checkpoint nor a new record in between matters, and memory stays constant.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import type { RecordQuery } from "../port.ts";
+import type { RecordQuery } from "../../port/store.ts";
 import { matchesRecord } from "../query.ts";
 import type { LineInfo } from "./block.ts";
 import type { Checkpoint } from "./checkpoint.ts";
@@ -222,7 +222,7 @@ function everything(at: number, low: number, high: number, order: "asc" | "desc"
 /** A gap up to this many lines is read over rather than around. */
 const GAP = 4;
 
-/** Cuts the list where reading on in one go would read too much that nobody asked for. */
+/** Cuts the list where reading on in one go would read too much that was not asked for. */
 function* neighbours(
   seqs: readonly number[],
   order: "asc" | "desc",

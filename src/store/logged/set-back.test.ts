@@ -10,9 +10,9 @@ import { copyDatabase } from "../../../test/support/sqlite-backup.ts";
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
+import type { Store } from "../../port/store.ts";
 import { filesJobs } from "../files/jobs.ts";
 import { openFilesStore } from "../files/store.ts";
-import type { Store } from "../port.ts";
 import { sqliteJobs } from "../sqlite/jobs.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { within } from "../../kernel/deadline.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { Backup, LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../../port/store.ts";
+import type { TableName, Tables } from "../../port/tables.ts";
 import type { Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
 import { Doubt, TRIAL_KEY } from "../doubt.ts";
 import { GroupCommit, type Written } from "../group-commit.ts";
-import type { Backup, LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
-import type { TableName, Tables } from "../tables.ts";
 import { takeBackup } from "./backup.ts";
 import { Checkpointer, JOURNAL_BOUNDS, type JournalBounds } from "./checkpointer.ts";
 import { Committer } from "./committer.ts";
@@ -30,7 +30,7 @@ export interface LoggedStoreOptions {
   bounds: JournalBounds;
 }
 
-export interface LoggedStoreParts extends LoggedStoreOptions {
+interface LoggedStoreParts extends LoggedStoreOptions {
   folder: string;
   checkpoint_path: string;
   warn(message: string, fields?: Record<string, unknown>): void;
@@ -47,7 +47,7 @@ export function withDefaults(helper: () => Helper, options: Partial<LoggedStoreO
   };
 }
 
-/** How often somebody who waits for a change has other processes looked at. */
+/** How often other processes are looked at for a caller that waits for a change. */
 const POLL_MS = 100;
 /** A journal this long is taken into the checkpoint at closing, so that the next start is quick. */
 const CLOSE_CHANGES = 2_000;
@@ -137,7 +137,7 @@ export class LoggedStore implements Store {
 
   changed(signal: AbortSignal): Promise<void> {
     if (this.closed) return Promise.reject(closedError());
-    // Other processes are looked at only while somebody wants to know.
+    // Other processes are looked at only while a caller waits.
     this.poll ??= setInterval(() => void this.lookForOthers(), POLL_MS).unref();
     return this.signal.wait(signal);
   }
@@ -221,7 +221,7 @@ export class LoggedStore implements Store {
 
   /**
    * What `find` sees when it is called, told once that is durable: this process or another may have written it a
-   * moment ago, and a power cut must not take back what somebody was shown.
+   * moment ago, and a power cut must not take back what a caller was shown.
    */
   private async look<T>(what: "documents" | "ledger", find: () => T | Promise<T>): Promise<T> {
     const wait = this.refresh();

@@ -3,12 +3,12 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
+import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../../port/store.ts";
+import { INDEX, TABLE_NAMES, type TableName, type Tables } from "../../port/tables.ts";
 import { Batch, type Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
 import { GroupCommit } from "../group-commit.ts";
-import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../port.ts";
 import { compareRows, matchesList, matchesRecord } from "../query.ts";
-import { INDEX, TABLE_NAMES, type TableName, type Tables } from "../tables.ts";
 
 export class MemoryStore implements Store {
   readonly kind = "memory" as const;

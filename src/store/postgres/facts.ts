@@ -3,14 +3,14 @@
  * A unit that reads what was not fetched is run again, once it has been.
  */
 import type { Head } from "../../ledger/record.ts";
+import type { Key } from "../../port/store.ts";
+import type { TableName, Tables } from "../../port/tables.ts";
 import { Batch, MissingFact, type Pending } from "../batch.ts";
-import type { Key } from "../port.ts";
-import type { TableName, Tables } from "../tables.ts";
 
 type AnyDoc = Tables[TableName];
 
 export class Facts {
-  /** The document's JSON until somebody reads it, then the document; undefined is known to be absent. */
+  /** The document's JSON until it is read, then the document; undefined is known to be absent. */
   private readonly known = new Map<TableName, Map<string, { json: string; doc?: AnyDoc } | undefined>>();
 
   /** What was read before the head was taken, in which version; undefined is known to be absent. */

@@ -77,7 +77,7 @@ export function outcomeUnknown(): SvcError {
   return mayBeFound("PostgreSQL did not confirm the record in time");
 }
 
-/** Committed here, and nobody knows whether also there, where a failover would look. */
+/** Committed here, and it is not known whether also there, where a failover would look. */
 export function notConfirmed(): SvcError {
   return mayBeFound("the record was not confirmed by the standby");
 }

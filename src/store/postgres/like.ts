@@ -3,7 +3,7 @@
  * letters only; any other character becomes a wildcard here, and the caller looks again.
  */
 
-export interface LikePattern {
+interface LikePattern {
   pattern: string;
   /** Whether every line that the pattern finds has the text; otherwise it finds too many, never too few. */
   exact: boolean;

@@ -1,7 +1,7 @@
 /**
  * Hears of other processes' commits, and looks how far they have come. While the connection is down nothing is
- * heard, so everybody is woken when it comes back; a heartbeat finds out when it is down and nobody said so.
- * Behind a pooler, where nobody can listen, it looks instead.
+ * heard, so all who wait are woken when it comes back; a heartbeat finds out when it is down without a word.
+ * Behind a pooler, where listening is not possible, it looks instead.
  */
 import { LIMITS } from "../../kernel/limits.ts";
 import { Session } from "./session.ts";
@@ -10,7 +10,7 @@ import { idlePause, type TimeLimit, timeLimit } from "./time-limit.ts";
 import type { Told } from "./told.ts";
 
 const HEARTBEAT_MS = 5_000;
-/** How often to look where nobody can listen. */
+/** How often to look where listening is not possible. */
 const POLL_MS = 100;
 /** News that come thick and fast are looked at together. */
 const GATHER_MS = 20;
@@ -30,7 +30,7 @@ interface Look {
   there: string | null;
 }
 
-export interface Hearing {
+interface Hearing {
   told: Told;
   /** Whether our own writer is served by that process: what it commits is no news. */
   isOwn(process_id: number): boolean;

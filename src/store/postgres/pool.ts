@@ -8,7 +8,7 @@ import { Session } from "./session.ts";
 import type { Settings } from "./settings.ts";
 import { timeLimit } from "./time-limit.ts";
 
-export interface PoolOptions {
+interface PoolOptions {
   url: string;
   settings: Settings;
   /** At most so many connections, each made within this time, and closed after that much time without work. */
@@ -36,7 +36,7 @@ export class SessionPool {
     this.options = options;
   }
 
-  /** Work that may be begun again: a connection that broke while nobody used it is replaced by another. */
+  /** Work that may be begun again: a connection that broke while it was not used is replaced by another. */
   use<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
     const result = this.attempt(signal, work);
     this.working.add(result);

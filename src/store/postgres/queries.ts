@@ -2,8 +2,8 @@
  * The SQL of lists and record searches. Each is put together from the filters that were asked for, so
  * that the planner sees plain comparisons on indexed columns and reads no more than the page it returns.
  */
-import type { ListQuery, RecordQuery } from "../port.ts";
-import type { TableName } from "../tables.ts";
+import type { ListQuery, RecordQuery } from "../../port/store.ts";
+import type { TableName } from "../../port/tables.ts";
 import { toText } from "./encode.ts";
 import { SLOT_MS } from "./rounds.ts";
 

@@ -5,9 +5,9 @@
 import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { LedgerState, ListQuery, RecordQuery, Row } from "../port.ts";
+import type { LedgerState, ListQuery, RecordQuery, Row } from "../../port/store.ts";
+import type { TableName, Tables } from "../../port/tables.ts";
 import { matchesRecord } from "../query.ts";
-import type { TableName, Tables } from "../tables.ts";
 import { fromText, toText } from "./encode.ts";
 import { failure } from "./failures.ts";
 import { likePattern } from "./like.ts";

@@ -3,7 +3,7 @@
  * is known to have: both heads are looked at, the primary's first, and a replica that has that head, or a later one, has
  * everything that was committed before. No clock but our own is asked, and what is not known is not fresh.
  */
-import type { Replica } from "../port.ts";
+import type { Replica } from "../../port/store.ts";
 import { type HeadVersion, Reader } from "./reader.ts";
 import { idlePause } from "./time-limit.ts";
 

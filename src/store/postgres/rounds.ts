@@ -6,9 +6,9 @@
 import type { QueryResult } from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts";
+import type { Key } from "../../port/store.ts";
+import { INDEX, PLACES, type TableName, type Tables } from "../../port/tables.ts";
 import type { Batch, Change } from "../batch.ts";
-import type { Key } from "../port.ts";
-import { INDEX, PLACES, type TableName, type Tables } from "../tables.ts";
 import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
 import type { Facts } from "./facts.ts";
 import { notConfirmed, outcomeUnknown } from "./failures.ts";

@@ -72,7 +72,7 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-export const SCHEMA_VERSION = MIGRATIONS.length;
+const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Everything the server does to a table; what its role must be allowed, and no more. */
 const RIGHTS: Record<string, readonly string[]> = {
@@ -106,7 +106,7 @@ async function assertServer(client: pg.Client): Promise<void> {
 }
 
 async function versionOf(client: pg.Client): Promise<number> {
-  // The catalogue itself and not to_regclass, which may go on believing what it knew before somebody made the table.
+  // The catalogue itself and not to_regclass, which may go on believing what it knew before another process made the table.
   const there = await client.query(
     "SELECT FROM pg_class WHERE relname = 'svc_schema' AND pg_table_is_visible(oid)",
   );

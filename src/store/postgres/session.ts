@@ -85,7 +85,7 @@ export class Session {
   }
 
   /**
-   * Somebody stands between us and the server, and lends its connections from transaction to transaction: nothing
+   * A pooler stands between us and the server, and lends its connections from transaction to transaction: nothing
    * that belongs to a session (settings, prepared statements, LISTEN) can be relied on.
    */
   get pooled(): boolean {

@@ -3,12 +3,20 @@
  * README beside it for the life of a record.
  */
 import { SvcError } from "../../kernel/errors.ts";
+import type {
+  LedgerState,
+  ListQuery,
+  RecordQuery,
+  ReplicaPlace,
+  Row,
+  Store,
+  Unit,
+} from "../../port/store.ts";
+import type { TableName, Tables } from "../../port/tables.ts";
 import type { Pending } from "../batch.ts";
 import { changeSignal } from "../change-signal.ts";
 import { Doubt } from "../doubt.ts";
 import { GroupCommit } from "../group-commit.ts";
-import type { LedgerState, ListQuery, RecordQuery, ReplicaPlace, Row, Store, Unit } from "../port.ts";
-import type { TableName, Tables } from "../tables.ts";
 import { failure } from "./failures.ts";
 import { hostsOf } from "./hosts.ts";
 import { Listener } from "./listener.ts";

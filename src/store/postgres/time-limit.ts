@@ -1,7 +1,7 @@
 /** Limits on how long to wait. */
 
 export interface TimeLimit {
-  /** Aborts when the time is up, or when somebody ends it early. */
+  /** Aborts when the time is up, or when it is ended early. */
   readonly signal: AbortSignal;
   expire(): void;
   clear(): void;

@@ -6,8 +6,8 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { Key } from "../../port/store.ts";
 import { type Batch, declaredNeeds, HeadNeeded, type Pending } from "../batch.ts";
-import type { Key } from "../port.ts";
 import { Facts, runUnits } from "./facts.ts";
 import { failure, isConnectionLoss, isValueError, notInTime, outcomeUnknown, sqlState } from "./failures.ts";
 import {
@@ -185,7 +185,7 @@ export class Writer {
     this.work[ahead === undefined ? "under_lock" : holds ? "ahead" : "again"]++;
     if (refused !== undefined) throw refused;
     if (sent !== undefined) this.told.note(head);
-    // Whoever finds the chain as it was left has nobody to make room for.
+    // Whoever finds the chain as it was left has no other process to make room for.
     this.isAlone = locked.head.hash === this.left;
     this.left = head.hash;
   }
@@ -215,7 +215,7 @@ export class Writer {
   }
 
   /**
-   * A connection may have died while nobody used it; before anything was written, another is as good. What was decided
+   * A connection may have died while it was not used; before anything was written, another is as good. What was decided
    * ahead over the old one is then decided anew: the database behind the new one may be another.
    */
   private async begin(

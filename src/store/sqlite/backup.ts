@@ -10,7 +10,7 @@ import { databasePath } from "./paths.ts";
 
 const RECORDS = 1_000;
 
-export interface SqlitePin {
+interface SqlitePin {
   disk: Disk;
   /** Under the lock: no journal is deleted meanwhile. */
   locked: LedgerReader;

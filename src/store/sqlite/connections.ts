@@ -31,7 +31,7 @@ export interface JournalRow {
   block: string;
 }
 
-export interface LedgerRow {
+interface LedgerRow {
   seq: number;
   prev: string;
   hash: string;

@@ -8,8 +8,8 @@ import { allRecords, expectConsistent, work } from "../../../test/support/store-
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import type { Store } from "../../port/store.ts";
 import { MayBeFound } from "../may-be-found.ts";
-import type { Store } from "../port.ts";
 import { sqliteJobs } from "./jobs.ts";
 import { openSqliteStore } from "./store.ts";
 

@@ -83,7 +83,7 @@ interface WalState {
   checkpointed: number;
 }
 
-/** Beside writers first, which takes long and holds nobody; then, if it has grown long, with them held. */
+/** Beside writers first, which takes long and holds no writer; then, if it has grown long, with them held. */
 function moveWal(db: Database): void {
   const { log } = db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() as WalState;
   if (log > RESTART_FRAMES) db.prepare("PRAGMA wal_checkpoint(RESTART)").get();

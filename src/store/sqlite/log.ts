@@ -19,7 +19,7 @@ import { pinDatabase } from "./backup.ts";
 import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
 import { ledgerUnit, verifyTail } from "./verify-tail.ts";
 
-export interface SqliteLogParts {
+interface SqliteLogParts {
   disk: Disk;
   folder: string;
   path: string;
@@ -65,12 +65,12 @@ export class SqliteLog implements Log {
       const { open } = this;
       await this.askDisk(open);
       if (performance.now() > until) {
-        // Nobody waits for this batch any more: better that nothing of it stays.
+        // No caller waits for this batch any more: better that nothing of it stays.
         throw new SvcError("unavailable", "ledger unavailable: the disk does not answer in time");
       }
       await whenFree(() => open.begin.run(), until, path);
     } catch (error) {
-      // Somebody else's lock, or a disk that says itself what is wrong, is no reason to connect anew.
+      // Another process's lock, or a disk that says itself what is wrong, is no reason to connect anew.
       if (sqliteCode(error) !== undefined) this.isDamaged ||= this.open !== undefined;
       if (errorCode(error)?.startsWith("E") && sqliteCode(error) === undefined) throw error;
       throw sqliteFailure(error, path);
@@ -279,7 +279,7 @@ export class SqliteLog implements Log {
     try {
       open.begin.run();
     } catch {
-      // Somebody else was faster; whoever goes on without the lock is told so.
+      // Another process was faster; whoever goes on without the lock is told so.
     }
   }
 

@@ -11,13 +11,13 @@ import { type Knowledge, setBack } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { HeadRow, LedgerReader } from "./connections.ts";
 
-export interface TailJournal {
+interface TailJournal {
   generation: number;
   units: UnitBlock[];
   bytes: number;
 }
 
-export interface VerifiedTail {
+interface VerifiedTail {
   head: HeadRow;
   journals: TailJournal[];
   problem: SvcError | undefined;
@@ -86,7 +86,7 @@ function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
   /** The checksum behind each batch. */
   const crcs = new Map<number, number>();
   for (const row of reader.journal(-1)) {
-    // Rows that the checkpoint has taken in and nobody has deleted yet.
+    // Rows that the checkpoint has taken in and that are not deleted yet.
     if (row.generation <= base.generation) continue;
     const parsed = parseJournal(Buffer.from(row.block), 0, crc);
     if (parsed.rest !== "none") return { journals, end, isWhole: false, crcs };

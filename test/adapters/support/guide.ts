@@ -6,8 +6,15 @@ import { vi } from "vitest";
 import { ROOT } from "../../support/files.ts";
 import { tempDir } from "../../support/tmp.ts";
 
-/** Puts what stands for the reader's own model where the program finds it. */
-export async function runGuide(name: string, model: unknown): Promise<{ printed: string; shown: string }> {
+/**
+ * Puts what stands for the reader's own model where the program finds it, and a module of this folder in the place of a
+ * package that cannot be installed here.
+ */
+export async function runGuide(
+  name: string,
+  model: unknown,
+  stand_ins: Record<string, string> = {},
+): Promise<{ printed: string; shown: string }> {
   const page = readFileSync(join(ROOT, "docs/guides/frameworks", `${name}.md`), "utf8");
   const folder = tempDir("guide");
   const block = (heading: string) =>
@@ -18,7 +25,11 @@ export async function runGuide(name: string, model: unknown): Promise<{ printed:
       pathToFileURL(join(ROOT, "src", entry === undefined ? "index.ts" : `adapters/${entry}.ts`)),
     ),
   );
-  writeFileSync(join(folder, "agent.ts"), program);
+  const standing = Object.entries(stand_ins).reduce(
+    (text, [entry, file]) => text.replace(`"${entry}"`, JSON.stringify(new URL(file, import.meta.url).href)),
+    program,
+  );
+  writeFileSync(join(folder, "agent.ts"), standing);
   writeFileSync(join(folder, "model.ts"), "export const { model } = globalThis;\n");
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   const lines: string[] = [];

@@ -11,8 +11,8 @@ import { createHttpServer } from "../../../src/http/server.ts";
 import { type Env, systemEnv } from "../../../src/kernel/env.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
 import { channelsSchema } from "../../../src/notify/channels/table.ts";
+import type { Store } from "../../../src/port/store.ts";
 import { MemoryStore } from "../../../src/store/memory/store.ts";
-import type { Store } from "../../../src/store/port.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { lineSink } from "../../../src/telemetry/sink.ts";
 

@@ -3,7 +3,7 @@ import { ledgerBundle, runBundle } from "../../../src/evidence/bundle.ts";
 import { newKeyPair, parseSigningKey, type SigningKey } from "../../../src/evidence/signing.ts";
 import { canonical } from "../../../src/kernel/canonical.ts";
 import type { Json, JsonObject } from "../../../src/kernel/json.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/port/store.ts";
 import { type Dice, drafts, pick, storeOf, upTo } from "./ledgers.ts";
 import { otherValue, rehash } from "./tamper.ts";
 

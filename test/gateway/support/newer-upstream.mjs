@@ -1,4 +1,7 @@
-/** A tool server of the newer era alone, on the SDK, over stdio or (with PORT) over HTTP; FAKE_LOG gets what it reads. */
+/**
+ * A tool server of the newer era alone, on the SDK, over stdio or (with PORT) over HTTP, where it
+ * never answers who listens for changes; FAKE_LOG gets what it reads.
+ */
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { toNodeHandler } from "@modelcontextprotocol/node";
@@ -48,7 +51,8 @@ const factory = () => {
 
 if (process.env.PORT) {
   const handler = toNodeHandler(createMcpHandler(factory, { legacy: "reject" }));
-  createServer((request, response) => void handler(request, response)).listen(
+  const deaf = ({ headers }) => headers["mcp-method"] === "subscriptions/listen";
+  createServer((request, response) => void (deaf(request) || handler(request, response))).listen(
     Number(process.env.PORT),
     "127.0.0.1",
     () => console.log("ready"),

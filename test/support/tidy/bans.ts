@@ -77,6 +77,12 @@ export const SOURCE_BANS: readonly Ban[] = [
     instead: "the type checker is not silenced; say the type",
     where: inSrc,
   },
+  {
+    what: /(?:\/\/|^\s*\/?\*)[^\n]*\b(?:no|some)body\b/im,
+    look: "text",
+    instead: "say who acts: a process, a caller, a person",
+    where: (path) => inSrc(path) && !isTest(path),
+  },
 ];
 
 /** Rules for tests: nothing may quietly not run. */

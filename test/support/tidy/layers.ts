@@ -12,7 +12,7 @@ interface Layer {
 export const LAYERS: readonly Layer[] = [
   { name: "kernel", folders: ["kernel"], within: "free" },
   { name: "model", folders: ["model"], within: "free" },
-  { name: "core", folders: ["ledger", "engine", "rollback", "sandbox"], within: "ordered" },
+  { name: "core", folders: ["ledger", "port", "engine", "rollback", "sandbox"], within: "ordered" },
   {
     name: "infrastructure",
     folders: ["store", "config", "auth", "egress", "telemetry", "process"],
@@ -33,8 +33,6 @@ export const LAYERS: readonly Layer[] = [
 const APP = "src/app/app.ts";
 const ROOMS = ["sandbox", "door", "background", "operations", "wiring"];
 
-/** Core is given its store; for that it needs the words of the port, and nothing that runs. */
-const PORT = /^src\/store\/(?:port|tables|docs)\.ts$/;
 const CONCRETE_STORE = /^src\/store\/(memory|files|sqlite|postgres)\//;
 
 export function folderOf(path: string): string | undefined {
@@ -68,7 +66,7 @@ export function arrowProblem(from: string, to: string, typeOnly: boolean): strin
   const toLayer = LAYERS.findIndex(({ folders }) => folders.includes(target));
   if (toLayer < 0)
     return `the folder src/${target} belongs to no layer; add it in test/support/tidy/layers.ts`;
-  if (toLayer < fromLayer || (typeOnly && PORT.test(to))) return undefined;
+  if (toLayer < fromLayer) return undefined;
   if (toLayer > fromLayer) {
     return `${LAYERS[fromLayer]!.name} may not know ${LAYERS[toLayer]!.name}; take what you need as a parameter, or move it to the left`;
   }
@@ -92,7 +90,7 @@ function roomProblem(from: string, to: string, typeOnly: boolean): string | unde
     : `within app the order is ${ROOMS.join(" <- ")}; take what you need as a parameter`;
 }
 
-/** Rings of files, and rings of folders (type imports of the store's port left out). */
+/** Rings of files, and rings of folders. */
 export function cycleProblems(files: readonly SourceFile[]): string[] {
   const byFile = new Map<string, string[]>();
   const byFolder = new Map<string, Set<string>>();
@@ -106,9 +104,9 @@ export function cycleProblems(files: readonly SourceFile[]): string[] {
     if (folder === undefined) continue;
     const others = byFolder.get(folder) ?? new Set<string>();
     byFolder.set(folder, others);
-    for (const { target, typeOnly } of arrows) {
+    for (const { target } of arrows) {
       const other = folderOf(target!);
-      if (other !== undefined && other !== folder && !(typeOnly && PORT.test(target!))) others.add(other);
+      if (other !== undefined && other !== folder) others.add(other);
     }
   }
   const advice = "move what both need into a file of its own, to the left of both";

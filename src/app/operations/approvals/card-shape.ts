@@ -18,7 +18,7 @@ const field = z.strictObject({
 });
 
 /** The judged part; a call of a plan has it, too. */
-export const judgedShape = z.strictObject({
+const judgedShape = z.strictObject({
   sentence: z.string(),
   parts: z.array(z.strictObject({ text: z.string(), value: z.boolean() })),
   fields: z.array(field),

@@ -1,4 +1,4 @@
-/** What was offered in place of a denied call: to the run's principal and to those who decide, nobody else. */
+/** What was offered in place of a denied call: to the run's principal and to those who decide alone. */
 import type { Json } from "../../../kernel/json.ts";
 import type { ApprovalDoc } from "../../../model/approval.ts";
 import type { Principal } from "../../../model/roles.ts";

@@ -2,22 +2,22 @@
  * Waiting until something happens in a run. One watcher a store reads what was recorded and wakes those who wait for
  * the runs it names: a commit costs the same however many wait, and other processes' commits count, too.
  */
+import type { Store } from "../../../port/store.ts";
 import { wholeOf } from "../../../store/confined.ts";
-import type { Store } from "../../../store/port.ts";
 
 const PAGE = 1_000;
 /** How soon a store that failed is looked at again. */
 const AGAIN_MS = 1_000;
 const RUN_ID = /"run_id":"([^"\\]+)"/;
 
-export interface RunWait {
+interface RunWait {
   /** Nothing that is recorded from here on is missed: look now, then wait. */
   ready: Promise<void>;
   /** The run has a new record, the signal was aborted, or the store has to be looked at. */
   woken: Promise<void>;
 }
 
-export class RunWaits {
+class RunWaits {
   private readonly store: Store;
   private readonly waiting = new Map<string, Set<() => void>>();
   private started: Promise<void> | null = null;

@@ -9,15 +9,15 @@ import { globMatches } from "../../../kernel/glob.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
 import { isLive } from "../../../model/grant.ts";
 import type { Principal } from "../../../model/roles.ts";
-import { allRows } from "../../../store/pages.ts";
-import type { Unit } from "../../../store/port.ts";
+import { allRows } from "../../../port/pages.ts";
+import type { Unit } from "../../../port/store.ts";
 import type { App } from "../../app.ts";
 import type { ContainReport } from "./report.ts";
 import { type Scope, within } from "./scope.ts";
 
 export type WiderLine = ContainReport["wider"][number];
 
-export interface FoundAuthority {
+interface FoundAuthority {
   /** Ids of those that name the contained. */
   names: string[];
   wider: WiderLine[];

@@ -21,15 +21,15 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
 import { HALT_FIELDS, type Halt } from "../../../model/approval.ts";
 import type { KeptPrincipal, Today } from "../../../model/roles.ts";
-import type { ContainmentDoc } from "../../../store/docs.ts";
-import type { Tx } from "../../../store/port.ts";
+import type { ContainmentDoc } from "../../../port/docs.ts";
+import type { Tx } from "../../../port/store.ts";
 import { type App, announce } from "../../app.ts";
 import { appFor } from "../../door/access.ts";
 import type { ContainReport } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { ContainmentWork, describeScope } from "./work.ts";
 
-export interface ContainInput extends Scope {
+interface ContainInput extends Scope {
   reason: string;
   by: string;
   authority?: KeptPrincipal | undefined;
@@ -55,7 +55,7 @@ export async function lastContainment(core: Core, scope: Pick<Scope, "actor" | "
   return typeof id === "string" ? core.store.get("containments", id) : undefined;
 }
 
-/** Begins one, or carries on the one that is under way for the same scope. Nobody who matches is allowed anything after it. */
+/** Begins one, or carries on the one that is under way for the same scope. No agent that matches is allowed anything after it. */
 export async function startContainment(
   app: App,
   input: ContainInput,
@@ -145,7 +145,7 @@ export async function haltInForce(core: Core, scope: Scope): Promise<Halt | unde
   return active.find((halt) => covers(halt, scope));
 }
 
-/** Takes an abandoned containment over; false where somebody works on it, it has ended, or it cannot be done here. */
+/** Takes an abandoned containment over; false where a process works on it, it has ended, or it cannot be done here. */
 export async function carryOn(app: App, id: string, today: Today | undefined): Promise<boolean> {
   const { core } = app;
   const holder = `contain/${core.env.uuid()}`;

@@ -16,7 +16,7 @@ const keyLine = z.strictObject({ name: z.string(), fingerprint: z.string() });
 const stepLine = z.strictObject({ step: z.int(), tool: z.string() });
 const leftLine = z.strictObject({ step: z.int(), tool: z.string(), why: z.string() });
 
-export const runContainment = z.strictObject({
+const runContainment = z.strictObject({
   run_id: z.string(),
   actor: z.string(),
   tenant: nullable(z.string()),
@@ -56,7 +56,7 @@ export const containReport = z.strictObject({
 
 export type ContainReport = z.infer<typeof containReport>;
 export type RunContainment = z.infer<typeof runContainment>;
-export type LeftLine = z.infer<typeof leftLine>;
+type LeftLine = z.infer<typeof leftLine>;
 
 export const NO_SIGNING_KEY = "no bundles: no signing key is configured (SVC_SIGNING_KEY)";
 const NO_ROLLBACK = {

@@ -3,7 +3,7 @@ import type { Core } from "../../../engine/core.ts";
 import { invalid } from "../../../kernel/errors.ts";
 import { compileGlob, globMatches } from "../../../kernel/glob.ts";
 import type { RunDoc } from "../../../model/run.ts";
-import { allRows } from "../../../store/pages.ts";
+import { allRows } from "../../../port/pages.ts";
 import type { App } from "../../app.ts";
 import { isKeyShown } from "../../door/access.ts";
 

@@ -4,13 +4,13 @@ import type { Core } from "../../../engine/core.ts";
 import { stepKey } from "../../../engine/keys.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import type { RunDoc } from "../../../model/run.ts";
+import { allRows } from "../../../port/pages.ts";
 import { needsUndo } from "../../../rollback/classify.ts";
 import { hasConsent } from "../../../rollback/consent.ts";
 import { placeOf } from "../../../rollback/in-order.ts";
 import { type Loaded, loadForRollback } from "../../../rollback/load.ts";
 import { type Lookout, readStates } from "../../../rollback/look.ts";
 import { type CompensateAction, planTogether } from "../../../rollback/plan.ts";
-import { allRows } from "../../../store/pages.ts";
 import type { App } from "../../app.ts";
 import { isKeyShown } from "../../door/access.ts";
 import { lookoutOf } from "../rollback/lookout.ts";
@@ -25,7 +25,7 @@ import {
 } from "./report.ts";
 import { type Found, type RunInScope, runsInScope, type Scope, within } from "./scope.ts";
 
-export interface KeysFound {
+interface KeysFound {
   /** Enabled keys that are an agent's and nothing else. */
   disable: KeyView[];
   left: { name: string; fingerprint: string; why: string }[];
@@ -60,7 +60,7 @@ export async function findKeys(app: Pick<App, "core" | "keys">, scope: Scope): P
   };
 }
 
-export interface RequestsFound {
+interface RequestsFound {
   open: string[];
   approved: string[];
 }

@@ -4,17 +4,17 @@ import { type Lease, releaseLease } from "../../../engine/lease.ts";
 import { messageOf, SvcError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { isSealed, type RunDoc } from "../../../model/run.ts";
+import type { ContainmentDoc } from "../../../port/docs.ts";
+import { allRows } from "../../../port/pages.ts";
 import { executeRollback } from "../../../rollback/execute.ts";
 import { type RunToUndo, rollBackInOrder, type Turn } from "../../../rollback/in-order.ts";
 import { acquireLease, LostLease } from "../../../rollback/lease.ts";
-import type { ContainmentDoc } from "../../../store/docs.ts";
-import { allRows } from "../../../store/pages.ts";
 import type { App } from "../../app.ts";
 import { type RunContainment, undoneIn } from "./report.ts";
 import type { RunInScope } from "./scope.ts";
 import { factsOf, foretell, newestToUndo } from "./survey.ts";
 
-export interface UndoControl {
+interface UndoControl {
   /** Aborts when the containment was taken over. */
   signal: AbortSignal;
   authorised(): boolean;
@@ -22,7 +22,7 @@ export interface UndoControl {
   mayGoOn(): void;
 }
 
-/** A rollback of a run by somebody else is waited for: longer than the dead hold a lease. */
+/** A rollback of a run by another process is waited for: longer than the dead hold a lease. */
 const PATIENCE_MS = 3 * LIMITS.lease_ms;
 const LOOK_MS = 500;
 

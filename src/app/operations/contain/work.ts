@@ -13,8 +13,8 @@ import { forbidden, messageOf, SvcError } from "../../../kernel/errors.ts";
 import { plural } from "../../../kernel/plural.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
 import { localId, type Principal, stillHolds, type Today } from "../../../model/roles.ts";
-import type { ContainedKey, ContainmentDoc } from "../../../store/docs.ts";
-import type { Key, Tx } from "../../../store/port.ts";
+import type { ContainedKey, ContainmentDoc } from "../../../port/docs.ts";
+import type { Key, Tx } from "../../../port/store.ts";
 import { type App, announce } from "../../app.ts";
 import { REVOCABLE, type RevocableKind, type WiderLine } from "./authority.ts";
 import { asJson, type ContainReport, NO_SIGNING_KEY, type RunContainment, summed } from "./report.ts";
@@ -26,7 +26,7 @@ const DENIED_AT_ONCE = 50;
 const KEY_TRIES = 5;
 
 /** The containment was told to stop. What it had done by then is recorded; it goes on from there. */
-export class ContainmentInterrupted extends SvcError {
+class ContainmentInterrupted extends SvcError {
   constructor() {
     super("unavailable", "the containment was interrupted; run it again to go on");
     this.name = "ContainmentInterrupted";
@@ -141,7 +141,7 @@ export class ContainmentWork {
         return { job: { ...job, phase: "authority", revoked }, records };
       });
     } catch (error) {
-      // Taken back or ended by somebody else in between: that is all that was wanted.
+      // Taken back or ended by another caller in between: that is all that was wanted.
       const ended = error instanceof SvcError && (error.code === "conflict" || error.code === "not_found");
       this.mayGoOn();
       if (!ended) throw error;

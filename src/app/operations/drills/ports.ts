@@ -1,4 +1,4 @@
-/** What a drill needs from outside: somebody who makes the call, undoes it and reads back. */
+/** What a drill needs from outside: functions that make the call, undo it and read back. */
 import type { Json } from "../../../kernel/json.ts";
 import type { Principal } from "../../../model/roles.ts";
 import type { RunDoc } from "../../../model/run.ts";

@@ -12,7 +12,7 @@ export async function allDrills({ store }: Core): Promise<DrillDoc[]> {
 }
 
 /** The proof of the tool's undo as its manifest in force declares it; null where there is no undo to prove. */
-export async function proofOfTool(core: Core, tool: string): Promise<Proof | null> {
+async function proofOfTool(core: Core, tool: string): Promise<Proof | null> {
   const { manifests } = core.rules();
   const manifest = manifests.active(tool);
   if (manifest === undefined || manifest.compensation === null) return null;

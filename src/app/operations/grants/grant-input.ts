@@ -61,7 +61,7 @@ const expires_at = z
   .refine((value) => tryTimestamp(value) !== undefined, "must be an ISO 8601 timestamp");
 
 export const grantInput = z.strictObject({ ...terms, expires_at, reason: personsReason });
-/** To look ahead nobody has to say for how long, or why. */
+/** Looking ahead needs neither a duration nor a reason. */
 export const previewInput = z.strictObject({
   ...terms,
   expires_at: expires_at.optional(),

@@ -10,8 +10,8 @@ import { globMatches } from "../../../kernel/glob.ts";
 import type { GrantDoc, GrantTerms } from "../../../model/grant.ts";
 import { evaluatePolicy } from "../../../model/policy/evaluate.ts";
 import { hasRole, keptOf } from "../../../model/roles.ts";
-import type { CaptureDoc } from "../../../store/docs.ts";
-import { allRows } from "../../../store/pages.ts";
+import type { CaptureDoc } from "../../../port/docs.ts";
+import { allRows } from "../../../port/pages.ts";
 import type { App } from "../../app.ts";
 
 /** How many captured calls are looked at. */
@@ -19,7 +19,7 @@ const LAST = 1_000;
 /** Deciding goes on beside it: so long it works before others get their turn. */
 const TURN_MS = 10;
 
-export interface CoveredCall {
+interface CoveredCall {
   run_id: string;
   step: number | null;
   tool: string;

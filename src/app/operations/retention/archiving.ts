@@ -7,9 +7,9 @@ import { type BundleReport, verifyBundle } from "../../../evidence/verify-bundle
 import { conflict } from "../../../kernel/errors.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
 import type { RunDoc } from "../../../model/run.ts";
+import type { Store } from "../../../port/store.ts";
 import type { Archive } from "../../../retention/apply.ts";
 import { isPlainFile, openArchiveFolder, removeIfEmpty } from "../../../retention/archive.ts";
-import type { Store } from "../../../store/port.ts";
 import type { App } from "../../app.ts";
 
 const NO_KEY =

@@ -6,9 +6,9 @@ import type { Core } from "../../../engine/core.ts";
 import { runToolKey } from "../../../engine/keys.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import type { RunDoc } from "../../../model/run.ts";
-import type { ListQuery, Row } from "../../../store/port.ts";
+import type { ListQuery, Row } from "../../../port/store.ts";
 
-export interface RunQuery {
+interface RunQuery {
   actor?: string | undefined;
   tool?: string | undefined;
   tenant?: string | undefined;
@@ -116,7 +116,7 @@ const textOf = (run: RunDoc): string =>
   [run.run_id, run.actor, run.tenant ?? "", run.reason ?? ""].join("\n").toLowerCase();
 
 /** Uncertain, awaiting a compensation approval, failed to compensate, or intended for more than an hour. */
-export async function needsAttention(core: Core, run: RunDoc): Promise<boolean> {
+async function needsAttention(core: Core, run: RunDoc): Promise<boolean> {
   if (run.uncertain > 0 || run.compensation_failed > 0 || run.awaiting > 0) return true;
   if (run.open === 0) return false;
   const [oldest] = await core.store.list("steps", { owner: run.run_id, tag: "intended", limit: 1 });

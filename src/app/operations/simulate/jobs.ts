@@ -28,7 +28,7 @@ export const SIMULATION_PERIOD = "7d";
 /** How long a look at the history waits for the calls that were just answered to be written. */
 const SETTLE_MS = 1_000;
 
-export interface SimulateInput {
+interface SimulateInput {
   policy: PolicyText | null;
   run_id?: string | undefined;
   since?: string | undefined;
@@ -40,7 +40,7 @@ export interface ReplayInput {
   changes: readonly Change[];
 }
 
-export interface SpeculateInput {
+interface SpeculateInput {
   plans: readonly Plan[];
   policy: PolicyText | null;
   actor: string;
@@ -123,7 +123,7 @@ export function checkPolicyText(
   return readSent({ read: "checked_policy", text, active, labels: labelsOf(manifests) }, signal);
 }
 
-/** Judges one call, as somebody types it, under a policy that need not be in force. */
+/** Judges one call, as a person types it, under a policy that need not be in force. */
 export function tryOnPolicy(app: App, text: string, typed: TypedCall, signal?: AbortSignal): Promise<Trial> {
   return readSent({ read: "trial", text, typed, labels: labelsOf(app.core.rules().manifests) }, signal);
 }

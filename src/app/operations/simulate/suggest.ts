@@ -4,6 +4,8 @@ import { notFound } from "../../../kernel/errors.ts";
 import type { ApprovalDoc } from "../../../model/approval.ts";
 import type { PolicyDoc } from "../../../model/policy/schema.ts";
 import { suggest as nearest } from "../../../model/problems.ts";
+import { allRows } from "../../../port/pages.ts";
+import type { Store } from "../../../port/store.ts";
 import type { SimulationReport } from "../../../sandbox/simulate.ts";
 import {
   type Asked,
@@ -14,15 +16,13 @@ import {
 } from "../../../sandbox/suggest/draft.ts";
 import { Observation } from "../../../sandbox/suggest/observe.ts";
 import { writeDraft } from "../../../sandbox/suggest/write.ts";
-import { allRows } from "../../../store/pages.ts";
-import type { Store } from "../../../store/port.ts";
 import type { App } from "../../app.ts";
 import { simulateHistory } from "./jobs.ts";
 
 /** How far back the draft looks unless it is told. */
 export const SUGGESTION_PERIOD = "30d";
 
-export interface SuggestInput {
+interface SuggestInput {
   since_ms: number;
   actor?: string | undefined;
 }

@@ -1,6 +1,6 @@
 /**
  * Live pages: when the server says that something changed, the page is fetched again and its live regions are
- * exchanged. What somebody is typing in stays; what was decided elsewhere meanwhile is marked.
+ * exchanged. What a person is typing in stays; what was decided elsewhere meanwhile is marked.
  */
 export const LIVE = `
 (() => {
@@ -42,7 +42,7 @@ export const LIVE = `
     if (again) again.focus({ preventScroll: true });
   };
 
-  /* Somebody is typing here: leave the region, but do not let them decide what is already decided. */
+  /* A person is typing here: leave the region, but do not let them decide what is already decided. */
   const markGone = (region, fresh) => {
     for (const card of region.querySelectorAll("article[id]:not(.gone)")) {
       if (fresh.querySelector("#" + CSS.escape(card.id))) continue;
@@ -110,7 +110,7 @@ export const LIVE = `
     source.close();
     source = null;
   };
-  /* Browsers allow few connections to one host: pages that nobody looks at give theirs back. */
+  /* Browsers allow few connections to one host: pages in the background give theirs back. */
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) disconnect();
     else {

@@ -14,7 +14,7 @@ export interface Op {
 }
 
 /** The opposite answer; what cannot be compared stays so. */
-export function negated(compare: Compare): Compare {
+function negated(compare: Compare): Compare {
   return (actual) => {
     const answer = compare(actual);
     return answer === undefined ? undefined : !answer;

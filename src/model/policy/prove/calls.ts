@@ -9,7 +9,10 @@ import { NOBODY, textsFor } from "./domain.ts";
 import type { Chosen } from "./search.ts";
 
 export interface ToolClass {
+  /** The one that is tried: a declared tool, or a name that an undeclared one could have. */
   tool: string;
+  /** All declared tools that are seen alike. */
+  declared: string[];
   /** Null for tools that no manifest declares: they may be anything. */
   labels: ToolLabels | null;
 }
@@ -24,13 +27,15 @@ export function toolClasses(
   const classes = new Map<string, ToolClass>();
   for (const [tool, labels] of declared) {
     const key = seen(tool) + JSON.stringify(labels);
-    if (!classes.has(key)) classes.set(key, { tool, labels });
+    const known = classes.get(key);
+    if (known === undefined) classes.set(key, { tool, declared: [tool], labels });
+    else known.declared.push(tool);
   }
   for (const text of textsFor([...new Set(globs)])) {
     const key = seen(text);
     if (classes.has(key)) continue;
     const tool = undeclared(text, key, seen, declared);
-    if (tool !== undefined) classes.set(key, { tool, labels: null });
+    if (tool !== undefined) classes.set(key, { tool, declared: [], labels: null });
   }
   return [...classes.values()];
 }

@@ -22,7 +22,7 @@ import { type ConditionDoc, type Entry, entriesOf } from "./entries.ts";
 import { Undecidable } from "./machine.ts";
 import { type Budget, type Chosen, explore, holds, ordered } from "./search.ts";
 
-export const CLAIM_RESULTS = ["proved", "counterexample", "incomplete"] as const;
+const CLAIM_RESULTS = ["proved", "counterexample", "incomplete"] as const;
 
 export interface ClaimResult {
   name: string;
@@ -34,7 +34,7 @@ export interface ClaimResult {
   reason?: string;
 }
 
-export interface Proving {
+interface Proving {
   labels: ReadonlyMap<string, ToolLabels>;
   now_ms: number;
   budget: Budget;

@@ -24,7 +24,7 @@ import { Undecidable } from "./machine.ts";
 import { type Budget, type Chosen, explore, holds, ordered } from "./search.ts";
 import { compareTerms } from "./terms.ts";
 
-export type Direction = "looser" | "stricter" | "other";
+type Direction = "looser" | "stricter" | "other";
 
 export interface Side {
   decision: RuleAction;
@@ -33,8 +33,12 @@ export interface Side {
 }
 
 export interface DiffClass {
-  /** Tools of the class: a few of them, by name. */
+  /** The first of the declared tools of the class, by name. */
   tools: string[];
+  /** How many declared tools it holds. */
+  declared: number;
+  /** A name that a tool without a manifest could have, where the class holds such tools. */
+  undeclared?: string;
   from: RuleAction;
   to: RuleAction;
   example: ExampleInput;
@@ -77,8 +81,10 @@ interface Part {
   literals: Literal[];
 }
 
+type Found = DiffClass & { direction: Direction; seen: Set<ToolClass> };
+
 class Comparison {
-  private readonly classes = new Map<string, DiffClass & { direction: Direction }>();
+  private readonly classes = new Map<string, Found>();
   private readonly entries: readonly (readonly Entry[])[];
   private readonly settled: boolean;
   private readonly checksContent: boolean;
@@ -119,7 +125,7 @@ class Comparison {
     }
     const found = [...this.classes.values()];
     const of = (direction: Direction) =>
-      found.filter((one) => one.direction === direction).map(({ direction: _, ...one }) => one);
+      found.filter((one) => one.direction === direction).map(({ direction: _, seen: __, ...one }) => one);
     return {
       looser: of("looser"),
       stricter: of("stricter"),
@@ -208,14 +214,16 @@ class Comparison {
     const known = this.classes.get(key);
     if (known !== undefined) {
       known.kinds++;
-      if (known.tools.length < SHOWN_TOOLS && !known.tools.includes(tools.tool)) known.tools.push(tools.tool);
+      name(known, tools);
       return;
     }
     if (this.classes.size >= MOST_CLASSES)
       throw new Undecidable("there are too many classes to tell one by one");
-    this.classes.set(key, {
+    const found: Found = {
       direction,
-      tools: [tools.tool],
+      seen: new Set(),
+      tools: [],
+      declared: 0,
       from: was.action,
       to: is.action,
       example: exampleOf(one, isTimed(this.a) || isTimed(this.b)),
@@ -223,9 +231,33 @@ class Comparison {
       a: sideOf(was),
       b: sideOf(is),
       kinds: 1,
-    });
+    };
+    name(found, tools);
+    this.classes.set(key, found);
   }
 }
+
+function name(found: Found, tools: ToolClass): void {
+  if (found.seen.has(tools)) return;
+  found.seen.add(tools);
+  found.declared += tools.declared.length;
+  found.tools.push(...tools.declared.slice(0, SHOWN_TOOLS - found.tools.length));
+  if (tools.declared.length === 0) found.undeclared ??= tools.tool;
+}
+
+/** The tools of a class in words: those that there are, and those that there could be. */
+export function toldTools({ tools, declared, undeclared }: ToldTools): string[] {
+  const more = declared - tools.length;
+  return [
+    ...tools,
+    ...(more > 0 ? [`${more} more`] : []),
+    ...(undeclared === undefined
+      ? []
+      : [`${declared === 0 ? "only " : ""}tools without a manifest, such as ${undeclared}`]),
+  ];
+}
+
+type ToldTools = { readonly tools: readonly string[]; declared: number; undeclared?: string | undefined };
 
 function sideOf({ action, rules, reasons }: Evaluation): Side {
   return { decision: action, rules, reasons: reasons.slice(0, MOST_REASONS) };

@@ -18,9 +18,9 @@ import { literal, MANY, ONE, type Piece, wildMachines } from "./machine.ts";
 import { timeAtoms } from "./times.ts";
 import { words } from "./words.ts";
 
-export type Truth = 0 | 1 | 2;
+type Truth = 0 | 1 | 2;
 /** There, but not to be compared: it counts against the call. */
-export const UNSURE: Truth = 2;
+const UNSURE: Truth = 2;
 
 export interface Atom {
   /** A few values of the kind; the first is used unless something else stands against it. */
@@ -248,7 +248,7 @@ export const NOBODY = {
   step: 0,
 };
 
-export function globPieces(glob: string): Piece[][] {
+function globPieces(glob: string): Piece[][] {
   return globAlternatives(glob).map((pattern) =>
     pattern.split("").map((char) => (char === "*" ? MANY : char === "?" ? ONE : char)),
   );

@@ -10,7 +10,7 @@ const DAY = 24 * 60 * MINUTE;
 const YEAR_DAYS = 371;
 const WEEK_DAYS = 8;
 
-export interface TimeAtom {
+interface TimeAtom {
   at_ms: number;
   /** What each window and freeze says, in their order. */
   shown: string;

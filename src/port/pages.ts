@@ -1,5 +1,5 @@
 /** Reading the ledger and lists from end to end, in pages, so that whatever is there fits any memory. */
-import type { ListQuery, Row, Store } from "./port.ts";
+import type { ListQuery, Row, Store } from "./store.ts";
 import type { TableName } from "./tables.ts";
 
 const PAGE = 1_000;
@@ -20,19 +20,29 @@ export async function* ledgerPages(store: Store, run_id?: string): AsyncGenerato
   }
 }
 
-/** Every document of a list, page by page. */
-export async function* allRows<N extends TableName>(
+type PageQuery = Omit<ListQuery, "limit"> & { page?: number };
+
+/** A list, page by page. */
+export async function* rowPages<N extends TableName>(
   store: Pick<Store, "list">,
   table: N,
-  query: Omit<ListQuery, "after" | "limit"> & { page?: number } = {},
-): AsyncGenerator<Row<N>> {
-  const { page = PAGE, ...rest } = query;
-  let after: { sort: number; key: string } | undefined;
+  { page = PAGE, ...query }: PageQuery = {},
+): AsyncGenerator<Row<N>[]> {
+  let { after } = query;
   for (;;) {
-    const rows = await store.list(table, { ...rest, after, limit: page });
-    yield* rows;
+    const rows = await store.list(table, { ...query, after, limit: page });
+    if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last === undefined || rows.length < page) return;
     after = { sort: last.sort, key: last.key };
   }
+}
+
+/** Every document of a list, one after the other. */
+export async function* allRows<N extends TableName>(
+  store: Pick<Store, "list">,
+  table: N,
+  query: PageQuery = {},
+): AsyncGenerator<Row<N>> {
+  for await (const rows of rowPages(store, table, query)) yield* rows;
 }

@@ -6,6 +6,7 @@
 import { canonical } from "../kernel/canonical.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
+import { fieldsOf } from "./record.ts";
 
 export interface RecordFacts {
   seq: number;
@@ -22,8 +23,8 @@ export interface RecordFacts {
 export type Reading = RecordFacts | string;
 
 const HEX64 = /^[0-9a-f]{64}$/;
-const COUNTS = ["seq", "ts_ms", "run_seq", "step"] as const;
-const TEXTS = ["event", "run_id", "tool", "actor"] as const;
+const COUNTS = fieldsOf("count");
+const TEXTS = fieldsOf("text");
 
 export function isHash(value: unknown): value is string {
   return typeof value === "string" && HEX64.test(value);

@@ -1,0 +1,28 @@
+/** How an error is told over HTTP: one shape, whichever way the request came. */
+import type { App } from "../app/app.ts";
+import { ERRORS, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
+
+export interface Refusal {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: object;
+}
+
+const NO_HEADERS = {};
+
+export function refusalOf({ log }: App, error: unknown): Refusal {
+  if (!(error instanceof SvcError)) {
+    log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
+    return { status: 500, headers: NO_HEADERS, body: { error: "internal error; see the server's log" } };
+  }
+  const status = ERRORS[error.code].http;
+  if (status === 503)
+    log.warn("request refused", { error: error.message, cause: messageOf(error.cause ?? "") });
+  return { status, headers: headersOf(status, error), body: { error: error.message, ...error.extra } };
+}
+
+function headersOf(status: number, error: SvcError): Refusal["headers"] {
+  if (status === 401) return { "www-authenticate": "Bearer" };
+  if (status === 429) return { "retry-after": String(retryAfter(error)) };
+  return NO_HEADERS;
+}

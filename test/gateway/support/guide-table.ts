@@ -1,0 +1,19 @@
+/** The tables of the gateway's guide, which tests hold to what they saw. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../../support/files.ts";
+
+/** The rows whose first cell is this, or begins with it. */
+export function rowsOf(first: string): string[][] {
+  const lines = readFileSync(join(ROOT, "docs/guides/gateway.md"), "utf8").split("\n");
+  const rows = lines.map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+  return rows.filter(([cell = ""]) => cell === first || cell.startsWith(`${first} `));
+}
+
+export const versionOf = (entry: string): string =>
+  JSON.parse(readFileSync(join(ROOT, "node_modules", entry, "package.json"), "utf8")).version;

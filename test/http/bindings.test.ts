@@ -1,0 +1,337 @@
+/**
+ * Who may do what on the bindings beside HTTP (role-matrix.test.ts): each role, bound to a tenant and not, at the door
+ * itself, through the client of library and command line, at each tool of the gateway and each page and form of the
+ * console. A new operation, tool, page or form that has no row here fails.
+ */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { z } from "zod";
+import { createClient } from "../../src/api/client.ts";
+import { HTTP_TABLE } from "../../src/api/table.ts";
+import { wholeService } from "../../src/app/door/access.ts";
+import type { Operation } from "../../src/app/door/operation.ts";
+import { isWithin, perform } from "../../src/app/door/perform.ts";
+import { listAlerts } from "../../src/app/operations/alerts.ts";
+import { publishAnchor } from "../../src/app/operations/anchors.ts";
+import { approve, breakGlass, deny } from "../../src/app/operations/approvals.ts";
+import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
+import { ledgerCheckpoint } from "../../src/app/operations/checkpoints.ts";
+import { contain, getContain } from "../../src/app/operations/contain.ts";
+import { createDelegation, revokeDelegation } from "../../src/app/operations/delegations.ts";
+import { startDrills } from "../../src/app/operations/drills.ts";
+import { exportLedger, exportRun } from "../../src/app/operations/export.ts";
+import { checkGrant, createGrant, previewGrant, revokeGrant } from "../../src/app/operations/grants.ts";
+import { halt, resume } from "../../src/app/operations/halts.ts";
+import { placeHold, releaseHold } from "../../src/app/operations/holds.ts";
+import { impact } from "../../src/app/operations/impact.ts";
+import { resolve } from "../../src/app/operations/journal.ts";
+import { changeKey, createKey, deleteKey } from "../../src/app/operations/keys.ts";
+import { oversightReport } from "../../src/app/operations/oversight.ts";
+import { approvePlan, denyPlan, getPlan, proposePlan } from "../../src/app/operations/plans.ts";
+import {
+  activatePolicy,
+  approveManifest,
+  deprecateManifest,
+  publishManifest,
+} from "../../src/app/operations/registry.ts";
+import { replay } from "../../src/app/operations/replay.ts";
+import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
+import { runRetention } from "../../src/app/operations/retention.ts";
+import { plan, startRollback } from "../../src/app/operations/rollback.ts";
+import { searchRuns } from "../../src/app/operations/search.ts";
+import type { ConsoleRoute } from "../../src/console/ctx.ts";
+import { ROUTES } from "../../src/console/routes.ts";
+import { AGENT_TOOLS } from "../../src/gateway/tools/agent-tools.ts";
+import { OPERATOR_TOOLS } from "../../src/gateway/tools/operator-tools.ts";
+import { callOwnTool, type OwnTool } from "../../src/gateway/tools/own-tool.ts";
+import { SvcError } from "../../src/kernel/errors.ts";
+import { hasRole, type Principal, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
+import { Client, loggedIn } from "../console/support/client.ts";
+import { type ConsoleServer, consoleServer } from "../console/support/server.ts";
+import { ROOT } from "../support/files.ts";
+import { verifies } from "../support/verifies.ts";
+
+const ROLES: Role[] = ["agent", "auditor", "approver", "operator", "admin"];
+const KEYS = [...ROLES, ...ROLES.map((role) => `acme-${role}`)];
+
+let s: ConsoleServer;
+const who = new Map<string, Principal>();
+beforeAll(async () => {
+  const keys = ROLES.map((role) => ({ name: `acme-${role}`, role, tenant: "acme", tenant_only: true }));
+  s = await consoleServer({ keys });
+  for (const key of KEYS) who.set(key, (await s.app.auth.authenticate(`Bearer ${key}`)) as Principal);
+  await s.api("agent", "POST", "/v1/runs", { run_id: "whole", permissions: [] });
+  await s.api("acme-agent", "POST", "/v1/runs", { run_id: "acmes", permissions: [] });
+});
+afterAll(() => s.close());
+
+const runOf = (key: string): string => (key.startsWith("acme-") ? "acmes" : "whole");
+
+/** Every operation that is declared anywhere. */
+const folder = join(ROOT, "src/app/operations");
+const OPERATIONS: Operation[] = [];
+for (const name of readdirSync(folder).filter((file) => /^[\w-]+\.ts$/.test(file))) {
+  const exported: unknown[] = Object.values(await import(join(folder, name)));
+  for (const one of exported) if (isOperation(one)) OPERATIONS.push(one);
+}
+
+function isOperation(value: unknown): value is Operation {
+  return typeof value === "object" && value !== null && "role" in value && "input" in value && "run" in value;
+}
+
+type Word = "in" | "role" | "tenant";
+
+/** What the door says to this principal, before it looks at what was sent. */
+function due(op: Operation, principal: Principal): Word {
+  if (!op.any_role && !hasRole(principal, op.role)) return "role";
+  return isWithin(op, principal) ? "in" : "tenant";
+}
+
+function word(message: string | undefined, role: Role, principal: Principal): Word {
+  if (message === ROLE_MESSAGES[role]) return "role";
+  return message === wholeService(principal).message ? "tenant" : "in";
+}
+
+const refusal = (error: unknown): string | undefined => {
+  if (!(error instanceof SvcError)) throw error;
+  return error.message;
+};
+
+const ID = "00000000-0000-4000-8000-000000000000";
+/** Things that are not there, so that whoever may ask is told just that. */
+const NAMED = {
+  approval_id: `apr_${ID}`,
+  plan_id: `pln_${ID}`,
+  contain_id: `ctn_${ID}`,
+  grant_id: `grt_${ID}`,
+};
+/** What each schema is given of it; the rest is left out. */
+function inputFor(key: string, input: z.ZodType): object {
+  const all = { ...NAMED, run_id: runOf(key), step: 0, index: 99, tool: "none" };
+  const { shape = {} } = input as { shape?: object };
+  return Object.fromEntries(Object.entries(all).filter(([field]) => field in shape));
+}
+
+describe("the door itself, as the embedded library comes to it", () => {
+  it("every operation has a row in the HTTP table, but those of the command line and the console alone", () => {
+    const rows = new Set(HTTP_TABLE.map(({ op }) => op));
+    expect(OPERATIONS.filter((op) => !rows.has(op))).toEqual([exportLedger, checkGrant]);
+  });
+
+  it.each(OPERATIONS.map((op) => [op.id, op] as const))("%s", async (_, op) => {
+    verifies("core.http.roles-cumulative", "beyond.tenants.matrix");
+    const signal = new AbortController().signal;
+    const said = KEYS.map(async (key) => {
+      const principal = who.get(key)!;
+      const asked = perform(op, { app: s.app, principal, signal }, inputFor(key, op.input) as never);
+      return [key, word(await asked.then(() => undefined, refusal), op.role, principal)];
+    });
+    expect(await Promise.all(said)).toEqual(KEYS.map((key) => [key, due(op, who.get(key)!)]));
+  });
+});
+
+it("the client of library and command line is told the same by a server", async () => {
+  for (const key of ["agent", "acme-operator"]) {
+    const principal = who.get(key)!;
+    const client = createClient({ url: s.url, key });
+    for (const { op } of HTTP_TABLE) {
+      const asked = client.perform(op, inputFor(key, op.input) as never);
+      const said = await asked.then(() => undefined, refusal);
+      expect([key, op.id, word(said, op.role, principal)]).toEqual([key, op.id, due(op, principal)]);
+    }
+    await client.close();
+  }
+});
+
+/** The operation that a tool performs; null for one that looks at the caller's own things by itself. */
+const AGENT_ROWS: Record<string, Operation | null> = {
+  "svc.plan_rollback": null,
+  "svc.preview_impact": null,
+  "svc.await_approval": null,
+  "svc.withdraw": null,
+  "svc.propose_plan": proposePlan,
+};
+const OPERATOR_ROWS: Record<string, Operation | null> = {
+  "svc.list_runs": searchRuns,
+  "svc.list_approvals": null,
+  "svc.show_approval": null,
+  "svc.approve_action": approve,
+  "svc.deny_action": deny,
+  "svc.show_plan": getPlan,
+  "svc.approve_plan": approvePlan,
+  "svc.deny_plan": denyPlan,
+  "svc.plan_rollback": plan,
+  "svc.execute_rollback": startRollback,
+  "svc.export_evidence": bundleLedger,
+  "svc.preview_impact": impact,
+  "svc.halt": halt,
+  "svc.resume": resume,
+  "svc.contain": contain,
+};
+
+/** What a tool is called with: enough to be performed. */
+const TOOL_INPUT: Record<string, object> = {
+  "svc.await_approval": { approval_id: NAMED.approval_id, seconds: 0 },
+  "svc.preview_impact": { tool: "none" },
+  "svc.propose_plan": { reason: "r", calls: [{ tool: "none" }] },
+  "svc.contain": { actor: "none", reason: "r" },
+  "svc.halt": { reason: "r" },
+  "svc.export_evidence": {},
+};
+
+describe.each([
+  ["agent", AGENT_TOOLS, AGENT_ROWS],
+  ["operator", OPERATOR_TOOLS, OPERATOR_ROWS],
+] as const)("tools of the %s endpoint", (_, tools, rows) => {
+  it("each have a row", () => {
+    expect(Object.keys(rows).toSorted()).toEqual(tools.map(({ name }) => name).toSorted());
+  });
+
+  it.each(tools.map((tool) => [tool.name, tool] as const))("%s", async (name, tool) => {
+    verifies("beyond.tenants.operator-tools");
+    const op = rows[name] ?? null;
+    for (const key of KEYS) {
+      const principal = who.get(key)!;
+      const message = await saidBy(tool, key);
+      const wanted = !hasRole(principal, tool.role) ? "role" : op === null ? "in" : due(op, principal);
+      const roles = hasRole(principal, tool.role) ? op : null;
+      expect([key, word(message, roles?.role ?? tool.role, principal), message]).toEqual([
+        key,
+        wanted,
+        message,
+      ]);
+    }
+  });
+});
+
+async function saidBy(tool: OwnTool, key: string): Promise<string | undefined> {
+  const run_id = runOf(key);
+  const run = { run_id, open: async () => {} } as never;
+  const services = {
+    app: s.app,
+    undo: {} as never,
+    asMade: async (calls: readonly object[]) => calls as never,
+  };
+  const input = TOOL_INPUT[tool.name] ?? inputFor(key, tool.input);
+  const call = { services, principal: who.get(key)!, run, signal: new AbortController().signal };
+  const answer = await callOwnTool(tool, call, input as never);
+  return answer["isError"] === true ? (answer["content"] as [{ text: string }])[0].text : undefined;
+}
+
+/** The operation that a page shows or a form performs; a role where a page shows what several operations tell. */
+const CONSOLE_ROWS: Record<string, Operation | Role> = {
+  "GET /": "auditor",
+  "GET /edge": "auditor",
+  "GET /search": "auditor",
+  "GET /approvals": "auditor",
+  "GET /approvals/decided": "auditor",
+  "GET /approvals/:id": "auditor",
+  "POST /approvals": approve,
+  "POST /approvals/:id": approve,
+  "POST /approvals/:id/offer": deny,
+  "POST /approvals/:id/break-glass": breakGlass,
+  "POST /approvals/:id/alike": createGrant,
+  "POST /delegations": createDelegation,
+  "POST /delegations/:id/revoke": revokeDelegation,
+  "GET /oversight": oversightReport,
+  "GET /grants": "auditor",
+  "POST /grants": createGrant,
+  "POST /grants/preview": previewGrant,
+  "POST /grants/:id/revoke": revokeGrant,
+  "GET /plans": "auditor",
+  "GET /plans/:id": "auditor",
+  // It is read first, and that it is not there is for all who may read; its decision is the operation's.
+  "POST /plans/:id": "auditor",
+  "GET /runs": searchRuns,
+  "GET /runs/:id": "auditor",
+  "POST /runs/:id/steps/:n/resolve": resolve,
+  "POST /runs/:id/rollback": startRollback,
+  "POST /runs/:id/replay": replay,
+  "GET /runs/:id/report": runReport,
+  "GET /runs/:id/report.pdf": runReportAsPdf,
+  "GET /runs/:id/bundle": bundleRun,
+  "GET /runs/:id/trail": exportRun,
+  "GET /alerts": listAlerts,
+  "GET /tools": "auditor",
+  "GET /tools/:tool": "auditor",
+  "GET /drills": "auditor",
+  "POST /drills": startDrills,
+  "POST /registry/manifests": publishManifest,
+  "POST /registry/manifests/:tool/approve": approveManifest,
+  "POST /registry/manifests/:tool/deprecate": deprecateManifest,
+  "GET /policy": "auditor",
+  // What is typed is only tried; what it does beyond that, each button demands for itself.
+  "POST /policy": "auditor",
+  "POST /policy/versions/:version/activate": activatePolicy,
+  "GET /impact": impact,
+  "GET /evidence": "auditor",
+  "GET /evidence/key": evidenceKey,
+  "GET /evidence/report": periodReport,
+  "GET /evidence/bundle": bundleLedger,
+  "GET /evidence/checkpoint": ledgerCheckpoint,
+  "POST /evidence/verify": verifyLedger,
+  "POST /evidence/anchor": publishAnchor,
+  "POST /evidence/halt": halt,
+  "POST /evidence/resume": resume,
+  "GET /contain": contain,
+  "POST /contain": contain,
+  "GET /contain/:id": getContain,
+  "GET /settings": "auditor",
+  // Its channels are the whole service's, though to try one is no operation.
+  "POST /settings/test": { role: "admin" } as Operation,
+  "POST /settings/retention": runRetention,
+  "POST /settings/keys": createKey,
+  "POST /settings/keys/:index": changeKey,
+  "POST /settings/keys/:index/delete": deleteKey,
+  "POST /settings/holds": placeHold,
+  "POST /settings/holds/:id/release": releaseHold,
+};
+
+describe("pages and forms of the console", () => {
+  const browsers = new Map<string, { client: Client; csrf: string }>();
+  const people = KEYS.filter((key) => !key.endsWith("agent"));
+  beforeAll(async () => {
+    for (const key of people) {
+      const client = await loggedIn(s.url, key);
+      browsers.set(key, { client, csrf: await client.csrf() });
+    }
+  });
+
+  it("let no agent in", async () => {
+    for (const key of ["agent", "acme-agent"]) expect((await new Client(s.url).logIn(key)).status).toBe(403);
+  });
+
+  it("each have a row", () => {
+    expect(Object.keys(CONSOLE_ROWS).toSorted()).toEqual(ROUTES.map(nameOf).toSorted());
+  });
+
+  it.each(ROUTES.map((route) => [nameOf(route), route] as const))("%s", async (name, route) => {
+    const row = CONSOLE_ROWS[name]!;
+    for (const key of people) {
+      const principal = who.get(key)!;
+      const may = typeof row === "string" ? hasRole(principal, row) : due(row, principal) === "in";
+      const status = await statusOf(route, key);
+      expect([key, status === 403, status < 500]).toEqual([key, !may, true]);
+    }
+  });
+
+  async function statusOf(route: ConsoleRoute, key: string): Promise<number> {
+    const { client, csrf } = browsers.get(key)!;
+    const path = `/console${route.path === "/" ? "" : route.path}`
+      .replace("/runs/:id", `/runs/${runOf(key)}`)
+      .replace("/plans/:id", `/plans/${NAMED.plan_id}`)
+      .replace("/contain/:id", `/contain/${NAMED.contain_id}`)
+      .replace(":id", NAMED.approval_id)
+      .replace(/:(?:n|index)/, "99")
+      .replace(/:(?:tool|version)/, "none");
+    if (route.method === "GET") return (await client.get(path)).status;
+    // Nothing is confirmed: whoever may is asked to, and whoever may not is told so before.
+    const fields = { csrf, decision: "approve", id: NAMED.approval_id, args: "{}" };
+    return (await client.post(path, fields)).status;
+  }
+});
+
+function nameOf({ method, path }: ConsoleRoute): string {
+  return `${method} ${path}`;
+}
