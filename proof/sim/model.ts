@@ -352,7 +352,7 @@ export class Model {
     return approvals.filter((people) => this.isApprover[people.at(-1)!]);
   }
 
-  /** Nobody counts twice, neither by deciding nor by having lent. */
+  /** No person counts twice, neither by deciding nor by having lent. */
   private isEnough(request: Request): boolean {
     const counted = new Set<number>();
     const counting = this.standing(request).filter((people) => {
@@ -363,7 +363,7 @@ export class Model {
     return counting.length >= (request.arg >= LARGE ? 2 : 1);
   }
 
-  /** Whether one of these ways to decide counts: with nobody behind it who counts already. */
+  /** Whether one of these ways to decide counts: with no person behind it who counts already. */
   private approve(request: Request, ways: readonly number[][]): boolean {
     const behind = new Set(this.standing(request).flat());
     const people = ways.find((way) => way.every((one) => !behind.has(one)));

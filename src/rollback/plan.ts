@@ -77,7 +77,7 @@ export interface RollbackPlan {
 
 /**
  * The plan in a few words for people. Where an undo has failed already, the assumption behind `fully_reversible`
- * has been wrong once, and where nobody could look at what is there, it is a guess; that is said instead.
+ * has been wrong once, and where what is there could not be read, it is a guess; that is said instead.
  */
 export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversible">): {
   ok: boolean;
@@ -104,7 +104,7 @@ export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversib
   return { ok: false, words: `reversible only if ${conditions.join(" and ")}` };
 }
 
-/** Its undo will look at what is there first, and nobody has for the plan: it may have been changed since. */
+/** Its undo will look at what is there first, and the plan was made without a look: it may have been changed since. */
 export function isUnread(action: PlanAction): boolean {
   return action.kind === "compensate" && action.before !== undefined && action.is === undefined;
 }

@@ -84,8 +84,12 @@ function callCard(shown: PlanShown, i: number): Html {
       ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Their values are for those who may decide this call.</p>`
       : html`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${judgedParts(judged)}</div>`,
     judged === null ? html`<p class="soft">${call.reason}</p>` : nothing,
-    bullets(call.reasons, "reasons"),
-    html`<p class="soft">risk ${call.risk_score}${call.depends_on.length === 0 ? "" : `, after ${call.depends_on.map((n) => n + 1).join(", ")}`}</p>`,
+    // The card tells why a person is asked, and of the risk, itself.
+    judged === null || call.decision === "block" ? bullets(call.reasons, "reasons") : nothing,
+    judged?.risk ? nothing : html`<p class="soft">risk ${call.risk_score}</p>`,
+    call.depends_on.length === 0
+      ? nothing
+      : html`<p class="soft">after ${call.depends_on.map((n) => n + 1).join(", ")}</p>`,
   );
 }
 

@@ -109,7 +109,7 @@ function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
   if (action.kind === "unrecoverable" && action.closed)
     more.push(html`${mark("bad", "closed")} could be undone until ${when(action.closes_ms!)}`);
   if (action.kind === "defer") more.push(html`behind step ${action.blocked_by.join(", ")}`);
-  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
+  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${hasConflict(action) ? mark("warn", "is left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
     action.kind === "compensate"
       ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>${stateBlock(ctx, run_id, action)}`
       : null
