@@ -135,8 +135,8 @@ export const PAGES = `
 .verdict { font-size: 15px; }
 button.small { min-height: 22px; padding: 0 8px; font-size: 12px; }
 .example { overflow-wrap: anywhere; white-space: pre-wrap; }
-.diff { white-space: pre-wrap; overflow-wrap: anywhere; padding: 10px 0; border-radius: 8px; background: var(--sunk); font-size: 12.5px; max-height: 480px; line-height: 1.5; }
-.line { display: inline-block; min-width: 100%; padding: 0 12px; white-space: pre; }
+.diff { padding: 10px 0; border-radius: 8px; background: var(--sunk); font-size: 12.5px; max-height: 480px; line-height: 1.5; }
+.line { display: inline-block; width: 100%; padding: 0 12px 0 calc(12px + 2ch); text-indent: -2ch; white-space: pre-wrap; overflow-wrap: anywhere; }
 .line.added { background: var(--good-wash); color: var(--good); }
 .line.removed { background: var(--bad-wash); color: var(--bad); }
 .line.gap { color: var(--soft); }
