@@ -16,6 +16,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   decide: () => import("./decide.ts"),
   append: () => import("./append.ts"),
   http: () => import("./http.ts"),
+  database: () => import("./database.ts"),
   growth: () => import("./growth.ts"),
   verify: () => import("./verify.ts"),
   rollback: () => import("./rollback.ts"),
@@ -24,6 +25,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   search: () => import("./search.ts"),
   simulate: () => import("./simulate.ts"),
   scale: () => import("./scale.ts"),
+  idle: () => import("./idle.ts"),
 };
 
 const { values, positionals } = parseArgs({

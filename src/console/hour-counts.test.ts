@@ -41,13 +41,16 @@ describe("HourCounts", () => {
     expect(found).toMatchObject({
       allowed: 1,
       would_block: 1,
-      blocked: 1,
+      refused: 1,
       waiting: 1,
       whole: true,
       calls: 4,
     });
+    const last = found.hours.at(-1)!;
+    // As reports and alerts count them.
+    expect(last.waiting + last.refused).toBe((await store.head()).events["blocked"]);
     expect(found.hours).toHaveLength(24);
-    expect(found.hours.at(-1)).toMatchObject({ from_ms: 1_000 * HOUR, blocked: 1, waiting: 1, allowed: 0 });
+    expect(found.hours.at(-1)).toMatchObject({ from_ms: 1_000 * HOUR, refused: 1, waiting: 1, allowed: 0 });
   });
 
   it("counts what comes later once, and forgets what is older than a day", async () => {

@@ -5,7 +5,7 @@
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Store } from "../port/store.ts";
 
-export const DECISIONS = ["allowed", "would_block", "waiting", "blocked"] as const;
+export const DECISIONS = ["allowed", "would_block", "waiting", "refused"] as const;
 export type DecisionName = (typeof DECISIONS)[number];
 export type Counts = Record<DecisionName, number>;
 
@@ -90,7 +90,7 @@ export class HourCounts {
     const hour = Math.floor(ts_ms / HOUR_MS);
     const counts = this.hours.get(hour) ?? noCalls();
     this.hours.set(hour, counts);
-    if (event === "blocked") counts[WAITS.test(detail ?? "") ? "waiting" : "blocked"]++;
+    if (event === "blocked") counts[WAITS.test(detail ?? "") ? "waiting" : "refused"]++;
     else if (event === "would_block") {
       // Such a call is recorded twice: that it would be refused, and that it was let through.
       counts.would_block++;
@@ -109,5 +109,5 @@ export class HourCounts {
 }
 
 function noCalls(): Counts {
-  return { allowed: 0, would_block: 0, waiting: 0, blocked: 0 };
+  return { allowed: 0, would_block: 0, waiting: 0, refused: 0 };
 }

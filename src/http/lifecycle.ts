@@ -11,7 +11,7 @@ export interface Listening {
 }
 
 export async function listen(server: FastifyInstance, host: string, port: number): Promise<Listening> {
-  await server.listen({ host, port });
+  await server.listen({ host, port, backlog: LIMITS.connection_backlog });
   const address = server.server.address() as AddressInfo;
   const shown = address.family === "IPv6" ? `[${address.address}]` : address.address;
   return {

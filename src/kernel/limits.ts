@@ -47,6 +47,8 @@ export const LIMITS = {
   drain_ms: 5_500,
   tell_ms: 2_500,
   header_timeout_ms: 10_000,
+  /** Connections that the system may hold until the server takes them: thousands of agents come at once after a restart. */
+  connection_backlog: 4_096,
   capture_ttl_ms: 7 * 86_400_000,
   capture_string_chars: 20_000,
   capture_entries: 200,

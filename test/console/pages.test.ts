@@ -117,7 +117,7 @@ describe("what the pages tell", () => {
     const { page, open, context } = await browsing.as("tom.ops");
     await open("");
     expect(await page.locator("svg.chart").getAttribute("aria-label")).toMatch(
-      /\d+ allowed, \d+ would be blocked, \d+ waited for approval, \d+ blocked/,
+      /\d+ allowed, \d+ would be blocked, \d+ held for approval, \d+ refused/,
     );
     await context.close();
   });

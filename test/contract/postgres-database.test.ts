@@ -47,7 +47,58 @@ describe("the tables", () => {
     await Promise.all(stores.map((store) => append(store)));
     expect(await expectWhole(stores[0]!)).toHaveLength(6);
     await Promise.all(stores.map((store) => store.close()));
-    expect(await postgresSql(url).run("SELECT version FROM svc_schema")).toEqual([{ version: 1 }]);
+    expect(await postgresSql(url).run("SELECT version FROM svc_schema")).toEqual([{ version: 2 }]);
+  });
+
+  /** As the first version made them. */
+  const FIRST_VERSION = `
+    DROP TRIGGER svc_ledger_chain ON svc_ledger;
+    DROP FUNCTION svc_one_chain;
+    ALTER TABLE svc_ledger ADD UNIQUE (prev);
+    DROP INDEX svc_docs_sort, svc_docs_tag;
+    CREATE INDEX svc_docs_sort ON svc_docs (tbl, sort, key);
+    CREATE INDEX svc_docs_tag ON svc_docs (tbl, tag, sort, key) WHERE tag <> '';
+    UPDATE svc_schema SET version = 1`;
+
+  it("of an older version are changed once, while a server goes on writing", async () => {
+    const { url } = await freshDatabase(server);
+    const running = await open(url);
+    await append(running);
+    await postgresSql(url).run(FIRST_VERSION);
+    let stop = false;
+    const writing = (async () => {
+      let written = 0;
+      while (!stop) written += (await Promise.all([append(running), append(running)])).length;
+      return written;
+    })();
+    const stores = await Promise.all(Array.from({ length: 4 }, () => open(url)));
+    await Promise.all(stores.map((store) => append(store)));
+    stop = true;
+    const written = await writing;
+    expect(await expectWhole(running)).toHaveLength(1 + stores.length + written);
+    expect(
+      await postgresSql(url).run(`SELECT version,
+        (SELECT count(*)::int FROM pg_constraint WHERE conname = 'svc_ledger_prev_key') AS indexes,
+        (SELECT tgenabled::text FROM pg_trigger WHERE tgname = 'svc_ledger_chain') AS checked FROM svc_schema`),
+    ).toEqual([{ version: 2, indexes: 0, checked: "A" }]);
+    await Promise.all([running, ...stores].map((store) => store.close()));
+  });
+
+  it("of an older version are not changed while somebody reads them for long", async () => {
+    const { url } = await freshDatabase(server);
+    const running = await open(url);
+    await append(running);
+    await postgresSql(url).run(FIRST_VERSION);
+    const dump = new pg.Client(url);
+    await dump.connect();
+    await dump.query("BEGIN; LOCK TABLE svc_ledger IN ACCESS SHARE MODE");
+    expect(await refusal(url)).toMatchObject({ code: "unavailable", message: expect.stringMatching(/dump/) });
+    await append(running);
+    await dump.end();
+    await (await open(url)).close();
+    await append(running);
+    expect(await expectWhole(running)).toHaveLength(3);
+    await running.close();
   });
 
   it("of a newer version are left alone", async () => {
@@ -315,6 +366,7 @@ describe("plans", () => {
             draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, ts_ms: i * 60_000 }),
           );
           tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
+          tx.put("approvals", `a${i}`, { run_id: "r", requested_ms: i, status: "open" } as never);
         }
       },
     });
@@ -333,8 +385,8 @@ describe("plans", () => {
       await store.records({ since_ms: 100_000_000, until_ms: 110_000_000, limit: 50 });
       await store.records({ tool: "t3", actor: "a1", order: "desc", limit: 50 });
       await store.list("steps", { owner: "r7", limit: 50 });
-      await store.list("steps", { tag: ["intended", "failed"], from: 100, limit: 50 });
-      await store.list("steps", { order: "desc", limit: 50 });
+      await store.list("approvals", { tag: ["open", "approved"], from: 100, limit: 50 });
+      await store.list("approvals", { order: "desc", limit: 50 });
       await store.count("steps", { owner: "r7" });
       await store.transact({
         needs: [["steps", `s${i}`]],

@@ -51,6 +51,23 @@ describe("svc policy check", () => {
     expect(open.code).toBe(2);
   });
 
+  it("warns of a flow that never takes effect", async () => {
+    verifies("beyond.flow.idle");
+    const flow = (id: string, after: string) =>
+      `  - {id: ${id}, after: {${after}}, then: {tool: "crm.*", actor: bot}, action: deny}\n`;
+    const flows =
+      flow("slip", "tool: pay.refnd") +
+      flow("label", "source: nowhere") +
+      flow("good", "effect: irreversible");
+    const { err, code } = await svc("policy", "check", file("flows.yaml", `version: 1\nflows:\n${flows}`));
+    expect(err.trim().split("\n")).toEqual(
+      ["slip", "label"].map(
+        (id) => `warning: flow ${id}: after matches no declared tool, so the flow never takes effect`,
+      ),
+    );
+    expect(code).toBe(0);
+  });
+
   it("refuses a claim over a field that does not exist", async () => {
     verifies("beyond.claim.checked");
     const bad = await svc(

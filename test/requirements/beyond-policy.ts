@@ -48,6 +48,7 @@ export const beyondDiff = section("beyond", "Diff", {
   "beyond.diff.second-admin-now": [20, "the first admin's activation counts only while that admin could still give it"],
   "beyond.diff.second-admin-recorded": [20, "the record of an activation that took two admins names both; one that waits is in the log"],
   "beyond.diff.console": [20, "the console's Policy page compares a text with the policy in force or a version, each class with an example"],
+  "beyond.flow.idle": [20, "`svc policy check` warns of a flow that no declared tool can set off, or that restricts none"],
   "beyond.diff.real-tools": [20, "a class of a diff names the declared tools in it; a name is made up only for tools without a manifest, and that is said"],
   "beyond.diff.examples-run": [20, "each class has an example that the decision function was run on under both policies"],
 });

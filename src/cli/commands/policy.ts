@@ -13,9 +13,9 @@ import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
 import { type DiffClass, type PolicyDiff, toldTools } from "../../model/policy/prove/diff.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
-import { warnUnseen } from "../card-warnings.ts";
 import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
+import { warnMisfits } from "../misfits.ts";
 import { readPolicy } from "./simulate.ts";
 
 export const registerPolicy: Register = (program, context) => {
@@ -27,7 +27,7 @@ export const registerPolicy: Register = (program, context) => {
   ).action(async (file: string, flags: Record<string, unknown>) => {
     const text = await readTextFile(resolve(io.cwd, file));
     const doc = loadPolicy(text, file);
-    await warnUnseen(io, context.settings(flags), { policy: doc });
+    await warnMisfits(io, context.settings(flags), { policy: doc });
     io.out(`ok: ${doc.rules?.length ?? 0} rules, ${doc.tests?.length ?? 0} tests`);
     if (doc.claims !== undefined) context.done(await tellClaims(context, flags, text, file));
   });

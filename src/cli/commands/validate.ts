@@ -2,9 +2,9 @@
 import { loadManifests, validateManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
 import { looseEnds } from "../../model/manifest/cross-check.ts";
-import { warnUnseen } from "../card-warnings.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { inert } from "../io.ts";
+import { warnMisfits } from "../misfits.ts";
 
 export const registerValidate: Register = (program, context) => {
   globalOptions(
@@ -15,7 +15,7 @@ export const registerValidate: Register = (program, context) => {
     try {
       const { ok, count, errors } = await validateManifests(path, egress);
       if (ok) {
-        await warnUnseen(context.io, settings, { manifests: path });
+        await warnMisfits(context.io, settings, { manifests: path });
         for (const warning of looseEnds(await loadManifests({ path, egress })))
           context.io.err(`warning: ${inert(warning)}`);
         return context.io.out(`ok: ${count} tool manifests valid`);

@@ -75,8 +75,8 @@ function sum(hours: readonly Hour[]): Record<DecisionName, number> {
 }
 
 function chartWords(totals: Record<DecisionName, number>): string {
-  const { allowed, would_block, waiting, blocked } = totals;
-  return `Calls of the last 24 hours by decision: ${allowed} allowed, ${would_block} would be blocked, ${waiting} waited for approval, ${blocked} blocked.`;
+  const { allowed, would_block, waiting, refused } = totals;
+  return `Calls of the last 24 hours by decision: ${allowed} allowed, ${would_block} would be blocked, ${waiting} held for approval, ${refused} refused.`;
 }
 
 function tile(label: string, value: Part, note: Part, to: string, tone = ""): Html {
@@ -93,14 +93,16 @@ function tiles(
 ): Html[] {
   const now = ctx.app.core.env.now();
   const calls = DECISIONS.reduce((total, name) => total + totals[name], 0);
-  const refused = totals.blocked;
+  const { waiting, refused } = totals;
   const oldest = open[0];
   const { last } = ctx.checkup;
   return [
     tile(
       "Calls in 24 hours",
       calls.toLocaleString("en"),
-      refused === 0 ? "none blocked" : `${refused} blocked`,
+      waiting + refused === 0
+        ? "none blocked"
+        : `${waiting + refused} blocked: ${waiting} held for approval, ${refused} refused`,
       "/console/runs",
     ),
     tile(

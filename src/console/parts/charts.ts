@@ -4,11 +4,12 @@ import { type Html, html } from "../html.ts";
 import type { Tone } from "./marks.ts";
 import { iso } from "./time.ts";
 
+/** The blocked calls, as reports and alerts count them, are the last two together. */
 const DECISION_LABELS: Record<DecisionName, string> = {
   allowed: "allowed",
   would_block: "would block",
-  waiting: "waiting for approval",
-  blocked: "blocked",
+  waiting: "held for approval",
+  refused: "refused",
 };
 
 const WIDTH = 720;

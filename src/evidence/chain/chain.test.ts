@@ -33,12 +33,14 @@ function scan(line: string) {
   const end = scanRecord(new DataView(bytes.buffer), bytes, 0, found);
   if (end < 0 || bytes[end] !== 0x0a) return undefined;
   const text = (field: number) => bytes.toString("utf8", found.at[field]!, found.to[field]!);
+  // Whoever takes the record sees whether its hashes are any.
+  if (![text(HASH), text(PREV)].every((hash) => /^"[0-9a-f]{64}"$/.test(hash))) return undefined;
   return {
     hash: JSON.parse(text(HASH)),
     prev: JSON.parse(text(PREV)),
     seq: numberAt(bytes, found.at[SEQ]!, found.to[SEQ]!),
-    run_id: found.at[RUN_ID] === 0 ? undefined : JSON.parse(text(RUN_ID)),
-    run_seq: found.at[RUN_SEQ] === 0 ? undefined : numberAt(bytes, found.at[RUN_SEQ]!, found.to[RUN_SEQ]!),
+    run_id: !found.has(RUN_ID) ? undefined : JSON.parse(text(RUN_ID)),
+    run_seq: !found.has(RUN_SEQ) ? undefined : numberAt(bytes, found.at[RUN_SEQ]!, found.to[RUN_SEQ]!),
   };
 }
 
@@ -69,9 +71,7 @@ describe("the quick scanner", () => {
         const p = at % source.length;
         const changed = source.slice(0, p) + text + source.slice(p + cut);
         if (changed.includes("\n") || !changed.isWellFormed() || scan(changed) === undefined) return true;
-        const reading = readRecordLine(changed);
-        // Whether a hash is hex shows when it is compared with the one computed.
-        return typeof reading !== "string" || reading.includes("64 hex digits");
+        return typeof readRecordLine(changed) !== "string";
       }),
       { numRuns: 3_000, seed: 1 },
     );

@@ -3,7 +3,7 @@
  * before it. What only its neighbours can tell (where the stretch belongs) is left to the join.
  */
 import { hash as digest } from "node:crypto";
-import { type RecordFacts, readRecordLine, readRecordText } from "../../ledger/read-record.ts";
+import { isHash, type RecordFacts, readRecordLine, readRecordText } from "../../ledger/read-record.ts";
 import { idBytes, type RunSeed, type RunSpans, RunTable } from "./runs.ts";
 import { Found, HASH, HashSlot, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, SLACK, scanRecord } from "./scan.ts";
 import { type Node, NodeBuilder } from "./subtrees.ts";
@@ -45,8 +45,8 @@ export interface StretchFacts {
 }
 
 /** Cut out of the bytes, so that what is left is what the hash covers. */
-const MEMBER = ',"hash":'.length;
-const CUT = MEMBER + 66;
+const MEMBER = ',"hash":';
+const CUT = MEMBER.length + 66;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export function asLines(text: string): Lines {
@@ -82,15 +82,19 @@ export class StretchChecker {
     let p = 0;
     while (p < length) {
       const end = scanRecord(view, bytes, p, this.found);
-      const next = end < 0 ? -1 : this.lineEnd(lines, end);
-      const problem = next < 0 ? this.takeSlowly(lines, p) : this.takeFound(view, bytes, p, end);
-      if (problem !== undefined) {
-        facts.bad ??= { index: facts.records, problem, unreadable: false };
-        break;
+      let next = end < 0 ? -1 : this.lineEnd(lines, end);
+      if (next < 0 || !this.takeFound(view, bytes, p, end)) {
+        next = bytes.indexOf(0x0a, p) + 1;
+        const problem = this.takeSlowly(lines, p);
+        if (problem !== undefined) {
+          facts.bad ??= { index: facts.records, problem, unreadable: false };
+          break;
+        }
       }
       facts.records++;
-      p = next < 0 ? bytes.indexOf(0x0a, p) + 1 : next;
+      p = next;
     }
+    if (facts.records > 0) facts.hash = this.last.toString();
     facts.runs = this.runs?.spans() ?? null;
     facts.nodes = this.nodes === null ? null : (this.nodes as NodeBuilder).finish();
     return facts;
@@ -104,37 +108,44 @@ export class StretchChecker {
     return p < length && bytes[p] === 0x0a ? p + 1 : -1;
   }
 
-  private takeFound(view: DataView, bytes: Buffer, p: number, end: number): string | undefined {
-    const { facts, stated, last } = this;
-    const { at, to } = this.found;
+  /** Takes a record that is right in everything; any other is left as it was, for the strict reader to judge. */
+  private takeFound(view: DataView, bytes: Buffer, p: number, end: number): boolean {
+    const { facts, stated, last, found } = this;
+    const { at, to } = found;
     const hashAt = at[HASH]! + 1;
     const prevAt = at[PREV]! + 1;
     const seq = numberAt(bytes, at[SEQ]!, to[SEQ]!);
-    let problem: string | undefined;
-    if (facts.first === null) this.begin(seq, bytes.toString("latin1", prevAt, prevAt + 64));
-    else if (seq !== facts.first.seq + facts.records) problem = wrongPlace(seq);
-    else if (!last.isAt(view, prevAt)) problem = BROKEN_LINK;
-    if (this.runs !== null && at[RUN_ID] !== 0) {
-      const run_seq = numberAt(bytes, at[RUN_SEQ]!, to[RUN_SEQ]!);
-      const due = this.runs.countRecord(view, at[RUN_ID]! + 1, to[RUN_ID]! - 1, run_seq, seq);
-      if (due !== undefined) problem ??= wrongNumber(run_seq, due);
-    }
+    const prev = facts.first === null ? bytes.toString("latin1", prevAt, prevAt + 64) : undefined;
+    if (prev !== undefined) {
+      if (!isHash(prev)) return false;
+    } else if (seq !== facts.first!.seq + facts.records || !last.isAt(view, prevAt)) return false;
     // What stands before the hash moves over it, so that what the hash covers lies in one piece.
     stated.take(view, hashAt);
-    bytes.copyWithin(p + CUT, p, hashAt - 1 - MEMBER);
+    const before = hashAt - 1 - MEMBER.length;
+    bytes.copyWithin(p + CUT, p, before);
     const body = new Uint8Array(bytes.buffer, bytes.byteOffset + p + CUT, end - p - CUT);
-    const hash = digest("sha256", body, "hex");
-    if (!stated.spells(hash)) return CHANGED;
-    if (problem !== undefined) return problem;
+    if (!stated.spells(digest("sha256", body, "binary")) || !this.isNumbered(view, bytes, seq)) {
+      bytes.copyWithin(p, p + CUT, before + CUT);
+      bytes.write(`${MEMBER}"${stated}"`, before, "latin1");
+      return false;
+    }
+    if (prev !== undefined) this.begin(seq, prev);
     if (this.nodes !== null) {
       bytes[p + CUT - 1] = 0;
       const leaf = new Uint8Array(bytes.buffer, body.byteOffset - 1, body.length + 1);
-      this.nodes.add(digest("sha256", leaf, "hex"), hash);
+      this.nodes.add(digest("sha256", leaf, "hex"), stated.toString());
     }
-    facts.hash = hash;
     this.stated = last;
     this.last = stated;
-    return undefined;
+    return true;
+  }
+
+  /** Whether the record found is the next one of its run; one that is not stays uncounted. */
+  private isNumbered(view: DataView, bytes: Buffer, seq: number): boolean {
+    const { runs, found } = this;
+    if (runs === null || !found.has(RUN_ID)) return true;
+    const run_seq = numberAt(bytes, found.at[RUN_SEQ]!, found.to[RUN_SEQ]!);
+    return runs.countRecord(view, found.at[RUN_ID]! + 1, found.to[RUN_ID]! - 1, run_seq, seq) === undefined;
   }
 
   private takeSlowly({ bytes, length, is_end }: Lines, p: number): string | undefined {
@@ -149,7 +160,7 @@ export class StretchChecker {
     let problem: string | undefined;
     if (facts.first === null) this.begin(seq, prev);
     else if (seq !== facts.first.seq + facts.records) problem = wrongPlace(seq);
-    else if (prev !== facts.hash) problem = BROKEN_LINK;
+    else if (prev !== this.last.toString()) problem = BROKEN_LINK;
     if (digest("sha256", body, "hex") !== hash) return CHANGED;
     if (problem !== undefined) return problem;
     if (this.runs !== null && run_id !== undefined) {
@@ -159,7 +170,6 @@ export class StretchChecker {
       if (due !== undefined) return wrongNumber(run_seq!, due);
     }
     this.nodes?.add(digest("sha256", `\0${body}`, "hex"), hash);
-    facts.hash = hash;
     this.last.set(hash);
     return undefined;
   }

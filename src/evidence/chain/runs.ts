@@ -46,8 +46,8 @@ export class RunTable {
   }
 
   /**
-   * Counts a record of the run whose id is these bytes. Answers the number that was due instead, where it
-   * is another; a run that is new to this table may begin anywhere.
+   * Counts a record of the run whose id is these bytes. Where another number was due, answers that one and
+   * counts nothing; a run that is new to this table may begin anywhere.
    */
   countRecord(bytes: DataView, from: number, to: number, run_seq: number, seq: number): number | undefined {
     this.hashId(bytes, from, to);
@@ -58,8 +58,9 @@ export class RunTable {
       return undefined;
     }
     const due = this.last[run]! + 1;
+    if (due !== run_seq) return due;
     this.last[run] = run_seq;
-    return due === run_seq ? undefined : due;
+    return undefined;
   }
 
   /** Takes in what a later stretch holds. Answers the earliest record whose number is not the one due. */

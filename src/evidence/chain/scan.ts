@@ -8,15 +8,10 @@ import { RECORD_FIELDS, type RecordField } from "../../ledger/record.ts";
 const FIELDS = Object.keys(RECORD_FIELDS) as RecordField[];
 const COUNT = FIELDS.length;
 const MAX_DIGITS = 15;
+/** A hash in quotes. */
+const HASH_BYTES = 66;
 /** Words are read four bytes at a time and may reach beyond a line; a buffer needs this much behind its text. */
-export const SLACK = 16;
-
-/** Where each field's value begins in the line that was scanned last; 0 where the field is absent. */
-export class Found {
-  readonly at = new Int32Array(COUNT);
-  /** Behind the value. */
-  readonly to = new Int32Array(COUNT);
-}
+export const SLACK = 24;
 
 const EVENT = FIELDS.indexOf("event");
 export const HASH = FIELDS.indexOf("hash");
@@ -26,59 +21,99 @@ export const RUN_SEQ = FIELDS.indexOf("run_seq");
 export const SEQ = FIELDS.indexOf("seq");
 const TS_MS = FIELDS.indexOf("ts_ms");
 
-/** Each field's `"name":` as 32-bit words; the last one overlaps, so that it ends where the text ends. */
-const WORDS_EACH = 8;
+/** Where the values of the line that was scanned last stand. */
+export class Found {
+  /** Where each field's value begins; what an absent field says is of an earlier line. */
+  readonly at = new Int32Array(COUNT);
+  /** Behind the value. */
+  readonly to = new Int32Array(COUNT);
+  /** Which field came behind each, and first of all (at 0): the next line mostly has the same ones. */
+  readonly after = new Uint8Array(COUNT + 1);
+  /** One bit for each field that is there. */
+  fields = 0;
+
+  has(field: number): boolean {
+    return (this.fields & (1 << field)) !== 0;
+  }
+}
+
+const REQUIRED = (1 << EVENT) | (1 << HASH) | (1 << PREV) | (1 << SEQ) | (1 << TS_MS);
+
+/** Each field's `"name":` as 32-bit words, padded, and which of their bits count. */
+const WORDS_EACH = 5;
 const KEY_BYTES = new Int32Array(COUNT);
-const KEY_WORDS = new Int32Array(COUNT);
 const KEYS = new Int32Array(COUNT * WORDS_EACH);
-const IS_NUMBER = new Uint8Array(COUNT);
+const MASKS = new Int32Array(COUNT * WORDS_EACH);
+/** How a field's value is written: a text, a number, or a hash that is compared whole later on. */
+const TEXT = 0;
+const NUMBER = 1;
+const COMPARED = 2;
+const KINDS = new Uint8Array(COUNT);
 FIELDS.forEach((name, field) => {
   const text = Buffer.from(`"${name}":`);
-  const words = Math.floor(text.length / 4);
-  for (let i = 0; i < words; i++) KEYS[field * WORDS_EACH + i] = text.readInt32LE(i * 4);
-  KEYS[field * WORDS_EACH + words] = text.readInt32LE(text.length - 4);
-  KEY_WORDS[field] = words;
+  const key = Buffer.alloc(WORDS_EACH * 4);
+  text.copy(key);
+  const mask = Buffer.alloc(key.length).fill(0xff, 0, text.length);
+  for (let i = 0; i < WORDS_EACH; i++) {
+    KEYS[field * WORDS_EACH + i] = key.readInt32LE(i * 4);
+    MASKS[field * WORDS_EACH + i] = mask.readInt32LE(i * 4);
+  }
   KEY_BYTES[field] = text.length;
-  IS_NUMBER[field] = RECORD_FIELDS[name] === "count" ? 1 : 0;
+  KINDS[field] =
+    RECORD_FIELDS[name] === "count" ? NUMBER : field === HASH || field === PREV ? COMPARED : TEXT;
 });
 
-/** The position behind the record's closing brace, or -1 when the line needs the strict reader. */
+/**
+ * The position behind the record's closing brace, or -1 when the line needs the strict reader. What `hash`
+ * and `prev` say is not looked at: whoever takes the record compares them with hashes it has computed.
+ */
 export function scanRecord(view: DataView, bytes: Uint8Array, start: number, found: Found): number {
-  const { at, to } = found;
-  for (let i = 0; i < COUNT; i++) at[i] = 0;
+  const { at, to, after } = found;
   if (bytes[start] !== 0x7b) return -1;
   let p = start;
-  let field = 0;
+  let from = 0;
+  let fields = 0;
   do {
     p++;
-    field = fieldAt(view, p, field);
-    if (field < 0) return -1;
+    let field = after[from]!;
+    if (field < from || !isKey(view, p, field)) {
+      field = fieldAt(view, p, from);
+      if (field < 0) return -1;
+      after[from] = field;
+    }
     p += KEY_BYTES[field]!;
     at[field] = p;
-    p = IS_NUMBER[field] === 1 ? numberEnd(bytes, p) : stringEnd(view, bytes, p);
+    const kind = KINDS[field]!;
+    if (kind === TEXT) p = stringEnd(view, bytes, p);
+    else if (kind === NUMBER) p = numberEnd(bytes, p);
+    else p = bytes[p] === 0x22 && bytes[p + HASH_BYTES - 1] === 0x22 ? p + HASH_BYTES : -1;
     if (p < 0) return -1;
     to[field] = p;
-    field++;
+    fields |= 1 << field;
+    from = field + 1;
   } while (bytes[p] === 0x2c);
-  if (bytes[p] !== 0x7d) return -1;
-  if (at[EVENT] === 0 || at[HASH] === 0 || at[PREV] === 0 || at[SEQ] === 0 || at[TS_MS] === 0) return -1;
-  if (to[HASH]! - at[HASH]! !== 66 || to[PREV]! - at[PREV]! !== 66) return -1;
-  return (at[RUN_ID] === 0) === (at[RUN_SEQ] === 0) ? p + 1 : -1;
+  found.fields = fields;
+  if (bytes[p] !== 0x7d || (fields & REQUIRED) !== REQUIRED) return -1;
+  return found.has(RUN_ID) === found.has(RUN_SEQ) ? p + 1 : -1;
 }
 
 /** Which field's key stands here; only those behind the last one can, because keys are sorted. */
 function fieldAt(view: DataView, p: number, from: number): number {
-  const first = view.getInt32(p, true);
-  next: for (let field = from; field < COUNT; field++) {
-    const base = field * WORDS_EACH;
-    if (KEYS[base] !== first) continue;
-    const words = KEY_WORDS[field]!;
-    for (let i = 1; i < words; i++) {
-      if (KEYS[base + i] !== view.getInt32(p + i * 4, true)) continue next;
-    }
-    if (KEYS[base + words] === view.getInt32(p + KEY_BYTES[field]! - 4, true)) return field;
-  }
+  for (let field = from; field < COUNT; field++) if (isKey(view, p, field)) return field;
   return -1;
+}
+
+/** Compared in one go, without a branch for each word. */
+function isKey(view: DataView, p: number, field: number): boolean {
+  const k = field * WORDS_EACH;
+  return (
+    ((view.getInt32(p, true) ^ KEYS[k]!) |
+      ((view.getInt32(p + 4, true) ^ KEYS[k + 1]!) & MASKS[k + 1]!) |
+      ((view.getInt32(p + 8, true) ^ KEYS[k + 2]!) & MASKS[k + 2]!) |
+      ((view.getInt32(p + 12, true) ^ KEYS[k + 3]!) & MASKS[k + 3]!) |
+      ((view.getInt32(p + 16, true) ^ KEYS[k + 4]!) & MASKS[k + 4]!)) ===
+    0
+  );
 }
 
 function numberEnd(bytes: Uint8Array, start: number): number {
@@ -158,28 +193,39 @@ export function numberAt(bytes: Uint8Array, from: number, to: number): number {
   return value;
 }
 
+/** For each byte its two hex digits, as they stand in a text. */
+const HEX = Uint16Array.from({ length: 256 }, (_, byte) =>
+  Buffer.from(byte.toString(16).padStart(2, "0")).readUInt16LE(),
+);
+
 /** A hash in hex, kept as its bytes: copied and compared word by word, without making a string of it. */
 export class HashSlot {
-  private readonly bytes = new Uint8Array(64);
-  private readonly view = new DataView(this.bytes.buffer);
+  private readonly bytes = Buffer.from(new ArrayBuffer(64));
+  private readonly words = new Int32Array(this.bytes.buffer);
 
   take(from: DataView, at: number): void {
-    for (let i = 0; i < 64; i += 4) this.view.setInt32(i, from.getInt32(at + i, true), true);
+    for (let i = 0; i < 16; i++) this.words[i] = from.getInt32(at + 4 * i, true);
   }
 
   set(hash: string): void {
-    for (let i = 0; i < 64; i++) this.bytes[i] = hash.charCodeAt(i);
+    this.bytes.write(hash, "latin1");
   }
 
   isAt(other: DataView, at: number): boolean {
-    for (let i = 0; i < 64; i += 4) {
-      if (this.view.getInt32(i, true) !== other.getInt32(at + i, true)) return false;
+    for (let i = 0; i < 16; i++) if (this.words[i] !== other.getInt32(at + 4 * i, true)) return false;
+    return true;
+  }
+
+  /** Whether it is the hash whose bytes these are, one to a character. */
+  spells(binary: string): boolean {
+    for (let i = 0; i < 16; i++) {
+      const word = HEX[binary.charCodeAt(2 * i)]! | (HEX[binary.charCodeAt(2 * i + 1)]! << 16);
+      if (this.words[i] !== word) return false;
     }
     return true;
   }
 
-  spells(hash: string): boolean {
-    for (let i = 0; i < 64; i++) if (this.bytes[i] !== hash.charCodeAt(i)) return false;
-    return true;
+  toString(): string {
+    return this.bytes.toString("latin1");
   }
 }

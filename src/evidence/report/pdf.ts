@@ -45,16 +45,19 @@ export async function paper(about: Paper, write: (doc: Doc) => Promise<void>): P
   return Buffer.concat(chunks);
 }
 
-const NAME_WIDTH = 92;
+const NAME_WIDTH = 104;
 
 export function pair(doc: Doc, name: string, value: string): void {
   doc.font("Helvetica").fontSize(9.5);
   const width = doc.page.width - 2 * MARGIN - NAME_WIDTH;
   const shown = forPlainFont(value);
-  room(doc, doc.heightOfString(shown, { width }));
-  const { y } = doc;
-  doc.fillColor(SOFT).text(name, MARGIN, y, { width: NAME_WIDTH, lineBreak: false });
+  const named = doc.heightOfString(name, { width: NAME_WIDTH });
+  room(doc, Math.max(named, doc.heightOfString(shown, { width })));
+  const { page, y } = doc;
+  doc.fillColor(SOFT).text(name, MARGIN, y, { width: NAME_WIDTH });
   doc.fillColor(INK).text(shown, MARGIN + NAME_WIDTH, y, { width });
+  // A name may take more lines than its value, which may go on over pages.
+  if (doc.page === page) doc.y = Math.max(doc.y, y + named);
   doc.x = MARGIN;
   doc.moveDown(0.15);
 }

@@ -4,6 +4,7 @@ import { principal, testEngine } from "../../../test/support/engine.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { decideUnit } from "../../engine/approvals/decide-request.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
+import { pair, paper } from "./pdf.ts";
 import { collectPeriodReport, type PeriodContext } from "./period.ts";
 import { writePeriodReport } from "./period-formats.ts";
 import { collectRunReport } from "./run.ts";
@@ -210,6 +211,19 @@ describe("a run report", async () => {
     expect(runReportHtml(bad)).toContain("This run does not verify");
     expect(pdfText(await runReportPdf(bad))).toContain("DOES NOT VERIFY");
     await expect(collectRunReport(engine.store, "nobody", context)).rejects.toThrow("unknown run nobody");
+  });
+
+  it("leaves room under a name that takes two lines", async () => {
+    const lines = [1, 1];
+    const about = { title: "t", author: "a", made_ms: 0, footer: "f" };
+    await paper(about, async (doc) => {
+      for (const [i, name] of ["short", "a name that needs more than a line"].entries()) {
+        const { y } = doc;
+        pair(doc, name, "1");
+        lines[i] = (doc.y - y) / doc.currentLineHeight();
+      }
+    });
+    expect(lines[1]! - lines[0]!).toBeGreaterThan(0.9);
   });
 
   it("of a run with very many steps stays whole", async () => {

@@ -9,6 +9,7 @@ import { failure, sqlState } from "./failures.ts";
 /** Any number, as long as all of us take the same. */
 const MIGRATION_LOCK = 7_370_017;
 const OLDEST_SERVER = 130_000;
+const TABLE_LOCK_MS = 2_000;
 
 /**
  * Text is compared byte by byte (`COLLATE "C"`): the same everywhere, and a third of the cost. The
@@ -70,6 +71,31 @@ const MIGRATIONS: readonly string[] = [
   ) WITH (fillfactor = 10);
   INSERT INTO svc_head (records, hash, events) VALUES (0, repeat('0', 64), '{}');
   `,
+  // A tree of random hashes is dearer the longer the ledger is; the place of each record (seq) is unique already, and
+  // a record that stands behind the hash of the one before it leaves no room for a second. Columns stay as they are:
+  // a server of the version before goes on writing them. What an intent writes is listed by its run alone. Both tables
+  // are taken at once and in the order in which a batch takes them, or it and this could wait for each other.
+  `
+  LOCK TABLE svc_ledger, svc_docs IN ACCESS EXCLUSIVE MODE;
+  CREATE FUNCTION svc_one_chain() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  BEGIN
+    IF EXISTS (SELECT FROM fresh f WHERE f.prev IS DISTINCT FROM CASE f.seq WHEN 0 THEN repeat('0', 64)
+        ELSE (SELECT l.hash FROM svc_ledger l WHERE l.seq = f.seq - 1) END) THEN
+      RAISE EXCEPTION 'ledger is append-only: prev must be unique, the hash of the record before'
+        USING ERRCODE = 'unique_violation';
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER svc_ledger_chain AFTER INSERT ON svc_ledger REFERENCING NEW TABLE AS fresh
+    FOR EACH STATEMENT EXECUTE FUNCTION svc_one_chain();
+  ALTER TABLE svc_ledger ENABLE ALWAYS TRIGGER svc_ledger_chain;
+  ALTER TABLE svc_ledger DROP CONSTRAINT svc_ledger_prev_key;
+
+  DROP INDEX svc_docs_sort, svc_docs_tag;
+  CREATE INDEX svc_docs_sort ON svc_docs (tbl, sort, key)
+    WHERE tbl NOT IN ('steps', 'payloads', 'idempotency', 'run_tools');
+  CREATE INDEX svc_docs_tag ON svc_docs (tbl, tag, sort, key) WHERE tag <> '' AND tbl NOT IN ('steps', 'run_tools');
+  `,
 ];
 
 const SCHEMA_VERSION = MIGRATIONS.length;
@@ -127,6 +153,8 @@ async function migrate(client: pg.Client): Promise<void> {
     await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
     // Held until the transaction ends; a lock of the session would stay with a pooler's connection.
     await client.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+    // Servers that run go on meanwhile; whoever reads for long must not make them queue behind this.
+    await client.query(`SET LOCAL lock_timeout = ${TABLE_LOCK_MS}`);
     const from = await versionOf(client);
     if (from === 0) await client.query("CREATE TABLE svc_schema (version integer NOT NULL)");
     for (const migration of MIGRATIONS.slice(from)) await client.query(migration);
@@ -140,6 +168,12 @@ async function migrate(client: pg.Client): Promise<void> {
 
 function migrationFailure(error: unknown): SvcError {
   const state = sqlState(error);
+  if (state === "55P03") {
+    return new SvcError(
+      "unavailable",
+      "the svc_ tables are to be changed and another session has them in use, perhaps a dump; start again when it has ended",
+    );
+  }
   if (state === "42501") {
     return new SvcError(
       "unavailable",

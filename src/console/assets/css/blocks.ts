@@ -56,7 +56,7 @@ export const BLOCKS = `
 .d-allowed { fill: var(--allowed); background: var(--allowed); }
 .d-would_block { fill: var(--would_block); background: var(--would_block); }
 .d-waiting { fill: var(--waiting); background: var(--waiting); }
-.d-blocked { fill: var(--blocked); background: var(--blocked); }
+.d-refused { fill: var(--blocked); background: var(--blocked); }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; color: var(--soft); font-size: 12.5px; }
 .legend b { color: var(--ink); font-variant-numeric: tabular-nums; }
 .swatch { display: inline-block; width: 9px; height: 9px; border-radius: 2.5px; margin-right: 6px; }

@@ -1,0 +1,144 @@
+/**
+ * A witness that loses its power or is killed: whatever it answered it remembers, and it cosigns no second history.
+ * SVC_WITNESS_KILLS=100 kills it so often.
+ */
+import { spawn } from "node:child_process";
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { expect, it } from "vitest";
+import { newKeyPair, parseSigningKey } from "../../src/evidence/signing.ts";
+import { logKey, parseCheckpoint, signCheckpoint } from "../../src/evidence/witness/checkpoint.ts";
+import { requestBody } from "../../src/evidence/witness/client.ts";
+import { LedgerProofs } from "../../src/evidence/witness/proofs.ts";
+import { WitnessState } from "../../src/evidence/witness/state.ts";
+import type { Witness } from "../../src/evidence/witness/witness.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { seeded } from "../support/env.ts";
+import { ROOT } from "../support/files.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { drafts, storeOf } from "./support/ledgers.ts";
+import { witnessOf } from "./support/witnesses.ts";
+
+const KILLS = Number(process.env["SVC_WITNESS_KILLS"] ?? 1);
+const LOGS = 1_000;
+const SECTOR = 512;
+
+const pem = newKeyPair().private_pem;
+const key = parseSigningKey(pem, "log");
+const origins = (count: number) => Array.from({ length: count }, (_, i) => `example.com/${i}`);
+const witnessAt = (state: WitnessState, count: number): Witness =>
+  witnessOf(new Map(origins(count).map((origin) => [origin, [logKey(origin, key)]])), {
+    state,
+    signing: key,
+  });
+const histories = Promise.all([4, 5].map(async (seed) => LedgerProofs.of(await storeOf(drafts(seed, 30)))));
+
+async function submit(witness: Witness, origin: string, old: number, size: number, from: LedgerProofs) {
+  const note = signCheckpoint({ origin, size, root: await from.root(size) }, key);
+  return witness.addCheckpoint(Buffer.from(requestBody(old, await from.consistency(old, size), note)));
+}
+
+function sizeOf(witness: Witness, origin: string): number {
+  const last = parseCheckpoint(witness.checkpointOf(sha256Hex(origin)) ?? "");
+  return typeof last === "string" ? 0 : last.size;
+}
+
+/** That the witness remembers all that was answered, and does not cosign another history of one of the logs. */
+async function assertKept(
+  witness: Witness,
+  answered: ReadonlyMap<string, number>,
+  nth: number,
+): Promise<void> {
+  for (const [origin, size] of answered) expect(sizeOf(witness, origin)).toBeGreaterThanOrEqual(size);
+  const one = [...answered.keys()][nth % Math.max(1, answered.size)];
+  if (one === undefined) return;
+  const old = sizeOf(witness, one);
+  const [, other] = await histories;
+  expect((await submit(witness, one, old, Math.min(30, old + 1), other!)).status).not.toBe(200);
+}
+
+it("remembers what it answered when the power is cut at any sector of what it wrote", async () => {
+  verifies("beyond.witness.power");
+  const [proofs] = await histories;
+  const folder = tempDir("witness-power");
+  const state = new WitnessState(folder);
+  const witness = witnessAt(state, 3);
+  const log = join(folder, "witness.db-wal");
+  const answers: { origin: string; size: number; written: number }[] = [];
+  for (let n = 0; n < 12; n++) {
+    const origin = origins(3)[n % 3]!;
+    const old = sizeOf(witness, origin);
+    expect((await submit(witness, origin, old, old + 1 + (n % 4), proofs!)).status).toBe(200);
+    answers.push({ origin, size: sizeOf(witness, origin), written: statSync(log).size });
+  }
+  const bytes = readFileSync(log);
+  let cuts = 0;
+  for (let at = answers[0]!.written; at <= bytes.length; at += SECTOR) {
+    const after = join(folder, `cut-${cuts}`);
+    mkdirSync(after);
+    copyFileSync(join(folder, "witness.db"), join(after, "witness.db"));
+    // What was not synced is not there, or is there as zeros.
+    const left =
+      cuts % 2 === 0
+        ? bytes.subarray(0, at)
+        : Buffer.concat([bytes.subarray(0, at), Buffer.alloc(bytes.length - at)]);
+    writeFileSync(join(after, "witness.db-wal"), left);
+    const kept = new WitnessState(after);
+    const known = answers.filter(({ written }) => written <= at);
+    await assertKept(witnessAt(kept, 3), new Map(known.map(({ origin, size }) => [origin, size])), cuts);
+    kept.close();
+    cuts++;
+  }
+  expect(cuts).toBeGreaterThan(50);
+  state.close();
+});
+
+/** Runs a witness until it has told so many answers, and kills it. */
+async function killed(
+  folder: string,
+  keyFile: string,
+  after: number,
+  tell: (line: string) => void,
+): Promise<void> {
+  const worker = join(ROOT, "test/evidence/support/witness-worker.ts");
+  const child = spawn(process.execPath, ["--import", "tsx", worker, folder, keyFile, String(LOGS)], {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise((resolve) => child.once("exit", (_, signal) => resolve(signal)));
+  let told = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    tell(line);
+    if (++told === after) child.kill("SIGKILL");
+  }
+  expect(await ended).toBe("SIGKILL");
+}
+
+it(
+  "remembers what it answered for a thousand logs when it is killed",
+  async () => {
+    verifies("beyond.witness.crash");
+    const folder = tempDir("witness-kills");
+    const keyFile = join(folder, "log.key");
+    writeFileSync(keyFile, pem, { mode: 0o600 });
+    const answered = new Map<string, number>();
+    const dice = seeded(7);
+    for (let n = 0; n < KILLS; n++) {
+      await killed(join(folder, "state"), keyFile, 1 + Math.floor(dice() * 2 * LOGS), (line) => {
+        const [origin, size] = line.split(" ");
+        // The last line may have been cut off with its witness.
+        if (/^\d+$/.test(size ?? "")) answered.set(origin!, Number(size));
+      });
+      const state = new WitnessState(join(folder, "state"));
+      await assertKept(witnessAt(state, LOGS), answered, n);
+      state.close();
+    }
+    if (KILLS > 1)
+      console.log(
+        `${KILLS} kills, ${answered.size} logs, ${[...answered.values()].reduce((a, b) => a + b, 0)} answers`,
+      );
+  },
+  120_000 + KILLS * 60_000,
+);
