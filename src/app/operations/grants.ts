@@ -11,7 +11,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type GrantDoc, grantView } from "../../model/grant.ts";
 import { boundTo, hasRole } from "../../model/roles.ts";
-import type { Unit } from "../../store/port.ts";
+import type { Unit } from "../../port/store.ts";
 import { announce } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { delegationsTo } from "./approvals/cards.ts";
