@@ -7,7 +7,7 @@ import { SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { endedReason, type OfferedApproval, offerOf, type Wait } from "../library/approvals.ts";
-import { approvalIn, type Offer } from "../library/errors.ts";
+import type { Offer } from "../library/errors.ts";
 import {
   type Allowed,
   type Asked,
@@ -17,7 +17,7 @@ import {
   type Preview,
   type Run,
 } from "../library/run.ts";
-import { OPEN_APPROVAL } from "../model/approval.ts";
+import { approvalIn, OPEN_APPROVAL } from "../model/approval.ts";
 
 /** A call as the framework has it. */
 export interface FrameworkCall {

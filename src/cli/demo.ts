@@ -13,9 +13,9 @@ import { KeyManager } from "../auth/manage.ts";
 import { loadSettings } from "../config/load.ts";
 import { isLoopbackHost } from "../config/loopback.ts";
 import { OneTimeLink } from "../console/one-time-link.ts";
-import { startServer } from "../http/start.ts";
 import { systemEnv } from "../kernel/env.ts";
 import type { Role } from "../model/roles.ts";
+import { startServer } from "../serve/server.ts";
 import { type Io, processIo } from "./io.ts";
 import { untilSignalled } from "./signals.ts";
 

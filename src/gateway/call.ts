@@ -16,7 +16,7 @@ import { AlreadyReported } from "../engine/outcome.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { approvalIn } from "../library/errors.ts";
+import { approvalIn } from "../model/approval.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
 import { type Reading, type Reads, readAfter, readBefore, readForCard } from "./before.ts";

@@ -1,6 +1,6 @@
 /** The shapes of results: what a rollback may refer to in them, and what the gateway itself answers. */
 import { assertJson, isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
-import { approvalIn } from "../library/errors.ts";
+import { approvalIn } from "../model/approval.ts";
 
 /**
  * What `$result` means for a call: its structured content, else the JSON of its only text part, else its

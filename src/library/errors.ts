@@ -1,5 +1,6 @@
 /** What a caller of the library catches. */
 import type { Json } from "../kernel/json.ts";
+import { approvalIn } from "../model/approval.ts";
 
 /** Other arguments that a person offered when they denied a call; with them the call is approved. */
 export interface Offer {
@@ -58,19 +59,4 @@ export class UncertainError extends Error {
     super(message, options);
     this.name = "UncertainError";
   }
-}
-
-const PENDING = /^approval required: request (apr_[0-9a-f-]{36}) is pending/;
-
-export function approvalIn(reasons: readonly string[]): string | null {
-  for (const reason of reasons) {
-    const match = PENDING.exec(reason);
-    if (match !== null) return match[1]!;
-  }
-  return null;
-}
-
-/** The reasons once no person is waited for any more: how the request ended in place of that it is pending. */
-export function withEnding(reasons: readonly string[], ending: string): string[] {
-  return reasons.map((reason) => (PENDING.test(reason) ? ending : reason));
 }

@@ -4,7 +4,7 @@ import type { Decision } from "../engine/decide/verdict.ts";
 import { within } from "../kernel/deadline.ts";
 import { notFound } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
-import { type ApprovalView, OPEN_APPROVAL } from "../model/approval.ts";
+import { type ApprovalView, approvalIn, OPEN_APPROVAL, withEnding } from "../model/approval.ts";
 import type { PlanView } from "../model/plan.ts";
 import type { OutcomeStatus, StepStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
@@ -19,7 +19,7 @@ import {
   waitFor,
   waitMs,
 } from "./approvals.ts";
-import { approvalIn, BlockedError, UncertainError, withEnding } from "./errors.ts";
+import { BlockedError, UncertainError } from "./errors.ts";
 
 /** A call that an agent wants to make. */
 export interface Intent {

@@ -161,3 +161,19 @@ export interface Halt {
   by: string;
   created_ms: number;
 }
+
+/** Of a call's reasons, the one that tells of a request that waits. */
+const PENDING = /^approval required: request (apr_[0-9a-f-]{36}) is pending/;
+
+export function approvalIn(reasons: readonly string[]): string | null {
+  for (const reason of reasons) {
+    const match = PENDING.exec(reason);
+    if (match !== null) return match[1]!;
+  }
+  return null;
+}
+
+/** The reasons once no person is waited for any more: how the request ended in place of that it is pending. */
+export function withEnding(reasons: readonly string[], ending: string): string[] {
+  return reasons.map((reason) => (PENDING.test(reason) ? ending : reason));
+}

@@ -12,10 +12,12 @@ import { BUNDLE_TAMPERS, freshKey, PROOF_TAMPERS, seededBundle } from "./support
 import { type Dice, ledgerLines, ledgerText, upTo } from "./support/ledgers.ts";
 import { LEDGER_TAMPERS } from "./support/tamper.ts";
 import { askBrowser, askPython, askTypeScript, type What } from "./support/verifiers.ts";
+import { WITNESS, WITNESS_TAMPERS, witnessedBundle } from "./support/witnessed.ts";
 
 const isFull = process.env["SVC_AGREEMENT"] === "full";
 const GOOD = isFull ? 1_000 : 24;
 const CHANGED = isFull ? 5_000 : 200;
+const WITNESSED = isFull ? 2_800 : 28;
 const TIME = isFull ? 3_600_000 : 120_000;
 
 const key = freshKey();
@@ -30,17 +32,24 @@ interface Case {
   holds: boolean | null;
 }
 
-async function agree(what: What, cases: readonly Case[]): Promise<void> {
+async function agree(what: What, cases: readonly Case[], witness?: string): Promise<void> {
   const home = tempDir(what);
   const files = cases.map(({ text }, i) => {
     const file = join(home, `${i}.json`);
     writeFileSync(file, text);
     return file;
   });
-  const own = await askTypeScript(what, files, key);
-  const [python, browser] = [await askPython(what, files, pub), await askBrowser(what, files, key)];
+  const own = await askTypeScript(what, files, key, witness);
+  const [python, browser] = [
+    await askPython(what, files, pub, witness),
+    await askBrowser(what, files, key, witness),
+  ];
   const odd = files.flatMap((file, i) => {
-    const said = { typescript: own.get(file)!, python: python.get(file)!, browser: browser.get(file)! };
+    const said = {
+      typescript: own.get(file)!,
+      python: python.get(file)!,
+      browser: browser.get(file)!,
+    };
     const verdicts = Object.values(said).map((problem) => problem === null);
     const { holds, name } = cases[i]!;
     const isAgreed = verdicts.every((verdict) => verdict === verdicts[0]);
@@ -59,7 +68,11 @@ function fromTable<T>(
   const changes = Object.entries(table);
   return Array.from({ length: count }, (_, i) => {
     const [name, change] = changes[i % changes.length]!;
-    return { name: `${name} (${i})`, text: show(change(good(i), seeded(i))), holds: false };
+    return {
+      name: `${name} (${i})`,
+      text: show(change(good(i), seeded(i))),
+      holds: false,
+    };
   });
 }
 
@@ -130,11 +143,58 @@ describe("three verifiers agree", () => {
         }),
       ).filter(({ text }) => text.length > 0);
       const relaid = good.flatMap(({ name, text }): Case[] => [
-        { name: `${name}, one line`, text: JSON.stringify(JSON.parse(String(text))), holds: true },
-        { name: `${name}, indented`, text: JSON.stringify(JSON.parse(String(text)), null, 2), holds: true },
-        { name: `${name}, CR LF`, text: String(text).replaceAll("\n", "\r\n"), holds: true },
+        {
+          name: `${name}, one line`,
+          text: JSON.stringify(JSON.parse(String(text))),
+          holds: true,
+        },
+        {
+          name: `${name}, indented`,
+          text: JSON.stringify(JSON.parse(String(text)), null, 2),
+          holds: true,
+        },
+        {
+          name: `${name}, CR LF`,
+          text: String(text).replaceAll("\n", "\r\n"),
+          holds: true,
+        },
       ]);
       await agree("bundle", [...good, ...relaid.slice(0, 60), ...changed, ...damaged]);
+    },
+    TIME,
+  );
+
+  it(
+    `on bundles of which a witness is demanded ${verifies("beyond.witness.three-verifiers")}`,
+    async () => {
+      const good = await Promise.all(
+        Array.from({ length: WITNESSED / 4 }, async (_, i): Promise<Case> => {
+          return {
+            name: `good ${i}`,
+            text: await witnessedBundle(i, key, seeded(i)),
+            holds: true,
+          };
+        }),
+      );
+      const tampers = Object.entries(WITNESS_TAMPERS);
+      const changed = await Promise.all(
+        Array.from({ length: WITNESSED }, async (_, i): Promise<Case> => {
+          const [name, forge] = tampers[i % tampers.length]!;
+          return {
+            name: `${name} (${i})`,
+            text: await forge(i, key, seeded(i)),
+            holds: false,
+          };
+        }),
+      );
+      const damaged = good.map(
+        ({ text }, i): Case => ({
+          name: `damage ${i}`,
+          text: damage(String(text), seeded(i)),
+          holds: null,
+        }),
+      );
+      await agree("bundle", [...good, ...changed, ...damaged.filter(({ text }) => text.length > 0)], WITNESS);
     },
     TIME,
   );

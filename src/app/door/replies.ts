@@ -39,7 +39,9 @@ export function withReply<T>(
       const first = tx.get("replies", address);
       if (first !== undefined) {
         if (first.request_hash !== request_hash) {
-          throw conflict("this Idempotency-Key was already used with a different request");
+          throw conflict(
+            "this Idempotency-Key was already used with a different request; repeat that one as it was, or take a new key",
+          );
         }
         return { replayed: true, body: first.body };
       }

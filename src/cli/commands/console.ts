@@ -1,6 +1,6 @@
 /** `svc console`: the console over a data folder, without a login, for whoever sits at this machine. */
 import { openService } from "../../app/wiring/service.ts";
-import { startServer } from "../../http/start.ts";
+import { startServer } from "../../serve/server.ts";
 import { type Flags, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 

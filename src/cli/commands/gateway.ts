@@ -1,9 +1,9 @@
 /** `svc gateway`: the MCP gateway, over HTTP when `listen` is set, else as one session on stdin and stdout. */
 import { openService, type Service } from "../../app/wiring/service.ts";
 import { keyFileOf, listenGiven, type Settings } from "../../config/settings.ts";
-import { startHttpGateway } from "../../gateway/http/start.ts";
 import { startStdioGateway } from "../../gateway/stdio.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { startHttpGateway } from "../../serve/gateway.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 

@@ -1,6 +1,6 @@
 /** `svc server`: the standalone server, until it is told to stop. */
 import { openService } from "../../app/wiring/service.ts";
-import { startServer } from "../../http/start.ts";
+import { startServer } from "../../serve/server.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 

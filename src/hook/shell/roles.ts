@@ -30,12 +30,14 @@ interface TextOption {
 }
 
 const GREP_FLAGS = /^-[abchHiIlLnoqrRsTuUvwxyzEFGP]+$/;
+/** Fewer: to some of these `-r` and `-E` have a value. */
+const TREE_SEARCH_FLAGS = /^-[acFHiIlLnoqsuUvwxz]+$/;
 
 const TEXT_OPTIONS: readonly TextOption[] = [
   {
     program: /^git$/,
     first: /^(?:commit|tag|merge|notes|stash)$/,
-    option: /^(?:-[a-zA-Z]*m|--message)$/,
+    option: /^(?:-[aefinopqsuv]*m|--message)$/,
     sticky: /^(?:-m.|--message=)/,
     flags:
       /^(?:-[aefinopqsuv]+|--(?:all|amend|allow-empty|annotate|no-(?:verify|edit|ff)|quiet|sign|signoff|verbose))$/,
@@ -56,10 +58,17 @@ const TEXT_OPTIONS: readonly TextOption[] = [
     anywhere: true,
   },
   {
-    program: SEARCH,
-    option: /^(?:-[a-zA-Z]*e|--regexp)$/,
+    program: /^[efz]?grep$/,
+    option: /^(?:-[abchHiIlLnoqrRsTuUvwxyzEFGP]*e|--regexp)$/,
     sticky: /^--regexp=/,
     flags: GREP_FLAGS,
+    anywhere: true,
+  },
+  {
+    program: /^(?:rg|ag|ack)$/,
+    option: /^(?:-[acFHiIlLnoqsuUvwxz]*e|--regexp)$/,
+    sticky: /^--regexp=/,
+    flags: TREE_SEARCH_FLAGS,
     anywhere: true,
   },
   { program: /^git$/, first: /^grep$/, option: /^-e$/, sticky: NEVER, flags: GREP_FLAGS, anywhere: true },

@@ -135,4 +135,18 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
     });
     return isDone ? out : lines.toReversed();
   },
+  "a record of a run left out, all numbered and hashed again": (lines) => {
+    const runs = lines.map((line) => (JSON.parse(line) as JsonObject)["run_id"]);
+    // Neither its first nor its last: only the records beside it can tell.
+    const inside = (run: Json | undefined, i: number) =>
+      runs.indexOf(run) < i && runs.indexOf(run, i + 1) > 0;
+    const left = runs.findIndex((run, i) => run !== undefined && inside(run, i));
+    if (left < 0) return lines.toReversed();
+    let prev = "0".repeat(64);
+    return lines.toSpliced(left, 1).map((line, seq) => {
+      const next = rehash(line, (record) => Object.assign(record, { seq, prev }));
+      prev = (JSON.parse(next) as { hash: string }).hash;
+      return next;
+    });
+  },
 };

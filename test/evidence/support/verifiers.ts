@@ -6,6 +6,8 @@ import { pathToFileURL } from "node:url";
 import type { PublicKey } from "../../../src/evidence/signing.ts";
 import { verifyBundle } from "../../../src/evidence/verify-bundle.ts";
 import { verifyLedgerFile } from "../../../src/evidence/verify-ledger.ts";
+import type { WitnessDemand } from "../../../src/evidence/witness/demand.ts";
+import { parseVerifierKey } from "../../../src/evidence/witness/note.ts";
 import { ROOT } from "../../support/files.ts";
 import { program } from "../../support/programs.ts";
 
@@ -17,46 +19,79 @@ export type Verdicts = Map<string, string | null>;
 const AT_ONCE = 400;
 const PYTHON = await program("python3");
 
-export async function askTypeScript(what: What, files: readonly string[], key: PublicKey): Promise<Verdicts> {
+export async function askTypeScript(
+  what: What,
+  files: readonly string[],
+  key: PublicKey,
+  witness?: string,
+): Promise<Verdicts> {
   const verdicts: Verdicts = new Map();
+  const witnesses = witness === undefined ? [] : [parseVerifierKey(witness, "witness")];
+  const demand = { witnesses, quorum: witnesses.length };
   for (const file of files)
-    verdicts.set(file, await ownVerdict(what, file, key).catch((error: Error) => error.message));
+    verdicts.set(file, await ownVerdict(what, file, key, demand).catch((error: Error) => error.message));
   return verdicts;
 }
 
-async function ownVerdict(what: What, file: string, key: PublicKey): Promise<string | null> {
+async function ownVerdict(
+  what: What,
+  file: string,
+  key: PublicKey,
+  demand: WitnessDemand,
+): Promise<string | null> {
   if (what === "ledger") return (await verifyLedgerFile(file)).first_bad?.problem ?? null;
-  const verdict = await verifyBundle(file, new Map([[key.key_id, key]]));
+  const verdict = await verifyBundle(file, new Map([[key.key_id, key]]), demand);
   return verdict.ok ? null : verdict.problem;
 }
 
 interface BrowserCore {
   parsePublicKey(pem: string): unknown;
   verifyLedger(blob: Blob): Promise<{ ok: boolean; problem: string | null }>;
-  verifyBundle(blob: Blob, options: { trusted: unknown[] }): Promise<{ ok: boolean; problem: string | null }>;
+  parseWitness(text: string): unknown;
+  verifyBundle(
+    blob: Blob,
+    options: { trusted: unknown[]; witnesses: unknown[]; quorum: number },
+  ): Promise<{ ok: boolean; problem: string | null }>;
 }
 
-export async function askBrowser(what: What, files: readonly string[], key: PublicKey): Promise<Verdicts> {
+export async function askBrowser(
+  what: What,
+  files: readonly string[],
+  key: PublicKey,
+  witness?: string,
+): Promise<Verdicts> {
   const core = (await import(pathToFileURL(join(ROOT, "viewer/src/verify.js")).href)) as BrowserCore;
-  const trusted = [core.parsePublicKey(key.pem)];
+  const witnesses = witness === undefined ? [] : [core.parseWitness(witness)];
+  const options = {
+    trusted: [core.parsePublicKey(key.pem)],
+    witnesses,
+    quorum: witnesses.length,
+  };
   const verdicts: Verdicts = new Map();
   for (const file of files) {
     const blob = new Blob([readFileSync(file)]);
     const { ok, problem } = await (what === "ledger"
       ? core.verifyLedger(blob)
-      : core.verifyBundle(blob, { trusted }));
+      : core.verifyBundle(blob, options));
     verdicts.set(file, ok ? null : (problem ?? "no reason"));
   }
   return verdicts;
 }
 
-export async function askPython(what: What, files: readonly string[], pub: string): Promise<Verdicts> {
+export async function askPython(
+  what: What,
+  files: readonly string[],
+  pub: string,
+  witness?: string,
+): Promise<Verdicts> {
+  const demand = witness === undefined ? [] : ["--witness", witness, "--quorum", "1"];
   const verdicts: Verdicts = new Map();
   for (let i = 0; i < files.length; i += AT_ONCE) {
     // Python heads each line with the file's name only where there are several.
     const some = files.slice(i, i + AT_ONCE);
     const asked = some.length === 1 ? [some[0]!, some[0]!] : some;
-    const command = what === "ledger" ? ["verify", ...asked] : ["verify-bundle", "--pub", pub, ...asked];
+    const command =
+      what === "ledger" ? ["verify", ...asked] : ["verify-bundle", "--pub", pub, ...demand, ...asked];
     const said = await python(command);
     for (const file of some) {
       const line = said.find((one) => one.startsWith(`${file}: `) || one.startsWith(`${file} `));

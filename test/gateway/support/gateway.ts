@@ -6,10 +6,10 @@ import { Client, type ClientOptions, StreamableHTTPClientTransport } from "@mode
 import { afterAll } from "vitest";
 import { openService, type Service } from "../../../src/app/wiring/service.ts";
 import { loadSettings } from "../../../src/config/load.ts";
-import { type RunningGateway, startHttpGateway } from "../../../src/gateway/http/start.ts";
 import { systemEnv } from "../../../src/kernel/env.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
 import type { LedgerRecord } from "../../../src/ledger/record.ts";
+import { type RunningGateway, startHttpGateway } from "../../../src/serve/gateway.ts";
 import { MemoryStore } from "../../../src/store/memory/store.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { lineSink } from "../../../src/telemetry/sink.ts";

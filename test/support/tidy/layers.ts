@@ -25,7 +25,8 @@ export const LAYERS: readonly Layer[] = [
   },
   { name: "app", folders: ["app"], within: "free" },
   { name: "api", folders: ["api"], within: "free" },
-  { name: "surfaces", folders: ["http", "console", "gateway", "cli", "library", "hook"], within: "free" },
+  { name: "surfaces", folders: ["http", "console", "gateway", "library", "hook"], within: "apart" },
+  { name: "processes", folders: ["serve", "cli"], within: "ordered" },
   { name: "adapters", folders: ["adapters"], within: "free" },
 ];
 
@@ -74,7 +75,7 @@ export function arrowProblem(from: string, to: string, typeOnly: boolean): strin
   if (within === "free" || (within === "ordered" && folders.indexOf(target) < folders.indexOf(source)))
     return;
   return within === "apart"
-    ? `${name} do not import one another; let src/app/wiring bring them together`
+    ? `${name} do not import one another; let ${name === "surfaces" ? "src/serve" : "src/app/wiring"} bring them together`
     : `within ${name} the order is ${folders.join(" <- ")}; take what you need as a parameter`;
 }
 

@@ -1,6 +1,8 @@
 /** The HTTP surface as the probe drives it: the same server over the same service, with a key that only the probe has. */
 import { randomUUID } from "node:crypto";
 import type { App } from "../app/app.ts";
+import { type Listening, listen } from "../http/lifecycle.ts";
+import { createHttpServer } from "../http/server.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { connect, type RemoteSvc } from "../library/connect.ts";
 import { libraryRun } from "../library/open.ts";
@@ -14,8 +16,6 @@ import {
 } from "../library/probe.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { type Listening, listen } from "./lifecycle.ts";
-import { createHttpServer } from "./server.ts";
 
 /** Probes every surface that is configured here, over loopback where it takes a connection. */
 export async function probe(

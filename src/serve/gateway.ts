@@ -1,26 +1,26 @@
 /** The gateway as an HTTP server: the two MCP endpoints beside the API, health, readiness and metrics. */
-import type { Service } from "../../app/wiring/service.ts";
-import { mountConsole } from "../../console/mount.ts";
-import { type Listening, listen } from "../../http/lifecycle.ts";
-import type { Answered } from "../../http/parts.ts";
-import { probe } from "../../http/probe.ts";
-import { createHttpServer } from "../../http/server.ts";
-import { atMost } from "../../kernel/deadline.ts";
-import { forbidden } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { redactSecrets } from "../../model/detect/secrets.ts";
-import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
-import { watchJobs } from "../../rollback/job.ts";
-import { createRequestLog } from "../../telemetry/request-log.ts";
-import { AgentPeer } from "../agent.ts";
-import { drillsThrough } from "../drills.ts";
-import { Gateway, type GatewayOptions } from "../gateway.ts";
-import { createOperatorPeer } from "../operator.ts";
-import { gatewayProbe } from "../probe.ts";
-import type { BoundRun } from "../runs.ts";
-import { type EndpointParts, mountEndpoint } from "./endpoint.ts";
-import { originGuard } from "./guard.ts";
-import { Sessions } from "./sessions.ts";
+import type { Service } from "../app/wiring/service.ts";
+import { mountConsole } from "../console/mount.ts";
+import { AgentPeer } from "../gateway/agent.ts";
+import { drillsThrough } from "../gateway/drills.ts";
+import { Gateway, type GatewayOptions } from "../gateway/gateway.ts";
+import { type EndpointParts, mountEndpoint } from "../gateway/http/endpoint.ts";
+import { originGuard } from "../gateway/http/guard.ts";
+import { Sessions } from "../gateway/http/sessions.ts";
+import { createOperatorPeer } from "../gateway/operator.ts";
+import type { BoundRun } from "../gateway/runs.ts";
+import { type Listening, listen } from "../http/lifecycle.ts";
+import type { Answered } from "../http/parts.ts";
+import { createHttpServer } from "../http/server.ts";
+import { atMost } from "../kernel/deadline.ts";
+import { forbidden } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { redactSecrets } from "../model/detect/secrets.ts";
+import { hasRole, type Principal, ROLE_MESSAGES } from "../model/roles.ts";
+import { watchJobs } from "../rollback/job.ts";
+import { createRequestLog } from "../telemetry/request-log.ts";
+import { gatewayProbe } from "./gateway-probe.ts";
+import { probe } from "./probe.ts";
 
 const SWEEP_MS = 5_000;
 

@@ -2,13 +2,13 @@
 import type { Service } from "../app/wiring/service.ts";
 import { keyFileOf } from "../config/settings.ts";
 import { type ConsoleParts, mountConsole } from "../console/mount.ts";
+import { type Listening, listen } from "../http/lifecycle.ts";
+import type { Answered } from "../http/parts.ts";
+import { createHttpServer } from "../http/server.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { createRequestLog } from "../telemetry/request-log.ts";
-import { type Listening, listen } from "./lifecycle.ts";
-import type { Answered } from "./parts.ts";
 import { probe } from "./probe.ts";
-import { createHttpServer } from "./server.ts";
 
 export async function startServer(
   service: Service,

@@ -10,15 +10,15 @@ import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import type { App } from "../app/app.ts";
 import { Background } from "../app/background/background.ts";
 import type { CommandUpstream } from "../config/sections/gateway.ts";
+import { AgentPeer } from "../gateway/agent.ts";
+import { Gateway } from "../gateway/gateway.ts";
+import { errorText } from "../gateway/result.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { BlockedError } from "../library/errors.ts";
 import { CANARY, PROBE_PRINCIPAL, type ProbeDoor, type ProbeSurface } from "../library/probe.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
 import { executeRollback } from "../rollback/execute.ts";
-import { AgentPeer } from "./agent.ts";
-import { Gateway } from "./gateway.ts";
-import { errorText } from "./result.ts";
 
 /** Nothing where no upstream is configured: then there is no gateway to probe. */
 export function gatewayProbe(app: App): ProbeSurface[] {
