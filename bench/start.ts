@@ -18,7 +18,7 @@ const COMMANDS: Record<string, { args: string[]; input?: string; goal: Row["goal
     args: [SVC, "validate", join(ROOT, "packs", "coding-agents", "manifests.yaml")],
     goal: GOAL,
   },
-  // What the hook has no opinion on: everything is loaded, and no server is asked.
+  // Input without an event is refused before settings are read: the hook's code is loaded, and no server is asked.
   "svc hook": { args: [SVC, "hook", "claude-code"], input: "{}", goal: GOAL },
 };
 
