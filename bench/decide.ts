@@ -12,7 +12,7 @@ const MANIFESTS =
   "- {tool: payments.refund, effect: irreversible, permission: pay, risk: {data_class: financial}}";
 
 /** `n` rules: one for the tool that is called, the others for other tools. */
-function policyOf(n: number): PolicyDoc {
+export function policyOf(n: number): PolicyDoc {
   const rules = Array.from({ length: n }, (_, i) => ({
     id: `rule-${i}`,
     match: { tool: i === 0 ? "payments.*" : `tool${i}.*` },
@@ -35,7 +35,7 @@ function thresholds(n: number): PolicyDoc {
   return { version: 1, rules };
 }
 
-function factsFor(doc: PolicyDoc): Facts {
+export function factsFor(doc: PolicyDoc): Facts {
   const policy = compilePolicy(doc);
   const manifest = readManifests([{ file: "m", text: MANIFESTS }]).active("payments.refund")!;
   const facts = { run_id: "r", actor: "bot", mode: "enforce" as const, tenant: null };
@@ -87,7 +87,7 @@ function factsFor(doc: PolicyDoc): Facts {
   };
 }
 
-function perSecond(work: () => unknown, ms = 300): number {
+export function perSecond(work: () => unknown, ms = 300): number {
   for (let i = 0; i < 2_000; i++) work();
   const start = performance.now();
   let n = 0;
@@ -156,7 +156,7 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
 }
 
 /** The same hundred rules in other engines, where they are installed. */
-async function peerEngines(): Promise<Record<string, () => Promise<number> | number>> {
+export async function peerEngines(): Promise<Record<string, () => Promise<number> | number>> {
   const engines: Record<string, () => Promise<number> | number> = {};
   try {
     const { Engine } = await import("json-rules-engine");

@@ -37,7 +37,12 @@ export async function latency({ call }: Contestant, seconds: number): Promise<nu
   return times[Math.floor(times.length / 2)]!;
 }
 
-export async function overHttp(url: string, sessions: number, key: string | null): Promise<Contestant> {
+export async function overHttp(
+  url: string,
+  sessions: number,
+  key: string | null,
+  tool = "echo",
+): Promise<Contestant> {
   const agent = new Agent({ keepAlive: true, maxSockets: sessions });
   const { hostname, port, pathname } = new URL(url);
   const post = (body: object, headers: Record<string, string>) =>
@@ -94,7 +99,7 @@ export async function overHttp(url: string, sessions: number, key: string | null
   return {
     async call(session) {
       const mark = `${session}-${++n}`;
-      const params = { name: "echo", arguments: { mark } };
+      const params = { name: tool, arguments: { mark } };
       const { status, text } = await post(
         { jsonrpc: "2.0", id: n, method: "tools/call", params },
         opened[session]!,

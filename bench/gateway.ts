@@ -16,7 +16,19 @@ const UPSTREAM = join(HERE, "gateway-upstream.mjs");
 const KEY = "bench-key";
 const SESSIONS = 32;
 
+/** `put` is undone with what was there, so the gateway reads before it forwards and after. */
+const MANIFESTS = `
+- {tool: echo, effect: read, permission: bench.read}
+- tool: put
+  effect: reversible
+  permission: bench.write
+  before: {tool: echo, args: {mark: $args.mark}}
+  compensation: {tool: put, args: {mark: $before.mark}}
+`;
+const WITH_BEFORE = "files, with a before";
+
 interface Running {
+  url: string;
   contestant: Contestant;
   child: ChildProcess;
 }
@@ -30,8 +42,9 @@ async function start(args: (port: number) => string[], key: string | null): Prom
   });
   for (let tries = 0; ; tries++) {
     if (child.exitCode !== null) throw new Error(`${args(port)[0]} ended with code ${child.exitCode}`);
+    const url = `http://127.0.0.1:${port}/mcp`;
     try {
-      return { child, contestant: await overHttp(`http://127.0.0.1:${port}/mcp`, SESSIONS, key) };
+      return { url, child, contestant: await overHttp(url, SESSIONS, key) };
     } catch (error) {
       if (tries > 600) throw error;
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -41,7 +54,7 @@ async function start(args: (port: number) => string[], key: string | null): Prom
 
 function svc(folder: string, store: string): Promise<Running> {
   const config = join(folder, `${store}.yaml`);
-  writeFileSync(join(folder, "manifests.yaml"), "- {tool: echo, effect: read, permission: bench.read}\n");
+  writeFileSync(join(folder, "manifests.yaml"), MANIFESTS);
   const keys = [{ name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex(KEY) }];
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
   const upstreams = [{ name: "bench", command: process.execPath, args: [UPSTREAM] }];
@@ -90,13 +103,16 @@ function supergateway(): Promise<Running> {
 export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-gateway-"));
   const running: Record<string, Running> = {};
+  let before: Contestant | undefined;
   const direct = await intoPipe(process.execPath, [UPSTREAM]);
   try {
     running["files"] = await svc(folder, "files");
     running["sqlite"] = await svc(folder, "sqlite");
     running["mcp-proxy"] = await mcpProxy();
     running["supergateway"] = await supergateway();
+    before = await overHttp(running["files"].url, SESSIONS, KEY, "put");
     const contestants = Object.entries(running).map(([name, { contestant }]) => [name, contestant] as const);
+    contestants.push([WITH_BEFORE, before]);
     // A first round warms everything up and is not counted.
     for (const [, contestant] of contestants) await throughput(contestant, SESSIONS, seconds);
     const speeds = await alternate(rounds, {
@@ -114,6 +130,7 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
     return report(speeds, waits);
   } finally {
     direct.stop();
+    before?.stop();
     for (const { contestant } of Object.values(running)) contestant.stop();
     await Promise.all(Object.values(running).map(({ child }) => stopped(child)));
     rmSync(folder, { recursive: true, force: true });
@@ -135,6 +152,22 @@ function report(speeds: Record<string, number[]>, waits: Record<string, number[]
       });
     }
   }
+  const price = waits[WITH_BEFORE]!.map((value, i) => value - waits["files"]![i]!);
+  rows.push({
+    suite,
+    what: "price of a before: added to one call",
+    value: median(price),
+    unit: " ms",
+    goal: null,
+  });
+  const slower = ratio(speeds["files"]!, speeds[WITH_BEFORE]!);
+  rows.push({
+    suite,
+    what: "price of a before: calls/s without against with",
+    value: slower,
+    unit: "x",
+    goal: null,
+  });
   for (const [name, values] of Object.entries(speeds))
     rows.push({ suite, what: `calls/s: ${name}`, value: median(values), goal: null });
   for (const [name, values] of Object.entries(waits)) {

@@ -21,6 +21,8 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   verify: () => import("./verify.ts"),
   rollback: () => import("./rollback.ts"),
   gateway: () => import("./gateway.ts"),
+  peers: () => import("./peers.ts"),
+  start: () => import("./start.ts"),
   hook: () => import("./hook.ts"),
   search: () => import("./search.ts"),
   simulate: () => import("./simulate.ts"),

@@ -11,6 +11,8 @@ import { loadSettings } from "../../src/config/load.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
+import type { ContainmentDoc } from "../../src/port/docs.ts";
+import type { Store } from "../../src/port/store.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type Bench, pause } from "./bench.ts";
 import { clock } from "./clock.ts";
@@ -25,34 +27,52 @@ export function containments(bench: Bench): Promise<Row> {
   return stopsUnderLoad(bench, "containments under load", containing);
 }
 
-async function containing(place: Place): Promise<Means> {
+/** A server on the place's store, in this process, and who may contain there. */
+export async function serverAt(place: Place, env: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "svc-proof-"));
   const admin = { name: "admin", role: "admin", key_sha256: sha256Hex(KEY) };
   writeFileSync(join(folder, "keys.json"), JSON.stringify([admin]), { mode: 0o600 });
-  const settings = loadSettings({ flags: {}, env: { SVC_KEYS: "keys.json" }, cwd: folder });
+  const settings = loadSettings({ flags: {}, env: { SVC_KEYS: "keys.json", ...env }, cwd: folder });
   const store = await openStore({ ...place, warn: () => {} });
   const app = await openService(settings, systemEnv, { store });
   const { auth, metrics } = app;
   const http = createHttpServer({ app, metrics, authenticate: (header) => auth.authenticate(header) });
+  const call = (method: "GET" | "POST", url: string, payload?: object) =>
+    http.inject({ method, url, headers: { authorization: `Bearer ${KEY}` }, ...(payload && { payload }) });
+  const close = async (): Promise<void> => {
+    await http.close();
+    await app.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { app, store, call, close };
+}
+
+/** The job as it ended. */
+export async function ended(store: Store, id: string): Promise<ContainmentDoc> {
+  for (;;) {
+    const job = (await store.get("containments", id))!;
+    if (job.state === "done") return job;
+    if (job.state !== "running") throw new Error(`containment ${id}: ${job.state}, ${job.error}`);
+    await pause(20);
+  }
+}
+
+async function containing(place: Place): Promise<Means> {
+  const { store, call, close } = await serverAt(place);
   let contained = 0;
 
   return {
     async stop(number) {
       const body = { actor: AGENT.name, reason: `drill ${number}`, confirm: true };
-      const headers = { authorization: `Bearer ${KEY}` };
-      let answer = await http.inject({ method: "POST", url: "/v1/contain", headers, payload: body });
+      let answer = await call("POST", "/v1/contain", body);
       // A busy store refuses and says that nothing was recorded; what may be found is carried on by asking again.
-      while (answer.statusCode === 503)
-        answer = await http.inject({ method: "POST", url: "/v1/contain", headers, payload: body });
+      while (answer.statusCode === 503) answer = await call("POST", "/v1/contain", body);
       const answered = clock();
       if (answer.statusCode !== 202) throw new Error(`contain: ${answer.statusCode} ${answer.body}`);
       const { id } = (answer.json() as { job: { id: string } }).job;
-      const job = () => store.get("containments", id);
-      const { halt_id, since_seq } = (await job())!;
+      const { halt_id, since_seq } = (await store.get("containments", id))!;
       const settled = async () => {
-        while ((await job())?.state === "running") await pause(20);
-        const { state, error } = (await job())!;
-        if (state !== "done") throw new Error(`containment ${id}: ${state}, ${error}`);
+        await ended(store, id);
         contained++;
       };
       return { id: halt_id, seq: since_seq, answered, settled };
@@ -63,10 +83,6 @@ async function containing(place: Place): Promise<Means> {
       return written === contained ? [] : [`${contained} containments ended, ${written} are on record`];
     },
 
-    async close() {
-      await http.close();
-      await app.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    close,
   };
 }

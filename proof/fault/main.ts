@@ -1,5 +1,5 @@
 /**
- * `npm run fault [-- --kills n --approvals n --grants n --outcomes n --halts n --containments n --clocks n --outages n --set-backs n --slow-commits n
+ * `npm run fault [-- --kills n --approvals n --grants n --outcomes n --halts n --containments n --contained-runs n --clocks n --outages n --set-backs n --slow-commits n
  * --power-cuts n --power-losses n --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks things for real and counts
  * what came of it. Exits 1 when anything but zeros is found, or a fault hit nothing.
  */
@@ -10,6 +10,7 @@ import { approvals } from "./approvals.ts";
 import { type Fault, WRITERS } from "./bench.ts";
 import { catalogue } from "./catalogue.ts";
 import { clocks } from "./clocks.ts";
+import { containedRuns } from "./contained-runs.ts";
 import { containments } from "./containments.ts";
 import { grants } from "./grants.ts";
 import { halts } from "./halts.ts";
@@ -31,6 +32,7 @@ const FAULTS: Record<string, { run: Fault; count: number; stores: readonly Store
   outcomes: { run: outcomes, count: 200, stores: STORE_KINDS },
   halts: { run: halts, count: 30, stores: STORE_KINDS },
   containments: { run: containments, count: 10, stores: STORE_KINDS },
+  "contained-runs": { run: containedRuns, count: 4, stores: STORE_KINDS },
   clocks: { run: clocks, count: 20, stores: STORE_KINDS },
   outages: { run: outages, count: 8, stores: ["postgres"] },
   "set-backs": { run: setBacks, count: 4, stores: ["postgres"] },

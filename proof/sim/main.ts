@@ -1,6 +1,6 @@
 /**
- * `npm run sim [-- --histories n --seed s --store memory|files|sqlite|postgres --rollbacks n]`: random histories,
- * each from its seed, on the service and on a model of it. Prints how many, how fast, and the first seed on which
+ * `npm run sim [-- --histories n --seed s --store memory|files|sqlite|postgres --rollbacks n
+ * --foreign n]`: random histories, each from its seed, on the service and on a model of it. Prints how many, how fast, and the first seed on which
  * the two disagree, with the shortest history that shows it. Exits 1 if there is one.
  */
 import { parseArgs } from "node:util";
@@ -8,6 +8,7 @@ import { STORE_KINDS } from "../../src/store/open.ts";
 import { Case } from "../../test/sim/rollback-case.ts";
 import { Places } from "../fault/places.ts";
 import { type Action, makeHistory } from "./actions.ts";
+import { ForeignHistory } from "./foreign.ts";
 import { openPlace, type SimStore } from "./handles.ts";
 import { type Disagreement, least, play } from "./play.ts";
 
@@ -30,12 +31,13 @@ export async function main(args: string[]): Promise<number> {
     options: {
       histories: { type: "string", default: "1000" },
       rollbacks: { type: "string", default: "200" },
+      foreign: { type: "string", default: "200" },
       seed: { type: "string", default: "1" },
       store: { type: "string", multiple: true, default: [...STORES] },
     },
   });
   const stores = values.store as SimStore[];
-  const numbers = [values.histories, values.rollbacks, values.seed];
+  const numbers = [values.histories, values.rollbacks, values.foreign, values.seed];
   if (numbers.some((text) => !/^\d{1,9}$/.test(text)))
     return refuse("a number of histories is a whole number");
   if (stores.some((name) => !STORES.includes(name))) return refuse(`--store: one of ${STORES.join(", ")}`);
@@ -52,7 +54,10 @@ export async function main(args: string[]): Promise<number> {
   }
   const rollbacks = Number(values.rollbacks);
   const problem = await timed("rollback histories", rollbacks, () => playRollbacks(first, rollbacks));
-  return problem === undefined ? 0 : refuse(problem);
+  if (problem !== undefined) return refuse(problem);
+  const foreign = Number(values.foreign);
+  const lost = await timed("histories with a foreign writer", foreign, () => playForeign(first, foreign));
+  return lost === undefined ? 0 : refuse(lost);
 }
 
 async function playMany(
@@ -100,6 +105,25 @@ async function playRollbacks(first: number, count: number): Promise<string | und
     await one.play();
     if (one.problems.length > 0) return `rollback seed ${seed}: ${one.problems.join("; ")}`;
   }
+  return undefined;
+}
+
+async function playForeign(first: number, count: number): Promise<string | undefined> {
+  const sum = { calls: 0, writes: 0, undone: 0, conflicts: 0 };
+  for (let seed = first; seed < first + count; seed++) {
+    const one = new ForeignHistory(seed);
+    await one.play();
+    if (one.problems.length > 0) return `foreign seed ${seed}: ${one.problems.join("; ")}`;
+    for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += one.counts[name];
+  }
+  const { calls, writes, undone, conflicts } = sum;
+  const told = [
+    `${calls} calls`,
+    `${writes} foreign writes`,
+    `${undone} undone`,
+    `${conflicts} left in conflict`,
+  ];
+  console.log(told.join(", "));
   return undefined;
 }
 

@@ -51,9 +51,8 @@ interface Request {
   arg: number;
   status: "pending" | "approved" | "denied" | "expired" | "consumed";
   until: number;
-  /** Who stands behind its approvals: the one who gave it, and whose authority it was. */
-  behind: Set<number>;
-  approvals: number;
+  /** Who stands behind each of its approvals: the one who gave it, and then whose authority it was. */
+  approvals: number[][];
 }
 
 interface Grant {
@@ -163,8 +162,7 @@ export class Model {
   }
 
   private newRequest(run: Run, arg: number): Request {
-    const begins = { status: "pending", behind: new Set<number>(), approvals: 0 } as const;
-    return { ...begins, run, arg, until: this.now + TTL_MS };
+    return { status: "pending", approvals: [], run, arg, until: this.now + TTL_MS };
   }
 
   /** The oldest plan under way whose next call this is. */
@@ -240,8 +238,8 @@ export class Model {
       request.status = "denied";
       return { answer: "denied", events: ["denied"] };
     }
-    if (!approve(request, ways)) return CONFLICT;
-    if (isEnough(request)) request.status = "approved";
+    if (!this.approve(request, ways)) return CONFLICT;
+    if (this.isEnough(request)) request.status = "approved";
     return { answer: request.status, events: ["approved"] };
   }
 
@@ -261,8 +259,8 @@ export class Model {
     request!.status = "denied";
     const offered = this.newRequest(run, arg);
     this.requests.push(offered);
-    approve(offered, this.waysToDecide(person));
-    if (isEnough(offered)) offered.status = "approved";
+    this.approve(offered, this.waysToDecide(person));
+    if (this.isEnough(offered)) offered.status = "approved";
     return { answer: `denied ${offered.status}`, events: ["denied", "approved"] };
   }
 
@@ -315,8 +313,9 @@ export class Model {
       return { answer: "denied", events: ["plan_denied"] };
     }
     const asking = requestsOf(plan);
-    if (asking.map((request) => approve(request, ways)).every((counts) => !counts)) return CONFLICT;
-    if (!asking.every(isEnough)) return { answer: "pending", events: ["plan_approved"] };
+    if (asking.map((request) => this.approve(request, ways)).every((counts) => !counts)) return CONFLICT;
+    if (!asking.every((request) => this.isEnough(request)))
+      return { answer: "pending", events: ["plan_approved"] };
     plan.status = "approved";
     for (const request of asking) request.status = "approved";
     return { answer: "approved", events: ["plan_approved", ...asking.map(() => "approved")] };
@@ -346,6 +345,30 @@ export class Model {
     const unused = requestsOf(plan).filter((request) => request.status === "approved");
     for (const request of unused) request.status = "expired";
     return unused.map(() => "approval_expired");
+  }
+
+  /** The approvals that stand: of people whose authority was not taken away since. */
+  private standing({ approvals }: Request): number[][] {
+    return approvals.filter((people) => this.isApprover[people.at(-1)!]);
+  }
+
+  /** No person counts twice, neither by deciding nor by having lent. */
+  private isEnough(request: Request): boolean {
+    const counted = new Set<number>();
+    const counting = this.standing(request).filter((people) => {
+      if (people.some((one) => counted.has(one))) return false;
+      for (const one of people) counted.add(one);
+      return true;
+    });
+    return counting.length >= (request.arg >= LARGE ? 2 : 1);
+  }
+
+  /** Whether one of these ways to decide counts: with no person behind it who counts already. */
+  private approve(request: Request, ways: readonly number[][]): boolean {
+    const behind = new Set(this.standing(request).flat());
+    const people = ways.find((way) => way.every((one) => !behind.has(one)));
+    if (people !== undefined) request.approvals.push(people);
+    return people !== undefined;
   }
 
   private waysToDecide(person: number): number[][] {
@@ -419,17 +442,6 @@ const PLANS = 20;
 const isPlanOpen = ({ status }: Plan): boolean => status === "pending" || status === "approved";
 
 const requestsOf = ({ calls }: Plan): Request[] => calls.flatMap(({ request }) => request ?? []);
-
-const isEnough = ({ approvals, arg }: Request): boolean => approvals >= (arg >= LARGE ? 2 : 1);
-
-/** Whether one of these ways to decide counts: nobody counts twice, neither by deciding nor by having lent. */
-function approve(request: Request, ways: readonly number[][]): boolean {
-  const people = ways.find((way) => way.every((one) => !request.behind.has(one)));
-  if (people === undefined) return false;
-  for (const one of people) request.behind.add(one);
-  request.approvals++;
-  return true;
-}
 
 function isDone({ status }: { status: string }): boolean {
   return status === "succeeded" || status === "compensation_failed";

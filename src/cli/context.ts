@@ -1,13 +1,8 @@
-/** From command-line options to an open engine; every command takes the same global options. */
+/** What every command is given, and the global options that each takes. Light: `svc --help` loads no more than this. */
 import { type Command, Option } from "commander";
 import type { App } from "../app/app.ts";
-import { loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
-import { invalid } from "../kernel/errors.ts";
-import { channelsSchema } from "../notify/channels/table.ts";
-import { openStore } from "../store/open.ts";
-import { doesWithoutStore, withFoundStore } from "./data-folder.ts";
-import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
+import type { Door } from "./door.ts";
 import type { Io } from "./io.ts";
 
 /** A command's result: the exit code it ends with. */
@@ -35,8 +30,6 @@ export type Register = (program: Command, context: Context) => void;
 export const NEEDS_DATA =
   "this command needs the data themselves: run it on the server's machine, with -d <dir>";
 
-/** Options that name data on this machine. */
-const LOCAL_FLAGS = ["manifests", "data", "store", "config"];
 const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
   ["-m, --manifests <path>", "tool manifests: a file, a folder or a URL"],
   ["-d, --data <dir>", "data folder"],
@@ -45,8 +38,6 @@ const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
   ["--server <url>", "work against this server instead (or SVC_SERVER)"],
   ["--key-file <file>", "file with the key for it (or SVC_TOKEN)"],
 ];
-/** The channels' own schemas live with the channels. */
-const CHANNEL_SCHEMAS = { "notifications.channels": channelsSchema };
 
 export function globalOptions(command: Command): Command {
   for (const [flags, about] of GLOBAL_OPTIONS) command.addOption(new Option(flags, about));
@@ -67,68 +58,4 @@ export function calledCommand(argv: readonly string[]): number {
   let at = 0;
   while (at < argv.length && argv[at]!.startsWith("-")) at += valued.has(argv[at]!) ? 2 : 1;
   return at;
-}
-
-/** The words of the command line that no command sees by itself. */
-interface Line {
-  /** The global options that stood before the command; one given behind it is the closer word. */
-  before(): Flags;
-  /** The command, such as `approvals list`. */
-  called(): string;
-}
-
-export function createContext(
-  io: Io,
-  { before, called }: Line = { before: () => ({}), called: () => "" },
-): Omit<Context, "done"> {
-  const settings = (flags: Flags = {}, own: readonly string[] = []) => {
-    const given = before();
-    // An option of one command may share its name with a setting and mean something else.
-    const chosen = Object.fromEntries([
-      ...LOCAL_FLAGS.map((name) => [name, flags[name] ?? given[name]]),
-      ...own.map((name) => [name, flags[name]]),
-    ]);
-    return withFoundStore(
-      loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS }),
-    );
-  };
-  const server = (flags: Flags) => {
-    const given = before();
-    const one = (name: string) => (flags[name] ?? given[name]) as string | undefined;
-    const local = LOCAL_FLAGS.some((name) => one(name) !== undefined);
-    return serverAddress({ server: one("server"), keyFile: one("keyFile"), local }, io);
-  };
-  const openDoor = async (flags: Flags, own?: readonly string[]): Promise<Door> => {
-    const as = flags["as"] as string | undefined;
-    const address = server(flags);
-    if (address === null) {
-      const { openApp } = await import("../app/wiring/open-app.ts");
-      const chosen = settings(flags, own);
-      const { data, database_url } = chosen;
-      const store = doesWithoutStore(called(), chosen)
-        ? await openStore({ store: "memory", data, database_url, warn: io.err })
-        : undefined;
-      return localDoor(await openApp(chosen, io.clock, store === undefined ? {} : { store }), as);
-    }
-    if (flags["as"] !== undefined) throw invalid("--as: on a server the key says who acts");
-    return remoteDoor(address, io.clock);
-  };
-  const withDoor: Context["withDoor"] = async (flags, work, own) => {
-    const door = await openDoor(flags, own);
-    try {
-      return await work(door);
-    } finally {
-      await door.close();
-    }
-  };
-  return {
-    io,
-    settings,
-    isRemote: (flags) => server(flags) !== null,
-    withDoor,
-    withApp(flags, work, own) {
-      if (server(flags) !== null) throw invalid(NEEDS_DATA);
-      return withDoor(flags, (door) => work(door.local!), own);
-    },
-  };
 }

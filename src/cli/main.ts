@@ -3,14 +3,7 @@ import { Command, CommanderError } from "commander";
 import { VERSION } from "../app/wiring/version.ts";
 import { ProblemsError, SvcError } from "../kernel/errors.ts";
 import { COMMANDS } from "./commands/index.ts";
-import {
-  type Context,
-  calledCommand,
-  createContext,
-  type Exit,
-  globalOptions,
-  tolerateGlobalOptions,
-} from "./context.ts";
+import { type Context, calledCommand, type Exit, globalOptions, tolerateGlobalOptions } from "./context.ts";
 import { type Io, inert } from "./io.ts";
 
 export async function main(argv: readonly string[], io: Io): Promise<Exit> {
@@ -32,9 +25,11 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
   };
   let called = "";
   const line = { before: () => program.opts(), called: () => called };
-  const context = { ...createContext(io, line), done };
   try {
-    await addCommands(program, context, argv);
+    await addCommands(program, argv, async () => {
+      const { createContext } = await import("./open-context.ts");
+      return { ...createContext(io, line), done };
+    });
     applyToAll(program);
     program.hook("preAction", (_, action) => {
       called = wordsOf(action);
@@ -46,14 +41,18 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
   }
 }
 
-/** The command that is called comes with its code; the others only with their line of the help. */
-async function addCommands(program: Command, context: Context, argv: readonly string[]): Promise<void> {
+/** The command that is called comes with its code and its context; the others only with their line of the help. */
+async function addCommands(
+  program: Command,
+  argv: readonly string[],
+  open: () => Promise<Context>,
+): Promise<void> {
   const at = calledCommand(argv);
   const called = argv[at] === "help" ? argv[at + 1] : argv[at];
   // A completion script is made from all of them.
   const all = called === "completion";
   for (const { name, summary, load } of COMMANDS) {
-    if (all || name === called) (await load())(program, context);
+    if (all || name === called) (await load())(program, await open());
     else program.command(name).description(summary);
   }
 }

@@ -194,7 +194,10 @@ function embeddedApprovals(app: App): Approvals & { close(): void } {
       if (key === undefined) throw invalid("key: a decision needs the deciding person's own key or token");
       const { auth, today } = await known();
       const { principal } = await auth.authenticateToken(key);
-      return asking({ ...app, today }, principal)(op, { approval_id, ...given });
+      return asking({ ...app, core: { ...app.core, today }, today }, principal)(op, {
+        approval_id,
+        ...given,
+      });
     };
   return {
     get: (id) => look(id, 0),

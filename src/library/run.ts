@@ -108,7 +108,7 @@ export interface RunTransport {
 export interface CallOptions {
   /** After this long the outcome counts as unknown. */
   timeout_ms?: number;
-  /** Makes the read that a manifest's `before` asks for, before the call and after it; without it the step cannot be undone. */
+  /** Makes the read that a manifest's `before` asks for, before the call and after it. Without it such a call is not made, unless the manifest says `required: false`. */
   read?: (request: ReadRequest) => Promise<Json> | Json;
   /** How long to wait for a person, where one must decide: a duration such as `10m`, or seconds. */
   wait_for_approval?: Wait;
@@ -252,10 +252,7 @@ export class Run {
     const notAnswered = () => {
       throw new UncertainError(`${tool} did not answer within ${timeout_ms} ms`);
     };
-    const before =
-      asked === undefined || read === undefined
-        ? undefined
-        : await this.readBefore(decision.step, asked, read);
+    const before = asked === undefined ? undefined : await this.readBefore(decision.step, asked, read);
     let result: T;
     try {
       const executed = Promise.resolve(execute(decision.step));
@@ -285,9 +282,10 @@ export class Run {
   private async readBefore(
     step: number,
     asked: BeforeRead,
-    read: NonNullable<CallOptions["read"]>,
+    read: CallOptions["read"],
   ): Promise<Json | undefined> {
     try {
+      if (read === undefined) throw new Error("the call was made without `read`");
       const before = await readOnce(read, asked);
       const problem = answerProblem(asked, before);
       if (problem !== null) throw new Error(problem);

@@ -53,6 +53,14 @@ export interface ApprovalView {
   break_glass: boolean;
 }
 
+/** Who gave one of the approvals, and with what; who it was is unknown of whoever sat at the data. */
+export interface Voter {
+  groups: string[];
+  by?: KeptPrincipal | undefined;
+  /** Whose lent authority it was. */
+  lender?: KeptPrincipal | undefined;
+}
+
 export interface ApprovalDoc extends ApprovalView {
   /** Working facts that listings leave out. */
   internal: {
@@ -62,7 +70,7 @@ export interface ApprovalDoc extends ApprovalView {
     risk_score: number;
     /** What the approvals must add up to, and the groups of those who approved. */
     needs: ApprovalNeed[];
-    voters: { groups: string[] }[];
+    voters: Voter[];
     /** The plan that it belongs to, where it was made by the decision on one. */
     plan?: string | undefined;
     /** What asked for it, for the card; requests of earlier versions do not have it. */

@@ -77,7 +77,7 @@ export interface RollbackPlan {
 
 /**
  * The plan in a few words for people. Where an undo has failed already, the assumption behind `fully_reversible`
- * has been wrong once, and that is said instead.
+ * has been wrong once, and where what is there could not be read, it is a guess; that is said instead.
  */
 export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversible">): {
   ok: boolean;
@@ -91,9 +91,22 @@ export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversib
     };
   if (!plan.fully_reversible) return { ok: false, words: "not fully reversible" };
   const failed = plan.actions.filter(hasFailed).length;
-  if (failed === 0) return { ok: true, words: "fully reversible" };
-  const which = plural(failed, "undo that failed succeeds", "undos that failed succeed");
-  return { ok: false, words: `reversible only if ${which} this time` };
+  const unread = plan.actions.filter(isUnread).length;
+  const conditions = [
+    failed === 0
+      ? []
+      : `${plural(failed, "undo that failed succeeds", "undos that failed succeed")} this time`,
+    unread === 0
+      ? []
+      : plural(unread, "step that was not read is", "steps that were not read are") + " unchanged",
+  ].flat();
+  if (conditions.length === 0) return { ok: true, words: "fully reversible" };
+  return { ok: false, words: `reversible only if ${conditions.join(" and ")}` };
+}
+
+/** Its undo will look at what is there first, and the plan was made without a look: it may have been changed since. */
+export function isUnread(action: PlanAction): boolean {
+  return action.kind === "compensate" && action.before !== undefined && action.is === undefined;
 }
 
 export function hasFailed(action: PlanAction): action is CompensateAction & { last_error: string } {

@@ -5,12 +5,9 @@
 import { pino } from "pino";
 import { z } from "zod";
 import { redactSecrets } from "../model/detect/secrets.ts";
+import { LOG_FORMATS, LOG_LEVELS, type LogLevel } from "./log-levels.ts";
 import { type LogValue, type Redact, scrubFields, scrubText } from "./scrub.ts";
 import { fdSink, type Sink } from "./sink.ts";
-
-export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
-export const LOG_FORMATS = ["json", "pretty"] as const;
 
 export const logSchema = z.strictObject({
   format: z.enum(LOG_FORMATS).default("json"),

@@ -29,7 +29,7 @@ it("shows requests alike as one group and decides them with one press, what noth
   const { page, open, complaints } = await browsing.as("approver");
   await open("/approvals");
   const groups = page.locator("section.group");
-  expect(await groups.locator("summary").allInnerTexts()).toEqual([
+  expect(await groups.locator(".group-what").allInnerTexts()).toEqual([
     "4 requests by agent: pay.refund, rule ask",
     "2 requests by agent: pay.wire, rule ask",
   ]);

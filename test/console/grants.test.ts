@@ -1,6 +1,7 @@
 /** Grants in the console, in a real browser: from a card, from the page, and taken back. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { LIMITS } from "../../src/kernel/limits.ts";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, inaccessible } from "./support/browsing.ts";
 import { loggedIn } from "./support/client.ts";
@@ -144,9 +145,31 @@ it("does not offer the next ones where the person's decision alone could not be 
   expect(await grantCount()).toBe(before);
 });
 
+it("decides nothing where there is no room for a grant like it any more", async () => {
+  verifies("beyond.grant.console-whole");
+  const id = await request(1_700, "pay.refund", "twin");
+  const approver = await loggedIn(server.url, "approver");
+  expect((await approver.get(`/console/approvals/${id}`)).text).toContain("the next ones like this");
+  const { card_hash } = (await server.api("approver", "GET", `/v1/approvals/${id}/card`)).body;
+  const expires_at = new Date(server.app.core.env.now() + 3_600_000).toISOString();
+  const match = { tool: "pay.refund", actor: "twin" };
+  const grant = { match, rules: ["big-refunds"], max_uses: 1, expires_at, reason: "one of many" };
+  const given = Array.from({ length: LIMITS.grants_alike }, () =>
+    server.api("approver", "POST", "/v1/grants", grant),
+  );
+  for (const { status } of await Promise.all(given)) expect(status).toBe(201);
+  const { status, text } = await approver.submit(`/console/approvals/${id}/alike`, { ...FILLED, card_hash });
+  expect([status, text]).toEqual([409, expect.stringContaining("revoke some, or let them end")]);
+  expect((await server.api("approver", "GET", `/v1/approvals/${id}`)).body).toMatchObject({
+    status: "pending",
+    votes: [],
+  });
+  expect((await approver.get(`/console/approvals/${id}`)).text).not.toContain("the next ones like this");
+});
+
 it("says that a request still waits where the approval of several did not settle it", async () => {
   const approver = await loggedIn(server.url, "approver");
-  const ids = [await request(2, "pay.pair"), await request(1_700)];
+  const ids = [await request(2, "pay.pair"), await request(1_701)];
   const { to } = await approver.submit("/console/approvals", { id: ids, decision: "approve" });
   expect((await approver.get(to!)).text).toContain("1 request approved. 1 waits for others to approve too.");
 });

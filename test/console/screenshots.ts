@@ -29,23 +29,30 @@ const SHOTS: Shot[] = [
   { name: "phone-approvals", path: "/approvals", key: "maria.finance", width: 390, height: 844, phone: true },
   { name: "dark", path: "", key: "noor.admin", width: 1320, height: 900, dark: true },
 ];
-/** For looking at while working; asked for with SVC_ALL_SHOTS. */
+/** For looking at while working, each in light, dark and on a phone; asked for with SVC_ALL_SHOTS. */
 const MORE: Shot[] = [
+  "approvals",
+  "approvals/decided",
+  "plans",
+  "grants",
   "runs",
+  "horizon",
+  "drills",
   "alerts",
   "tools",
   "policy",
   "impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D",
   "evidence",
   "settings",
-  "approvals/decided",
-].map((path) => ({
-  name: path.replaceAll(/\W+/g, "-").slice(0, 30),
-  path: `/${path}`,
-  key: "noor.admin",
-  width: 1320,
-  height: 1250,
-}));
+].flatMap((path) => {
+  const name = path.replaceAll(/\W+/g, "-").slice(0, 30);
+  const desk = { path: `/${path}`, key: "noor.admin", width: 1320, height: 900, full: true };
+  return [
+    { ...desk, name: `${name}-light` },
+    { ...desk, name: `${name}-dark`, dark: true },
+    { ...desk, name: `${name}-phone`, width: 390, height: 844 },
+  ];
+});
 
 async function shoot(browser: Browser, url: string, shot: Shot): Promise<void> {
   const context = await browser.newContext({

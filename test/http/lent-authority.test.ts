@@ -225,6 +225,30 @@ describe("a delegation ends with its lender's authority", () => {
     expect((await vote("dan")).status).toBe(200);
   });
 
+  it.each(changes)("so does a vote that waits for others: %s", async (_name, change) => {
+    verifies("beyond.approval.votes-stand");
+    await lend("ann", "ann-2");
+    const [own, lent] = [await pending(), await pending()];
+    expect((await own.vote("ann")).body).toMatchObject({ status: "pending" });
+    expect((await lent.vote("ann-2")).body).toMatchObject({ status: "pending" });
+    await editKey("ann", change);
+    for (const { vote, ask } of [own, lent]) {
+      expect((await vote("bob")).body).toMatchObject({ status: "pending" });
+      expect(await ask()).toMatchObject({ decision: "block" });
+      expect((await vote("dan")).body).toMatchObject({ status: "approved" });
+      expect(await ask()).toMatchObject({ decision: "allow" });
+    }
+  });
+
+  it("and whoever gets the role back votes again", async () => {
+    verifies("beyond.approval.votes-stand");
+    const { vote } = await pending();
+    await vote("bob");
+    await editKey("bob", (entry) => ({ ...entry, key_sha256: sha256Hex("bobs-next-key") }));
+    expect((await vote("bobs-next-key")).body).toMatchObject({ status: "pending" });
+    expect((await vote("dan")).body).toMatchObject({ status: "approved" });
+  });
+
   it("and lends no group that its lender has lost, nor one it got since", async () => {
     const lent = await lend("ann", "ann-2");
     await editKey("ann", (entry) => ({ ...entry, groups: [] }));

@@ -146,6 +146,35 @@ describe("a plan", () => {
     expect((await vote("bob", "approve", { card_hash })).body).toMatchObject({ status: "approved" });
   });
 
+  it("shows a decider no value of a call that others decide, and takes the same hash of everybody", async () => {
+    verifies("beyond.plan.cards");
+    const { plan, vote } = await proposed([get(3), create(4), { ...create(5), tool: "pay.ops" }]);
+    const seenBy = async (key: string) => (await s.call(key, "GET", `/v1/plans/${plan.id}`)).body;
+    const [bobs, anns] = [await seenBy("bob"), await seenBy("ann")];
+    expect(bobs.cards.map((card: unknown) => card !== null)).toEqual([true, true, false]);
+    expect(JSON.stringify(bobs)).not.toContain("canary-5");
+    expect(anns.cards[2].arguments).toEqual(create(5).args);
+    expect(bobs.card_hash).toBe(anns.card_hash);
+    expect((await vote("bob", "approve", { card_hash: bobs.card_hash })).body.status).toBe("pending");
+    expect((await vote("ann", "approve", { card_hash: anns.card_hash })).body.status).toBe("approved");
+  });
+
+  it("with nothing to decide and a refused call has ended, and is in nobody's way", async () => {
+    verifies("beyond.plan.refused-at-once");
+    const refused = { ...get(1), args: { secret: 1 } };
+    for (const [calls, at] of [
+      [[refused], 0],
+      [[refused, refused], 0],
+      [[get(1), refused], 1],
+    ] as const) {
+      const { plan, run_id, vote, ask } = await proposed([...calls]);
+      expect([plan.status, plan.note, plan.decided_by]).toEqual(["ended", `call ${at} is refused`, null]);
+      expect((await vote("bob")).status).toBe(409);
+      expect(await ask(get(1))).toMatchObject({ decision: "allow" });
+      expect(await s.app.core.store.list("approval_values", { owner: run_id, limit: 9 })).toEqual([]);
+    }
+  });
+
   it("counts one vote under each call's own groups, quorum and four eyes", async () => {
     verifies("beyond.plan.vote");
     const { vote, ask } = await proposed([

@@ -19,6 +19,7 @@ const SIZES = {
   outcomes: 30,
   halts: 2,
   containments: 1,
+  "contained-runs": 2,
   clocks: 2,
   outages: 2,
 };
@@ -43,12 +44,12 @@ describe("npm run fault", () => {
   it("kills, contests, halts, contains, turns clocks and takes databases away, and finds nothing wrong", {
     timeout: 300_000,
   }, async () => {
-    verifies("beyond.grant.last-use", "beyond.contain.halt-first");
+    verifies("beyond.grant.last-use", "beyond.contain.halt-first", "beyond.contain.many");
     const rows = await processes(SIZES);
     expect(rows.map(({ store }) => store)).toEqual([
-      ...Array<string>(7).fill("files"),
-      ...Array<string>(7).fill("sqlite"),
-      ...Array<string>(8).fill("postgres"),
+      ...Array<string>(8).fill("files"),
+      ...Array<string>(8).fill("sqlite"),
+      ...Array<string>(9).fill("postgres"),
     ]);
   });
 

@@ -1,6 +1,7 @@
 /** The simulation on a few histories, and on a service with a fault planted in it, which it must find. */
 import { describe, expect, it } from "vitest";
 import { type Action, makeHistory } from "../../proof/sim/actions.ts";
+import { ForeignHistory } from "../../proof/sim/foreign.ts";
 import { least, play } from "../../proof/sim/play.ts";
 import type { Handle } from "../../proof/sim/service.ts";
 import type { Store, Tx, Unit } from "../../src/port/store.ts";
@@ -8,6 +9,7 @@ import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore } from "../../src/store/open.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
 
 const still = (store: Store): Handle => ({ store: () => store, crash: async () => {} });
 
@@ -58,6 +60,18 @@ describe("a history", () => {
       await database?.drop();
     },
   );
+
+  it("with a foreign writer loses none of its writes to an undo, from 60 seeds", async () => {
+    verifies("beyond.conflict.never-lost");
+    const counts = { writes: 0, undone: 0, conflicts: 0 };
+    for (let seed = 1; seed <= 60; seed++) {
+      const one = new ForeignHistory(seed);
+      await one.play();
+      expect(one.problems, `seed ${seed}`).toEqual([]);
+      for (const name of ["writes", "undone", "conflicts"] as const) counts[name] += one.counts[name];
+    }
+    for (const count of Object.values(counts)) expect(count).toBeGreaterThan(60);
+  });
 
   it.each([
     ["halts", ["halt", "ask"]],

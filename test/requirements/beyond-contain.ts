@@ -3,6 +3,7 @@ import { section } from "./types.ts";
 
 // biome-ignore format: one statement a line
 export const beyondContain = section("beyond", "Contain", {
+  "beyond.contain.many": [17, "many runs with many steps are undone by one containment, each step once and newest first over all, with a bundle of each run that verifies"],
   "beyond.contain.route": [17, "`POST /v1/contain` is an admin's; without `confirm: true` it answers 200 `{dry_run: true, ..}` and changes nothing"],
   "beyond.contain.job": [17, "confirmed it answers 202 `{job}`, and `GET /v1/contain/{id}` shows the job with its report to an auditor"],
   "beyond.contain.several": [17, "a glob that matches several actors needs `expect_actors` with their number; another number is a 409 and nothing is done"],

@@ -32,6 +32,7 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
 export const beyondPlans = section("beyond", "2. Fewer and better questions: plans", {
   "beyond.plan.propose": [18, "`POST /v1/runs/{id}/plans` answers 201 `{id: pln_<uuid>, status, calls: [{decision, reasons, risk_score}], fully_reversible, irreversible, residue}`, judged as speculation judges"],
   "beyond.plan.refused-ends": [18, "a planned call that is refused ends the plan, also where a person could approve it"],
+  "beyond.plan.refused-at-once": [18, "a plan with nothing to decide and a call that is refused has ended before it began, and says which call it was"],
   "beyond.plan.tenant": [23, "deciding a plan of another tenant is a 404 that tells nothing of it"],
   "beyond.plan.quota": [23, "a plan that waits counts against the quota of open approvals"],
   "beyond.flood.plans": [18, "plans count as requests of their actor, and past the flood are told in the digest unless they hold what nothing takes back"],
@@ -41,7 +42,7 @@ export const beyondPlans = section("beyond", "2. Fewer and better questions: pla
   "beyond.plan.order": [18, "the approvals are usable in the plan's order only; a call out of order is not covered and changes nothing"],
   "beyond.plan.ends": [18, "a planned call that is refused or fails ends the plan, and what is left is not covered; so do a denial and the plan's expiry"],
   "beyond.plan.vote": [18, "the decision is the decider's one vote under each call's own groups, quorum and four eyes"],
-  "beyond.plan.cards": [18, "deciders see each call's card; a `card_hash` over all of them that is no longer current is a 409"],
+  "beyond.plan.cards": [18, "deciders see the cards of the calls that they may decide, and no value of the others; a `card_hash` over all that is no longer current is a 409"],
   "beyond.plan.events": [18, "`plan_proposed`, `plan_approved` and `plan_denied` stand on the ledger, without argument values"],
   "beyond.plan.withdraw": [18, "the run's principal withdraws its plan: `status: expired`, `note: withdrawn`, ledger `approval_expired`; 409 when it has ended"],
   "beyond.plan.tools": [18, "an agent proposes with `svc.propose_plan`; operator tools show, approve and deny"],

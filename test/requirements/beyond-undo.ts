@@ -11,6 +11,8 @@ export const beyondBefore = section("beyond", "Before", {
   "beyond.before.expect": [17, "a path into `$before` in `verification.expect` stands for what was there"],
   "beyond.before.gateway": [17, "the gateway reads before it forwards and after success, and the step says `before_by: gateway`"],
   "beyond.before.library": [17, "the library reads with `read` in `run.call`, and the step says `before_by: library`"],
+  "beyond.before.no-reader": [17, "a library call whose manifest needs a read and that was given none fails before anything is executed"],
+  "beyond.plan.unread-said": [17, "where what is there was not read, no text of a plan says that the run is fully reversible"],
   "beyond.before.agent": [17, "over HTTP the agent reports `before` and `after`, and the step says `before_by: agent`"],
   "beyond.before.read-fails": [17, "a read that fails or is too long fails the step before anything is forwarded: `intended`, then `failed`"],
   "beyond.before.not-required": [17, "with `required: false` a failed read lets the call pass, and the step cannot be undone"],
@@ -23,6 +25,7 @@ export const beyondBefore = section("beyond", "Before", {
 // biome-ignore format: one statement a line
 export const beyondConflict = section("beyond", "Conflict", {
   "beyond.conflict.left-alone": [17, "an undo that meets a foreign write is left alone: `failed`, `conflict: true`, an error that begins `conflict:`, no record, the step still `succeeded`"],
+  "beyond.conflict.never-lost": [17, "over generated histories of several runs and a foreign writer no undo replaces what its call did not leave"],
   "beyond.conflict.as-before": [17, "what is already as before the call is recorded as compensating and compensated, and nothing is called"],
   "beyond.conflict.not-checked": [17, "where nobody can read, the step is failed with `conflict: not checked`"],
   "beyond.conflict.plan": [17, "the plan shows was, is, would be and `current_hash`, and is not fully reversible with a conflict"],

@@ -268,6 +268,32 @@ describe("the library and the command line", () => {
     expect(shown.out).not.toContain("foreign");
   });
 
+  it("makes no call without the read that it needs, and a plan that nobody could look for says so", async () => {
+    verifies("beyond.before.no-reader", "beyond.before.not-required", "beyond.plan.unread-said");
+    const library = await open({ manifests, data });
+    const run = await library.run({ actor: "bot", permissions: ["p"], run_id: "blind" });
+    const made: string[] = [];
+    const put = (tool: string) => ({ tool, args: { id: "b", text: "new" }, reason: "r" });
+    const bare = run.call(put("doc.put"), () => made.push("doc.put"));
+    await expect(bare).rejects.toThrow("before: doc.get could not be read: the call was made without `read`");
+    await run.call(put("doc.plain"), () => made.push("doc.plain"));
+    expect(made).toEqual(["doc.plain"]);
+    expect(await run.status(0)).toBe("failed");
+    expect(await run.plan()).toMatchObject({ actions: [{ step: 1, kind: "unrecoverable" }] });
+
+    const seen = await library.run({ actor: "bot", permissions: ["p"], run_id: "seen" });
+    shelf.write("b", "old");
+    await seen.call(put("doc.put"), () => shelf.write("b", "new"), { read: () => shelf.show("b") });
+    await library.close();
+    const here = ["-d", data, "-m", manifests];
+    const unread = await svc(["plan", "seen", ...here]);
+    expect(unread.out).toContain("run seen: reversible only if 1 step that was not read is unchanged");
+    expect(unread.out).toContain("; what is there now was not read");
+    expect(unread.out).not.toContain("fully reversible");
+    const read = await svc(["plan", "seen", "--reader-cmd", shelf.reader, ...here]);
+    expect(read.out).toContain("run seen: fully reversible");
+  });
+
   it("undoes and looks through the configured upstreams where no compensator is named", async () => {
     verifies("beyond.cli.rollback-upstreams", "beyond.cli.next-command", "beyond.cli.looks-upstreams");
     const place = tempDir("undo-upstreams");

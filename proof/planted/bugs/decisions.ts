@@ -54,6 +54,13 @@ export const DECISIONS: readonly Bug[] = [
     tests: [ENGINE, "test/http/approvals.test.ts"],
   },
   {
+    name: "a vote outlives the key that gave it",
+    file: "src/engine/approvals/counting.ts",
+    find: 'if (today(by) === null || holder === null || !hasRole(holder, "approver")) return null;',
+    replace: "if (holder === null) return voter;",
+    tests: ["test/http/lent-authority.test.ts"],
+  },
+  {
     name: "one person votes twice",
     file: "src/engine/approvals/counting.ts",
     find: "return peopleBehind(vote).find((person) => counted.has(person));",
@@ -270,6 +277,13 @@ export const DECISIONS: readonly Bug[] = [
     find: "if (held !== undefined && held.expires_ms > now) return null;",
     replace: "if (held !== undefined && held.expires_ms > now + lasts_ms) return null;",
     tests: ["src/rollback/lease.test.ts"],
+  },
+  {
+    name: "an undo replaces what others wrote since",
+    file: "src/rollback/conflict.ts",
+    find: 'return current_hash === before_hash ? "as_before" : "conflict";',
+    replace: 'return current_hash === before_hash ? "as_before" : "as_after";',
+    tests: ["test/proof/sim.test.ts", "test/undo/before.test.ts"],
   },
   {
     name: "an undo is not read back",

@@ -1,10 +1,17 @@
 /** Grants: giving one, listing, taking back, and seeing what one would have covered. */
 import { z } from "zod";
-import { type Giver, giveUnit, revokeGrantUnit, unknownGrant } from "../../engine/grants/give.ts";
+import {
+  checkGivingUnit,
+  type Giver,
+  giveUnit,
+  revokeGrantUnit,
+  unknownGrant,
+} from "../../engine/grants/give.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type GrantDoc, grantView } from "../../model/grant.ts";
 import { boundTo, hasRole } from "../../model/roles.ts";
+import type { Unit } from "../../port/store.ts";
 import { announce } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { delegationsTo } from "./approvals/cards.ts";
@@ -57,10 +64,14 @@ function ofTenant<T extends { match: { tenant?: string | null | undefined } }>(
   return { ...input, match: { ...input.match, tenant } };
 }
 
-/** Whatever its giver may not give is refused here already. */
-async function givingUnit(caller: Caller, input: z.output<typeof grantInput>) {
-  return giveUnit(caller.app.core, await giverOf(caller), giveInputOf(ofTenant(caller, input)));
+/** Whatever its giver may not give is refused when the unit is made. */
+async function giving<T>(caller: Caller, input: z.output<typeof grantInput>, unit: Giving<T>): Promise<T> {
+  const { core } = caller.app;
+  const made = unit(core, await giverOf(caller), giveInputOf(ofTenant(caller, input)));
+  return core.store.transact(made);
 }
+
+type Giving<T> = (...given: Parameters<typeof giveUnit>) => Unit<T>;
 
 /** For those who decide something else first: what could not be given must not be half of what they did. */
 export const checkGrant = operation({
@@ -70,8 +81,9 @@ export const checkGrant = operation({
   within_tenant: true,
   input: grantInput,
   output: nothing,
+  errors: { conflict: "too many grants for tools and actors like these" },
   async run(caller, input) {
-    await givingUnit(caller, input);
+    await giving(caller, input, checkGivingUnit);
     return {};
   },
 });
@@ -86,7 +98,7 @@ export const createGrant = operation({
   errors: { conflict: "too many grants for tools and actors like these" },
   async run(caller, input) {
     const { core } = caller.app;
-    const { grant, records } = await core.store.transact(await givingUnit(caller, input));
+    const { grant, records } = await giving(caller, input, giveUnit);
     announce(core.listeners, records);
     return shown(caller, grant);
   },

@@ -1,6 +1,5 @@
 /** Plans: an agent proposes calls before it makes them, and people decide them together. */
 import { z } from "zod";
-import { authoritiesOver } from "../../engine/approvals/authority.ts";
 import { closingWords } from "../../engine/closing.ts";
 import {
   decidePlanUnit,
@@ -9,7 +8,7 @@ import {
   withdrawPlanUnit,
 } from "../../engine/plans/decide-plan.ts";
 import { type ProposedCall, proposeUnit } from "../../engine/plans/propose.ts";
-import { invalid, notFound, SvcError } from "../../kernel/errors.ts";
+import { invalid, notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { callText } from "../../model/card/lines.ts";
@@ -22,7 +21,7 @@ import { type App, announce } from "../app.ts";
 import { ownRun, requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
-import { delegationsTo } from "./approvals/cards.ts";
+import { delegationsTo, seesCard } from "./approvals/cards.ts";
 import { cardHash } from "./approvals.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
 import { proofWordsOf } from "./drills/proofs.ts";
@@ -175,13 +174,14 @@ export const listPlans = operation({
 
 export const getPlan = operation({
   id: "get_plan",
-  summary: "Read a plan; whoever may decide it sees each call's card, and the hash over all of them",
+  summary:
+    "Read a plan; whoever may decide it sees the cards of calls that they may decide, and the hash over all",
   role: "auditor",
   any_role: true,
   within_tenant: true,
   input: z.strictObject({ plan_id }),
   output: planShape.extend({
-    cards: z.array(z.looseObject({ arguments: z.unknown(), text: z.string() })).optional(),
+    cards: z.array(nullable(z.looseObject({ arguments: z.unknown(), text: z.string() }))).optional(),
     card_hash: z.string().optional(),
   }),
   errors: { not_found: "unknown plan, or one of another agent's run" },
@@ -190,7 +190,8 @@ export const getPlan = operation({
     if (plan === undefined || !(hasRole(principal, "auditor") || isOwner(principal, plan)))
       throw notFound(`unknown plan ${plan_id}`);
     const alive = plan.status === "pending" || plan.status === "approved";
-    if (!alive || !(await mayDecide(app, principal, plan))) return planView(plan);
+    const seen = alive ? await callsSeen(app, principal, plan) : [];
+    if (!plan.calls.some(({ approval_id }, i) => approval_id !== null && seen[i])) return planView(plan);
     const run = await app.core.store.get("runs", plan.run_id);
     if (run === undefined) return planView(plan);
     const values = await Promise.all(
@@ -198,6 +199,7 @@ export const getPlan = operation({
     );
     const { cards, card_hash } = planCards(app.core.rules(), run, plan, values);
     const shown = cards.map(async ({ judged, arguments: args }, i) => {
+      if (!seen[i]) return null;
       const { tool } = plan.calls[i]!;
       const around = {
         proof: await proofWordsOf(app.core, tool),
@@ -209,9 +211,9 @@ export const getPlan = operation({
   },
 });
 
-/** A plan, with the cards for whoever may decide it. */
+/** A plan, with the cards for whoever may decide it; null stands for a call that others decide. */
 export interface PlanShown extends PlanView {
-  cards?: PlannedCard[];
+  cards?: (PlannedCard | null)[];
   card_hash?: string;
 }
 
@@ -221,17 +223,10 @@ interface PlannedCard extends JudgedCard, Pick<CardSurroundings, "proof" | "clos
   text: string;
 }
 
-async function mayDecide(app: App, principal: Principal, plan: PlanDoc): Promise<boolean> {
-  if (hasRole(principal, "admin")) return true;
-  const { four_eyes } = app.core.rules().policy.approvals;
-  if (four_eyes && plan.actor === principal.name) return false;
+/** Of each call, whether its values are for this principal's eyes: those that need no decision are judged as the policy's defaults say. */
+async function callsSeen(app: App, principal: Principal, plan: PlanDoc): Promise<boolean[]> {
   const delegations = await delegationsTo(app, principal.name);
-  const facts = { four_eyes, now: app.core.env.now(), delegations, today: app.today };
-  return plan.internal.requests.some(
-    (request, i) =>
-      plan.calls[i]!.approval_id !== null &&
-      !(authoritiesOver(request, principal, facts) instanceof SvcError),
-  );
+  return plan.internal.requests.map((request) => seesCard(app, principal, request, delegations));
 }
 
 function told(app: App, { plan, records, refused }: PlanDecided) {

@@ -5,6 +5,7 @@ import {
   type CompensateAction,
   hasConflict,
   hasFailed,
+  isUnread,
   type PlanAction,
   planVerdict,
   type RollbackPlan,
@@ -83,7 +84,11 @@ function explain(action: PlanAction): string {
         ...(action.closes_ms === undefined ? [] : [`until ${timeText(action.closes_ms)}`]),
       ];
       const failed = hasFailed(action) ? `; failed before: ${inert(action.last_error)}` : "";
-      const changed = hasConflict(action) ? "; conflict: changed since the call" : "";
+      const changed = hasConflict(action)
+        ? "; conflict: changed since the call"
+        : isUnread(action)
+          ? "; what is there now was not read"
+          : "";
       return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}${changed}`;
     }
     case "defer":

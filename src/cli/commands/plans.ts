@@ -49,7 +49,9 @@ export const registerPlans: Register = (program, context) => {
           const names = call.arg_names.map(inert).join(", ");
           io.out(`${i}. ${inert(call.tool)} (${names}): ${call.decision}, risk ${call.risk_score}`);
           for (const reason of call.reasons) io.out(`   ${inert(reason)}`);
-          for (const line of plan.cards?.[i]?.text.split("\n") ?? []) io.out(`   ${line}`.trimEnd());
+          const card = plan.cards?.[i];
+          if (card === null) io.out("   its values are for those who may decide this call");
+          for (const line of card?.text.split("\n") ?? []) io.out(`   ${line}`.trimEnd());
         }
         if (plan.irreversible.length > 0)
           io.out(`nothing takes back: ${plan.irreversible.map(inert).join(", ")}`);

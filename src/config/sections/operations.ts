@@ -4,7 +4,7 @@ import { tryDuration } from "../../kernel/duration.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log-levels.ts";
 import { maskNamed, maskUrl, maskValues } from "../mask.ts";
 import {
   choiceRow,

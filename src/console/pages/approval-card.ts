@@ -3,6 +3,7 @@ import type { LoadedCard } from "../../app/operations/approvals/cards.ts";
 import { breakGlass } from "../../app/operations/approvals.ts";
 import { visibleJson } from "../../kernel/visible.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
+import { furtherChanges } from "../../model/card/lines.ts";
 import type { CardField, CardSurroundings, JudgedCard } from "../../model/card/types.ts";
 import { NO_WAY_BACK } from "../../model/card/way-back.ts";
 import { scanJson } from "../../model/detect/json.ts";
@@ -49,11 +50,17 @@ export function judgedParts(card: Judged, around: Html = nothing): Html {
   const fields = [...card.fields, ...card.more];
   return html`${card.irreversible ? html`<p class="irreversible">${NO_WAY_BACK}</p>` : null}
 ${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
-${card.changes.map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3><pre class="diff" tabindex="0" aria-label="What changes in ${label}">${lines.map(diffLine)}</pre></section>`)}
+${furtherChanges(card).map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3><pre class="diff" tabindex="0" aria-label="What changes in ${label}">${lines.map(diffLine)}</pre></section>`)}
 ${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
 <blockquote class="reason"><p>${card.reason}</p><footer>the agent's reason</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
-<div class="approval-grid"><section><h3>Why a person is asked</h3>${bullets(card.causes)}${card.rule === null ? null : html`<p class="soft">rule <code>${card.rule.id}</code></p>`}</section>
+<div class="approval-grid">${whyAsked(card)}
 ${riskBlock(card)}${wayBack(card)}${around}</div>`;
+}
+
+/** Nothing for a call in a plan that needs no decision. */
+function whyAsked({ causes, rule }: Judged): Html {
+  if (causes.length === 0 && rule === null) return nothing;
+  return html`<section><h3>Why a person is asked</h3>${bullets(causes)}${rule === null ? null : html`<p class="soft">rule <code>${rule.id}</code></p>`}</section>`;
 }
 
 function fieldBlock({ label, as, text, lines }: CardField): Html {

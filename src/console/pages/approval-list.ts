@@ -26,7 +26,7 @@ export function groupedList(ctx: Ctx, lines: readonly RequestLine[], at: string 
     if (own.length < 2) return list;
     const open = at !== null && requests.some(({ id }) => id === at);
     const rule = alike.rule === null ? null : html`, rule <code>${alike.rule}</code>`;
-    return html`<section class="group">${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</summary>${list}</details></section>`;
+    return html`<section class="group"><p class="group-what">${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p>${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
   });
   return html`${groups}`;
 }

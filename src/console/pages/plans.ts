@@ -77,21 +77,25 @@ ${shown.calls.map((_, i) => callCard(shown, i))}`;
 
 function callCard(shown: PlanShown, i: number): Html {
   const call = shown.calls[i]!;
-  const judged = shown.cards?.[i];
+  const judged = shown.cards?.[i] ?? null;
   return card(
     { title: `${i + 1}. ${call.tool}`, id: `call-${i}`, aside: rulingMark(call.decision) },
-    judged === undefined
-      ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p>`
+    judged === null
+      ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Their values are for those who may decide this call.</p>`
       : html`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${judgedParts(judged)}</div>`,
-    judged === undefined ? html`<p class="soft">${call.reason}</p>` : nothing,
-    bullets(call.reasons, "reasons"),
-    html`<p class="soft">risk ${call.risk_score}${call.depends_on.length === 0 ? "" : `, after ${call.depends_on.map((n) => n + 1).join(", ")}`}</p>`,
+    judged === null ? html`<p class="soft">${call.reason}</p>` : nothing,
+    // The card tells why a person is asked, and of the risk, itself.
+    judged === null || call.decision === "block" ? bullets(call.reasons, "reasons") : nothing,
+    judged?.risk ? nothing : html`<p class="soft">risk ${call.risk_score}</p>`,
+    call.depends_on.length === 0
+      ? nothing
+      : html`<p class="soft">after ${call.depends_on.map((n) => n + 1).join(", ")}</p>`,
   );
 }
 
 /** By what its cards show now, and by what it was when it was proposed. */
 const nothingTakesBack = ({ irreversible, cards }: PlanShown): boolean =>
-  irreversible.length > 0 || (cards ?? []).some((one) => one.irreversible);
+  irreversible.length > 0 || (cards ?? []).some((one) => one?.irreversible);
 
 function decisionForm(ctx: Ctx, shown: PlanShown): Html {
   const { id, card_hash } = shown;

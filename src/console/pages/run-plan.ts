@@ -6,6 +6,7 @@ import {
   type CompensateAction,
   hasConflict,
   hasFailed,
+  isUnread,
   type PlanAction,
   planVerdict,
   type RollbackPlan,
@@ -50,9 +51,14 @@ function honest({ actions }: RollbackPlan): Html {
   );
   const lines: Part[] = [];
   const changed = actions.filter(hasConflict);
+  const unread = actions.filter(isUnread);
   if (changed.length > 0)
     lines.push(
       html`<b>Changed since:</b> ${steps(changed)}. What is there now is not what the call left, so it is left alone.`,
+    );
+  if (unread.length > 0)
+    lines.push(
+      html`<b>Not looked at:</b> ${steps(unread)}. What is there now could not be read here; the undo reads it first, and leaves alone what was changed since.`,
     );
   if (failed.length > 0)
     lines.push(html`<b>Was tried and failed:</b> ${steps(failed)}. It still stands, and is tried again.`);
@@ -103,7 +109,7 @@ function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
   if (action.kind === "unrecoverable" && action.closed)
     more.push(html`${mark("bad", "closed")} could be undone until ${when(action.closes_ms!)}`);
   if (action.kind === "defer") more.push(html`behind step ${action.blocked_by.join(", ")}`);
-  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
+  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${hasConflict(action) ? mark("warn", "is left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
     action.kind === "compensate"
       ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>${stateBlock(ctx, run_id, action)}`
       : null

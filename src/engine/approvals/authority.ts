@@ -2,12 +2,21 @@
 import { forbidden, type SvcError } from "../../kernel/errors.ts";
 import { globMatches } from "../../kernel/glob.ts";
 import { type ApprovalDoc, type Delegation, recipientOf } from "../../model/approval.ts";
-import { hasRole, type Principal, ROLE_MESSAGES, seesTenant, type Today } from "../../model/roles.ts";
+import {
+  hasRole,
+  type KeptPrincipal,
+  type Principal,
+  ROLE_MESSAGES,
+  seesTenant,
+  type Today,
+} from "../../model/roles.ts";
 
 export interface Authority {
   /** The principal whose lent authority is used, or null for one's own. */
   for: string | null;
   groups: readonly string[];
+  /** The lender as it was when it lent. */
+  lender?: KeptPrincipal | undefined;
 }
 
 export interface AuthorityFacts {
@@ -56,7 +65,7 @@ export function authoritiesFor(
     if (groups === null || (tool !== null && !globMatches(delegation.tools, tool))) continue;
     // Lent authority cannot do what its owner may not: decide the owner's own request.
     if (facts.four_eyes && delegation.from === actor) continue;
-    found.push({ for: delegation.from, groups });
+    found.push({ for: delegation.from, groups, lender: delegation.authority });
   }
   return found;
 }

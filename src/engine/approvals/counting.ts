@@ -1,31 +1,69 @@
 /**
- * Which approvals of a request count, judged whenever it matters: at each vote and again at use. No person counts
- * twice, neither as the one who votes nor as the one whose authority is used, and under four eyes the one who
+ * Which approvals of a request count, judged whenever it matters: at each vote and again at use. At a vote the
+ * earlier ones are asked again whether their givers still have the key and the role. No person counts twice,
+ * neither as the one who votes nor as the one whose authority is used, and under four eyes the one who
  * asked does not count at all. People are told apart by the name that the ledger shows: sharing a name, as a
  * token may with a key, never makes a second person.
  */
-import type { ApprovalDoc, Vote } from "../../model/approval.ts";
+import type { ApprovalDoc, Vote, Voter } from "../../model/approval.ts";
 import { type MergedApproval, needsMet } from "../../model/policy/approvals.ts";
+import { hasRole, keptOf, type Principal, type Today } from "../../model/roles.ts";
+import type { Authority } from "./authority.ts";
 
 type Behind = Pick<Vote, "by" | "for">;
+type Counted = Pick<Voter, "groups">;
 
 const peopleBehind = ({ by, for: lender }: Behind): string[] => (lender === null ? [by] : [by, lender]);
 
+/** What is kept of an approval's giver, so that it can be asked again whether it counts. */
+export function voterOf(principal: Principal, authority: Authority, today: Today | undefined): Voter {
+  const groups = [...authority.groups];
+  const by = keptOf(principal);
+  // Whoever sits at the data, and has no key, has none that could be taken away.
+  return (today?.(by) ?? null) === null ? { groups } : { groups, by, lender: authority.lender };
+}
+
+/** The voter as far as it counts now; null once its key, or the role that it was given by, is gone. */
+function standing(voter: Voter, today: Today | undefined): Counted | null {
+  const { by, lender, groups } = voter;
+  if (by === undefined || today === undefined) return voter;
+  const holder = today(lender ?? by);
+  if (today(by) === null || holder === null || !hasRole(holder, "approver")) return null;
+  return { groups: groups.filter((group) => holder.groups.includes(group)) };
+}
+
+/** The approvals so far that stand, and the people behind each. */
+function approvalsOf({ votes, internal }: ApprovalDoc, today: Today | undefined) {
+  return votes
+    .filter(({ decision }) => decision === "approve")
+    .flatMap((vote, index) => {
+      const voter = internal.voters[index];
+      const stands = voter === undefined ? null : standing(voter, today);
+      return stands === null ? [] : [{ people: peopleBehind(vote), voter: stands }];
+    });
+}
+
 /** A person behind this vote who stands behind an earlier approval already; undefined where all are new. */
-export function countedBefore({ votes }: ApprovalDoc, vote: Behind): string | undefined {
-  const counted = new Set(votes.filter(({ decision }) => decision === "approve").flatMap(peopleBehind));
+export function countedBefore(
+  approval: ApprovalDoc,
+  vote: Behind,
+  today: Today | undefined,
+): string | undefined {
+  const counted = new Set(approvalsOf(approval, today).flatMap(({ people }) => people));
   return peopleBehind(vote).find((person) => counted.has(person));
 }
 
-/** The groups of each approval that counts. */
-export function countingVoters(approval: ApprovalDoc, four_eyes: boolean): readonly { groups: string[] }[] {
-  const approvals = approval.votes.filter(({ decision }) => decision === "approve");
+/** The groups of each approval that counts; with `today`, only of those whose givers still could give them. */
+export function countingVoters(
+  approval: ApprovalDoc,
+  four_eyes: boolean,
+  today?: Today | undefined,
+): readonly Counted[] {
   const counted = new Set(four_eyes ? [approval.actor] : []);
-  return approval.internal.voters.filter((_voter, index) => {
-    const people = approvals[index] === undefined ? [] : peopleBehind(approvals[index]);
-    if (people.length === 0 || people.some((person) => counted.has(person))) return false;
+  return approvalsOf(approval, today).flatMap(({ people, voter }) => {
+    if (people.some((person) => counted.has(person))) return [];
     for (const person of people) counted.add(person);
-    return true;
+    return [voter];
   });
 }
 

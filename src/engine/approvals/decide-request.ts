@@ -9,9 +9,9 @@ import {
   type Delegation,
   OPEN_APPROVAL,
   type Vote,
+  type Voter,
   WITHDRAWN,
 } from "../../model/approval.ts";
-
 import { cardHash, judgedCard } from "../../model/card/card.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal, Today } from "../../model/roles.ts";
@@ -21,7 +21,7 @@ import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";
 import { cardFacts } from "./card-facts.ts";
-import { countedBefore, countingVoters } from "./counting.ts";
+import { countedBefore, countingVoters, voterOf } from "./counting.ts";
 import { makeOffer, type OfferInput } from "./offer.ts";
 import { moveApproval } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
@@ -72,7 +72,7 @@ export function decideUnit(
       const found = authoritiesOver(approval, principal, authority_facts);
       if (found instanceof SvcError) throw found;
       // Whoever approved before, or lent to a person who did, may still deny.
-      const authority = input.decision === "deny" ? found[0]! : fresh(approval, principal, found);
+      const authority = input.decision === "deny" ? found[0]! : fresh(core, approval, principal, found);
       assertCurrentCard(core, tx, run, approval, input.card_hash);
       const note = input.note === null ? null : core.redact(input.note);
       const vote: Vote = {
@@ -85,7 +85,7 @@ export function decideUnit(
       const voted: ApprovalDoc = {
         ...approval,
         votes: [...approval.votes, vote],
-        internal: withVoter(approval, input.decision, authority.groups),
+        internal: withVoter(approval, input.decision, voterOf(principal, authority, core.today)),
       };
       const linked = input.offer === undefined ? voted : withOffer(voted, input.offer.id);
       const settled = settle(core, tx, run, linked, { vote, four_eyes, card_hash: input.card_hash });
@@ -116,8 +116,14 @@ function assertCurrentCard(
 }
 
 /** The first authority that does not count in this request yet. */
-function fresh(approval: ApprovalDoc, { name }: Principal, found: readonly Authority[]): Authority {
-  const counted = (authority: Authority) => countedBefore(approval, { by: name, for: authority.for });
+function fresh(
+  core: Core,
+  approval: ApprovalDoc,
+  { name }: Principal,
+  found: readonly Authority[],
+): Authority {
+  const counted = (authority: Authority) =>
+    countedBefore(approval, { by: name, for: authority.for }, core.today);
   const unused = found.find((authority) => counted(authority) === undefined);
   if (unused !== undefined) return unused;
   const voted = approval.votes.some(({ by }) => by === name);
@@ -128,15 +134,9 @@ function fresh(approval: ApprovalDoc, { name }: Principal, found: readonly Autho
   );
 }
 
-function withVoter(
-  approval: ApprovalDoc,
-  decision: Vote["decision"],
-  groups: readonly string[],
-): ApprovalDoc["internal"] {
+function withVoter(approval: ApprovalDoc, decision: Vote["decision"], voter: Voter): ApprovalDoc["internal"] {
   const { internal } = approval;
-  return decision === "deny"
-    ? internal
-    : { ...internal, voters: [...internal.voters, { groups: [...groups] }] };
+  return decision === "deny" ? internal : { ...internal, voters: [...internal.voters, voter] };
 }
 
 function settle(
@@ -147,7 +147,7 @@ function settle(
   { vote, four_eyes, card_hash }: { vote: Vote; four_eyes: boolean; card_hash: string | undefined },
 ): DecideResult {
   const { needs } = voted.internal;
-  const voters = countingVoters(voted, four_eyes);
+  const voters = countingVoters(voted, four_eyes, core.today);
   const card = card_hash === undefined ? "" : `; card ${card_hash}`;
   const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {

@@ -18,7 +18,7 @@ import type { Tx } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 import { policyCall, readCounters } from "../gather.ts";
 import { type AuthorityFacts, authoritiesOver } from "./authority.ts";
-import { countingVoters } from "./counting.ts";
+import { countingVoters, voterOf } from "./counting.ts";
 import { moveApproval, newApproval, offerSlot, slotOf } from "./requests.ts";
 import { writeRecord } from "./write-record.ts";
 
@@ -87,7 +87,11 @@ export function makeOffer(
   const voted: ApprovalDoc = {
     ...opened,
     votes: [vote],
-    internal: { ...opened.internal, voters: [{ groups: [...authority.groups] }], offer_for: slotOf(denied) },
+    internal: {
+      ...opened.internal,
+      voters: [voterOf(principal, authority, core.today)],
+      offer_for: slotOf(denied),
+    },
   };
   tx.put("approval_slots", offerSlot(slotOf(denied)), { id: input.id });
   return { approval: voted, record: settleOffer(core, tx, run, voted, vote, denied, facts.four_eyes) };
@@ -125,7 +129,7 @@ function settleOffer(
   denied: ApprovalDoc,
   four_eyes: boolean,
 ): LedgerRecord {
-  const voters = countingVoters(voted, four_eyes);
+  const voters = countingVoters(voted, four_eyes, core.today);
   const why = `offered in place of request ${denied.id}`;
   const now = core.env.now();
   if (!needsMet(voted.internal.needs, voters)) {

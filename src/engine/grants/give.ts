@@ -10,7 +10,7 @@ import { hasRole, keptOf, type Principal, type Today } from "../../model/roles.t
 import type { Unit } from "../../port/store.ts";
 import { type Authority, authoritiesFor } from "../approvals/authority.ts";
 import type { Core } from "../core.ts";
-import { enterGrant, removeGrant } from "./index-of.ts";
+import { enterGrant, removeGrant, roomFor } from "./index-of.ts";
 
 export interface GiveInput extends GrantTerms {
   reason: string;
@@ -27,14 +27,20 @@ export interface Giver {
 
 type GrantResult = { grant: GrantDoc; records: LedgerRecord[] };
 
-export function giveUnit(core: Core, giver: Giver, input: GiveInput): Unit<GrantResult> {
+/** Finds whatever giving it would be refused for, and gives nothing. */
+export function checkGivingUnit(core: Core, giver: Giver, input: GiveInput): Unit<void> {
+  const { match, created_ms } = grantOf(core, giver, input);
+  return { run: (tx) => void roomFor(tx, match, created_ms) };
+}
+
+function grantOf(core: Core, giver: Giver, input: GiveInput): GrantDoc {
   const now = core.env.now();
   const { principal } = giver;
   if (input.expires_ms <= now) throw invalid("expires_at: is in the past");
   if (input.expires_ms > now + LIMITS.grant_days * 86_400_000)
     throw invalid(`expires_at: a grant lasts at most ${LIMITS.grant_days} days`);
   assertWithin(core, giver, input);
-  const grant: GrantDoc = {
+  return {
     id: `grt_${core.env.uuid()}`,
     ...termsOf(input),
     reason: core.redact(input.reason),
@@ -50,14 +56,18 @@ export function giveUnit(core: Core, giver: Giver, input: GiveInput): Unit<Grant
       delegations: giver.delegations.map(({ id }) => id),
     },
   };
+}
+
+export function giveUnit(core: Core, giver: Giver, input: GiveInput): Unit<GrantResult> {
+  const grant = grantOf(core, giver, input);
   return {
     run(tx) {
-      enterGrant(tx, grant, now);
+      enterGrant(tx, grant, grant.created_ms);
       tx.put("grants", grant.id, grant);
       const record = tx.append({
         event: "granted",
-        actor: principal.name,
-        ts_ms: now,
+        actor: grant.by,
+        ts_ms: grant.created_ms,
         detail: described(grant),
         reason: grant.reason,
       });

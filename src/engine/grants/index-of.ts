@@ -49,15 +49,22 @@ function placesOf({ tool, actor }: GrantDoc["match"]): Place[] {
   return [...new Map(places.map((place) => [place.key, place])).values()];
 }
 
-/** Puts a grant where calls find it; ended ones that lie in the same place go. */
-export function enterGrant(tx: Tx, { id, expires_ms, match }: GrantDoc, now: number): void {
-  for (const { shape, key } of placesOf(match)) {
-    const all = tx.get("grant_buckets", key)?.grants ?? [];
+/** What lies in each place that a grant would lie in; throws where one of them has no room. */
+export function roomFor(tx: Tx, match: GrantDoc["match"], now: number) {
+  return placesOf(match).map((place) => {
+    const all = tx.get("grant_buckets", place.key)?.grants ?? [];
     const live = all.filter((entry) => now < entry.expires_ms);
     if (live.length >= LIMITS.grants_alike)
       throw conflict(
         `${LIMITS.grants_alike} grants for tools and actors like these are in force; revoke some, or let them end`,
       );
+    return { ...place, all, live };
+  });
+}
+
+/** Puts a grant where calls find it; ended ones that lie in the same place go. */
+export function enterGrant(tx: Tx, { id, expires_ms, match }: GrantDoc, now: number): void {
+  for (const { shape, key, all, live } of roomFor(tx, match, now)) {
     tx.put("grant_buckets", key, { grants: [...live, { id, expires_ms, match }] });
     if (all.length === 0) countShape(tx, shape, 1);
   }

@@ -2,7 +2,7 @@
 import { conflict, forbidden, notFound, SvcError } from "../../kernel/errors.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { type ApprovalDoc, type Delegation, type Vote, WITHDRAWN } from "../../model/approval.ts";
+import { type ApprovalDoc, type Delegation, type Vote, type Voter, WITHDRAWN } from "../../model/approval.ts";
 import { cardHash, judgedCard } from "../../model/card/card.ts";
 import type { ApprovalValues } from "../../model/card/types.ts";
 import type { PlanDoc } from "../../model/plan.ts";
@@ -12,7 +12,7 @@ import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../port/store.ts";
 import { type AuthorityFacts, assertNotOwn, authoritiesOver } from "../approvals/authority.ts";
 import { cardFacts } from "../approvals/card-facts.ts";
-import { countedBefore, countingVoters } from "../approvals/counting.ts";
+import { countedBefore, countingVoters, voterOf } from "../approvals/counting.ts";
 import { writeRecord } from "../approvals/write-record.ts";
 import { type Core, ENGINE, type Rules } from "../core.ts";
 import { loadRun } from "../load-run.ts";
@@ -73,7 +73,7 @@ export function decidePlanUnit(
       const facts = { four_eyes, now, delegations: current, today };
       const note = input.note === null ? null : core.redact(input.note);
       const vote = { by: principal.name, decision: input.decision, note, at_ms: now };
-      const voted = castVotes(plan, principal, vote, facts);
+      const voted = castVotes(core, plan, principal, vote, facts);
       assertCurrentCards(core, tx, run, plan, input.card_hash);
       return settle(core, tx, run, voted, { input, vote: voted.votes.at(-1)!, four_eyes });
     },
@@ -82,6 +82,7 @@ export function decidePlanUnit(
 
 /** The vote where it counts; an error where it counts in no call at all. */
 function castVotes(
+  core: Core,
   plan: PlanDoc,
   principal: Principal,
   vote: Omit<Vote, "for">,
@@ -97,14 +98,14 @@ function castVotes(
       return request;
     }
     const fresh = (one: (typeof found)[number]) =>
-      countedBefore(request, { by: principal.name, for: one.for }) === undefined;
+      countedBefore(request, { by: principal.name, for: one.for }, core.today) === undefined;
     const authority = vote.decision === "deny" ? found[0] : found.find(fresh);
     if (authority === undefined) {
       problems.push(conflict("you have already approved this plan; it waits for somebody else"));
       return request;
     }
     lender ??= authority.for;
-    return withVote(request, { ...vote, for: authority.for }, authority.groups);
+    return withVote(request, { ...vote, for: authority.for }, voterOf(principal, authority, core.today));
   });
   const counts = requests.some((request, i) => request !== plan.internal.requests[i]);
   if (!counts)
@@ -118,10 +119,9 @@ function castVotes(
   return { ...plan, votes, internal: { ...plan.internal, requests } };
 }
 
-function withVote(request: ApprovalDoc, vote: Vote, groups: readonly string[]): ApprovalDoc {
+function withVote(request: ApprovalDoc, vote: Vote, voter: Voter): ApprovalDoc {
   const { internal } = request;
-  const voters =
-    vote.decision === "approve" ? [...internal.voters, { groups: [...groups] }] : internal.voters;
+  const voters = vote.decision === "approve" ? [...internal.voters, voter] : internal.voters;
   return { ...request, votes: [...request.votes, vote], internal: { ...internal, voters } };
 }
 
@@ -143,7 +143,9 @@ function settle(
   const { now } = core.env;
   const at = now();
   const needing = voted.internal.requests.filter((_, i) => voted.calls[i]!.approval_id !== null);
-  const met = needing.every((one) => needsMet(one.internal.needs, countingVoters(one, four_eyes)));
+  const met = needing.every((one) =>
+    needsMet(one.internal.needs, countingVoters(one, four_eyes, core.today)),
+  );
   const tail = [
     vote.for === null ? "" : ` for ${vote.for}`,
     vote.note === null ? "" : `: ${vote.note}`,

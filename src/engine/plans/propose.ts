@@ -56,7 +56,6 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
       if (asking_for > 0) core.mayOpen?.(run, id);
       const in_digest = asking_for > 0 && isToldTogether(core, tx, run, input, now);
       const requests = input.calls.map((call, i) => requestOf(core, run, call, ids[i]!, now));
-      keepValues(core, tx, run, input.calls, requests);
       const plan: PlanDoc = {
         id,
         run_id,
@@ -91,14 +90,23 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
         reason: plan.reason,
         detail: `plan ${id}: ${plan.calls.length} calls, ${asking_for} need approval`,
       });
-      // What needs no decision may be made at once, in its order.
-      const made: PlanDoc = asking_for > 0 ? plan : { ...plan, status: "approved" };
-      enterRun(run, id);
+      const made = asking_for > 0 ? plan : settledAtOnce(plan);
+      if (made.status !== "ended") {
+        enterRun(run, id);
+        keepValues(core, tx, run, input.calls, requests);
+      }
       tx.put("plans", id, made);
       tx.put("runs", run_id, run);
       return { plan: made, records: [record] };
     },
   };
+}
+
+/** What needs no decision may be made at once, in its order; where a call is refused already, it ends before it began. */
+function settledAtOnce(plan: PlanDoc): PlanDoc {
+  const refused = plan.calls.findIndex(({ decision }) => decision === "block");
+  if (refused < 0) return { ...plan, status: "approved" };
+  return { ...plan, status: "ended", note: `call ${refused} is refused` };
 }
 
 /** A plan is one question more; one past the actor's flood is told with the others, unless it holds what nothing takes back. */

@@ -1,5 +1,5 @@
 /** A card as plain text: what a terminal shows, and what an operator's agent reads. */
-import type { CardField, CardSurroundings, JudgedCard } from "./types.ts";
+import type { CardChange, CardField, CardSurroundings, JudgedCard } from "./types.ts";
 
 interface CardHead {
   approval_id: string;
@@ -39,7 +39,7 @@ function judgedLines(card: JudgedCard, around: Proven): string[] {
   if (card.risk !== null) lines.push(row("Risk", `${card.risk.score}: ${card.risk.text}`));
   const fields = [...card.fields, ...card.more];
   if (fields.length > 0) lines.push("", ...fields.flatMap(fieldLines));
-  for (const { label, lines: changed } of card.changes)
+  for (const { label, lines: changed } of furtherChanges(card))
     lines.push(
       "",
       `What changes in ${label}:`,
@@ -51,6 +51,12 @@ function judgedLines(card: JudgedCard, around: Proven): string[] {
   if (around.proof !== null && card.way_back.tool !== null) lines.push(row("", around.proof));
   if (around.closes !== null) lines.push(row("", around.closes));
   return lines;
+}
+
+/** What changes beside what a field shows line by line already. */
+export function furtherChanges({ fields, changes }: Pick<JudgedCard, "fields" | "changes">): CardChange[] {
+  const told = new Set(fields.map(({ lines }) => JSON.stringify(lines)));
+  return changes.filter(({ lines }) => !told.has(JSON.stringify(lines)));
 }
 
 const WIDTH = 10;

@@ -1,7 +1,8 @@
 /** A command of svc inside this process: what it prints, and the code it ends with. */
 import { Command, CommanderError } from "commander";
-import { createContext, type Exit, type Register } from "../../../src/cli/context.ts";
+import type { Exit, Register } from "../../../src/cli/context.ts";
 import { type Io, paint } from "../../../src/cli/io.ts";
+import { createContext } from "../../../src/cli/open-context.ts";
 import { type Env, systemEnv } from "../../../src/kernel/env.ts";
 import { messageOf } from "../../../src/kernel/errors.ts";
 

@@ -45,7 +45,9 @@ export const PAGES = `
 .decide button { min-width: 96px; }
 .approval-id { display: flex; align-items: center; gap: 4px; color: var(--soft); font-size: 12px; }
 .bulk { padding: 6px 10px; }
-.group { padding: 6px 10px; border-bottom: 1px solid var(--line); }
+.group { display: grid; gap: 8px; padding: 10px; border-bottom: 1px solid var(--line); }
+.group-what { font-weight: 600; }
+#containment { display: grid; gap: 18px; }
 .group > .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
 .group > .decide .field { grid-column: 1 / -1; }
 .bulk .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
@@ -134,7 +136,7 @@ export const PAGES = `
 button.small { min-height: 22px; padding: 0 8px; font-size: 12px; }
 .example { overflow-wrap: anywhere; white-space: pre-wrap; }
 .diff { padding: 10px 0; border-radius: 8px; background: var(--sunk); font-size: 12.5px; max-height: 480px; line-height: 1.5; }
-.line { display: inline-block; min-width: 100%; padding: 0 12px; white-space: pre; }
+.line { display: inline-block; width: 100%; padding: 0 12px 0 calc(12px + 2ch); text-indent: -2ch; white-space: pre-wrap; overflow-wrap: anywhere; }
 .line.added { background: var(--good-wash); color: var(--good); }
 .line.removed { background: var(--bad-wash); color: var(--bad); }
 .line.gap { color: var(--soft); }

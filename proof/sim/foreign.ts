@@ -1,0 +1,198 @@
+/**
+ * Undo beside a foreign writer. Runs put and drop documents, calls of different runs overlap, and a foreign writer
+ * writes the same documents all the while, also between the undos of a rollback. An undo may replace nothing but what its own
+ * call left; without a foreign write everything is in the end what it was. Two windows are left out, as the guide
+ * names them: from a call to the read after it, and from the check to the undo.
+ */
+import { type Core, silentListeners } from "../../src/engine/core.ts";
+import { intentUnit } from "../../src/engine/intent.ts";
+import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
+import { outcomeUnit } from "../../src/engine/outcome.ts";
+import { readManifests } from "../../src/model/manifest/load.ts";
+import { compilePolicy } from "../../src/model/policy/compile.ts";
+import { executeRollback } from "../../src/rollback/execute.ts";
+import { placeOf, rollBackInOrder, type Turn } from "../../src/rollback/in-order.ts";
+import type { CompensationCall } from "../../src/rollback/ports.ts";
+import type { RollbackReport } from "../../src/rollback/report.ts";
+import { MemoryStore } from "../../src/store/memory/store.ts";
+import { Dice } from "../../test/sim/rollback-case.ts";
+import { principal } from "../../test/support/engine.ts";
+import { fakeEnv } from "../../test/support/env.ts";
+
+const MANIFESTS = `
+- {tool: get, effect: read, permission: p}
+- tool: put
+  effect: reversible
+  permission: p
+  before: {tool: get, args: {id: $args.id}, absent: {exists: false}}
+  compensation: {tool: put, args: {id: $args.id, text: $before.text}, kind: inverse, when_absent: {tool: drop, args: {id: $args.id}}}
+- tool: drop
+  effect: reversible
+  permission: p
+  before: {tool: get, args: {id: $args.id}, absent: {exists: false}}
+  compensation: {tool: put, args: {id: $args.id, text: $before.text}, kind: inverse}
+`;
+const RULES = {
+  manifests: readManifests([{ file: "foreign.yaml", text: MANIFESTS }]),
+  policy: compilePolicy({ version: 1 }),
+};
+const AGENT = principal("bot");
+const IDS = ["a", "b", "c"] as const;
+const RUNS = ["r0", "r1", "r2"] as const;
+/** Few enough that the foreign writer now and then writes what is there, or was. */
+const WORDS = ["old", "one", "two", "three"] as const;
+
+export interface ForeignCounts {
+  calls: number;
+  writes: number;
+  undone: number;
+  conflicts: number;
+}
+
+export class ForeignHistory {
+  readonly problems: string[] = [];
+  readonly counts: ForeignCounts = { calls: 0, writes: 0, undone: 0, conflicts: 0 };
+  private readonly dice: Dice;
+  private readonly core: Core;
+  private readonly store = new MemoryStore();
+  /** What is there; null where nothing is. */
+  private readonly there = new Map<string, string | null>();
+  private readonly first: ReadonlyMap<string, string | null>;
+  /** What each call left, by run and step. */
+  private readonly left = new Map<string, string | null>();
+  private readonly steps = new Map<string, number>();
+  private readonly last_made = new Map<string, number>(RUNS.map((run_id) => [run_id, -1]));
+  private readonly waiting: (() => Promise<void>)[] = [];
+  private readonly writes_too: boolean;
+  /**
+   * Whether no two calls of one run overlapped and all runs were undone as one, newest first. In another order a call
+   * may be found to be as before already, although an older one lies below it.
+   */
+  private in_order = true;
+
+  constructor(seed: number) {
+    this.dice = new Dice(seed);
+    this.writes_too = this.dice.chance(85);
+    for (const id of IDS) this.there.set(id, this.dice.chance(70) ? "old" : null);
+    this.first = new Map(this.there);
+    this.core = {
+      store: this.store,
+      env: fakeEnv({ seed }),
+      rules: () => RULES,
+      environment: null,
+      killSwitch: () => null,
+      storeKey: "foreign",
+      redact: (text) => text,
+      listeners: silentListeners,
+    };
+  }
+
+  async play(): Promise<void> {
+    for (const run_id of RUNS)
+      await this.store.transact(openRunUnit(newRun(this.core, AGENT, { run_id, permissions: ["p"] })));
+    for (let n = 4 + this.dice.below(14); n > 0; n--) {
+      if (this.dice.chance(25)) this.foreign();
+      if (this.dice.chance(70)) await this.intend();
+      if (this.waiting.length > 0 && this.dice.chance(75)) await this.finishOne();
+      // Undone early, with calls of the others still to come.
+      if (this.dice.chance(6)) await this.undo([this.dice.pick(RUNS)]);
+    }
+    while (this.waiting.length > 0) await this.finishOne();
+    if (this.dice.chance(30)) for (const n of [0, 1, 2]) await this.undo([RUNS[(n * 2) % 3]!]);
+    else await this.undo(RUNS);
+    if (this.counts.writes === 0 && this.in_order) this.judgeUntouched();
+  }
+
+  private show(id: string) {
+    const text = this.there.get(id) ?? null;
+    return { exists: text !== null, text };
+  }
+
+  private foreign(): void {
+    if (!this.writes_too) return;
+    const id = this.dice.pick(IDS);
+    const text = this.dice.chance(15)
+      ? null
+      : this.dice.chance(20)
+        ? this.dice.pick(WORDS)
+        : `theirs ${this.counts.writes}`;
+    if (this.there.get(id) === text) return;
+    this.there.set(id, text);
+    this.counts.writes++;
+  }
+
+  /** Asks now; the call itself is made later, maybe after one that was asked for after it. */
+  private async intend(): Promise<void> {
+    const { core, dice, store } = this;
+    const [run_id, id] = [dice.pick(RUNS), dice.pick(IDS)];
+    const text = dice.chance(15) ? null : dice.chance(20) ? dice.pick(WORDS) : `ours ${this.counts.calls}`;
+    const tool = text === null ? "drop" : "put";
+    const args = text === null ? { id } : { id, text };
+    await store.transact(intentUnit(core, AGENT, run_id, { tool, args, reason: "sim", depends_on: [] }));
+    const step = this.steps.get(run_id) ?? 0;
+    this.steps.set(run_id, step + 1);
+    this.counts.calls++;
+    this.waiting.push(async () => {
+      if (this.last_made.get(run_id) !== step - 1) this.in_order = false;
+      this.last_made.set(run_id, step);
+      const before = this.show(id);
+      this.there.set(id, text);
+      this.left.set(`${run_id}/${step}`, text);
+      const outcome = { status: "succeeded" as const, result: null, before, after: this.show(id) };
+      await store.transact(outcomeUnit(core, AGENT, run_id, step, outcome));
+    });
+  }
+
+  private async finishOne(): Promise<void> {
+    const [finish] = this.waiting.splice(this.dice.below(this.waiting.length), 1);
+    await finish!();
+  }
+
+  private async undo(run_ids: readonly string[]): Promise<void> {
+    if (run_ids.length < RUNS.length) this.in_order = false;
+    const placed = await Promise.all(
+      run_ids.map(async (run_id) => {
+        const steps = await this.store.list("steps", { owner: run_id, limit: 500 });
+        return { run_id, newest_seq: Math.max(0, ...steps.map(({ doc }) => placeOf(doc))) };
+      }),
+    );
+    await rollBackInOrder(placed, (run_id, turn) => this.undoOne(run_id, turn));
+  }
+
+  private async undoOne(run_id: string, turn: Turn): Promise<void> {
+    const report = await executeRollback(this.core, run_id, {
+      actor: "olga",
+      turn,
+      reader: async ({ arguments: args }) => {
+        if (this.dice.chance(15)) this.foreign();
+        return this.show((args as { id: string }).id);
+      },
+      compensator: async (call) => this.compensate(call),
+    });
+    this.judgeReport(run_id, report);
+  }
+
+  private compensate({ run_id, step, tool, args }: CompensationCall): void {
+    const { id, text } = args as { id: string; text?: string };
+    const mine = this.left.get(`${run_id}/${step}`);
+    if (this.there.get(id) !== mine)
+      this.problems.push(
+        `${run_id}/${step} replaced ${JSON.stringify(this.there.get(id))}, which is not its own`,
+      );
+    this.there.set(id, tool === "drop" ? null : text!);
+    this.counts.undone++;
+  }
+
+  private judgeReport(run_id: string, report: RollbackReport): void {
+    for (const { step, error } of report.failed) {
+      if (error.startsWith("conflict:")) this.counts.conflicts++;
+      else this.problems.push(`${run_id}/${step} failed: ${error}`);
+    }
+  }
+
+  private judgeUntouched(): void {
+    for (const [id, text] of this.first)
+      if (this.there.get(id) !== text)
+        this.problems.push(`${id} was ${JSON.stringify(text)} and is ${JSON.stringify(this.there.get(id))}`);
+  }
+}

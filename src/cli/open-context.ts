@@ -1,0 +1,78 @@
+/** From command-line options to settings and an open engine. */
+import { loadSettings } from "../config/load.ts";
+import { invalid } from "../kernel/errors.ts";
+import { channelsSchema } from "../notify/channels/table.ts";
+import { openStore } from "../store/open.ts";
+import { type Context, type Flags, NEEDS_DATA } from "./context.ts";
+import { doesWithoutStore, withFoundStore } from "./data-folder.ts";
+import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
+import type { Io } from "./io.ts";
+
+/** Options that name data on this machine. */
+const LOCAL_FLAGS = ["manifests", "data", "store", "config"];
+/** The channels' own schemas live with the channels. */
+const CHANNEL_SCHEMAS = { "notifications.channels": channelsSchema };
+
+/** The words of the command line that no command sees by itself. */
+interface Line {
+  /** The global options that stood before the command; one given behind it is the closer word. */
+  before(): Flags;
+  /** The command, such as `approvals list`. */
+  called(): string;
+}
+
+export function createContext(
+  io: Io,
+  { before, called }: Line = { before: () => ({}), called: () => "" },
+): Omit<Context, "done"> {
+  const settings = (flags: Flags = {}, own: readonly string[] = []) => {
+    const given = before();
+    // An option of one command may share its name with a setting and mean something else.
+    const chosen = Object.fromEntries([
+      ...LOCAL_FLAGS.map((name) => [name, flags[name] ?? given[name]]),
+      ...own.map((name) => [name, flags[name]]),
+    ]);
+    return withFoundStore(
+      loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS }),
+    );
+  };
+  const server = (flags: Flags) => {
+    const given = before();
+    const one = (name: string) => (flags[name] ?? given[name]) as string | undefined;
+    const local = LOCAL_FLAGS.some((name) => one(name) !== undefined);
+    return serverAddress({ server: one("server"), keyFile: one("keyFile"), local }, io);
+  };
+  const openDoor = async (flags: Flags, own?: readonly string[]): Promise<Door> => {
+    const as = flags["as"] as string | undefined;
+    const address = server(flags);
+    if (address === null) {
+      const { openApp } = await import("../app/wiring/open-app.ts");
+      const chosen = settings(flags, own);
+      const { data, database_url } = chosen;
+      const store = doesWithoutStore(called(), chosen)
+        ? await openStore({ store: "memory", data, database_url, warn: io.err })
+        : undefined;
+      return localDoor(await openApp(chosen, io.clock, store === undefined ? {} : { store }), as);
+    }
+    if (flags["as"] !== undefined) throw invalid("--as: on a server the key says who acts");
+    return remoteDoor(address, io.clock);
+  };
+  const withDoor: Context["withDoor"] = async (flags, work, own) => {
+    const door = await openDoor(flags, own);
+    try {
+      return await work(door);
+    } finally {
+      await door.close();
+    }
+  };
+  return {
+    io,
+    settings,
+    isRemote: (flags) => server(flags) !== null,
+    withDoor,
+    withApp(flags, work, own) {
+      if (server(flags) !== null) throw invalid(NEEDS_DATA);
+      return withDoor(flags, (door) => work(door.local!), own);
+    },
+  };
+}
