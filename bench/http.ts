@@ -142,43 +142,55 @@ function requestsOf({ ports, run_ids, reported }: Running, i: number, wanted: Wa
 interface Contest {
   ratio: number;
   cpu: Cpu[];
+  /** Of the plain server, whose one thread does all. */
+  ceiling_us: number[];
 }
 
 async function contest(plain: Running, ours: Running, wanted: Wanted, rounds: number): Promise<Contest> {
   const cpu: Cpu[] = [];
+  const ceiling_us: number[] = [];
   const speeds = await alternate(rounds, {
-    ceiling: async () => (await load(plain, wanted)).rate,
+    ceiling: async () => {
+      const result = await load(plain, wanted);
+      if (result.cpu !== undefined) ceiling_us.push(result.cpu.main);
+      return result.rate;
+    },
     svc: async () => {
       const result = await load(ours, wanted);
       if (result.cpu !== undefined) cpu.push(result.cpu);
       return result.rate;
     },
   });
-  return { ratio: ratio(speeds.svc, speeds.ceiling), cpu };
+  return { ratio: ratio(speeds.svc, speeds.ceiling), cpu, ceiling_us };
 }
 
 function rowsOf(
   kind: (typeof KINDS)[number],
   count: 1 | 2,
   name: string,
-  { ratio: value, cpu }: Contest,
+  { ratio: value, cpu, ceiling_us }: Contest,
 ): Row[] {
   const who = `${kind}, ${count === 1 ? "one process" : "two processes"}: ${name}`;
-  const goal = { at_least: GOALS[count === 1 ? "one" : "two"][kind] };
-  const rows: Row[] = [{ suite: "http", what: `${who} against the ceiling`, value, goal }];
-  if (cpu.length === 0) return rows;
-  for (const [part, threads] of [
-    ["main", "of the main thread"],
-    ["all", "of all threads"],
-  ] as const) {
-    rows.push({
-      suite: "http",
-      what: `${who}, processor time ${threads}`,
-      value: median(cpu.map((one) => one[part])),
-      unit: " µs",
-      goal: kind === "files" && count === 1 ? { at_most: CPU_GOALS[part] } : null,
-    });
-  }
+  const goals = GOALS[count === 1 ? "one" : "two"];
+  const rows: Row[] = [
+    { suite: "http", what: `${who} against the ceiling`, value, goal: { at_least: goals[kind] } },
+  ];
+  const add = (whose: string, spent: readonly number[], goal: Row["goal"] = null) => {
+    if (spent.length > 0)
+      rows.push({
+        suite: "http",
+        what: `${who}, processor time ${whose}`,
+        value: median(spent),
+        unit: " µs",
+        goal,
+      });
+  };
+  const goalOf = (part: "main" | "all") =>
+    kind === "files" && count === 1 ? { at_most: CPU_GOALS[part] } : null;
+  const spentBy = (part: "main" | "all") => cpu.map((one) => one[part]);
+  add("of the ceiling", ceiling_us);
+  add("of the main thread", spentBy("main"), goalOf("main"));
+  add("of all threads", spentBy("all"), goalOf("all"));
   return rows;
 }
 

@@ -13,15 +13,15 @@ import { runProof } from "./run-proof.ts";
 const fault = (...args: string[]) => runProof("fault", args);
 
 const SIZES = {
-  kills: 3,
+  kills: 2,
   approvals: 30,
   grants: 30,
   outcomes: 30,
-  halts: 2,
+  halts: 1,
   containments: 1,
   "contained-runs": 2,
-  clocks: 2,
-  outages: 2,
+  clocks: 1,
+  outages: 1,
 };
 /** Those that take their time, in a test of their own. */
 const SLOW = { "set-backs": 1, "slow-commits": 1 };

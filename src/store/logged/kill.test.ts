@@ -9,7 +9,7 @@ import { aMoment } from "../../../test/support/until.ts";
 import { openFilesStore } from "../files/store.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 
-const ROUNDS = Number(process.env.SVC_TEST_KILLS ?? 3);
+const ROUNDS = Number(process.env.SVC_TEST_KILLS ?? 2);
 const running: Hammer[] = [];
 
 afterEach(async () => {
