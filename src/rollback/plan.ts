@@ -98,7 +98,7 @@ export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversib
       : `${plural(failed, "undo that failed succeeds", "undos that failed succeed")} this time`,
     unread === 0
       ? []
-      : plural(unread, "step that was not read is", "steps that were not read are") + " unchanged",
+      : `${plural(unread, "step that was not read is", "steps that were not read are")} unchanged`,
   ].flat();
   if (conditions.length === 0) return { ok: true, words: "fully reversible" };
   return { ok: false, words: `reversible only if ${conditions.join(" and ")}` };

@@ -36,7 +36,6 @@ const MORE: Shot[] = [
   "plans",
   "grants",
   "runs",
-  "horizon",
   "drills",
   "alerts",
   "tools",
@@ -67,7 +66,8 @@ async function shoot(browser: Browser, url: string, shot: Shot): Promise<void> {
   await page.goto(`${url}/console/login`);
   await page.fill("input[name=credential]", shot.key);
   await page.click("button[type=submit]");
-  await page.goto(`${url}/console${shot.path}`);
+  const answer = await page.goto(`${url}/console${shot.path}`);
+  if (!answer!.ok()) throw new Error(`${shot.path} answers ${answer!.status()}`);
   await page.waitForTimeout(300);
   await page.screenshot({ path: join(OUT, `${shot.name}.png`), fullPage: shot.full ?? false });
   await context.close();

@@ -23,6 +23,8 @@ class Dying extends MemoryStore {
   /** Nothing is answered any more; the last write may still be on its way to the disk. */
   private silent = false;
   private dead = false;
+  /** Done by another process right before the next write. */
+  meanwhile: (() => Promise<void>) | undefined;
   die(left: number, after: boolean): void {
     this.left = left;
     this.after = after;
@@ -35,6 +37,9 @@ class Dying extends MemoryStore {
     return died;
   }
   override async transact<T>(unit: Unit<T>): Promise<T> {
+    const { meanwhile } = this;
+    this.meanwhile = undefined;
+    await meanwhile?.();
     if (this.silent) throw gone();
     if (this.left-- > 0) return super.transact(unit);
     this.silent = true;
@@ -112,4 +117,31 @@ it("goes on where it was, and does nothing twice", async () => {
   // The last points are past the end: then the first try alone was whole.
   expect(survived).toBeGreaterThan(0);
   expect(survived).toBeLessThan(names.length / 2);
+});
+
+it("gives the report of one that ends in the moment in which it is asked for again", async () => {
+  verifies("beyond.contain.again");
+  const store = new Dying();
+  const s = await testServer({
+    manifests: MANIFESTS,
+    policy: POLICY,
+    store,
+    keys: [{ name: "bot", role: "agent" }],
+  });
+  s.app.jobTools = { compensator: async () => {}, stop: s.app.background.signal };
+  await scene(s, "bot");
+  const body = { actor: "bot", reason: "it went mad", confirm: true };
+  const { id } = (await s.call("admin", "POST", "/v1/contain", body)).body.job;
+  const look = async () => (await s.call("auditor", "GET", `/v1/contain/${id}`)).body.job;
+  await until(async () => (await look()).state === "done", "the containment to end");
+  // As it stood before its last write, which another process makes between the look and the unit.
+  const done = (await store.get("containments", id))!;
+  const put = (doc: typeof done) =>
+    store.transact({ needs: [], run: (tx) => tx.put("containments", id, doc) });
+  await put({ ...done, state: "running", finished_ms: null, report: null });
+  const records = (await store.head()).records;
+  store.meanwhile = () => put(done);
+  const again = await s.call("admin", "POST", "/v1/contain", body);
+  expect(again.body.job).toMatchObject({ id, state: "done" });
+  expect((await store.head()).records).toBe(records);
 });

@@ -84,21 +84,24 @@ export const contain = operation({
     const dry = input.confirm !== true || input.dry_run === true;
     expectActors(scope, found, input.expect_actors, dry);
     if (dry) return { dry_run: true as const, ...(await foretellAll(app, scope, found, rollback)) };
-    const job =
-      (await nothingLeft(app, scope, found, rollback)) ??
-      (await startContainment(
-        app,
-        {
-          ...scope,
-          reason: input.reason,
-          by: principal.name,
-          // Whoever sits at the data has no role that could be taken away.
-          authority: at_the_data === true ? undefined : keptOf(principal),
-          rollback,
-          actors: found.actors,
-        },
-        at_the_data === true ? undefined : app.today,
-      ));
+    const wish = {
+      ...scope,
+      reason: input.reason,
+      by: principal.name,
+      // Whoever sits at the data has no role that could be taken away.
+      authority: at_the_data === true ? undefined : keptOf(principal),
+      rollback,
+      actors: found.actors,
+    };
+    const today = at_the_data === true ? undefined : app.today;
+    let job: ContainmentDoc | null;
+    do {
+      const last = await lastContainment(core, scope);
+      job =
+        (await nothingLeft(app, last, scope, found, rollback)) ??
+        (await startContainment(app, wish, today, last));
+      // One that was under way has ended since it was looked at: its report may be the answer.
+    } while (job === null);
     const { id, state, started_ms, by, actors } = job;
     return { job: { id, state, started_ms, by, actors } };
   },
@@ -143,11 +146,11 @@ async function foretellAll(
 /** The last containment of the scope, where it was to do as much, its halt is in force and nothing is left that another could do. */
 async function nothingLeft(
   app: App,
+  last: ContainmentDoc | undefined,
   scope: Scope,
   found: Found,
   rollback: ContainReport["rollback"],
 ): Promise<ContainmentDoc | null> {
-  const last = await lastContainment(app.core, scope);
   if (last?.state !== "done" || !coversWish(last, scope, rollback)) return null;
   if (!(await isHalted(app.core, last))) return null;
   const { keys, requests, revoked, undone } = await foretellAll(app, scope, found, rollback);

@@ -55,12 +55,16 @@ export async function lastContainment(core: Core, scope: Pick<Scope, "actor" | "
   return typeof id === "string" ? core.store.get("containments", id) : undefined;
 }
 
-/** Begins one, or carries on the one that is under way for the same scope. No agent that matches is allowed anything after it. */
+/**
+ * Begins one, or carries on the one that is under way for the same scope. No agent that matches is allowed anything
+ * after it. Null where `last`, as the caller knew it, was under way and has ended: then there is a report to look at.
+ */
 export async function startContainment(
   app: App,
   input: ContainInput,
   today: Today | undefined,
-): Promise<ContainmentDoc> {
+  last: ContainmentDoc | undefined,
+): Promise<ContainmentDoc | null> {
   const { core } = app;
   const fresh = `ctn_${core.env.uuid()}`;
   const holder = `contain/${core.env.uuid()}`;
@@ -69,8 +73,12 @@ export async function startContainment(
       ["meta", scopeKey(input)],
       ["halts", HALTS_KEY],
     ],
-    run: (tx: Tx): Begun => goOn(core, tx, input, holder) ?? begin(core, tx, input, fresh, holder),
+    run(tx: Tx): Begun | null {
+      const there = goOn(core, tx, input, holder);
+      return there ?? (last?.state === "running" ? null : begin(core, tx, input, fresh, holder));
+    },
   });
+  if (begun === null) return null;
   announce(core.listeners, begun.records);
   if (begun.lease !== null) app.background.track(work(app, begun.job, begun.lease, today));
   return begun.job;
