@@ -10,16 +10,13 @@ import { Sessions } from "../gateway/http/sessions.ts";
 import { createOperatorPeer } from "../gateway/operator.ts";
 import type { BoundRun } from "../gateway/runs.ts";
 import { type Listening, listen } from "../http/lifecycle.ts";
-import type { Answered } from "../http/parts.ts";
-import { createHttpServer } from "../http/server.ts";
 import { atMost } from "../kernel/deadline.ts";
 import { forbidden } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { redactSecrets } from "../model/detect/secrets.ts";
 import { hasRole, type Principal, ROLE_MESSAGES } from "../model/roles.ts";
 import { watchJobs } from "../rollback/job.ts";
-import { createRequestLog } from "../telemetry/request-log.ts";
 import { gatewayProbe } from "./gateway-probe.ts";
+import { httpOf } from "./http.ts";
 import { probe } from "./probe.ts";
 
 const SWEEP_MS = 5_000;
@@ -59,19 +56,8 @@ function undoByJobs(service: Service, gateway: Gateway): void {
 }
 
 async function serve(service: Service, gateway: Gateway): Promise<RunningGateway> {
-  const { settings, auth, metrics, core } = service;
-  const requestLog = settings.log.requests ? createRequestLog({ redact: redactSecrets }) : null;
-  const server = createHttpServer({
-    app: service,
-    authenticate: (header) => auth.keyHolder(header) ?? auth.authenticate(header),
-    named: (name) => auth.named(name),
-    metrics,
-    readiness: async () => gateway.readiness(),
-    answered(request: Answered) {
-      metrics.http(request.method, request.route, request.status, request.ms);
-      requestLog?.(request);
-    },
-  });
+  const { settings, auth, core } = service;
+  const server = httpOf(service, { readiness: async () => gateway.readiness() });
   mountConsole(server, { app: service, auth });
   const sessions = [new Sessions(core.env, service.quotas), new Sessions(core.env, service.quotas)] as const;
   const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
