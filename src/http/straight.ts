@@ -11,6 +11,7 @@ import { HTTP_TABLE } from "../api/table.ts";
 import type { Operation } from "../app/door/operation.ts";
 import { perform } from "../app/door/perform.ts";
 import { intent, outcome } from "../app/operations/journal.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
@@ -51,7 +52,15 @@ export function answerStraight(server: Server, parts: Straight): void {
   server.on("request", (request, response) => {
     const plain = parts.isClosing() ? undefined : plainForm(request);
     if (plain === undefined) router!(request, response);
-    else void new Exchange(parts, plain, request, response).answer();
+    else
+      new Exchange(parts, plain, request, response).answer().catch((error) => {
+        // Nothing is left to say over it, and no request ends a server.
+        parts.app.log.error("unexpected failure", {
+          error: messageOf(error),
+          stack: (error as Error)?.stack,
+        });
+        response.destroy();
+      });
   });
 }
 

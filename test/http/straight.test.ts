@@ -5,6 +5,7 @@
  */
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createHttpServer } from "../../src/http/server.ts";
 import { seeded } from "../support/env.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 
@@ -237,5 +238,29 @@ describe("The way straight to an operation and the way through the router", () =
     );
     expect(heads[0]!.length).toBeGreaterThan(10_000);
     expect(heads[0]).toBe(heads[1]);
+  });
+
+  it("survive whoever is told of an answer and fails", async () => {
+    const http = createHttpServer({
+      app: straight.server.app,
+      metrics: straight.server.app.metrics,
+      authenticate: (header) => straight.server.app.auth.authenticate(header),
+      answered() {
+        throw new Error("the ear is broken");
+      },
+    });
+    await http.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = http.server.address() as { port: number };
+    const ask = () =>
+      fetch(`http://127.0.0.1:${port}/v1/runs/${straight.run_id}/intents`, {
+        method: "POST",
+        headers: { authorization: "Bearer agent", "content-type": "application/json" },
+        body: GOOD,
+      });
+    // What was decided was answered before; the next call finds a server.
+    await Promise.allSettled([ask(), ask()]);
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    expect(straight.server.logged.join("")).toContain("unexpected failure");
+    await http.close();
   });
 });
