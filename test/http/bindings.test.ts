@@ -24,6 +24,7 @@ import {
   withdraw,
 } from "../../src/app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
+import { listCaptures, purge, suggest } from "../../src/app/operations/captures.ts";
 import { ledgerCheckpoint } from "../../src/app/operations/checkpoints.ts";
 import { contain, getContain } from "../../src/app/operations/contain.ts";
 import { createDelegation, revokeDelegation } from "../../src/app/operations/delegations.ts";
@@ -125,6 +126,9 @@ describe("the door itself, as the embedded library comes to it", () => {
   it("every operation has a row in the HTTP table, but those of other surfaces alone", () => {
     const rows = new Set(HTTP_TABLE.map(({ op }) => op));
     expect(OPERATIONS.filter((op) => !rows.has(op))).toEqual([
+      listCaptures,
+      purge,
+      suggest,
       exportLedger,
       checkGrant,
       impactOwn,
