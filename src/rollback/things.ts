@@ -12,7 +12,7 @@ export interface Stated {
   state: Pick<StateCheck, "read">;
 }
 
-export const thingOf = ({ read }: Stated["state"]): string => canonical([read.tool, read.arguments]);
+const thingOf = ({ read }: Stated["state"]): string => canonical([read.tool, read.arguments]);
 
 /** Whether the other one may have taken effect after this one: it ended when this one had been accepted. */
 export function mayBeOver(doc: StepDoc, other: StepDoc): boolean {

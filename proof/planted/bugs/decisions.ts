@@ -281,8 +281,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "an undo replaces what others wrote since",
     file: "src/rollback/conflict.ts",
-    find: 'if (current_hash !== before_hash) return "conflict";',
-    replace: 'if (current_hash !== before_hash) return "as_after";',
+    find: 'if (current_hash !== own.before_hash) return "conflict";',
+    replace: 'if (current_hash !== own.before_hash) return "as_after";',
     tests: ["test/proof/sim.test.ts", "test/undo/before.test.ts"],
   },
   {
