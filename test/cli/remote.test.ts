@@ -71,7 +71,9 @@ describe("a command against a server", () => {
     for (const name of ["keys.json", "root.key"]) copyFileSync(join(folder, name), join(bare, name));
     writeFileSync(join(bare, "svc.config.yaml"), "keys: keys.json\n");
     const without = await startSvcServer([], { cwd: bare });
-    onTestFinished(() => without.stop());
+    onTestFinished(async () => {
+      await without.stop();
+    });
     const args = ["--server", without.url, "--key-file", "root.key"];
     expect((await svc(["verify", ...args], { cwd: bare })).err).toBe(
       "error: signed bundles are not enabled on this server: make a key there with svc keygen and name it under signing_key, or run this on its machine with -d <dir>\n",
