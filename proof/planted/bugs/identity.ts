@@ -265,6 +265,13 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["src/process/run-command.test.ts", "src/process/rollback-commands.test.ts"],
   },
   {
+    name: "a tenant's admin is told each key's place in the file",
+    file: "src/app/operations/keys.ts",
+    find: "return { ...entry, index: 100_000_000 + (number % 900_000_000) };",
+    replace: "return { ...entry, index: number > 0 ? entry.index : 0 };",
+    tests: ["test/http/tenants-apart.test.ts"],
+  },
+  {
     name: "a plan of another tenant is found by whoever decides",
     file: "src/store/confined.ts",
     find: '  plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,\n',
