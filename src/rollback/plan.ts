@@ -127,7 +127,7 @@ const CLEARS: Record<PlanKind, boolean> = {
   defer: false,
 };
 
-export interface PlanView {
+export interface RollbackPlanView {
   /** Undos whose time has passed by then are closed. */
   now_ms?: number | undefined;
   /** Shows how large what was there is instead of what it was. */
@@ -148,7 +148,7 @@ export function planRollback(
   steps: readonly StepDoc[],
   manifests: ReadonlyMap<string, Manifest>,
   payloads: readonly (PayloadDoc | undefined)[],
-  view: PlanView = {},
+  view: RollbackPlanView = {},
 ): RollbackPlan {
   const planner = new Planner({ run, manifests, payloads }, view);
   for (let i = steps.length - 1; i >= 0; i--) planner.visit(steps[i]!);
@@ -156,7 +156,7 @@ export function planRollback(
 }
 
 /** Plans of runs that are rolled back as one: each undo meets what those before it left, whichever run's they were. */
-export function planTogether(runs: readonly Surroundings[], view: PlanView): RollbackPlan[] {
+export function planTogether(runs: readonly Surroundings[], view: RollbackPlanView): RollbackPlan[] {
   const planners = new Map(runs.map((run) => [run, new Planner(run, view)]));
   for (const [run, step] of inTurn(runs)) planners.get(run)!.visit(step);
   return [...planners.values()].map(({ plan }) => plan);
@@ -166,10 +166,10 @@ export function planTogether(runs: readonly Surroundings[], view: PlanView): Rol
 class Planner {
   readonly plan: RollbackPlan;
   private readonly from: PlannedFrom;
-  private readonly view: PlanView;
+  private readonly view: RollbackPlanView;
   private readonly dependents = new Dependents();
 
-  constructor(from: PlannedFrom, view: PlanView) {
+  constructor(from: PlannedFrom, view: RollbackPlanView) {
     this.from = from;
     this.view = view;
     this.plan = { run_id: from.run.run_id, actions: [], fully_reversible: true };
@@ -197,7 +197,7 @@ function actionFor(
   doc: StepDoc,
   standing: Standing,
   blocked_by: readonly number[],
-  view: PlanView,
+  view: RollbackPlanView,
 ): PlanAction {
   const { step, tool } = doc;
   if (standing.kind === "unrecoverable" && standing.closed)
@@ -210,7 +210,7 @@ function actionFor(
 function compensateAction(
   doc: StepDoc,
   undo: Undo,
-  view: PlanView,
+  view: RollbackPlanView,
   now: StateNow | undefined,
 ): CompensateAction {
   const { step, tool, status, error } = doc;
@@ -237,7 +237,7 @@ const LONGEST_SHOWN = 65_536;
 function stateFields(
   { before_by }: StepDoc,
   state: StateCheck,
-  { mask }: PlanView,
+  { mask }: RollbackPlanView,
   now: StateNow | undefined,
 ) {
   const shown = (value: Json) => (mask || byteSize(value) > LONGEST_SHOWN ? sizeOf(value) : value);
