@@ -1,5 +1,5 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
-import { z } from "zod";
+import * as z from "zod";
 import { hideForeignRun, readRun } from "../../app/door/access.ts";
 import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
 import { previewImpact as preview } from "../../app/operations/impact.ts";
