@@ -21,8 +21,8 @@ const BEGUN = [
   "store/files/worker",
   "store/sqlite/worker",
 ];
-/** They read files beside them, are built for the machine, or begin threads of their own. */
-const APART = ["@photostructure/sqlite", "libphonenumber-js", "pdfkit", "pg", "pino"];
+/** Loaded when they are needed, built for the machine, or reading files beside them. */
+const APART = ["@photostructure/sqlite", "libphonenumber-js", "nodemailer", "pdfkit", "pg", "pino", "undici"];
 
 const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
 const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOnly"], { stdio: "inherit" });
