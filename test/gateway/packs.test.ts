@@ -35,6 +35,7 @@ const gitNow = (...args: string[]) => execFileSync(GIT, args, { cwd: repository,
 
 /** Where `npm install @playwright/mcp` was run by hand: a browser is more than every test run should start. */
 const BROWSER_AT = process.env["SVC_PLAYWRIGHT_MCP"];
+const HEADLESS = ["--headless", "--isolated", "--no-sandbox"];
 
 interface Program {
   entry: string;
@@ -61,7 +62,7 @@ const SERVERS: Record<string, Program> = {
           entry: "@playwright/mcp",
           modules: join(BROWSER_AT, "node_modules"),
           script: "cli.js",
-          args: ["--headless", "--isolated", "--no-sandbox", "--executable-path", await program("chromium")],
+          args: [...HEADLESS, "--output-dir", folder, "--executable-path", await program("chromium")],
         },
       }),
 };
