@@ -1,11 +1,13 @@
 /**
- * What an intent costs as things grow: the ledger, the runs, the steps of its run, the keys. Each figure is
- * the time against the same store while it was small. `SVC_BENCH_RECORDS` sets how large (default 1,000,000).
+ * What an intent costs as things grow: the ledger, the runs, the steps of its run, the keys; and what a tenant's counts cost
+ * as its neighbours' runs grow. Each figure is the time against the same store while it was small. `SVC_BENCH_RECORDS` sets how large (default 1,000,000).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../src/app/app.ts";
+import { appFor } from "../src/app/door/access.ts";
+import { approvalCounts } from "../src/app/operations/status.ts";
 import { openApp } from "../src/app/wiring/open-app.ts";
 import { readEntry } from "../src/auth/key-entry.ts";
 import { KeyRing } from "../src/auth/keys.ts";
@@ -17,6 +19,7 @@ import { systemEnv } from "../src/kernel/env.ts";
 import { sha256Hex } from "../src/kernel/hash.ts";
 import type { Principal } from "../src/model/roles.ts";
 import type { RunDoc } from "../src/model/run.ts";
+import { shownRecords } from "../src/store/confined.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { alternate, median, type Row, ratio } from "./report.ts";
@@ -51,8 +54,22 @@ export function open(folder: string, store: string, database: string | null, pol
   return openApp(loadSettings({ flags, env: { SVC_LOG_LEVEL: "error" }, cwd: folder }), systemEnv);
 }
 
-export const newOne = ({ core }: App): Promise<RunDoc> =>
-  core.store.transact(openRunUnit(newRun(core, BOT, { permissions: ["crm.read"] })));
+export const newOne = ({ core }: App, by = BOT): Promise<RunDoc> =>
+  core.store.transact(openRunUnit(newRun(core, by, { permissions: ["crm.read"] })));
+
+const ACME: Principal = { ...BOT, id: "key:acme", name: "acme", tenant: "acme", tenant_only: true };
+
+/** Milliseconds until a tenant of a hundred runs has its status. */
+async function counting(app: App): Promise<number> {
+  const own = appFor(app, ACME);
+  const took: number[] = [];
+  for (let look = 0; look < 30; look++) {
+    const start = performance.now();
+    await Promise.all([shownRecords(own.core.store), own.core.store.count("runs"), approvalCounts(own)]);
+    took.push(performance.now() - start);
+  }
+  return median(took);
+}
 
 const CALL: IntentInput = { tool: "crm.get", args: { id: 1 }, reason: "bench", depends_on: [] };
 export const intent = ({ core }: App, run: RunDoc, call = CALL) =>
@@ -168,7 +185,14 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
         `${kind}: intent in a run of ${STEPS.toLocaleString("en")} steps`,
         (await cost(app, first, rounds)) / small,
       );
+      for (let i = 0; i < 100; i++) await newOne(app, ACME);
+      const counted = await counting(app);
       await growRuns(app, RUNS);
+      add(
+        `${kind}: counts of a tenant beside ${RUNS.toLocaleString("en")} runs of others`,
+        (await counting(app)) / counted,
+        { at_most: 2 },
+      );
       add(
         `${kind}: intent beside ${RUNS.toLocaleString("en")} runs`,
         (await cost(app, await newOne(app), rounds)) / small,

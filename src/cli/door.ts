@@ -11,6 +11,7 @@ import { readTextFileSync } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { invalid } from "../kernel/errors.ts";
 import { localId, type Principal } from "../model/roles.ts";
+import type { UndoMeans } from "../rollback/execute.ts";
 import type { Io } from "./io.ts";
 import { assertOwn, keptKey } from "./kept-keys.ts";
 
@@ -40,13 +41,14 @@ export async function* partsOf(answer: object): AsyncGenerator<string> {
     yield typeof part === "string" ? part : decoder.decode(part, { stream: true });
 }
 
-/** `as`: who acts, on the ledger; whoever holds the data may say so. */
-export function localDoor(app: App, as?: string): Door {
+/** `as`: who acts, on the ledger; whoever holds the data may say so. `undo`: what the command undoes with. */
+export function localDoor(app: App, as?: string, undo?: UndoMeans): Door {
   const caller = {
     app,
     principal: localPrincipal(as),
     signal: new AbortController().signal,
     at_the_data: true,
+    undo,
   };
   return {
     perform: (op, input) => perform(op, caller, input),

@@ -130,9 +130,10 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   }
   const kept = notes.find(event.call);
   if (kept === null) return null;
-  const { note, forget } = kept;
+  const { note, kept_ms, forget } = kept;
   const outcome = event.moment === "failed" ? failure(note, event) : success(note);
-  const changed = note.command === null ? null : changedSince(note.command.cwd, note.command.began_ms);
+  const { command } = note;
+  const changed = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms));
   await report(
     settings,
     note.run,

@@ -1,6 +1,6 @@
 /** What is remembered of a call between the event before it and the one after it: two processes, one file each call. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Look } from "./files.ts";
 
@@ -18,6 +18,8 @@ export interface Note {
 
 export interface Kept {
   note: Note;
+  /** When it was kept by the clock that stamps files, which lags behind the one that programs read. */
+  kept_ms: number;
   forget(): void;
 }
 
@@ -69,7 +71,7 @@ export class Notes {
   private read(path: string): Kept | null {
     try {
       const note = JSON.parse(readFileSync(path, "utf8")) as Note;
-      return { note, forget: () => rmSync(path, { force: true }) };
+      return { note, kept_ms: statSync(path).mtimeMs, forget: () => rmSync(path, { force: true }) };
     } catch {
       return null;
     }

@@ -51,6 +51,8 @@ export interface ListQuery {
   owner?: string | undefined;
   /** One state, or any of several. */
   tag?: string | readonly string[] | undefined;
+  /** Only this tenant's; for the tables that `hasTenants`. */
+  tenant?: string | undefined;
   /** Bounds on `sort`, both inclusive. */
   from?: number | undefined;
   to?: number | undefined;
@@ -58,6 +60,12 @@ export interface ListQuery {
   after?: { sort: number; key: string } | undefined;
   order?: "asc" | "desc" | undefined;
   limit: number;
+}
+
+export interface CountQuery {
+  owner?: string | undefined;
+  tag?: string | undefined;
+  tenant?: string | undefined;
 }
 
 export interface Row<N extends TableName> {
@@ -134,7 +142,7 @@ export interface Store {
   get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined>;
   /** Documents in (`sort`, key) order. */
   list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]>;
-  count(table: TableName, query?: { owner?: string; tag?: string }): Promise<number>;
+  count(table: TableName, query?: CountQuery): Promise<number>;
 
   /** Committed ledger lines (canonical JSON, no line break), in `seq` order. */
   records(query: RecordQuery): Promise<string[]>;

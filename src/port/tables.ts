@@ -125,6 +125,17 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   pins: plain,
 };
 
+/** Of these, a tenant's documents are listed and counted without a look at those of others; `tenant` says whose one is. */
+const TENANT_TABLES = ["runs", "approvals", "captures"] as const;
+type TenantTable = (typeof TENANT_TABLES)[number];
+
+export const hasTenants = (table: TableName): table is TenantTable =>
+  (TENANT_TABLES as readonly TableName[]).includes(table);
+
+/** The tenant by which a document is found; null where it has none, or is of a table that is not looked through so. */
+export const tenantOfDoc = (table: TableName, doc: Tables[TableName]): string | null =>
+  hasTenants(table) ? (doc as Tables[TenantTable]).tenant : null;
+
 export const TABLE_NAMES = Object.keys(INDEX) as TableName[];
 
 /** `attention` at once, `open` when a step may grow old, else nothing. */

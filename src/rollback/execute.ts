@@ -35,6 +35,9 @@ interface WorkOptions {
   turn?: ((step: StepDoc) => Promise<void>) | undefined;
 }
 
+/** What a rollback is carried out with, and how it is watched and stopped. */
+export type UndoMeans = Omit<WorkOptions, "retries" | "turn"> & Pick<LocalDeskOptions, "own_reader">;
+
 export interface RollbackOptions extends WorkOptions, LocalDeskOptions {
   /** A lease that the caller holds and will release; by default one is taken. */
   lease?: Lease | undefined;
@@ -112,7 +115,7 @@ function undoTools(options: WorkOptions): UndoTools {
     verify: options.verify ?? null,
     objection: options.objection ?? null,
     retries: checkRetries(options.retries),
-    backoff_ms: options.backoff_ms ?? LIMITS.gateway_backoff_ms,
+    backoff_ms: options.backoff_ms ?? LIMITS.rollback_backoff_ms,
   };
 }
 

@@ -24,7 +24,7 @@ export interface LocalDeskOptions {
   /** What was undone from this ledger position on counts as this rollback's own work. */
   since_seq?: number | undefined;
   /** Whether the one who rolls back still may; asked before each step is begun. */
-  authorised?: (() => boolean) | undefined;
+  authorised?: (() => boolean | Promise<boolean>) | undefined;
   /** Steps before this one are left as they are. */
   down_to?: number | undefined;
   /** The reader is the service's own, its gateway's or its operator's: what it confirms gives back what limits counted. */
@@ -69,7 +69,7 @@ export class LocalDesk implements Desk {
 
   async begin({ step, tool, doc }: Visit, { known_steps }: Look, current?: Json): Promise<Begun> {
     const { core, options } = this;
-    if (options.authorised?.() === false)
+    if ((await options.authorised?.()) === false)
       throw forbidden(
         `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,
       );

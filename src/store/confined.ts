@@ -7,7 +7,7 @@ import { conflict } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Halt } from "../model/approval.ts";
 import type { ListQuery, RecordQuery, Row, Store, Tx } from "../port/store.ts";
-import type { TableName, Tables } from "../port/tables.ts";
+import { hasTenants, type TableName, type Tables } from "../port/tables.ts";
 
 const PAGE = 1_000;
 
@@ -34,6 +34,7 @@ export function confinedStore(store: Store, tenant: string): Store {
     },
     list: (table, query) => listOwn(store, tenant, table, query),
     async count(table, query) {
+      if (hasTenants(table)) return store.count(table, { ...query, tenant });
       let count = 0;
       let after: ListQuery["after"];
       for (;;) {
@@ -78,8 +79,10 @@ async function listOwn<N extends TableName>(
 ): Promise<Row<N>[]> {
   const found: Row<N>[] = [];
   let after = query.after;
-  for (;;) {
-    const rows = await store.list(table, { ...query, after, limit: Math.max(query.limit, PAGE) });
+  const theirs = hasTenants(table) ? { ...query, tenant } : query;
+  const limit = hasTenants(table) ? query.limit : Math.max(query.limit, PAGE);
+  while (found.length < query.limit) {
+    const rows = await store.list(table, { ...theirs, after, limit });
     for (const row of rows) {
       after = { sort: row.sort, key: row.key };
       const asked = { store, tenant, key: row.key, query };
@@ -87,8 +90,9 @@ async function listOwn<N extends TableName>(
       found.push({ ...row, doc: await shown(table, row.doc, asked) });
       if (found.length === query.limit) return found;
     }
-    if (rows.length < Math.max(query.limit, PAGE)) return found;
+    if (rows.length < limit) break;
   }
+  return found;
 }
 
 async function ownRecords(store: Store, tenant: string, query: RecordQuery): Promise<string[]> {

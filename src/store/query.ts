@@ -1,7 +1,7 @@
 /** What a list or record query means, for stores that answer it by looking at each candidate. */
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ListQuery, RecordQuery } from "../port/store.ts";
-import type { IndexEntry } from "../port/tables.ts";
+import { type IndexEntry, type TableName, type Tables, tenantOfDoc } from "../port/tables.ts";
 
 export function matchesList(query: ListQuery, entry: IndexEntry, key: string): boolean {
   if (query.owner !== undefined && entry.owner !== query.owner) return false;
@@ -14,6 +14,14 @@ export function matchesList(query: ListQuery, entry: IndexEntry, key: string): b
   if (query.after === undefined) return true;
   const order = compareKeys(entry.sort, key, query.after.sort, query.after.key);
   return query.order === "desc" ? order < 0 : order > 0;
+}
+
+export function matchesTenant(
+  { tenant }: Pick<ListQuery, "tenant">,
+  table: TableName,
+  doc: Tables[TableName],
+): boolean {
+  return tenant === undefined || tenantOfDoc(table, doc) === tenant;
 }
 
 function compareKeys(sortA: number, keyA: string, sortB: number, keyB: string): number {

@@ -75,6 +75,41 @@ export function listTests(bench: Bench): void {
       expect(await store.count("steps")).toBe(0);
     });
 
+    it("are a tenant's own where they are asked for so", async () => {
+      const store = await bench.open();
+      const of = (
+        id: string,
+        tenant: string | null,
+        status: (typeof STATUSES)[number],
+        requested_ms: number,
+      ) => approvalDoc({ id, tenant, status, requested_ms });
+      const odd = 'ein "Haus" \\ 日本';
+      await put(store, "approvals", {
+        1: of("1", "acme", "pending", 1),
+        2: of("2", "globex", "pending", 2),
+        3: of("3", "acme", "denied", 3),
+        4: of("4", null, "pending", 4),
+        5: of("5", odd, "pending", 5),
+        6: of("6", "acme", "pending", 6),
+      });
+      const list = async (query: Omit<ListQuery, "limit">, limit = 9) =>
+        keys(await store.list("approvals", { ...query, limit }));
+      expect(await list({ tenant: "acme" })).toEqual(["1", "3", "6"]);
+      expect(await list({ tenant: "acme", order: "desc" }, 2)).toEqual(["6", "3"]);
+      expect(await list({ tenant: "acme", tag: ["denied", "pending"], from: 2 })).toEqual(["3", "6"]);
+      expect(await list({ tenant: "acme", after: { sort: 1, key: "1" } })).toEqual(["3", "6"]);
+      expect(await list({ tenant: odd })).toEqual(["5"]);
+      expect(await list({ tenant: "acm" })).toEqual([]);
+      expect(await store.count("approvals", { tenant: "acme" })).toBe(3);
+      expect(await store.count("approvals", { tenant: "acme", tag: "pending" })).toBe(2);
+      expect(await store.count("approvals", { tenant: odd })).toBe(1);
+      await put(store, "approvals", { 3: of("3", "acme", "approved", 3) });
+      await remove(store, "approvals", "1");
+      expect(await list({ tenant: "acme" })).toEqual(["3", "6"]);
+      expect(await store.count("approvals", { tenant: "acme", tag: "denied" })).toBe(0);
+      expect(await store.count("approvals", { tenant: "acme" })).toBe(2);
+    });
+
     it("follow a document that moves to another owner, place and state", async () => {
       const store = await bench.open();
       await fill(store, [{ key: "a", owner: "r", sort: 1, tag: "pending" }]);

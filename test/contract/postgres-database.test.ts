@@ -8,7 +8,7 @@ import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
 import { aMoment, until } from "../support/until.ts";
 import { expectWhole } from "./chain.ts";
-import { append, draft, put, remove } from "./samples.ts";
+import { append, approvalDoc, draft, put, remove } from "./samples.ts";
 import { postgresSql } from "./sql.ts";
 
 let server: PgServer;
@@ -47,11 +47,19 @@ describe("the tables", () => {
     await Promise.all(stores.map((store) => append(store)));
     expect(await expectWhole(stores[0]!)).toHaveLength(6);
     await Promise.all(stores.map((store) => store.close()));
-    expect(await postgresSql(url).run("SELECT version FROM svc_schema")).toEqual([{ version: 2 }]);
+    expect(await postgresSql(url).run("SELECT version FROM svc_schema")).toEqual([{ version: 3 }]);
   });
+
+  /** As the second version made them. */
+  const SECOND_VERSION = `
+    DROP TRIGGER svc_docs_tenant ON svc_docs;
+    DROP FUNCTION svc_tenant;
+    ALTER TABLE svc_docs DROP COLUMN tenant;
+    UPDATE svc_schema SET version = 2`;
 
   /** As the first version made them. */
   const FIRST_VERSION = `
+    ${SECOND_VERSION};
     DROP TRIGGER svc_ledger_chain ON svc_ledger;
     DROP FUNCTION svc_one_chain;
     ALTER TABLE svc_ledger ADD UNIQUE (prev);
@@ -80,8 +88,28 @@ describe("the tables", () => {
       await postgresSql(url).run(`SELECT version,
         (SELECT count(*)::int FROM pg_constraint WHERE conname = 'svc_ledger_prev_key') AS indexes,
         (SELECT tgenabled::text FROM pg_trigger WHERE tgname = 'svc_ledger_chain') AS checked FROM svc_schema`),
-    ).toEqual([{ version: 2, indexes: 0, checked: "A" }]);
+    ).toEqual([{ version: 3, indexes: 0, checked: "A" }]);
     await Promise.all([running, ...stores].map((store) => store.close()));
+  });
+
+  it("of an older version learn whose each document is, also of what a server of that version writes", async () => {
+    const { url } = await freshDatabase(server);
+    const sql = postgresSql(url);
+    const before = await open(url);
+    await put(before, "approvals", {
+      a: approvalDoc({ id: "a", tenant: 'a "b" \\ c', reason: "\0" }),
+      n: approvalDoc({ id: "n", tenant: null }),
+    });
+    await before.close();
+    await sql.run(SECOND_VERSION);
+    const store = await open(url);
+    const older = `INSERT INTO svc_docs (tbl, key, owner, sort, tag, doc)
+      SELECT tbl, key || '2', owner, sort, tag, doc FROM svc_docs WHERE key IN ('a', 'n')`;
+    await sql.run(older);
+    expect(await store.count("approvals", { tenant: 'a "b" \\ c' })).toBe(2);
+    expect(await store.count("approvals", { tenant: "" })).toBe(0);
+    expect(await store.count("approvals")).toBe(4);
+    await store.close();
   });
 
   it("of an older version are not changed while somebody reads them for long", async () => {
@@ -366,7 +394,8 @@ describe("plans", () => {
             draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, ts_ms: i * 60_000 }),
           );
           tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
-          tx.put("approvals", `a${i}`, { run_id: "r", requested_ms: i, status: "open" } as never);
+          const tenant = i % 100 === 0 ? "acme" : "globex";
+          tx.put("approvals", `a${i}`, { run_id: "r", requested_ms: i, status: "open", tenant } as never);
         }
       },
     });
@@ -388,6 +417,8 @@ describe("plans", () => {
       await store.list("approvals", { tag: ["open", "approved"], from: 100, limit: 50 });
       await store.list("approvals", { order: "desc", limit: 50 });
       await store.count("steps", { owner: "r7" });
+      await store.list("approvals", { tenant: "acme", order: "desc", limit: 50 });
+      await store.count("approvals", { tenant: "acme", tag: "open" });
       await store.transact({
         needs: [["steps", `s${i}`]],
         run: (tx) => tx.put("steps", `s${i}`, tx.get("steps", `s${i}`)!),

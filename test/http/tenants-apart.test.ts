@@ -54,10 +54,11 @@ beforeAll(async () => {
     manifests: MANIFESTS,
     policy: POLICY,
     config: `capture: {enabled: true}\nsigning_key: ${key}\n`,
-    keys: ["acme", NEIGHBOUR].flatMap((tenant) =>
-      ["spare", ...ROLES].map((name) => ({
+    // The neighbour's stand first: places in the file move when one is deleted.
+    keys: [NEIGHBOUR, "acme"].flatMap((tenant) =>
+      ["passing", "spare", ...ROLES].map((name) => ({
         name: `${tenant}-${name}`,
-        role: name === "spare" ? "agent" : name,
+        role: ROLES.includes(name) ? name : "agent",
         tenant,
         tenant_only: true,
       })),
@@ -108,6 +109,10 @@ async function life(tenant: string): Promise<Things> {
   const lent = await as("approver", "POST", "delegations", { to: `${tenant}-auditor`, expires_at, reason });
   const hold = await as("admin", "POST", "holds", { actor: `${tenant}-agent`, reason });
   const halt = await as("admin", "POST", "halt", { tool: "none.*", reason });
+  const { keys } = await as("admin", "GET", "keys");
+  const passing = keys.find(({ name }: { name: string }) => name === `${tenant}-passing`);
+  await as("admin", "DELETE", `keys/${passing.index}`);
+  await as("admin", "POST", "keys", { name: `${tenant}-more`, role: "agent" });
   const contained = await as("admin", "POST", "contain", {
     ...{ actor: `${tenant}-spare`, reason, confirm: true, no_rollback: true },
   });

@@ -242,10 +242,22 @@ describe("a bound admin", () => {
       expect((await s.call("acme-admin", "PATCH", path, { disabled: true }, headers)).status).toBe(404);
       expect((await s.call("acme-admin", "DELETE", path, undefined, headers)).status).toBe(404);
     }
-    const own = of("acme-new");
+    const own = made.body;
+    expect(own.index).not.toBe(of("acme-new").index);
+    const listed = (await s.call("acme-admin", "GET", "/v1/keys")).body.keys;
+    expect(listed.at(-1)).toMatchObject({ name: "acme-new", index: own.index });
+    expect((await s.call("acme-admin", "PATCH", `/v1/keys/${of("acme-new").index}`, {})).status).toBe(404);
     const headers = { "if-match": `"${own.fingerprint}"` };
     for (const wider of [{ tenant_only: false }, { tenant: "globex" }, { tenant: null }])
       expect((await s.call("acme-admin", "PATCH", `/v1/keys/${own.index}`, wider, headers)).status).toBe(403);
+    const stale = { "if-match": `"${of("acme-admin").fingerprint}"` };
+    const path = `/v1/keys/${own.index}`;
+    expect((await s.call("acme-admin", "DELETE", path, undefined, stale)).status).toBe(409);
+    expect((await s.call("acme-admin", "PATCH", path, { disabled: true })).body).toMatchObject({
+      ...{ name: "acme-new", index: own.index, disabled: true },
+    });
+    expect((await s.call("acme-admin", "DELETE", path)).body).toMatchObject({ name: "acme-new" });
+    expect((await s.call("acme-admin", "DELETE", path)).status).toBe(404);
     for (const wrong of [{ tenant_only: true }, { tenant_only: true, tenant: "ac*" }])
       expect(
         (await s.call("admin", "POST", "/v1/keys", { name: "x", role: "auditor", ...wrong })).status,

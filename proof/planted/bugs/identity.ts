@@ -105,7 +105,7 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "a rollback goes on without its operator's role",
     file: "src/rollback/local-desk.ts",
-    find: "if (options.authorised?.() === false)",
+    find: "if ((await options.authorised?.()) === false)",
     replace: "if (options.actor === String(options.authorised))",
     tests: ["test/http/authority.test.ts"],
   },
@@ -263,6 +263,13 @@ export const IDENTITY: readonly Bug[] = [
     find: 'if (value === undefined || name.toUpperCase().startsWith("SVC_")) continue;',
     replace: "if (value === undefined) continue;\n    env[name] = value;",
     tests: ["src/process/run-command.test.ts", "src/process/rollback-commands.test.ts"],
+  },
+  {
+    name: "a tenant's admin is told each key's place in the file",
+    file: "src/app/operations/keys.ts",
+    find: "return { ...entry, index: 100_000_000 + (number % 900_000_000) };",
+    replace: "return { ...entry, index: number > 0 ? entry.index : 0 };",
+    tests: ["test/http/tenants-apart.test.ts"],
   },
   {
     name: "a plan of another tenant is found by whoever decides",

@@ -1,6 +1,6 @@
 /** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
 import { z } from "zod";
-import type { KeyFields, KeyManager } from "../../auth/manage.ts";
+import type { KeyFields, KeyManager, KeyView } from "../../auth/manage.ts";
 import { conflict, forbidden, notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { boundTo, ROLES } from "../../model/roles.ts";
@@ -83,10 +83,28 @@ async function assertFree(call: Caller, name: string): Promise<void> {
     throw conflict(`the name ${name} is taken; choose another`);
 }
 
-async function assertSeen(call: Caller, index: number): Promise<void> {
-  if (boundTo(call.principal) === null) return;
-  const entry = (await manager(call.app).list())[index];
-  if (entry === undefined || !isKeyShown(call.app, entry)) throw notFound("no key has this index");
+/**
+ * To a caller that is bound to a tenant, a key's index is a number out of its fingerprint: the place in the file would tell
+ * how many keys others have. It lies above every place, so that neither is taken for the other.
+ */
+function asShown<T extends KeyView>({ principal }: Caller, entry: T): T {
+  if (boundTo(principal) === null) return entry;
+  const number = Number.parseInt(entry.fingerprint.slice(0, 12), 16);
+  return { ...entry, index: 100_000_000 + (number % 900_000_000) };
+}
+
+async function shownKeys(call: Caller): Promise<KeyView[]> {
+  const entries = await manager(call.app).list();
+  return entries.filter((entry) => isKeyShown(call.app, entry)).map((entry) => asShown(call, entry));
+}
+
+/** The entry that a request names, by its place in the file, and the fingerprint that it must have. */
+async function named(call: Caller, index: number, given: string | undefined) {
+  if (boundTo(call.principal) === null) return { place: index, fingerprint: await meant(call, index, given) };
+  const key = (await shownKeys(call)).find((one) => one.index === index);
+  if (key === undefined) throw notFound("no key has this index");
+  const place = (await manager(call.app).list()).findIndex((one) => one.fingerprint === key.fingerprint);
+  return { place, fingerprint: given ?? key.fingerprint };
 }
 
 /** What a caller that is bound to a tenant makes and changes stays bound to it. */
@@ -127,7 +145,7 @@ export const listKeys = operation({
   output: z.strictObject({ keys: z.array(keyView) }),
   feature,
   async run(call) {
-    const keys = (await manager(call.app).list()).filter((entry) => isKeyShown(call.app, entry));
+    const keys = await shownKeys(call);
     manager(call.app).sights.listed(readerOf(call), keys);
     return { keys };
   },
@@ -151,7 +169,7 @@ export const createKey = operation({
       "key_created",
       `key ${created.name} (${created.roles.join(", ")}), fingerprint ${created.fingerprint}`,
     );
-    return created;
+    return asShown(call, created);
   },
 });
 
@@ -168,12 +186,12 @@ export const changeKey = operation({
     conflict: "the entry is another one by now, or the last enabled admin",
   },
   async run(call, { index, fingerprint, ...body }) {
-    await assertSeen(call, index);
-    const entry = await meant(call, index, fingerprint);
-    const changed = await manager(call.app).patch(index, withinTenant(call, body as KeyFields), entry);
+    const key = await named(call, index, fingerprint);
+    const fields = withinTenant(call, body as KeyFields);
+    const changed = await manager(call.app).patch(key.place, fields, key.fingerprint);
     const what = Object.keys(body).sort().join(", ") || "nothing";
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
-    return changed;
+    return asShown(call, changed);
   },
 });
 
@@ -190,10 +208,10 @@ export const deleteKey = operation({
     conflict: "the entry is another one by now, or the last enabled admin",
   },
   async run(call, { index, fingerprint }) {
-    await assertSeen(call, index);
-    const removed = await manager(call.app).remove(index, await meant(call, index, fingerprint));
+    const key = await named(call, index, fingerprint);
+    const removed = await manager(call.app).remove(key.place, key.fingerprint);
     const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
     await record(call, "key_deleted", detail, removed.index);
-    return removed;
+    return asShown(call, removed);
   },
 });

@@ -3,10 +3,10 @@
  * next, in one transaction, so whatever is read from it was true; the overlays say what is newer.
  */
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
-import type { ListQuery } from "../../port/store.ts";
+import type { CountQuery, ListQuery } from "../../port/store.ts";
 import type { TableName } from "../../port/tables.ts";
 import { closeDatabase, type Database, openDatabase, type Statement, sqliteFailure } from "./connection.ts";
-import { LIST_INDEXES, migrateCheckpoint, tableOf } from "./schema.ts";
+import { LIST_INDEXES, migrateCheckpoint, TENANT, tableOf } from "./schema.ts";
 import { SegmentReader } from "./segments.ts";
 import { fromText, toText } from "./text.ts";
 
@@ -66,6 +66,7 @@ export interface BaseDocument {
 export interface Walk {
   owner: string | undefined;
   tag: string | undefined;
+  tenant: string | undefined;
   from: number | undefined;
   to: number | undefined;
   order: "asc" | "desc";
@@ -131,6 +132,7 @@ export class Checkpoint {
     };
     if (walk.owner !== undefined) add("owner = ?", toText(walk.owner));
     if (walk.tag !== undefined) add("tag = ?", toText(walk.tag));
+    if (walk.tenant !== undefined) add(`${TENANT} = ?`, JSON.stringify(walk.tenant));
     if (walk.from !== undefined) add("sort >= ?", walk.from);
     if (walk.to !== undefined) add("sort <= ?", walk.to);
     const [sign, direction] = walk.order === "desc" ? ["<", "DESC"] : [">", "ASC"];
@@ -146,19 +148,32 @@ export class Checkpoint {
     return rows;
   }
 
-  count(table: TableName, owner: string | undefined, tag: string | undefined): number {
-    const where = [...(owner === undefined ? [] : ["owner = ?"]), ...(tag === undefined ? [] : ["tag = ?"])];
-    const condition = where.length === 0 ? "" : `WHERE ${where.join(" AND ")}`;
+  count(table: TableName, { owner, tag, tenant }: CountQuery): number {
+    const asked = [
+      ...(owner === undefined ? [] : [["owner", toText(owner)] as const]),
+      ...(tag === undefined ? [] : [["tag", toText(tag)] as const]),
+      ...(tenant === undefined ? [] : [[TENANT, JSON.stringify(tenant)] as const]),
+    ];
+    const where = asked.map(([column]) => `${column} = ?`).join(" AND ");
+    const condition = where === "" ? "" : `WHERE ${where}`;
     const statement = this.statement(`SELECT count(*) AS n FROM ${tableOf(table)} ${condition}`);
-    const values = [owner, tag].filter((value) => value !== undefined).map(toText);
+    const values = asked.map(([, value]) => value);
     return this.run(() => (statement.get(...values) as { n: number }).n);
   }
 
-  /** Owner and tag of those of the keys that the table has. */
-  entries(table: TableName, keys: readonly string[]): { owner: string; tag: string }[] {
-    const sql = `SELECT owner, tag FROM ${tableOf(table)} WHERE key IN (SELECT value FROM json_each(?))`;
-    const spelled = JSON.stringify(keys.map(toText));
-    const rows = this.run(() => this.statement(sql).all(spelled) as { owner: string; tag: string }[]);
+  /** Owner and tag of those of the keys that the table has, of one tenant where one is given. */
+  entries(
+    table: TableName,
+    keys: readonly string[],
+    tenant: string | undefined,
+  ): { owner: string; tag: string }[] {
+    const whose = tenant === undefined ? "" : ` AND ${TENANT} = ?`;
+    const sql = `SELECT owner, tag FROM ${tableOf(table)} WHERE key IN (SELECT value FROM json_each(?))${whose}`;
+    const values = [
+      JSON.stringify(keys.map(toText)),
+      ...(tenant === undefined ? [] : [JSON.stringify(tenant)]),
+    ];
+    const rows = this.run(() => this.statement(sql).all(...values) as { owner: string; tag: string }[]);
     return rows.map(({ owner, tag }) => ({ owner: fromText(owner), tag: fromText(tag) }));
   }
 

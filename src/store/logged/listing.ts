@@ -1,7 +1,7 @@
 /** Lists and counts: the checkpoint's rows with what the overlays know laid over them. */
-import type { ListQuery, Row } from "../../port/store.ts";
+import type { CountQuery, ListQuery, Row } from "../../port/store.ts";
 import type { TableName, Tables } from "../../port/tables.ts";
-import { compareRows, matchesList } from "../query.ts";
+import { compareRows, matchesList, matchesTenant } from "../query.ts";
 import { docOf, type Slot } from "./block.ts";
 import type { BaseDocument, Checkpoint, Walk } from "./checkpoint.ts";
 import type { Overlays } from "./overlay.ts";
@@ -31,7 +31,9 @@ function merge<N extends TableName>(
   const compare = compareRows(query.order);
   const fresh: Found[] = [];
   for (const [key, slot] of overlays.table(table)) {
-    if (slot !== null && matchesList(query, slot, key)) fresh.push({ key, sort: slot.sort, slot });
+    if (slot === null || !matchesList(query, slot, key)) continue;
+    if (query.tenant === undefined || matchesTenant(query, table, docOf(slot)))
+      fresh.push({ key, sort: slot.sort, slot });
   }
   fresh.sort(compare);
   const sources = [
@@ -66,8 +68,8 @@ function arraySource(rows: readonly Found[]): Source {
 function walksOf(query: ListQuery): Walk[] {
   const tags =
     query.tag === undefined || typeof query.tag === "string" ? [query.tag] : [...new Set(query.tag)];
-  const { owner, from, to } = query;
-  return tags.map((tag) => ({ owner, tag, from, to, order: query.order ?? "asc" }));
+  const { owner, tenant, from, to } = query;
+  return tags.map((tag) => ({ owner, tag, tenant, from, to, order: query.order ?? "asc" }));
 }
 
 const PAGE = 64;
@@ -106,7 +108,7 @@ function baseSource(
 
 export function countDocuments(
   table: TableName,
-  query: { owner?: string | undefined; tag?: string | undefined },
+  query: CountQuery,
   overlays: Overlays,
   checkpoint: Checkpoint,
 ): number {
@@ -115,12 +117,13 @@ export function countDocuments(
     (query.tag === undefined || entry.tag === query.tag);
   return checkpoint.snapshot(() => {
     const known: string[] = [];
-    let count = checkpoint.count(table, query.owner, query.tag);
+    let count = checkpoint.count(table, query);
     for (const [key, slot] of overlays.table(table)) {
       known.push(key);
-      if (slot !== null && matches(slot)) count++;
+      if (slot === null || !matches(slot)) continue;
+      if (query.tenant === undefined || matchesTenant(query, table, docOf(slot))) count++;
     }
     if (known.length === 0) return count;
-    return count - checkpoint.entries(table, known).filter(matches).length;
+    return count - checkpoint.entries(table, known, query.tenant).filter(matches).length;
   });
 }

@@ -42,6 +42,7 @@ class Chance {
 const SEEDS = Array.from({ length: Number(process.env.SVC_TEST_SEEDS ?? 3) }, (_, i) => i + 1);
 
 const RUNS = ["r1", "r2", "r\0x", "r\u0001", "r\u{1f600}", "r\uffee"];
+const TENANTS = [null, "acme", 'a "quoted" \\ one', "日本\u{1f600}"];
 const STATUSES = ["intended", "succeeded", "failed"] as const;
 
 /** One random unit, the same for every store: what it does depends on the seed and on what it reads. */
@@ -58,7 +59,11 @@ function unit(seed: number): (tx: Tx) => void {
       if (kind === 2)
         tx.put("meta", key, { seen: tx.get("steps", key)?.status ?? null, at: tx.head.records });
       if (kind === 3)
-        tx.put("approvals", key, approvalDoc({ id: key, run_id, requested_ms: chance.below(9) }));
+        tx.put(
+          "approvals",
+          key,
+          approvalDoc({ id: key, run_id, requested_ms: chance.below(9), tenant: chance.pick(TENANTS) }),
+        );
       if (kind === 4) tx.delete("meta", key);
       if (kind === 5) tx.put("idempotency", key, { run_id, step });
     }
@@ -112,13 +117,13 @@ async function compare(model: Store, store: Store, chance: Chance): Promise<void
   expect(await store.head()).toEqual(head);
   for (let i = 0; i < 6; i++) {
     const table = chance.pick(["steps", "meta", "approvals", "idempotency"] as const);
-    const query = listQuery(chance);
+    const tenant = table === "approvals" ? chance.maybe(() => chance.pick(TENANTS) ?? "none") : undefined;
+    const query = { ...listQuery(chance), tenant };
     expect(await store.list(table, query), `${table} ${JSON.stringify(query)}`).toEqual(
       await model.list(table, query),
     );
-    const { owner } = query;
     const tag = typeof query.tag === "string" ? query.tag : undefined;
-    const narrow = { ...(owner === undefined ? {} : { owner }), ...(tag === undefined ? {} : { tag }) };
+    const narrow = { owner: query.owner, tag, tenant };
     expect(await store.count(table, narrow)).toBe(await model.count(table, narrow));
     const records = recordQuery(chance, head.records);
     expect(await store.records(records), JSON.stringify(records)).toEqual(await model.records(records));

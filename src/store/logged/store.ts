@@ -6,7 +6,16 @@ import { join } from "node:path";
 import { within } from "../../kernel/deadline.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Backup, LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../../port/store.ts";
+import type {
+  Backup,
+  CountQuery,
+  LedgerState,
+  ListQuery,
+  RecordQuery,
+  Row,
+  Store,
+  Unit,
+} from "../../port/store.ts";
 import type { TableName, Tables } from "../../port/tables.ts";
 import type { Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
@@ -122,7 +131,7 @@ export class LoggedStore implements Store {
     return this.look("documents", () => listDocuments(table, query, overlays, this.committer.checkpoint));
   }
 
-  count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
+  count(table: TableName, query: CountQuery = {}): Promise<number> {
     const { overlays } = this.mirror;
     return this.look("documents", () => countDocuments(table, query, overlays, this.committer.checkpoint));
   }

@@ -3,12 +3,12 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
-import type { LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../../port/store.ts";
+import type { CountQuery, LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../../port/store.ts";
 import { INDEX, TABLE_NAMES, type TableName, type Tables } from "../../port/tables.ts";
 import { Batch, type Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
 import { GroupCommit } from "../group-commit.ts";
-import { compareRows, matchesList, matchesRecord } from "../query.ts";
+import { compareRows, matchesList, matchesRecord, matchesTenant } from "../query.ts";
 
 export class MemoryStore implements Store {
   readonly kind = "memory" as const;
@@ -53,13 +53,14 @@ export class MemoryStore implements Store {
     const rows: Row<N>[] = [];
     for (const [key, doc] of this.tables.get(table)! as Map<string, Tables[N]>) {
       const entry = INDEX[table](doc);
-      if (matchesList(query, entry, key)) rows.push({ key, sort: entry.sort, doc });
+      if (matchesList(query, entry, key) && matchesTenant(query, table, doc))
+        rows.push({ key, sort: entry.sort, doc });
     }
     rows.sort(compareRows(query.order));
     return rows.slice(0, query.limit);
   }
 
-  async count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
+  async count(table: TableName, query: CountQuery = {}): Promise<number> {
     return (await this.list(table, { ...query, limit: Number.MAX_SAFE_INTEGER })).length;
   }
 

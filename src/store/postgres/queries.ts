@@ -2,7 +2,7 @@
  * The SQL of lists and record searches. Each is put together from the filters that were asked for, so
  * that the planner sees plain comparisons on indexed columns and reads no more than the page it returns.
  */
-import type { ListQuery, RecordQuery } from "../../port/store.ts";
+import type { CountQuery, ListQuery, RecordQuery } from "../../port/store.ts";
 import type { TableName } from "../../port/tables.ts";
 import { toText } from "./encode.ts";
 import { SLOT_MS } from "./rounds.ts";
@@ -50,6 +50,7 @@ export function listSql(table: TableName, query: ListQuery): Sql | undefined {
   const [more, direction] = query.order === "desc" ? ["<", "DESC"] : [">", "ASC"];
   where.add(`tbl = ${where.value(table)}`);
   ownedBy(where, query.owner);
+  ofTenant(where, query.tenant);
   where.when(query.from, (p) => `sort >= ${p}::double precision`);
   where.when(query.to, (p) => `sort <= ${p}::double precision`);
   if (query.after !== undefined) {
@@ -61,13 +62,11 @@ export function listSql(table: TableName, query: ListQuery): Sql | undefined {
   return text === undefined ? undefined : { text, values: where.values };
 }
 
-export function countSql(
-  table: TableName,
-  query: { owner?: string | undefined; tag?: string | undefined },
-): Sql {
+export function countSql(table: TableName, query: CountQuery): Sql {
   const where = new Where();
   where.add(`tbl = ${where.value(table)}`);
   ownedBy(where, query.owner);
+  ofTenant(where, query.tenant);
   where.when(query.tag, (p) => named("tag", query.tag, p), toText);
   return { text: `SELECT count(*) AS n FROM svc_docs ${where.clause()}`, values: where.values };
 }
@@ -121,8 +120,17 @@ function ownedBy(where: Where, owner: string | undefined): void {
   where.when(owner, (p) => named("owner", owner, p), toText);
 }
 
-/** The indexes of owner and tag leave out the empty ones, and are used only when the query says that it does. */
-function named(column: "owner" | "tag" | "event", name: string | undefined, parameter: string): string {
+/** Documents of no tenant are not looked for so. */
+function ofTenant(where: Where, tenant: string | undefined): void {
+  where.when(tenant, (p) => named("tenant", tenant, p), toText);
+}
+
+/** The indexes of owner, tag and tenant leave out the empty ones, and are used only when the query says that it does. */
+function named(
+  column: "owner" | "tag" | "tenant" | "event",
+  name: string | undefined,
+  parameter: string,
+): string {
   const equals = `${column} = ${parameter}`;
   return column === "event" || name === "" ? equals : `${equals} AND ${column} <> ''`;
 }

@@ -5,7 +5,7 @@
 import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { LedgerState, ListQuery, RecordQuery, Row } from "../../port/store.ts";
+import type { CountQuery, LedgerState, ListQuery, RecordQuery, Row } from "../../port/store.ts";
 import type { TableName, Tables } from "../../port/tables.ts";
 import { matchesRecord } from "../query.ts";
 import { fromText, toText } from "./encode.ts";
@@ -74,7 +74,7 @@ export class Reader {
     }));
   }
 
-  async count(table: TableName, query: { owner?: string; tag?: string }): Promise<number> {
+  async count(table: TableName, query: CountQuery): Promise<number> {
     const rows = await this.query<{ n: string }>(countSql(table, query));
     return Number(rows[0]!.n);
   }

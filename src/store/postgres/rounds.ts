@@ -7,7 +7,7 @@ import type { QueryResult } from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts";
 import type { Key } from "../../port/store.ts";
-import { INDEX, PLACES, type TableName, type Tables } from "../../port/tables.ts";
+import { INDEX, PLACES, type TableName, type Tables, tenantOfDoc } from "../../port/tables.ts";
 import type { Batch, Change } from "../batch.ts";
 import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
 import type { Facts } from "./facts.ts";
@@ -231,6 +231,9 @@ function* chunks(puts: readonly Put[]): Generator<Put[]> {
   if (chunk.length > 0) yield chunk;
 }
 
+const ofTenant = (tenant: string | null): string | undefined =>
+  tenant === null ? undefined : toText(tenant);
+
 function putValues(puts: readonly Put[]): Buffer[] {
   const index = puts.map(({ table, doc }) =>
     (INDEX[table] as (doc: unknown) => ReturnType<(typeof INDEX)["runs"]>)(doc),
@@ -242,6 +245,7 @@ function putValues(puts: readonly Put[]): Buffer[] {
     doubleArray(index.map(({ sort }) => sort)),
     textArray(index.map(({ tag }) => toText(tag))),
     textArray(puts.map(({ json }) => json)),
+    textArray(puts.map(({ table, doc }) => ofTenant(tenantOfDoc(table, doc)))),
   ];
 }
 

@@ -51,10 +51,10 @@ export const APPEND = {
 export const PUT = {
   name: "svc_put",
   text: `
-    INSERT INTO svc_docs (tbl, key, owner, sort, tag, doc)
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::double precision[], $5::text[], $6::text[])
+    INSERT INTO svc_docs (tbl, key, owner, sort, tag, doc, tenant)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::double precision[], $5::text[], $6::text[], $7::text[])
     ON CONFLICT (tbl, key) DO UPDATE
-    SET owner = excluded.owner, sort = excluded.sort, tag = excluded.tag, doc = excluded.doc`,
+    SET owner = excluded.owner, sort = excluded.sort, tag = excluded.tag, doc = excluded.doc, tenant = excluded.tenant`,
 };
 
 export const REMOVE = {

@@ -4,6 +4,7 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import type {
+  CountQuery,
   LedgerState,
   ListQuery,
   RecordQuery,
@@ -135,7 +136,7 @@ class PostgresStore implements Store {
     return this.reader.list(table, query);
   }
 
-  async count(table: TableName, query: { owner?: string; tag?: string } = {}): Promise<number> {
+  async count(table: TableName, query: CountQuery = {}): Promise<number> {
     this.assertOpen();
     return this.reader.count(table, query);
   }
