@@ -8,10 +8,11 @@ import { doReading, type Labelled } from "../../app/sandbox/readings.ts";
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
+import { plural } from "../../kernel/plural.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
-import { type DiffClass, type PolicyDiff, toldTools } from "../../model/policy/prove/diff.ts";
+import { type DiffClass, type PolicyDiff, type Side, toldTools } from "../../model/policy/prove/diff.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
 import { partsOf } from "../door.ts";
@@ -29,7 +30,7 @@ export const registerPolicy: Register = (program, context) => {
     const text = await readTextFile(resolve(io.cwd, file));
     const doc = loadPolicy(text, file);
     await warnMisfits(io, context.settings(flags), { policy: doc });
-    io.out(`ok: ${doc.rules?.length ?? 0} rules, ${doc.tests?.length ?? 0} tests`);
+    io.out(`ok: ${plural(doc.rules?.length ?? 0, "rule")}, ${plural(doc.tests?.length ?? 0, "test")}`);
     if (doc.claims !== undefined) context.done(await tellClaims(context, flags, text, file));
   });
 
@@ -131,9 +132,16 @@ function describeClass(direction: string, one: DiffClass): string[] {
   const by = (rules: readonly string[]) => (rules.length === 0 ? "" : ` by ${rules.join(", ")}`);
   return [
     `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${toldTools(one).map(inert).join(", ")})`,
-    `  ${inert(JSON.stringify(example))}`,
+    `  for example ${inert(JSON.stringify(example))}`,
     ...(counted ?? []).map((one) => `  after ${inert(one)}`),
+    ...toldSide("was", a),
+    ...toldSide("is", b),
   ];
+}
+
+function toldSide(when: string, { approval, reasons }: Side): string[] {
+  const told = approval ?? reasons.join("; ");
+  return told === "" ? [] : [`  ${when}: ${inert(told)}`];
 }
 
 /** Rules may match on labels, which only manifests know; without any, those are unknown. */
