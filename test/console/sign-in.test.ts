@@ -84,14 +84,14 @@ describe("in a browser", () => {
       user: "U1",
     });
     const channel = `{name: approvals, type: slack, url: "${chat.url}/hook", events: [approval_requested]}`;
-    const desk = await started(
-      `console: login
-console_url: ${origin}
-chat: {signing_secret: ${signing_secret}, users: {U1: approver}}
-notifications: {channels: [${channel}]}
-${oidc("client_id: web")}`,
-      port,
-    );
+    const config = [
+      "console: login",
+      `console_url: ${origin}`,
+      `chat: {signing_secret: ${signing_secret}, users: {U1: approver}}`,
+      `notifications: {channels: [${channel}]}`,
+      oidc("client_id: web"),
+    ];
+    const desk = await started(config.join("\n"), port);
     await desk.api("agent", "POST", "/v1/runs", { run_id: "desk", permissions: ["pay.refund"] });
     const browsing = await Browsing.at(desk.url);
     const { page } = await browsing.as(null, { phone: true });
