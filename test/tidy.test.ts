@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { allTexts, filesUnder, type SourceFile, sourceFile } from "./support/files.ts";
 import { readSource } from "./support/source.ts";
+import { assertionProblems } from "./support/tidy/assertions.ts";
 import { banProblems, SOURCE_BANS, TEST_BANS, TEXT_BANS } from "./support/tidy/bans.ts";
 import { exportProblems } from "./support/tidy/exports.ts";
 import { functionsIn } from "./support/tidy/functions.ts";
@@ -37,6 +38,10 @@ describe("tidy", () => {
 
   it("leaves no test out", () => {
     expect(banProblems(all, TEST_BANS)).toEqual([]);
+  });
+
+  it("has no test that asserts nothing", () => {
+    expect(assertionProblems(all.filter((file) => !shipped.includes(file)))).toEqual([]);
   });
 
   it("exports nothing that no other file uses", () => {
@@ -230,6 +235,22 @@ describe("the rules themselves", () => {
     expect(
       banProblems([sample("a.md", `https://${["registry", "npmjs", "org"].join(".")}/x`)], TEXT_BANS),
     ).toHaveLength(1);
+  });
+
+  it("assertions: finds the test without one, and follows functions that have one", () => {
+    const kept = [
+      "const holds = (x: unknown) => expect(x).toBe(1);",
+      "function shown(x: unknown) {\n  return holds(x);\n}",
+      'it("a", () => {\n  expect(1).toBe(1);\n});',
+      'it.each([\n  [1],\n])("b", (x) => {\n  shown(x);\n});',
+      'it("c", () => seen(1));',
+    ];
+    const bare = 'describe("d", () => {\n  it("e", () => {\n    run("expect");\n  });\n});';
+    const files = [
+      sample("test/a.test.ts", ['import { seen } from "./support/b.ts";', ...kept, bare].join("\n")),
+      sample("test/support/b.ts", "export async function seen(x: number) {\n  expect(x).toBe(1);\n}"),
+    ];
+    expect(assertionProblems(files)).toEqual([expect.stringMatching(/^test\/a\.test\.ts:16 /)]);
   });
 
   it("exports: finds what only its own file names", () => {

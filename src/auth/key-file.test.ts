@@ -1,12 +1,13 @@
 import { chmodSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { fakeEnv } from "../../test/support/env.ts";
 import { tempDir } from "../../test/support/tmp.ts";
 import { countTrials } from "../../test/support/trials.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { sha256Hex } from "../kernel/hash.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { KeyFile, modeWarning } from "./key-file.ts";
 
 const keys = (...names: string[]) =>
@@ -110,9 +111,18 @@ describe("a key file", () => {
 
   test("the watch looks by itself and stops when told", async () => {
     const { file } = await opened(keys("ann"));
-    file.watch();
-    file.watch();
-    file.close();
-    file.close();
+    const polled = vi.spyOn(file, "poll");
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      file.watch();
+      file.watch();
+      vi.advanceTimersByTime(LIMITS.key_reload_ms);
+      expect(polled).toHaveBeenCalledOnce();
+      file.close();
+      file.close();
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

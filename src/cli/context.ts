@@ -19,7 +19,9 @@ export interface Context {
   isRemote(flags: Flags): boolean;
   /** Opens the door that the options name, runs the work, and closes everything again. */
   withDoor<T>(flags: Flags, work: (door: Door) => Promise<T>, own?: readonly string[]): Promise<T>;
-  /** The same for what is no operation: it needs the data themselves, and refuses a server. */
+  /** The same for what needs the data themselves: a server is refused. */
+  withData<T>(flags: Flags, work: (door: Door) => Promise<T>, own?: readonly string[]): Promise<T>;
+  /** And for what is no operation. */
   withApp<T>(flags: Flags, work: (app: App) => Promise<T>, own?: readonly string[]): Promise<T>;
 }
 

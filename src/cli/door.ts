@@ -9,8 +9,9 @@ import type { Content, Operation } from "../app/door/operation.ts";
 import { perform } from "../app/door/perform.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
-import { invalid } from "../kernel/errors.ts";
+import { invalid, SvcError } from "../kernel/errors.ts";
 import { localId, type Principal } from "../model/roles.ts";
+import type { UndoMeans } from "../rollback/execute.ts";
 import type { Io } from "./io.ts";
 import { assertOwn, keptKey } from "./kept-keys.ts";
 
@@ -40,13 +41,14 @@ export async function* partsOf(answer: object): AsyncGenerator<string> {
     yield typeof part === "string" ? part : decoder.decode(part, { stream: true });
 }
 
-/** `as`: who acts, on the ledger; whoever holds the data may say so. */
-export function localDoor(app: App, as?: string): Door {
+/** `as`: who acts, on the ledger; whoever holds the data may say so. `undo`: what the command undoes with. */
+export function localDoor(app: App, as?: string, undo?: UndoMeans): Door {
   const caller = {
     app,
     principal: localPrincipal(as),
     signal: new AbortController().signal,
     at_the_data: true,
+    undo,
   };
   return {
     perform: (op, input) => perform(op, caller, input),
@@ -59,7 +61,29 @@ export function localDoor(app: App, as?: string): Door {
 export async function remoteDoor(server: ServerAddress, clock: Env): Promise<Door> {
   const { createClient } = await import("../api/client.ts");
   const client = createClient(server);
-  return { perform: (op, input) => client.perform(op, input), local: null, clock, close: client.close };
+  return {
+    perform: (op, input) => client.perform(op, input).catch(withRemedy),
+    local: null,
+    clock,
+    close: client.close,
+  };
+}
+
+/** A server says in fixed words what it has not enabled; whoever sits at a command line is told what to do about it. */
+const REMEDIES: ReadonlyMap<string, string> = new Map([
+  [
+    "signed bundles are not enabled on this server",
+    "make a key there with svc keygen and name it under signing_key, or run this on its machine with -d <dir>",
+  ],
+  ["capture is off", "set capture.enabled in its configuration"],
+  ["no retention settings", "give its policy a section retention, such as retention: {default_days: 365}"],
+]);
+
+function withRemedy(error: unknown): never {
+  const remedy = error instanceof SvcError ? REMEDIES.get(error.message) : undefined;
+  if (remedy === undefined) throw error;
+  const { code, message, extra } = error as SvcError;
+  throw new SvcError(code, `${message}: ${remedy}`, { cause: error, ...(extra && { extra }) });
 }
 
 interface Asked {

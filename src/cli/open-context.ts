@@ -65,14 +65,16 @@ export function createContext(
       await door.close();
     }
   };
+  const withData: Context["withData"] = (flags, work, own) => {
+    if (server(flags) !== null) throw invalid(NEEDS_DATA);
+    return withDoor(flags, work, own);
+  };
   return {
     io,
     settings,
     isRemote: (flags) => server(flags) !== null,
     withDoor,
-    withApp(flags, work, own) {
-      if (server(flags) !== null) throw invalid(NEEDS_DATA);
-      return withDoor(flags, (door) => work(door.local!), own);
-    },
+    withData,
+    withApp: (flags, work, own) => withData(flags, (door) => work(door.local!), own),
   };
 }

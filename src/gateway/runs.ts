@@ -4,6 +4,7 @@
  * client without sessions one for its principal.
  */
 import type { App } from "../app/app.ts";
+import { storeNamed } from "../app/operations/runs.ts";
 import { newRun, openRunUnit } from "../engine/open-run.ts";
 import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { Lru } from "../kernel/lru.ts";
@@ -80,7 +81,7 @@ export class Runs {
   private async create(principal: Principal, run_id: string): Promise<RunDoc> {
     const { store } = this.app.core;
     try {
-      return await store.transact(openRunUnit(this.describe(principal, run_id)));
+      return await storeNamed(store, this.describe(principal, run_id));
     } catch (error) {
       // Another connection was faster; then it is theirs, or ours from another connection.
       const found =

@@ -8,7 +8,7 @@ import { perform } from "../app/door/perform.ts";
 import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
 import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
 import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
-import { planFor } from "../app/operations/rollback/lookout.ts";
+import { planOwn, rollbackHere } from "../app/operations/rollback.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
 import { openApp } from "../app/wiring/open-app.ts";
 import { loadSettings } from "../config/load.ts";
@@ -19,10 +19,10 @@ import { isPlanId } from "../model/plan.ts";
 import type { DrillDoc } from "../model/proof.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
-import { executeRollback } from "../rollback/execute.ts";
+import type { RollbackReport } from "../rollback/report.ts";
 import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
 import { type DrillOptions, drillWith } from "./drill.ts";
-import { dependingOn, Run, statusIn, tellingReplays } from "./run.ts";
+import { dependingOn, type RollbackRequest, Run, statusIn, tellingReplays } from "./run.ts";
 
 /** Where the engine finds what it goes by, and where it keeps what happened; each as in a `svc.config.yaml`. */
 export interface OpenOptions {
@@ -167,10 +167,26 @@ function embeddedRun(app: App, principal: Principal, run_id: string, seal: strin
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
     withdraw: (id) =>
       isPlanId(id) ? call(withdrawPlan, { plan_id: id }) : call(withdraw, { approval_id: id }),
-    plan: () => planFor(app, principal, run_id),
-    rollback: ({ verifier, ...request }) =>
-      executeRollback(app.core, run_id, { ...request, actor: principal.name, reader: verifier ?? null }),
+    plan: () => call(planOwn, { run_id }),
+    rollback: (request) => rollback(app, principal, run_id, request),
   });
+}
+
+/** Undoing is the word of whoever runs the engine, in the name of the agent that it runs for. */
+function rollback(
+  app: App,
+  agent: Principal,
+  run_id: string,
+  { compensator, verifier, signal, overwrite: word, ...request }: RollbackRequest,
+): Promise<RollbackReport> {
+  const { step: overwrite, ...rest } = word ?? {};
+  const caller = {
+    app,
+    principal: { ...agent, roles: ["operator" as const] },
+    signal: new AbortController().signal,
+    undo: { compensator, reader: verifier ?? null, signal },
+  };
+  return perform(rollbackHere, caller, { run_id, ...request, overwrite, ...rest });
 }
 
 const lookWith =

@@ -4,11 +4,15 @@
  */
 import { randomUUID } from "node:crypto";
 import { type App, announce } from "../app/app.ts";
-import { haltUnit, resumeUnit } from "../engine/halts.ts";
+import type { Caller } from "../app/door/operation.ts";
+import { perform } from "../app/door/perform.ts";
+import { halt, resume } from "../app/operations/halts.ts";
+import { rollbackHere } from "../app/operations/rollback.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { localId, PROBE_ACTOR, type Principal } from "../model/roles.ts";
 import { PROBE_KEY, type ProbeState } from "../port/docs.ts";
-import { executeRollback } from "../rollback/execute.ts";
+import type { UndoMeans } from "../rollback/execute.ts";
+import type { RollbackReport } from "../rollback/report.ts";
 import { BlockedError } from "./errors.ts";
 import type { Run } from "./run.ts";
 
@@ -32,6 +36,18 @@ export const PROBE_PRINCIPAL: Principal = {
   max_permissions: [CANARY_PERMISSION],
   allow_observe: false,
 };
+
+/** What the probe does beside its calls, it does as the service that probes itself. */
+const proberOf = (app: App, undo?: UndoMeans): Caller => ({
+  app,
+  principal: { ...PROBE_PRINCIPAL, roles: ["admin"] },
+  signal: new AbortController().signal,
+  undo,
+});
+
+export function rollBackProbe(app: App, run_id: string, undo: UndoMeans): Promise<RollbackReport> {
+  return perform(rollbackHere, proberOf(app, undo), { run_id });
+}
 
 /** A run of the reserved principal on one surface, with the canary behind it. */
 export interface ProbeDoor {
@@ -66,7 +82,7 @@ interface Probing {
 }
 
 /** Where the agent's own process makes the call, the canary lives in it and does nothing but remember. */
-export function canaryBehind({ core }: App, run: Run): ProbeDoor {
+export function canaryBehind(app: App, run: Run): ProbeDoor {
   const ran = new Set<string>();
   return {
     run_id: run.run_id,
@@ -88,13 +104,11 @@ export function canaryBehind({ core }: App, run: Run): ProbeDoor {
       await run.withdraw(approval_id);
     },
     async rollback() {
-      await executeRollback(core, run.run_id, {
-        actor: PROBE_ACTOR,
+      await rollBackProbe(app, run.run_id, {
         compensator: async ({ args }) => {
           ran.delete(String((args as { id?: unknown }).id));
           return {};
         },
-        reader: null,
       });
     },
     close: async () => {},
@@ -175,17 +189,13 @@ async function halted(probing: Probing): Promise<Judged> {
   const before = await call(probing, CANARY.allowed);
   if (!before.ran)
     return unchecked(isUnmanifested(before.blocked) ? SET_UP : "the canary does not run anyway");
-  const { core } = probing.app;
+  const prober = proberOf(probing.app);
   const reason = "svc probe tries whether a halt is read";
-  const { halt, records } = await core.store.transact(
-    haltUnit(core, PROBE_ACTOR, { reason, actor: PROBE_ACTOR }),
-  );
-  announce(core.listeners, records);
+  const { id } = await perform(halt, prober, { reason, actor: PROBE_ACTOR });
   try {
     return (await call(probing, CANARY.allowed)).ran ? broken("it ran") : holds;
   } finally {
-    const lifted = await core.store.transact(resumeUnit(core, PROBE_ACTOR, halt.id));
-    announce(core.listeners, lifted.records);
+    await perform(resume, prober, { id });
   }
 }
 

@@ -35,6 +35,9 @@ interface WorkOptions {
   turn?: ((step: StepDoc) => Promise<void>) | undefined;
 }
 
+/** What a rollback is carried out with, and how it is watched and stopped. */
+export type UndoMeans = Omit<WorkOptions, "retries" | "turn"> & Pick<LocalDeskOptions, "own_reader">;
+
 export interface RollbackOptions extends WorkOptions, LocalDeskOptions {
   /** A lease that the caller holds and will release; by default one is taken. */
   lease?: Lease | undefined;
@@ -112,7 +115,7 @@ function undoTools(options: WorkOptions): UndoTools {
     verify: options.verify ?? null,
     objection: options.objection ?? null,
     retries: checkRetries(options.retries),
-    backoff_ms: options.backoff_ms ?? LIMITS.gateway_backoff_ms,
+    backoff_ms: options.backoff_ms ?? LIMITS.rollback_backoff_ms,
   };
 }
 
@@ -211,12 +214,18 @@ class Rollback {
       waiting: this.options.stop === undefined ? signal : AbortSignal.any([signal, this.options.stop]),
       clean: (text) => desk.clean(task, text),
       mayRetry: () => this.mayGoOn(),
+      again: async (failed) => {
+        if (task.recheck === null) return { state: "go" };
+        const now = await this.current(task.recheck.read);
+        if ("problem" in now) return { state: "unread", why: now.problem };
+        return task.recheck.judge(now.current, failed);
+      },
       told: (attempt) => this.progress({ event: "attempt_failed", step, tool, ...attempt }),
     }).catch((error: unknown) => {
       this.mayGoOn();
       throw error;
     });
-    return desk.complete(step, end);
+    return "outcome" in end ? end.outcome : desk.complete(step, end);
   }
 
   /** What is there now. Why a read failed is not told: it may repeat what was read. */

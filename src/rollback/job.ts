@@ -11,7 +11,7 @@ import { type KeptPrincipal, mayUndoOwn, stillHolds, type Today } from "../model
 import type { JobDoc } from "../port/docs.ts";
 import { allRows } from "../port/pages.ts";
 import type { Store, Tx } from "../port/store.ts";
-import { checkRetries, executeRollback, RollbackInterrupted, type RollbackOptions } from "./execute.ts";
+import { checkRetries, executeRollback, RollbackInterrupted, type UndoMeans } from "./execute.ts";
 import {
   assertHeld,
   dropLease,
@@ -26,18 +26,7 @@ import type { Overwrite } from "./ports.ts";
 import type { RollbackReport } from "./report.ts";
 
 /** What every job of this server works with. */
-export type JobTools = Pick<
-  RollbackOptions,
-  | "compensator"
-  | "reader"
-  | "own_reader"
-  | "verify"
-  | "objection"
-  | "backoff_ms"
-  | "signal"
-  | "stop"
-  | "onProgress"
-> & {
+export type JobTools = UndoMeans & {
   /** The authority of whoever started a job, as it is now; without it none is looked at. */
   today?: Today | undefined;
 };

@@ -16,9 +16,14 @@ import { errorText } from "../gateway/result.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { BlockedError } from "../library/errors.ts";
-import { CANARY, PROBE_PRINCIPAL, type ProbeDoor, type ProbeSurface } from "../library/probe.ts";
+import {
+  CANARY,
+  PROBE_PRINCIPAL,
+  type ProbeDoor,
+  type ProbeSurface,
+  rollBackProbe,
+} from "../library/probe.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
-import { executeRollback } from "../rollback/execute.ts";
 
 /** Nothing where no upstream is configured: then there is no gateway to probe. */
 export function gatewayProbe(app: App): ProbeSurface[] {
@@ -110,7 +115,7 @@ async function openDoor(app: App): Promise<ProbeDoor> {
         await client.callTool({ name: "svc.withdraw", arguments: { approval_id } });
       },
       async rollback() {
-        await executeRollback(app.core, run.run_id, { actor: PROBE_ACTOR, ...gateway.services.undo });
+        await rollBackProbe(app, run.run_id, gateway.services.undo);
       },
       close,
     };

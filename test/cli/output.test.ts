@@ -69,7 +69,7 @@ describe("svc policy", () => {
     write("p.yaml", POLICY);
     expect(await svc(["policy", "check", join(folder, "p.yaml")])).toEqual({
       code: 0,
-      out: "ok: 1 rules, 2 tests\n",
+      out: "ok: 1 rule, 2 tests\n",
       err: "",
     });
     write("p.yaml", "version: 2\nrulez: []\nrules: [{id: a, action: denyy}]\n");

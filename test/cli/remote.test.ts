@@ -1,7 +1,7 @@
 /** The same commands on the data and on a server: the same output, the same exit codes. */
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
@@ -64,6 +64,20 @@ describe("a command against a server", () => {
     const [local, remote] = [await here(...given), await there(...given)];
     expect({ out: remote.out, code: remote.code }).toEqual({ out: local.out, code: local.code });
     expect(remote.code).toBeLessThan(3);
+  });
+
+  it("says what to do about what the server has not enabled", async () => {
+    const bare = tempDir("bare");
+    for (const name of ["keys.json", "root.key"]) copyFileSync(join(folder, name), join(bare, name));
+    writeFileSync(join(bare, "svc.config.yaml"), "keys: keys.json\n");
+    const without = await startSvcServer([], { cwd: bare });
+    onTestFinished(async () => {
+      await without.stop();
+    });
+    const args = ["--server", without.url, "--key-file", "root.key"];
+    expect((await svc(["verify", ...args], { cwd: bare })).err).toBe(
+      "error: signed bundles are not enabled on this server: make a key there with svc keygen and name it under signing_key, or run this on its machine with -d <dir>\n",
+    );
   });
 
   it("takes the server and the key from the environment", async () => {

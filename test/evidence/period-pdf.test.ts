@@ -35,7 +35,14 @@ describe("reports on paper", () => {
     const file = readFileSync(join(cwd, "period.pdf"));
     expect(file.subarray(0, 5).toString()).toBe("%PDF-");
     const text = await pdfText(file);
-    for (const words of ["Period report", "Calls per day", "mail.send", "blue: accepted", "Page 1 of"])
+    for (const words of [
+      "Period report",
+      "Calls per day",
+      "mail.send",
+      "blue: accepted",
+      "retry after it is approved",
+      "Page 1 of",
+    ])
       expect(text).toContain(words);
     expect((await run("--since", "7d", "--format", "pdf")).err).toContain("--out");
     const over = await server.call("auditor", "GET", "/v1/report?since=7d&format=pdf");

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { newKeyPair, parseSigningKey } from "../../src/evidence/signing.ts";
 import { logKey, parseCheckpoint, signCheckpoint } from "../../src/evidence/witness/checkpoint.ts";
 import { requestBody } from "../../src/evidence/witness/client.ts";
@@ -16,6 +16,7 @@ import type { Witness } from "../../src/evidence/witness/witness.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { seeded } from "../support/env.ts";
 import { ROOT } from "../support/files.ts";
+import { LoopDisk } from "../support/loop-disk.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { drafts, storeOf } from "./support/ledgers.ts";
@@ -93,6 +94,28 @@ it("remembers what it answered when the power is cut at any sector of what it wr
   }
   expect(cuts).toBeGreaterThan(50);
   state.close();
+});
+
+describe.runIf(LoopDisk.isPossible)("a witness on a disk of its own", () => {
+  it("has on the disk what it answers, whenever the power goes", async () => {
+    verifies("beyond.witness.power");
+    const disk = LoopDisk.make();
+    onTestFinished(() => disk.dispose());
+    const [proofs] = await histories;
+    const witness = witnessAt(new WitnessState(join(disk.mount, "state")), 3);
+    const answered = new Map<string, number>();
+    for (let n = 0; n < 4; n++) {
+      const origin = origins(3)[n % 3]!;
+      const old = sizeOf(witness, origin);
+      expect((await submit(witness, origin, old, old + 1 + n, proofs!)).status).toBe(200);
+      answered.set(origin, old + 1 + n);
+      const after = disk.afterPowerCut();
+      onTestFinished(() => after.dispose());
+      const kept = new WitnessState(join(after.mount, "state"));
+      await assertKept(witnessAt(kept, 3), answered, n);
+      kept.close();
+    }
+  });
 });
 
 /** Runs a witness until it has told so many answers, and kills it. */

@@ -14,8 +14,17 @@ import type { Operation } from "../../src/app/door/operation.ts";
 import { isWithin, perform } from "../../src/app/door/perform.ts";
 import { listAlerts } from "../../src/app/operations/alerts.ts";
 import { publishAnchor } from "../../src/app/operations/anchors.ts";
-import { approve, breakGlass, deny } from "../../src/app/operations/approvals.ts";
+import {
+  approve,
+  breakGlass,
+  deny,
+  getApproval,
+  getCard,
+  listApprovals,
+  withdraw,
+} from "../../src/app/operations/approvals.ts";
 import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
+import { listCaptures, purge, suggest } from "../../src/app/operations/captures.ts";
 import { ledgerCheckpoint } from "../../src/app/operations/checkpoints.ts";
 import { contain, getContain } from "../../src/app/operations/contain.ts";
 import { createDelegation, revokeDelegation } from "../../src/app/operations/delegations.ts";
@@ -24,7 +33,7 @@ import { exportLedger, exportRun } from "../../src/app/operations/export.ts";
 import { checkGrant, createGrant, previewGrant, revokeGrant } from "../../src/app/operations/grants.ts";
 import { halt, resume } from "../../src/app/operations/halts.ts";
 import { placeHold, releaseHold } from "../../src/app/operations/holds.ts";
-import { impact } from "../../src/app/operations/impact.ts";
+import { impact, impactOwn } from "../../src/app/operations/impact.ts";
 import { resolve } from "../../src/app/operations/journal.ts";
 import { changeKey, createKey, deleteKey } from "../../src/app/operations/keys.ts";
 import { oversightReport } from "../../src/app/operations/oversight.ts";
@@ -38,7 +47,7 @@ import {
 import { replay } from "../../src/app/operations/replay.ts";
 import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
 import { runRetention } from "../../src/app/operations/retention.ts";
-import { plan, startRollback } from "../../src/app/operations/rollback.ts";
+import { plan, planOwn, rollbackHere, startRollback } from "../../src/app/operations/rollback.ts";
 import { searchRuns } from "../../src/app/operations/search.ts";
 import type { ConsoleRoute } from "../../src/console/ctx.ts";
 import { ROUTES } from "../../src/console/routes.ts";
@@ -114,9 +123,18 @@ function inputFor(key: string, input: z.ZodType): object {
 }
 
 describe("the door itself, as the embedded library comes to it", () => {
-  it("every operation has a row in the HTTP table, but those of the command line and the console alone", () => {
+  it("every operation has a row in the HTTP table, but those of other surfaces alone", () => {
     const rows = new Set(HTTP_TABLE.map(({ op }) => op));
-    expect(OPERATIONS.filter((op) => !rows.has(op))).toEqual([exportLedger, checkGrant]);
+    expect(OPERATIONS.filter((op) => !rows.has(op))).toEqual([
+      listCaptures,
+      purge,
+      suggest,
+      exportLedger,
+      checkGrant,
+      impactOwn,
+      planOwn,
+      rollbackHere,
+    ]);
   });
 
   it.each(OPERATIONS.map((op) => [op.id, op] as const))("%s", async (_, op) => {
@@ -144,27 +162,27 @@ it("the client of library and command line is told the same by a server", async 
   }
 });
 
-/** The operation that a tool performs; null for one that looks at the caller's own things by itself. */
-const AGENT_ROWS: Record<string, Operation | null> = {
-  "svc.plan_rollback": null,
-  "svc.preview_impact": null,
-  "svc.await_approval": null,
-  "svc.withdraw": null,
+/** The operation that a tool performs. */
+const AGENT_ROWS: Record<string, Operation> = {
+  "svc.plan_rollback": planOwn,
+  "svc.preview_impact": impactOwn,
+  "svc.await_approval": getApproval,
+  "svc.withdraw": withdraw,
   "svc.propose_plan": proposePlan,
 };
-const OPERATOR_ROWS: Record<string, Operation | null> = {
+const OPERATOR_ROWS: Record<string, Operation> = {
   "svc.list_runs": searchRuns,
-  "svc.list_approvals": null,
-  "svc.show_approval": null,
+  "svc.list_approvals": listApprovals,
+  "svc.show_approval": getCard,
   "svc.approve_action": approve,
   "svc.deny_action": deny,
   "svc.show_plan": getPlan,
   "svc.approve_plan": approvePlan,
   "svc.deny_plan": denyPlan,
   "svc.plan_rollback": plan,
-  "svc.execute_rollback": startRollback,
+  "svc.execute_rollback": rollbackHere,
   "svc.export_evidence": bundleLedger,
-  "svc.preview_impact": impact,
+  "svc.preview_impact": impactOwn,
   "svc.halt": halt,
   "svc.resume": resume,
   "svc.contain": contain,
@@ -190,17 +208,14 @@ describe.each([
 
   it.each(tools.map((tool) => [tool.name, tool] as const))("%s", async (name, tool) => {
     verifies("beyond.tenants.operator-tools");
-    const op = rows[name] ?? null;
+    const op = rows[name]!;
     for (const key of KEYS) {
       const principal = who.get(key)!;
       const message = await saidBy(tool, key);
-      const wanted = !hasRole(principal, tool.role) ? "role" : op === null ? "in" : due(op, principal);
-      const roles = hasRole(principal, tool.role) ? op : null;
-      expect([key, word(message, roles?.role ?? tool.role, principal), message]).toEqual([
-        key,
-        wanted,
-        message,
-      ]);
+      const admitted = hasRole(principal, tool.role);
+      const wanted = admitted ? due(op, principal) : "role";
+      const said = word(message, admitted ? op.role : tool.role, principal);
+      expect([key, said, message]).toEqual([key, wanted, message]);
     }
   });
 });

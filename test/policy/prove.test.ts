@@ -83,6 +83,10 @@ describe("svc policy check", () => {
 const COUNTED = (id: string) =>
   `budgets: [{id: ${id}, match: {tool: pay}, path: $args.amount, max: 1000, per: tenant, window: 1d, action: deny}]`;
 
+const FLOWING = (id: string) =>
+  `flows: [{id: ${id}, after: {tool: crm.get}, then: {tool: pay}, action: require_approval}]`;
+const UNPROVEN = "undo: {max_age: 30d, unproven: require_approval}";
+
 describe("svc policy diff", () => {
   it("exits 2 where the second is looser, 0 where it is not, with an example for each class", async () => {
     verifies("beyond.diff.command");
@@ -91,6 +95,7 @@ describe("svc policy diff", () => {
     expect(looser.out).toContain("looser: require_approval by big becomes allow");
     expect(looser.out).toContain('"amount":501');
     expect(looser.code).toBe(2);
+    expect(looser.out).toMatch(/^ {2}was: .*big/m);
     const stricter = await svc("policy", "diff", b, a);
     expect(stricter.out).toContain("0 looser, 1 stricter, 0 other");
     expect(stricter.code).toBe(0);
@@ -133,6 +138,9 @@ describe("on a server", () => {
     ["undo: {max_age: 30d, unproven: deny}", "", "undo differs"],
     ["approvals: {max_open_per_run: 1}", "", "approvals.max_open_per_run differs"],
     [COUNTED("s"), COUNTED("s2"), "budgets: s has another id"],
+    [FLOWING("s"), FLOWING("s2"), "flows: s has another id"],
+    [`${UNPROVEN}\napprovals: {quorum: 2}`, UNPROVEN, "undo.unproven asks for approval"],
+    ["content: {max_bytes: 1010000}", "content: {max_bytes: 1040000}", "content.max_bytes differs beyond"],
   ])("does not call %s and %s the same: what came before a call decides", async (a, b, why) => {
     verifies("beyond.diff.never-wrong");
     const { body } = await s.call("operator", "POST", "/v1/policy/diff", {
@@ -150,6 +158,8 @@ describe("on a server", () => {
     for (const [a, b] of [
       [bound(1_000), bound(1_001)],
       [asking(""), asking(", escalate_after: 1m, escalate_to: [everyone]")],
+      // Whom a count asks shows only once it is used up.
+      [`version: 1\napprovals: {quorum: 2}\n${FLOWING("s")}\n`, `version: 1\n${FLOWING("s")}\n`],
     ]) {
       const { body } = await s.call("operator", "POST", "/v1/policy/diff", { a, b });
       expect(body.looser.length, b).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import type { PolicyDoc } from "../../src/model/policy/schema.ts";
 
 /** A small generator: the same seed makes the same policies. */
 export function random(seed: number) {
-  let state = seed * 2654435761 + 1;
+  let state = Math.imul(seed, 2654435761) + 1;
   const next = () => {
     state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0;
     return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32;

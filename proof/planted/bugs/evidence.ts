@@ -114,4 +114,12 @@ export const EVIDENCE: readonly Bug[] = [
     replace: "return text.replace(",
     tests: ["src/evidence/report/report.test.ts"],
   },
+  {
+    name: "a witness answers before what it cosigned is on the disk",
+    file: "src/evidence/witness/state.ts",
+    find: 'synchronous: "FULL", wait_ms: WAIT_MS',
+    replace: 'synchronous: "NORMAL", wait_ms: WAIT_MS',
+    // Where a disk of its own can be made, which takes root.
+    tests: ["test/evidence/witness-faults.test.ts"],
+  },
 ];

@@ -105,7 +105,7 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "a rollback goes on without its operator's role",
     file: "src/rollback/local-desk.ts",
-    find: "if (options.authorised?.() === false)",
+    find: "if ((await options.authorised?.()) === false)",
     replace: "if (options.actor === String(options.authorised))",
     tests: ["test/http/authority.test.ts"],
   },

@@ -63,6 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _count(n: int, one: str) -> str:
+    return f"{n:,} {one if n == 1 else one + 's'}"
+
+
 def _each(files: Sequence[str], check: Callable[[str], List[str]]) -> bool:
     """Run one check over each file. With several files every line is headed by the file's name."""
     good = True
@@ -87,7 +91,7 @@ def _verify(options: argparse.Namespace) -> bool:
             records, head = verify_ledger(source)
         if records == 0:
             raise InputError(f"{path} is empty: there is nothing to verify")
-        return [f"ok: {records} records, head {head}"]
+        return [f"ok: {records} {'record' if records == 1 else 'records'}, head {head}"]
 
     return _each(options.files, check)
 
@@ -109,7 +113,7 @@ def _describe(report: Report) -> List[str]:
     span = f", seq {report.first_seq} to {report.last_seq}" if report.count else ""
     whole = report.kind == "ledger"
     what = "whole ledger" if whole else f"run {show(report.run_id)}"
-    found = [f"ok: bundle of {what}: {report.count} records{span}, ledger head {report.head}"]
+    found = [f"ok: bundle of {what}: {_count(report.count, 'record')}{span}, ledger head {report.head}"]
     if whole:
         found.append("  checked: every record's hash, the chain from genesis to the head, the tree root,")
         found.append("           the signed count")
@@ -120,7 +124,8 @@ def _describe(report: Report) -> List[str]:
     if not whole and not report.head_tied:
         found.append("  not checked: that the head is the ledger's last record, which is not one of this run's")
     for name, size, seconds in report.witnesses:
-        found.append(f"  checked: {show(name)} cosigned the first {size} records at {moment(1000 * seconds)}")
+        first = "record" if size == 1 else _count(size, "record")
+        found.append(f"  checked: {show(name)} cosigned the first {first} at {moment(1000 * seconds)}")
     if report.witnesses:
         found.append(f"  checked: every record was seen by enough witnesses, of the first {report.covered}")
     elif report.checkpoints:
@@ -139,14 +144,15 @@ def _verify_anchors(options: argparse.Namespace) -> bool:
     with open_input(options.ledger) as source:
         summary, findings = verify_anchors(anchors, source, trusted)
     for finding in findings:
-        count = "? records" if finding.records is None else f"{finding.records} records"
+        count = "? records" if finding.records is None else _count(finding.records, "record")
         verdict = "ok" if finding.problem is None else f"INVALID: {finding.problem}"
         print(f"{moment(finding.ts_ms)}  {count}  {verdict}")
     bad = sum(finding.problem is not None for finding in findings)
     if bad:
-        print(f"INVALID: {bad} of {len(findings)} anchors do not hold")
+        print(f"INVALID: {bad} of {_count(len(findings), 'anchor')} {'does' if bad == 1 else 'do'} not hold")
         return False
-    print(f"ok: {len(findings)} anchors hold for the ledger of {summary.records} records, head {summary.head}")
+    hold = f"{_count(len(findings), 'anchor')} {'holds' if len(findings) == 1 else 'hold'}"
+    print(f"ok: {hold} for the ledger of {_count(summary.records, 'record')}, head {summary.head}")
     kinds = {finding.signature for finding in findings}
     if "none" in kinds:
         print("  note: an anchor without a signature shows nothing about who made it")

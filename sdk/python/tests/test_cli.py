@@ -121,10 +121,14 @@ class CommandLine(unittest.TestCase):
         code, out, _ = self.run_cli("verify-anchors", made, self.ledger)
         self.assertEqual(code, 0)
         self.assertIn("not checked: the signatures", out)
+        one = self.write("one.jsonl", lines([anchor(RECORDS[:1], SIGNER)]))
+        code, out, _ = self.run_cli("verify-anchors", one, self.write("first.jsonl", lines(RECORDS[:1])))
+        self.assertIn("  1 record  ok\nok: 1 anchor holds for the ledger of 1 record, head ", out)
         short = self.write("short.jsonl", lines(RECORDS[:6]))
         code, out, _ = self.run_cli("verify-anchors", made, short)
         self.assertEqual(code, 1)
         self.assertIn("the ledger has 6 records but was anchored at 9: it has been truncated", out)
+        self.assertIn("INVALID: 1 of 2 anchors does not hold", out)
 
     def test_usage(self) -> None:
         for arguments in ((), ("verify",), ("verify", "--nope", "x"), ("nope",), ("verify-anchors", "x")):

@@ -7,6 +7,7 @@ import type { Seen } from "../../engine/before.ts";
 import type { ErrorCode } from "../../kernel/errors.ts";
 import type { Principal, Role } from "../../model/roles.ts";
 import type { ReadBy } from "../../model/run.ts";
+import type { UndoMeans } from "../../rollback/execute.ts";
 import type { App } from "../app.ts";
 
 /** Who is calling, and what belongs to this one call. */
@@ -31,6 +32,8 @@ export interface Caller {
   seen?: Seen | undefined;
   /** Which surface reads what is there before and after a call; without one it is the agent's word. */
   reads_by?: ReadBy;
+  /** What the surface itself undoes with and looks through; clients cannot set it. */
+  undo?: UndoMeans | undefined;
 }
 
 /** An answer that is not JSON. */

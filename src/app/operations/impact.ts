@@ -10,7 +10,7 @@ import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
 import { proofWordsOf } from "./drills/proofs.ts";
-import { nullable, text, tool } from "./schemas.ts";
+import { anyJson, nullable, text, tool } from "./schemas.ts";
 import { heldGrants } from "./simulate/jobs.ts";
 import { ruling } from "./simulate.ts";
 
@@ -28,7 +28,7 @@ type ProvenImpact = Omit<ImpactReport, "rollback"> & {
   rollback: ImpactReport["rollback"] & { proof: string | null };
 };
 
-/** For every surface: the route, the command, the console's page and the gateway's tool. */
+/** For every surface; the command tries a policy file, too. */
 export async function previewImpact({ core }: Pick<App, "core">, input: PreviewInput): Promise<ProvenImpact> {
   const { environment, storeKey } = core;
   const { manifests, policy } = core.rules();
@@ -48,6 +48,30 @@ export async function previewImpact({ core }: Pick<App, "core">, input: PreviewI
   return { ...report, rollback: { ...report.rollback, proof } };
 }
 
+const impactView = z.strictObject({
+  tool: z.string(),
+  actor: z.string(),
+  decision: ruling,
+  reasons: z.array(z.string()),
+  hints: z.array(z.string()),
+  by: z.array(z.string()),
+  risk: z.strictObject({ score: z.int(), factors: z.record(z.string(), z.number()) }),
+  owner: nullable(z.string()),
+  labels: z.record(z.string(), z.unknown()),
+  requires: z.array(z.string()),
+  approval: nullable(z.looseObject({ groups: z.array(z.string()), quorum: z.int() })),
+  rollback: z.strictObject({
+    outlook: z.enum(OUTLOOKS),
+    undo_tool: nullable(z.string()),
+    kind: nullable(z.enum(["inverse", "compensation"])),
+    residue: z.array(z.string()),
+    verified: z.boolean(),
+    needs_approval: z.boolean(),
+    proof: nullable(z.string()).meta({ description: "`proven <when>`, `never proven` or `failing`" }),
+  }),
+  warnings: z.array(z.string()),
+});
+
 export const impact = operation({
   id: "impact",
   summary: "Preview a call: decision, risk, approvers, undo and warnings",
@@ -58,29 +82,7 @@ export const impact = operation({
     args: z.string().max(LIMITS.body_bytes).optional().meta({ description: "the arguments, as JSON" }),
     actor: text(256).optional(),
   }),
-  output: z.strictObject({
-    tool: z.string(),
-    actor: z.string(),
-    decision: ruling,
-    reasons: z.array(z.string()),
-    hints: z.array(z.string()),
-    by: z.array(z.string()),
-    risk: z.strictObject({ score: z.int(), factors: z.record(z.string(), z.number()) }),
-    owner: nullable(z.string()),
-    labels: z.record(z.string(), z.unknown()),
-    requires: z.array(z.string()),
-    approval: nullable(z.looseObject({ groups: z.array(z.string()), quorum: z.int() })),
-    rollback: z.strictObject({
-      outlook: z.enum(OUTLOOKS),
-      undo_tool: nullable(z.string()),
-      kind: nullable(z.enum(["inverse", "compensation"])),
-      residue: z.array(z.string()),
-      verified: z.boolean(),
-      needs_approval: z.boolean(),
-      proof: nullable(z.string()).meta({ description: "`proven <when>`, `never proven` or `failing`" }),
-    }),
-    warnings: z.array(z.string()),
-  }),
+  output: impactView,
   async run({ app, principal }, query) {
     const args = query.args === undefined ? {} : parseArgs(query.args);
     return previewImpact(app, {
@@ -90,6 +92,19 @@ export const impact = operation({
       tenant: boundTo(principal),
     });
   },
+});
+
+/** As the caller would be answered: under its own name and within its tenant. */
+export const impactOwn = operation({
+  id: "impact_own",
+  summary: "Preview a call of one's own",
+  role: "agent",
+  any_role: true,
+  within_tenant: true,
+  input: z.strictObject({ tool, args: anyJson }),
+  output: impactView,
+  run: ({ app, principal: { name: actor, tenant } }, { tool, args }) =>
+    previewImpact(app, { tool, args: args as Json, actor, tenant }),
 });
 
 export function parseArgs(source: string): Json {

@@ -10,6 +10,7 @@ const side = z.strictObject({
   decision: action,
   rules: z.array(z.string()),
   reasons: z.array(z.string()),
+  approval: z.string().optional().meta({ description: "whose approval is asked for, where that differs" }),
 });
 const kind = z.strictObject({
   tools: z.array(z.string()),

@@ -44,7 +44,7 @@ async function retentionPlan(app: App, input: RetentionInput) {
   return { runs };
 }
 
-export async function retentionApply(
+async function retentionApply(
   { app, principal }: Pick<Caller, "app" | "principal">,
   input: RetentionInput,
 ): Promise<ApplyReport> {

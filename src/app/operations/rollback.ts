@@ -5,13 +5,14 @@ import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { hasRole, keptOf, type Principal } from "../../model/roles.ts";
 import { STEP_STATUSES } from "../../model/run.ts";
+import { executeRollback } from "../../rollback/execute.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
 import { ownOverwrite } from "../../rollback/own.ts";
 import type { Overwrite } from "../../rollback/ports.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/remote.ts";
 import { readRun } from "../door/access.ts";
-import { operation } from "../door/operation.ts";
-import { checkOverwrite, lookoutOf, planFor } from "./rollback/lookout.ts";
+import { type Caller, operation } from "../door/operation.ts";
+import { checkOverwrite, lookoutOf, planFor, throughSurface } from "./rollback/lookout.ts";
 import { anyJson, nullable, ofRun, ofStep, runId, text } from "./schemas.ts";
 
 export const planView = z.strictObject({
@@ -42,10 +43,19 @@ export const plan = operation({
   run_of: ({ run_id }) => run_id,
   output: planView,
   errors: { not_found: "unknown run" },
-  async run({ app, principal }, { run_id }) {
-    await readRun(app, run_id);
-    return planFor(app, principal, run_id);
-  },
+  run: (caller, { run_id }) => planFor(caller, run_id),
+});
+
+/** Where the run's own agent has a session or holds the engine, it may look without `self_rollback`. */
+export const planOwn = operation({
+  id: "plan_own",
+  summary: "What a rollback of one's own run would do; changes nothing",
+  role: "agent",
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
+  output: planView,
+  errors: { not_found: "unknown run, or another agent's" },
+  run: (caller, { run_id }) => planFor(caller, run_id),
 });
 
 const why = text(LIMITS.reason_chars).meta({ description: "why a step is undone over a conflict" });
@@ -82,6 +92,19 @@ export function overwriteOf(
   return { step, reason, current_hash };
 }
 
+const rollbackFields = {
+  run_id: runId,
+  retries: z
+    .int()
+    .min(LIMITS.rollback_retries.min, "from 1 to 10")
+    .max(LIMITS.rollback_retries.max, "from 1 to 10")
+    .optional(),
+  approve_compensations: z.boolean().optional(),
+  ...overwriteFields,
+};
+const stale =
+  "a rollback of this run is under way, or what is to be overwritten is no longer as the plan showed";
+
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: planView });
 export const rollbackStarted = z.strictObject({ job: startedJob });
 
@@ -90,25 +113,12 @@ export const startRollback = operation({
   summary: "Roll the run back with the server's compensator; without confirm, show the plan",
   role: "operator",
   role_or_owner: true,
-  input: z.strictObject({
-    run_id: runId,
-    confirm: z.boolean().optional(),
-    retries: z
-      .int()
-      .min(LIMITS.rollback_retries.min, "from 1 to 10")
-      .max(LIMITS.rollback_retries.max, "from 1 to 10")
-      .optional(),
-    approve_compensations: z.boolean().optional(),
-    ...overwriteFields,
-  }),
+  input: z.strictObject({ ...rollbackFields, confirm: z.boolean().optional() }),
   output: z.union([rollbackPlanned, rollbackStarted]),
-  errors: {
-    not_found: "unknown run, or no compensator on this server",
-    conflict:
-      "a rollback of this run is under way, or what is to be overwritten is no longer as the plan showed",
-  },
+  errors: { not_found: "unknown run, or no compensator on this server", conflict: stale },
   run_of: ({ run_id }) => run_id,
-  async run({ app, principal }, { run_id, confirm, overwrite: step, reason, current_hash, ...body }) {
+  async run(caller, { run_id, confirm, overwrite: step, reason, current_hash, ...body }) {
+    const { app, principal } = caller;
     await readRun(app, run_id);
     const overwrite = overwriteOf(step, { reason, current_hash });
     const own = !hasRole(principal, "operator");
@@ -117,7 +127,7 @@ export const startRollback = operation({
       throw forbidden(
         "approve_compensations: the rollback of one's own run waits for approvals; leave it out",
       );
-    if (confirm !== true) return { dry_run: true as const, plan: await planFor(app, principal, run_id) };
+    if (confirm !== true) return { dry_run: true as const, plan: await planFor(caller, run_id) };
     if (app.jobTools === null) {
       throw new SvcError(
         "not_enabled",
@@ -132,6 +142,42 @@ export const startRollback = operation({
     return { job: { run_id, state, started_ms, by } };
   },
 });
+
+/** For surfaces that undo by themselves: the gateway's tool, the command line on its data, the embedded library. */
+export const rollbackHere = operation({
+  id: "rollback_here",
+  summary: "Roll the run back with what the surface undoes with, and answer with the report",
+  role: "operator",
+  input: z.strictObject(rollbackFields),
+  output: z.looseObject({ complete: z.boolean() }),
+  errors: { not_found: "unknown run, or nothing to undo with", conflict: stale },
+  run_of: ({ run_id }) => run_id,
+  waits: true,
+  feature: (_, caller) => (caller?.undo === undefined ? "this surface has nothing to undo with" : null),
+  async run(caller, { run_id, overwrite: step, reason, current_hash, ...body }) {
+    const { app, principal, undo } = caller;
+    await readRun(app, run_id);
+    const overwrite = overwriteOf(step, { reason, current_hash });
+    if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, throughSurface(undo));
+    return executeRollback(app.core, run_id, {
+      stop: app.background.signal,
+      ...undo!,
+      ...body,
+      overwrite,
+      actor: principal.name,
+      authorised: () => isStillOperator(caller),
+    });
+  },
+});
+
+/** A rollback may take long; each of its steps needs the role as it is by then. */
+async function isStillOperator({ principal, again }: Caller): Promise<boolean> {
+  try {
+    return hasRole((await again?.()) ?? principal, "operator");
+  } catch {
+    return false;
+  }
+}
 
 export const getRollback = operation({
   id: "get_rollback",

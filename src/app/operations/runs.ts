@@ -33,16 +33,16 @@ export const openRun = operation({
     const run = newRun(app.core, principal, body);
     // Ids are the ledger's: one that another tenant has is taken, too.
     const store = wholeOf(app.core.store);
-    if (body.run_id !== undefined) await refusePurgedId(store, body.run_id);
-    await store.transact(openRunUnit(run));
+    await (body.run_id === undefined ? store.transact(openRunUnit(run)) : storeNamed(store, run));
     return { run_id: run.run_id, mode: run.mode, scope_seal: run.scope.seal };
   },
 });
 
 /** Undo keys follow from the run id: one that retention deleted must not come back as another run. */
-async function refusePurgedId(store: Store, run_id: string): Promise<void> {
-  const [record] = await store.records({ run_id, limit: 1 });
-  if (record !== undefined) throw conflict(`run ${run_id} already exists on the ledger`);
+export async function storeNamed(store: Store, run: RunDoc): Promise<RunDoc> {
+  const [record] = await store.records({ run_id: run.run_id, limit: 1 });
+  if (record !== undefined) throw conflict(`run ${run.run_id} already exists on the ledger`);
+  return store.transact(openRunUnit(run));
 }
 
 export const listRuns = operation({

@@ -158,7 +158,11 @@ function describe({ ledger, findings }: AnchorsVerdict): string[] {
     return [`INVALID: the ledger does not verify at record ${first_bad.seq}: ${inert(first_bad.problem)}`];
   const lines = table(findings.map(row));
   const bad = findings.filter(({ problem }) => problem !== null).length;
-  if (bad > 0) return [...lines, `INVALID: ${bad} of ${findings.length} anchors do not hold`];
+  if (bad > 0)
+    return [
+      ...lines,
+      `INVALID: ${bad} of ${plural(findings.length, "anchor")} ${bad === 1 ? "does" : "do"} not hold`,
+    ];
   const hold = `${plural(findings.length, "anchor")} ${findings.length === 1 ? "holds" : "hold"}`;
   lines.push(`ok: ${hold} for the ledger of ${plural(records, "record")}, head ${head}`);
   const kinds = new Set(findings.map(({ trust }) => trust));
@@ -171,7 +175,7 @@ function describe({ ledger, findings }: AnchorsVerdict): string[] {
 
 function row({ line, ts_ms, records, problem }: AnchorFinding): string[] {
   const when = ts_ms === null ? `line ${line}` : isoTime(ts_ms);
-  const count = records === null ? "? records" : `${records} records`;
+  const count = records === null ? "? records" : plural(records, "record");
   return [when, count, problem === null ? "ok" : `INVALID: ${inert(problem)}`];
 }
 

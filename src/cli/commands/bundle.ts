@@ -7,6 +7,7 @@ import { writeOutFile } from "../../evidence/out-file.ts";
 import { type PublicKey, parsePublicKey, type SigningKey } from "../../evidence/signing.ts";
 import { verifyBundle } from "../../evidence/verify-bundle.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
+import { plural } from "../../kernel/plural.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { bytesOf } from "../door.ts";
 import { inert } from "../io.ts";
@@ -53,7 +54,7 @@ async function checkWritten(
   const { kind, count, head } = verdict.report;
   const what = kind === "ledger" ? "the whole ledger" : `run ${inert(run ?? "")}`;
   io.out(
-    `wrote ${inert(out)}: ${what}, ${count} records, ledger head ${head}, signed with key ${key.key_id}`,
+    `wrote ${inert(out)}: ${what}, ${plural(count, "record")}, ledger head ${head}, signed with key ${key.key_id}`,
   );
 }
 

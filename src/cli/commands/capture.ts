@@ -1,9 +1,8 @@
 /** `svc capture list|purge`: the captured calls of a store, which only the command line can reach. */
 import type { App } from "../../app/app.ts";
-import { capturedPages, purgeCaptures } from "../../capture/read.ts";
-import { parseSince } from "../../kernel/duration.ts";
-import type { PastCall } from "../../sandbox/past-call.ts";
+import { type CaptureView, listCaptures, purge } from "../../app/operations/captures.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
+import { partsOf } from "../door.ts";
 import { columnsOf, fitted } from "../fit.ts";
 import { type Io, inert, table } from "../io.ts";
 
@@ -20,32 +19,26 @@ export const registerCapture: Register = (program, context) => {
   globalOptions(group.command("purge").description("delete what has expired, or everything of one run"))
     .option("--run <id>", "everything of this run, expired or not")
     .action(async (flags: Record<string, string>) => {
-      await context.withApp(flags, async ({ core }) => {
-        const run_id = flags["run"];
-        const which = run_id === undefined ? { expired_at_ms: core.env.now() } : { run_id };
-        context.io.out(`removed ${await purgeCaptures(core.store, which)} captured calls`);
-      });
+      const { removed } = await context.withData(flags, (door) =>
+        door.perform(purge, { run_id: flags["run"] }),
+      );
+      context.io.out(`removed ${removed} captured calls`);
     });
 };
 
 async function list(context: Context, flags: Record<string, string>): Promise<void> {
   const { io } = context;
-  await context.withApp(flags, async (app) => {
-    const now = app.core.env.now();
-    const since = flags["since"];
-    const query = {
-      run_id: flags["run"],
-      tool: flags["tool"],
-      since_ms: since === undefined ? undefined : parseSince(since, now, "--since"),
-    };
-    const pages = capturedPages(app.core.store, query, now);
+  await context.withData(flags, async (door) => {
+    const { run: run_id, tool, since } = flags;
+    const pages = partsOf(await door.perform(listCaptures, { run_id, tool, since }));
     if (flags["json"]) return printJson(io, pages);
     let none = true;
-    for await (const calls of pages) {
+    for await (const page of pages) {
       none = false;
+      const calls = linesOf(page).map((line) => JSON.parse(line) as CaptureView);
       for (const line of table(calls.map(cells))) io.out(fitted(line, columnsOf(io)));
     }
-    if (none) io.err(nothingCaptured(app));
+    if (none) io.err(nothingCaptured(door.local));
   });
 }
 
@@ -56,42 +49,20 @@ export function nothingCaptured(app: App | null): string {
 }
 
 /** One document however many calls there are, written as they are read. */
-async function printJson(io: Io, pages: AsyncIterable<PastCall[]>): Promise<void> {
+async function printJson(io: Io, pages: AsyncIterable<string>): Promise<void> {
   let before = '{"captures":[';
-  for await (const calls of pages) {
-    for (const call of calls) {
-      await io.write(`${before}\n${JSON.stringify(view(call))}`);
+  for await (const page of pages) {
+    for (const line of linesOf(page)) {
+      await io.write(`${before}\n${line}`);
       before = ",";
     }
   }
   await io.write(`${before === "," ? "" : before}\n]}\n`);
 }
 
-/** The documented fields; a result is there once the call has finished. */
-function view(call: PastCall) {
-  const { args, result, has_result, captured_ms, expires_ms, redacted } = call;
-  return {
-    run_id: call.run_id,
-    step: call.step,
-    tool: call.tool,
-    actor: call.actor,
-    tenant: call.tenant,
-    environment: call.environment,
-    args,
-    ...(has_result ? { result } : {}),
-    decision: call.decision,
-    verdict: call.verdict,
-    reasons: call.reasons,
-    outcome: call.outcome,
-    manifest_version: call.manifest_version,
-    risk_score: call.risk_score,
-    captured_ms,
-    expires_ms,
-    redacted,
-  };
-}
+const linesOf = (page: string): string[] => page.trimEnd().split("\n");
 
-function cells(call: PastCall): string[] {
+function cells(call: CaptureView): string[] {
   return [
     new Date(call.captured_ms).toISOString(),
     `${inert(call.run_id)} ${call.step === null ? "-" : `#${call.step}`}`,

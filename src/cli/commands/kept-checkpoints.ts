@@ -82,7 +82,11 @@ export function describeCheckpoints(findings: readonly CheckpointFinding[]): str
     problem === null ? "ok" : `INVALID: ${inert(problem)}`,
   ]);
   const bad = findings.filter(({ problem }) => problem !== null).length;
-  if (bad > 0) return [...table(rows), `INVALID: ${bad} of ${findings.length} checkpoints do not hold`];
+  if (bad > 0)
+    return [
+      ...table(rows),
+      `INVALID: ${bad} of ${plural(findings.length, "checkpoint")} ${bad === 1 ? "does" : "do"} not hold`,
+    ];
   const lines = [
     ...table(rows),
     `ok: ${plural(findings.length, "checkpoint")} ${findings.length === 1 ? "holds" : "hold"}`,

@@ -1,19 +1,21 @@
 /** `svc policy check|test|diff|suggest`: validates, tests and compares policies, and drafts one from what happened. */
 import { resolve } from "node:path";
+import { suggest } from "../../app/operations/captures.ts";
 import { diffPolicy } from "../../app/operations/policy-diff.ts";
 import { labelsOf } from "../../app/operations/simulate/jobs.ts";
-import { SUGGESTION_PERIOD, suggestPolicy } from "../../app/operations/simulate/suggest.ts";
+import { SUGGESTION_PERIOD } from "../../app/operations/simulate/suggest.ts";
 import { doReading, type Labelled } from "../../app/sandbox/readings.ts";
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
 import { createEgress } from "../../egress/egress.ts";
-import { parseSince } from "../../kernel/duration.ts";
+import { plural } from "../../kernel/plural.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
-import { type DiffClass, type PolicyDiff, toldTools } from "../../model/policy/prove/diff.ts";
+import { type DiffClass, type PolicyDiff, type Side, toldTools } from "../../model/policy/prove/diff.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
+import { partsOf } from "../door.ts";
 import { inert } from "../io.ts";
 import { warnMisfits } from "../misfits.ts";
 import { readPolicy } from "./simulate.ts";
@@ -28,7 +30,7 @@ export const registerPolicy: Register = (program, context) => {
     const text = await readTextFile(resolve(io.cwd, file));
     const doc = loadPolicy(text, file);
     await warnMisfits(io, context.settings(flags), { policy: doc });
-    io.out(`ok: ${doc.rules?.length ?? 0} rules, ${doc.tests?.length ?? 0} tests`);
+    io.out(`ok: ${plural(doc.rules?.length ?? 0, "rule")}, ${plural(doc.tests?.length ?? 0, "test")}`);
     if (doc.claims !== undefined) context.done(await tellClaims(context, flags, text, file));
   });
 
@@ -81,9 +83,9 @@ export const registerPolicy: Register = (program, context) => {
     .option("--since <period>", "how far back to look: a period such as 2d, or a date", SUGGESTION_PERIOD)
     .option("--actor <name>", "only from the calls of this agent")
     .action((flags: Record<string, string>) =>
-      context.withApp(flags, async (app) => {
-        const since_ms = parseSince(flags["since"]!, app.core.env.now(), "--since");
-        await io.write(await suggestPolicy(app, { since_ms, actor: flags["actor"] }));
+      context.withData(flags, async (door) => {
+        const draft = await door.perform(suggest, { since: flags["since"]!, actor: flags["actor"] });
+        for await (const part of partsOf(draft)) await io.write(part);
       }),
     );
 };
@@ -130,9 +132,16 @@ function describeClass(direction: string, one: DiffClass): string[] {
   const by = (rules: readonly string[]) => (rules.length === 0 ? "" : ` by ${rules.join(", ")}`);
   return [
     `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${toldTools(one).map(inert).join(", ")})`,
-    `  ${inert(JSON.stringify(example))}`,
+    `  for example ${inert(JSON.stringify(example))}`,
     ...(counted ?? []).map((one) => `  after ${inert(one)}`),
+    ...toldSide("was", a),
+    ...toldSide("is", b),
   ];
+}
+
+function toldSide(when: string, { approval, reasons }: Side): string[] {
+  const told = approval ?? reasons.join("; ");
+  return told === "" ? [] : [`  ${when}: ${inert(told)}`];
 }
 
 /** Rules may match on labels, which only manifests know; without any, those are unknown. */

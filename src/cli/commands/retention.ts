@@ -1,13 +1,12 @@
 /** `svc retention plan|apply`: what is due for deletion, and deleting it. */
-import type { App } from "../../app/app.ts";
-import { getRetentionPlan, retentionApply, runRetention } from "../../app/operations/retention.ts";
+import { getRetentionPlan, runRetention } from "../../app/operations/retention.ts";
 import { openNotifier } from "../../app/wiring/notifier.ts";
 import { openSigningKey } from "../../app/wiring/open-app.ts";
-import { invalid, SvcError } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { NOT_ARCHIVED } from "../../retention/apply.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
-import { type Door, localPrincipal } from "../door.ts";
+import type { Door } from "../door.ts";
 import { inert, table } from "../io.ts";
 
 export const registerRetention: Register = (program, context) => {
@@ -52,7 +51,7 @@ export const registerRetention: Register = (program, context) => {
       await context.withDoor(
         flags,
         async (door) => {
-          const report = door.local === null ? await onServer(door, flags) : await apply(door.local, flags);
+          const report = await apply(door, flags);
           for (const run of report.deleted) io.out(`deleted: ${inert(run)}`);
           for (const run of report.would_delete) io.out(`would delete: ${inert(run)}`);
           for (const { run_id, reason } of report.kept) io.out(`kept ${inert(run_id)}: ${inert(reason)}`);
@@ -66,26 +65,18 @@ export const registerRetention: Register = (program, context) => {
     });
 };
 
-/** With the server's own signing key, and on its disk. */
-function onServer(door: Door, flags: Record<string, string>) {
-  if (flags["key"] !== undefined) throw invalid("--key: a server signs with its own key; leave it out");
-  return door.perform(runRetention, {
-    dry_run: Boolean(flags["dryRun"]),
-    ...(flags["days"] === undefined ? {} : { days: readDays(flags["days"]) }),
-    ...(flags["archiveDir"] === undefined ? {} : { archive_dir: flags["archiveDir"] }),
-  });
-}
-
-async function apply(app: App, flags: Record<string, string>) {
-  const why = runRetention.feature?.(app) ?? null;
-  if (why !== null) throw new SvcError("not_enabled", why);
-  if (flags["key"] !== undefined) app.signing = openSigningKey(flags["key"]);
+/** A server signs with its own key and tells its people by itself; on local data that is done here. */
+async function apply({ perform, local: app }: Door, flags: Record<string, string>) {
+  const { key, archiveDir: archive_dir } = flags;
+  const input = { dry_run: Boolean(flags["dryRun"]), days: readDays(flags["days"]), archive_dir };
+  if (app === null) {
+    if (key !== undefined) throw invalid("--key: a server signs with its own key; leave it out");
+    return perform(runRetention, input);
+  }
+  if (key !== undefined) app.signing = openSigningKey(key);
   app.notifier = openNotifier(app);
   try {
-    return await retentionApply(
-      { app, principal: localPrincipal(flags["as"]) },
-      { dry_run: Boolean(flags["dryRun"]), days: readDays(flags["days"]), archive_dir: flags["archiveDir"] },
-    );
+    return await perform(runRetention, input);
   } finally {
     await app.notifier.drain(LIMITS.egress_timeout_ms);
   }

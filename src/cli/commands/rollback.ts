@@ -3,16 +3,14 @@
  * server. Exits 2 when anything is left, and says what to do about it.
  */
 import type { App } from "../../app/app.ts";
-import { readRun } from "../../app/door/access.ts";
-import { checkOverwrite } from "../../app/operations/rollback/lookout.ts";
-import { getRollback, startRollback } from "../../app/operations/rollback.ts";
+import { getRollback, rollbackHere, startRollback } from "../../app/operations/rollback.ts";
 import { conflict, invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { compensatorCommand, readerCommand, verifyCommand } from "../../process/rollback-commands.ts";
-import { executeRollback, type RollbackOptions, type RollbackProgress } from "../../rollback/execute.ts";
-import type { Overwrite } from "../../rollback/ports.ts";
+import type { RollbackProgress, UndoMeans } from "../../rollback/execute.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
+import { localDoor } from "../door.ts";
 import { type Io, inert } from "../io.ts";
 import { withUpstreams } from "../upstreams.ts";
 
@@ -54,12 +52,9 @@ async function onServer(context: Context, run_id: string, flags: Flags): Promise
   for (const [name, flag] of Object.entries(OWN_COMMANDS))
     if (flags[name] !== undefined) throw invalid(`${flag}: a server undoes with its own; leave it out`);
   if (flags["actor"] !== undefined) throw invalid("--actor: on a server the key says who acts");
-  const { step: overwrite, ...word } = readOverwrite(flags as Record<string, string | undefined>) ?? {};
-  const retries = readRetries(flags["retries"] as string | undefined);
-  const approve_compensations = flags["approveCompensations"] === true;
+  const input = rollbackInput(flags);
   return context.withDoor(flags, async (door) => {
-    const more = { ...(retries && { retries }), ...(overwrite === undefined ? {} : { overwrite, ...word }) };
-    await door.perform(startRollback, { run_id, confirm: true, approve_compensations, ...more });
+    await door.perform(startRollback, { run_id, confirm: true, ...input });
     for (;;) {
       const { job } = await door.perform(getRollback, { run_id });
       if (job.state === "done") return job.report as RollbackReport;
@@ -80,51 +75,51 @@ const OWN_COMMANDS = {
 async function onData(context: Context, run: string, flags: Flags): Promise<RollbackReport> {
   const { rollback, upstreams } = context.settings(flags, ["compensatorCmd", "readerCmd"]);
   const { compensator_cmd, reader_cmd, timeout_ms } = rollback;
-  const options = rollbackOptions(context, flags);
+  const input = { run_id: run, ...rollbackInput(flags) };
+  const undo = (app: App, means: UndoMeans) =>
+    localDoor(app, flags["actor"] as string | undefined, means).perform(rollbackHere, input);
+  const watching = watched(context, flags);
   const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
   if (compensator_cmd !== null) {
     const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
-    return context.withApp(flags, (app) => undo(app, run, { ...options, compensator, reader }));
+    return context.withApp(flags, (app) => undo(app, { ...watching, compensator, reader }));
   }
   if (upstreams.length === 0)
     throw invalid(
       "how are steps undone? give --compensator-cmd <cmd>, set SVC_COMPENSATOR_CMD, or configure upstreams",
     );
   return withUpstreams(context, flags, (service, { services: { undo: through } }) =>
-    undo(service, run, { ...options, ...through, ...(reader && { reader }) }),
+    undo(service, { ...watching, ...through, ...(reader && { reader }) }),
   );
 }
 
-async function undo(app: App, run: string, options: RollbackOptions): Promise<RollbackReport> {
-  await readRun(app, run);
-  const { overwrite, reader, objection } = options;
-  if (overwrite !== undefined)
-    await checkOverwrite(app, run, overwrite, reader ? { reader, objection } : null);
-  return executeRollback(app.core, run, options);
+/** How far a rollback goes, here as on a server. */
+function rollbackInput(flags: Flags) {
+  return {
+    retries: readRetries(flags["retries"] as string | undefined),
+    approve_compensations: flags["approveCompensations"] === true,
+    ...readOverwrite(flags as Record<string, string | undefined>),
+  };
 }
 
-function rollbackOptions({ io }: Context, flags: Flags): Omit<RollbackOptions, "compensator" | "reader"> {
+function watched({ io }: Context, flags: Flags): Omit<UndoMeans, "compensator"> {
   const verify = flags["verifyCmd"] as string | undefined;
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   return {
-    actor: (flags["actor"] as string | undefined) ?? "cli",
     own_reader: true,
     verify: verify === undefined ? null : verifyCommand(verify, {}),
-    retries: readRetries(flags["retries"] as string | undefined),
-    approve_compensations: flags["approveCompensations"] === true,
-    overwrite: readOverwrite(flags as Record<string, string | undefined>),
     stop: stop.signal,
     onProgress: io.tty && !flags["json"] ? (progress) => io.err(describeProgress(progress, io)) : undefined,
   };
 }
 
-function readOverwrite(flags: Record<string, string | undefined>): Overwrite | undefined {
+function readOverwrite(flags: Record<string, string | undefined>) {
   const { overwrite: step, current, reason } = flags;
   if (step === undefined) {
     if (current !== undefined || reason !== undefined)
       throw invalid("--overwrite: which step? --current and --reason are for the one that is overwritten");
-    return undefined;
+    return {};
   }
   if (!/^\d{1,15}$/.test(step)) throw invalid(`--overwrite: ${inert(step)} is not a step number`);
   if (!reason?.trim()) throw invalid("--reason: is required to overwrite what was written since: say why");
@@ -134,7 +129,7 @@ function readOverwrite(flags: Record<string, string | undefined>): Overwrite | u
     throw invalid(
       "--current: is required to overwrite: give the current_hash that svc plan shows for the step",
     );
-  return { step: Number(step), reason, current_hash: current };
+  return { overwrite: Number(step), reason, current_hash: current };
 }
 
 function readRetries(text: string | undefined): number | undefined {

@@ -5,6 +5,7 @@ import { type BundleReport, verifyBundle } from "../../evidence/verify-bundle.ts
 import { NO_DEMAND, type WitnessDemand } from "../../evidence/witness/demand.ts";
 import { readWitnessKeys } from "../../evidence/witness/keys.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { plural } from "../../kernel/plural.ts";
 import type { Register } from "../context.ts";
 import { inert } from "../io.ts";
 
@@ -61,8 +62,8 @@ export function describe(report: BundleReport): string[] {
   const what = kind === "ledger" ? "the whole ledger" : `run ${inert(run_id ?? "")}`;
   const span = count === 0 ? "" : `, records ${first_seq} to ${last_seq} of the ledger`;
   const lines = [
-    `ok: a bundle of ${what}: ${count} records${span}`,
-    `  exported:    ${new Date(report.exported_ms).toISOString()}, when the ledger had ${report.tree_size} records and the head ${head}`,
+    `ok: a bundle of ${what}: ${plural(count, "record")}${span}`,
+    `  exported:    ${new Date(report.exported_ms).toISOString()}, when the ledger had ${plural(report.tree_size, "record")} and the head ${head}`,
   ];
   if (kind === "ledger") {
     lines.push(
@@ -90,9 +91,9 @@ export function describe(report: BundleReport): string[] {
 function describeWitnesses({ witnesses: { by, covered, checkpoints } }: BundleReport): string[] {
   const lines = by.map(
     ({ name, size, seconds }) =>
-      `  checked:     ${inert(name)} cosigned the first ${size} records at ${isoSeconds(seconds)}`,
+      `  checked:     ${inert(name)} cosigned the first ${size === 1 ? "record" : plural(size, "record")} at ${isoSeconds(seconds)}`,
   );
-  if (by.length > 0)
+  if (by.length > 0 && covered > 0)
     lines.push(`  checked:     every record was seen by enough witnesses, up to record ${covered - 1}`);
   else if (checkpoints > 0)
     lines.push(

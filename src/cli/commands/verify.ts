@@ -71,7 +71,7 @@ export async function openLedgerStore(context: Context, flags: Flags): Promise<S
 function sound(what: string, { records, head, root }: LedgerCheck): string[] {
   if (records === 0) return [`nothing to check: ${inert(what)} is empty`];
   return [
-    `ok: ${records} records, head ${head}`,
+    `ok: ${records} ${records === 1 ? "record" : "records"}, head ${head}`,
     `  ledger:      ${inert(what)}`,
     ...(root === null ? [] : [`  tree root:   ${root}`]),
     "  checked:     every record's hash, its link to the record before it, and that no number is missing,",

@@ -1,5 +1,5 @@
 /** Two policies compared over all calls: what becomes looser, stricter or otherwise, each with a call that shows it. */
-import { type DiffClass, type PolicyDiff, toldTools } from "../../model/policy/prove/diff.ts";
+import { type DiffClass, type PolicyDiff, type Side, toldTools } from "../../model/policy/prove/diff.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, notice, table } from "../parts/blocks.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
@@ -46,6 +46,8 @@ export function differenceCards(diff: Compared, base: string): Html {
 function classRow(one: Shown): Part[] {
   const { from, to, a, b, example, counted } = one;
   const by = (rules: readonly string[]) => rules.map((rule) => html` <code>${rule}</code>`);
+  const terms = ({ approval }: Side) =>
+    approval === undefined ? nothing : html`<span class="part soft">${approval}</span>`;
   const rule = b.rules[0];
   const test = {
     name: `${example.tool}: ${to.replace("_", " ")}, was ${from.replace("_", " ")}`,
@@ -59,8 +61,8 @@ function classRow(one: Shown): Part[] {
         ? html`<span class="part"><code>${told}</code></span>`
         : html`<span class="part soft">${told}</span>`,
     ),
-    html`${rulingMark(from)}${by(a.rules)}`,
-    html`${rulingMark(to)}${by(b.rules)}`,
+    html`${rulingMark(from)}${by(a.rules)}${terms(a)}`,
+    html`${rulingMark(to)}${by(b.rules)}${terms(b)}`,
     html`<code class="example">${JSON.stringify(example)}</code>${(counted ?? []).map((one) => html`<span class="part soft">after ${one}</span>`)}`,
     // What had been counted before is no part of a test's input, so that it could not be held to the answer.
     counted === undefined ? keepButton(test) : "",

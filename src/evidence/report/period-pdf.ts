@@ -10,7 +10,8 @@ const CARD_HEIGHT = 40;
 const CHART_HEIGHT = 110;
 const ACCEPTED = "#4d7cc3";
 const BLOCKED = "#cf5a50";
-const MOST_CHARS = 60;
+/** A cell is set in as many lines as it takes; what is past this is no name and no reason any more. */
+const MOST_CHARS = 300;
 
 export function periodReportPdf(report: PeriodReport): Promise<Uint8Array> {
   const span = `${time(report.since_ms).slice(0, 10)} to ${time(report.until_ms).slice(0, 10)}`;
@@ -95,18 +96,24 @@ async function table(doc: Doc, { title, note, columns, rows, none }: Section): P
   if (rows.length === 0) return line(doc, none, SOFT);
   const width = widthOf(doc) / (columns.length + 1);
   const at = (i: number) => MARGIN + (i === 0 ? 0 : (i + 1) * width);
+  const head = () => row(columns, "Helvetica-Bold", SOFT);
   const row = (cells: readonly string[], font: string, color: string) => {
     const shown = cells.map((cell) => forPlainFont(clip(cell, MOST_CHARS)).replace(TIME, "$1 $2"));
     doc.font(font).fontSize(8);
     const widths = cells.map((_, i) => (i === 0 ? 2 * width : width) - 6);
     const height = Math.max(...shown.map((cell, i) => doc.heightOfString(cell, { width: widths[i]! })));
+    const { page } = doc;
     room(doc, height + 3);
+    if (doc.page !== page && cells !== columns) {
+      head();
+      doc.font(font).fontSize(8);
+    }
     const { y } = doc;
     for (const [i, cell] of shown.entries()) doc.fillColor(color).text(cell, at(i), y, { width: widths[i]! });
     doc.x = MARGIN;
     doc.y = y + height + 3;
   };
-  row(columns, "Helvetica-Bold", SOFT);
+  head();
   await each(rows, (cells) => row(cells.map(words), "Helvetica", INK));
   if (note !== undefined) line(doc, note, SOFT);
 }

@@ -1,12 +1,11 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
 import { z } from "zod";
-import { hideForeignRun, readRun } from "../../app/door/access.ts";
-import { awaitDecision, withdraw, withOffer } from "../../app/operations/approvals.ts";
-import { previewImpact as preview } from "../../app/operations/impact.ts";
+import { getApproval, withdraw } from "../../app/operations/approvals.ts";
+import { impactOwn } from "../../app/operations/impact.ts";
 import { proposePlan, withdrawPlan } from "../../app/operations/plans.ts";
-import { planFor } from "../../app/operations/rollback/lookout.ts";
+import { planOwn } from "../../app/operations/rollback.ts";
 import { givenId, runId, text, tool as toolName } from "../../app/operations/schemas.ts";
-import { invalid } from "../../kernel/errors.ts";
+import { invalid, SvcError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
@@ -27,15 +26,14 @@ const planRollback = ownTool({
   input: z.strictObject({ run_id: runId.optional() }),
   async run(call, { run_id = call.run?.run_id }) {
     if (run_id === undefined) throw invalid("run_id: which run? this connection has none of its own");
-    const { app } = call.services;
-    // The session's own run is stored with its first call; before that there is nothing to undo.
-    const own = run_id === call.run?.run_id;
-    if (own && (await app.core.store.get("runs", run_id)) === undefined) {
-      return { run_id, actions: [], fully_reversible: true };
+    try {
+      return await operate(call, planOwn, { run_id });
+    } catch (error) {
+      // The session's own run is stored with its first call; before that there is nothing to undo.
+      const unstored = error instanceof SvcError && error.code === "not_found" && run_id === call.run?.run_id;
+      if (unstored) return { run_id, actions: [], fully_reversible: true };
+      throw error;
     }
-    await hideForeignRun(app, call.principal, run_id);
-    await readRun(app, run_id);
-    return planFor(app, call.principal, run_id, call.services.undo);
   },
 });
 
@@ -45,10 +43,10 @@ export const previewImpact = ownTool({
   role: "agent",
   read_only: true,
   input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
-  async run({ services, principal }, input) {
+  async run(call, input) {
     const given = { tool: input.tool, args: (input.arguments ?? {}) as JsonObject };
-    const [{ tool, args } = given] = await services.asMade([given]);
-    return preview(services.app, { tool, args, actor: principal.name, tenant: principal.tenant });
+    const [{ tool, args } = given] = await call.services.asMade([given]);
+    return operate(call, impactOwn, { tool, args });
   },
 });
 
@@ -80,15 +78,12 @@ const awaitApproval = ownTool({
       ),
   }),
   async run(call, { approval_id, seconds = DEFAULT_WAIT_S }) {
-    const { services, principal, signal } = call;
-    const mine = (found: ApprovalDoc) => found.internal.principal === principal.id;
-    const wait_s = Math.min(seconds, LONGEST_WAIT_S);
-    const approval = await tellingProgress(services.app.core.env, call.progress, wait_s, () =>
-      awaitDecision(services.app, { id: approval_id, wait_s, signal, who: principal }, mine),
+    const wait = Math.min(seconds, LONGEST_WAIT_S);
+    const approval = await tellingProgress(call.services.app.core.env, call.progress, wait, () =>
+      operate(call, getApproval, { approval_id, wait }),
     );
-    const answer = await withOffer({ app: services.app, principal }, approval);
-    const next = answer.offer == null || answer.offer.args === null ? NEXT[approval.status] : OFFERED;
-    return { ...answer, next: next ?? "" };
+    const next = approval.offer == null || approval.offer.args === null ? NEXT[approval.status] : OFFERED;
+    return { ...approval, next: next ?? "" };
   },
 });
 

@@ -1,23 +1,19 @@
 /** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
 import { z } from "zod";
-import { readRun } from "../../app/door/access.ts";
 import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
 import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";
-import { checkOverwrite, planFor } from "../../app/operations/rollback/lookout.ts";
-import { overwriteFields, overwriteOf, plan } from "../../app/operations/rollback.ts";
+import { overwriteFields, overwriteOf, plan, rollbackHere } from "../../app/operations/rollback.ts";
 import { givenId, note, personsReason, runId } from "../../app/operations/schemas.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
-import { hasRole } from "../../model/roles.ts";
-import { executeRollback } from "../../rollback/execute.ts";
 import { textResult } from "../result.ts";
 import { previewImpact } from "./agent-tools.ts";
 import { containTool } from "./contain-tool.ts";
 import { exportEvidence } from "./evidence-tool.ts";
-import { type OwnCall, OwnResult, type OwnTool, operate, ownTool } from "./own-tool.ts";
+import { OwnResult, type OwnTool, operate, ownTool } from "./own-tool.ts";
 
 const limit = z.int().min(1).max(LIMITS.page_max).optional();
 const cursor = z.string().max(1_000).optional();
@@ -113,34 +109,12 @@ const executeRollbackTool = ownTool({
     approve_compensations: z.boolean().optional(),
     ...overwriteFields,
   }),
-  async run({ services, principal, again }, { run_id, confirm, approve_compensations, ...word }) {
-    const { app, undo } = services;
-    await readRun(app, run_id);
-    const overwrite = overwriteOf(word.overwrite, word);
-    if (confirm !== true) return { dry_run: true, plan: await planFor(app, principal, run_id, undo) };
-    if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, undo);
-    const report = await executeRollback(app.core, run_id, {
-      ...undo,
-      actor: principal.name,
-      retries: LIMITS.gateway_attempts,
-      backoff_ms: LIMITS.gateway_backoff_ms,
-      approve_compensations,
-      overwrite,
-      authorised: () => isOperator(again),
-      stop: app.background.signal,
-    });
-    return report;
+  async run(call, { confirm, ...input }) {
+    if (confirm === true) return operate(call, rollbackHere, input);
+    overwriteOf(input.overwrite, input);
+    return { dry_run: true, plan: await operate(call, plan, { run_id: input.run_id }) };
   },
 });
-
-/** A rollback may take long; each of its steps needs the operator's role as it is by then. */
-function isOperator(again: OwnCall["again"]): boolean {
-  try {
-    return again === undefined || hasRole(again(), "operator");
-  } catch {
-    return false;
-  }
-}
 
 const haltTool = ownTool({
   name: "svc.halt",

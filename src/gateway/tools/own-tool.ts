@@ -107,9 +107,9 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
 }
 
 export function operate<I extends z.ZodType, O>(
-  { services, principal, signal }: OwnCall,
+  { services: { app, undo }, principal, signal, again }: OwnCall,
   op: Operation<I, O>,
   input: z.input<I>,
 ): Promise<O> {
-  return perform(op, { app: services.app, principal, signal }, input);
+  return perform(op, { app, principal, signal, undo, ...(again && { again }) }, input);
 }

@@ -35,12 +35,14 @@ export function evaluatePolicy(
   const flows = checkFlows(policy, call, counters, now_ms ?? 0);
   const risk = checkRisk(policy, call);
   const findings = now_ms === null ? [] : checkTimes(policy, call, now_ms);
-  const rules = checkRules(policy, call);
-  for (const more of [checkContent(policy, call), rules, flows.findings, limits.findings]) {
+  const content = checkContent(policy, call);
+  for (const more of [content, checkRules(policy, call), flows.findings, limits.findings]) {
     for (const finding of more) findings.push(finding);
   }
   for (const finding of checkUndo(policy, call, now_ms ?? 0)) findings.push(finding);
   if (risk.finding !== null) findings.push(risk.finding);
   const charges = [...limits.charges, ...flows.charges];
-  return { ...combine(policy, findings), findings, risk, charges };
+  const { action, reasons, rules, approval, causes, warnings, hints } = combine(policy, findings);
+  // Named one by one: copying an object of unknown shape takes longer than all that was decided.
+  return { action, reasons, rules, approval, causes, warnings, hints, findings, risk, charges };
 }

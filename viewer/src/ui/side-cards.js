@@ -32,7 +32,7 @@ export function drawAnchors(anchors, name) {
   if (anchors === null) return;
   const bad = anchors.filter((anchor) => anchor.problem !== null).length;
   byId("anchors-name").textContent =
-    `${name}: ${bad === 0 ? `${count(anchors.length, "anchor")}, all hold` : `${bad} of ${count(anchors.length, "anchor")} do not hold`}`;
+    `${name}: ${bad === 0 ? `${count(anchors.length, "anchor")}, all hold` : `${bad} of ${count(anchors.length, "anchor")} ${bad === 1 ? "does" : "do"} not hold`}`;
   // Bad ones first, and no more than a reader can take in; the verdict counts them all.
   const order = [...anchors].sort((a, b) => (b.problem !== null) - (a.problem !== null) || b.line - a.line);
   byId("anchors").replaceChildren(...order.slice(0, 200).map(anchorItem));

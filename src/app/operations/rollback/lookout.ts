@@ -1,11 +1,13 @@
 /** Who can look, from here, at what the tools of a run show now; and whether a person's word still fits that. */
 import { conflict, invalid, notFound } from "../../../kernel/errors.ts";
-import { hasRole, type Principal } from "../../../model/roles.ts";
+import { hasRole } from "../../../model/roles.ts";
 import { loadPlan } from "../../../rollback/load.ts";
 import type { Lookout } from "../../../rollback/look.ts";
 import type { RollbackPlan } from "../../../rollback/plan.ts";
 import type { Overwrite } from "../../../rollback/ports.ts";
 import type { App } from "../../app.ts";
+import { readRun } from "../../door/access.ts";
+import type { Caller } from "../../door/operation.ts";
 import { commandReader } from "./job-tools.ts";
 
 /** Null where this process has neither a reader command nor upstreams. */
@@ -16,15 +18,17 @@ export function lookoutOf({ jobTools, lookout, settings }: App): Lookout | null 
   return reader && { reader };
 }
 
-/** The plan as this principal may see it: what was there is shown from the role operator on. */
-export function planFor(
-  app: App,
-  principal: Principal,
-  run_id: string,
-  lookout: Lookout | null = lookoutOf(app),
-): Promise<RollbackPlan> {
+/** The plan as the caller may see it: what was there is shown from the role operator on. */
+export async function planFor({ app, principal, undo }: Caller, run_id: string): Promise<RollbackPlan> {
+  await readRun(app, run_id);
   const { store, env } = app.core;
+  const lookout = throughSurface(undo) ?? lookoutOf(app);
   return loadPlan(store, run_id, { now_ms: env.now(), mask: !hasRole(principal, "operator"), lookout });
+}
+
+/** Null where the surface has no reader of its own. */
+export function throughSurface(undo: Caller["undo"]): Lookout | null {
+  return undo?.reader ? { reader: undo.reader, objection: undo.objection } : null;
 }
 
 /** Throws a conflict where what is there is no longer what the person saw, or cannot be looked at. */

@@ -44,7 +44,7 @@ export const BLOCKS = `
 .tile:hover { border-color: var(--edge); }
 .tile-label { font-size: 12.5px; color: var(--soft); }
 .tile-value { font-size: 27px; line-height: 1.25; font-weight: 600; letter-spacing: -0.025em; font-variant-numeric: tabular-nums; }
-.tile-note { font-size: 12.5px; color: var(--soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tile-note { font-size: 12.5px; line-height: 1.35; color: var(--soft); overflow-wrap: anywhere; }
 .tile.warn .tile-value { color: var(--warn); }
 .tile.bad .tile-value { color: var(--bad); }
 

@@ -73,7 +73,6 @@ export const SMALL = `
   td .id:not(.short) { min-width: 0; max-width: 100%; }
   .run-reason { max-width: 100%; white-space: normal; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; }
   .chart .axis { font-size: 20px; }
-  .tile-note { white-space: normal; }
   td:has(> div:empty) { display: none; }
   td code { overflow-wrap: anywhere; }
   .hash { flex-wrap: wrap; white-space: normal; }

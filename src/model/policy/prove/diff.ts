@@ -22,7 +22,7 @@ import { type Entry, entriesOf, settingsOf } from "./entries.ts";
 import { countersFor, type Level, levelsOf } from "./levels.ts";
 import { Undecidable } from "./machine.ts";
 import { type Budget, type Chosen, explore, holds, ordered } from "./search.ts";
-import { compareTerms } from "./terms.ts";
+import { compareTerms, toldTerms } from "./terms.ts";
 
 type Direction = "looser" | "stricter" | "other";
 
@@ -30,6 +30,8 @@ export interface Side {
   decision: RuleAction;
   rules: string[];
   reasons: string[];
+  /** Whose approval it asks for, in words, where that is all that differs. */
+  approval?: string;
 }
 
 export interface DiffClass {
@@ -102,6 +104,9 @@ class Comparison {
     this.checksContent = a.doc.content !== undefined || b.doc.content !== undefined;
     this.settled = settingsOf(a.doc) === settingsOf(b.doc);
     for (const reason of differencesBeside(a.doc, b.doc)) this.reasons.add(reason);
+    const most = [a, b].map(({ content }) => content.max_bytes ?? Number.POSITIVE_INFINITY);
+    if (most[0] !== most[1] && Math.min(...most) >= MOST_FILL)
+      this.reasons.add(`content.max_bytes differs beyond ${MOST_FILL} bytes, and no call was made so large`);
   }
 
   run(): PolicyDiff {
@@ -228,8 +233,8 @@ class Comparison {
       to: is.action,
       example: exampleOf(one, isTimed(this.a) || isTimed(this.b)),
       ...(level.told.length === 0 ? {} : { counted: level.told }),
-      a: sideOf(was),
-      b: sideOf(is),
+      a: sideOf(this.a, was, is),
+      b: sideOf(this.b, is, was),
       kinds: 1,
     };
     name(found, tools);
@@ -259,8 +264,9 @@ export function toldTools({ tools, declared, undeclared }: ToldTools): string[] 
 
 type ToldTools = { readonly tools: readonly string[]; declared: number; undeclared?: string | undefined };
 
-function sideOf({ action, rules, reasons }: Evaluation): Side {
-  return { decision: action, rules, reasons: reasons.slice(0, MOST_REASONS) };
+function sideOf(policy: Policy, { action, rules, reasons, approval }: Evaluation, other: Evaluation): Side {
+  const told = approval === null || other.approval === null ? {} : { approval: toldTerms(policy, approval) };
+  return { decision: action, rules, reasons: reasons.slice(0, MOST_REASONS), ...told };
 }
 
 function directionOf(a: Policy, b: Policy, was: Evaluation, is: Evaluation): Direction | null {
@@ -269,6 +275,9 @@ function directionOf(a: Policy, b: Policy, was: Evaluation, is: Evaluation): Dir
   if (was.approval === null || is.approval === null) return null;
   return compareTerms(a, was.approval, b, is.approval);
 }
+
+/** No call is made to be larger than this; a larger bound that changes is said not to be tried. */
+const MOST_FILL = 1_000_000;
 
 const SAMPLES = {
   secrets: "AKIAIOSFODNN7EXAMPLF",
@@ -289,7 +298,7 @@ function withContent(one: Concrete, policies: readonly Policy[]): Concrete[] {
   );
   // One byte more than a policy takes: where another takes more, this is what it takes.
   const room = 1 - Buffer.byteLength(canonical(with_("").call.args));
-  const fills = most.map((bytes) => bytes + room).filter((chars) => chars >= 0 && chars <= 1_000_000);
+  const fills = most.map((bytes) => bytes + room).filter((chars) => chars >= 0 && chars <= MOST_FILL);
   return [
     ...Object.values(SAMPLES).map(with_),
     ...fills.map((chars) => with_("x ".repeat(Math.ceil(chars / 2)).slice(0, chars))),

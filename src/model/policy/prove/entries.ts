@@ -39,13 +39,14 @@ interface AnyDoc {
 }
 
 export function entriesOf({ doc }: Policy): Entry[] {
+  const asked = approvalsOf(doc);
   return SECTIONS.flatMap((section) => {
     const docs = (doc[section] ?? []) as readonly AnyDoc[];
-    return docs.map((one, index) => entryOf(section, one, index));
+    return docs.map((one, index) => entryOf(section, one, index, asked));
   });
 }
 
-function entryOf(section: Section, doc: AnyDoc, index: number): Entry {
+function entryOf(section: Section, doc: AnyDoc, index: number, asked: Json): Entry {
   return {
     section,
     id: doc.id,
@@ -54,7 +55,8 @@ function entryOf(section: Section, doc: AnyDoc, index: number): Entry {
     when: doc.when ?? [],
     amount: section === "budgets" ? { path: doc.path!, max: doc.max! } : null,
     action: doc.action ?? "deny",
-    text: canonical([section, withoutWords(doc)] as unknown as Json),
+    // Whoever asks for approval asks those that the policy names where the entry itself does not.
+    text: canonical([section, withoutWords(doc), doc.action === "require_approval" ? asked : null] as Json),
   };
 }
 
@@ -64,10 +66,13 @@ function withoutWords(doc: AnyDoc): unknown {
   return rest;
 }
 
+function approvalsOf({ approvals }: PolicyDoc): Json {
+  const { groups, quorum, ttl, escalate_after, escalate_to, four_eyes } = approvals ?? {};
+  return { groups, quorum, ttl, escalate_after, escalate_to, four_eyes } as unknown as Json;
+}
+
 /** The parts of a policy that concern every call; entries apart, two policies with the same ones decide alike. */
 export function settingsOf(doc: PolicyDoc): string {
-  const { groups, quorum, ttl, escalate_after, escalate_to, four_eyes, max_open_per_run } =
-    doc.approvals ?? {};
-  const approvals = { groups, quorum, ttl, escalate_after, escalate_to, four_eyes, max_open_per_run };
-  return JSON.stringify([doc.content ?? {}, doc.risk ?? null, approvals]);
+  const open = doc.approvals?.max_open_per_run;
+  return JSON.stringify([doc.content ?? {}, doc.risk ?? null, approvalsOf(doc), open]);
 }

@@ -1,4 +1,6 @@
 /** Whether one set of approval terms asks for more than another, or for something else. */
+import { showDuration } from "../../../kernel/duration.ts";
+import { plural } from "../../../kernel/plural.ts";
 import type { ApprovalNeed, MergedApproval } from "../approvals.ts";
 import type { Policy } from "../compile.ts";
 
@@ -14,6 +16,23 @@ export function compareTerms(
   if (no_less && no_more) return sameCourse(was, is) ? null : escalatesSooner(was, is) ? "looser" : "other";
   if (no_less) return "stricter";
   return no_more ? "looser" : "other";
+}
+
+/** `2 approvers of finance, not whoever asks, within 1h`. */
+export function toldTerms({ approvals }: Policy, terms: MergedApproval): string {
+  const { needs, ttl_ms, escalate_after_ms, escalate_to } = terms;
+  const who = needs.map(
+    ({ groups, quorum }) =>
+      plural(quorum, "approver") + (groups.length === 0 ? "" : ` of ${groups.join(" or ")}`),
+  );
+  return [
+    who.join(" and "),
+    ...(approvals.four_eyes ? ["not whoever asks"] : []),
+    `within ${showDuration(ttl_ms)}`,
+    ...(escalate_after_ms === null
+      ? []
+      : [`from ${showDuration(escalate_after_ms)} on ${escalate_to.join(" or ")}`]),
+  ].join(", ");
 }
 
 /** Whether whoever meets all of `more` has met all of `less`. */
