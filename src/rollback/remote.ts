@@ -14,7 +14,7 @@ import { classify, needsUndo, type Undo } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
 import { dropLease, leaseHolder, leaseNeed, takeLease } from "./lease.ts";
-import { listStanding, loadRunDoc } from "./load.ts";
+import { listStanding, loadBeside, loadRunDoc } from "./load.ts";
 import type { CompensationCall, Overwrite, ReadRequest } from "./ports.ts";
 import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
 
@@ -118,6 +118,7 @@ async function tryBegin(
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
     blocked_by: dependents.blockersOf(step),
+    beside: await loadBeside(core.store, step),
     hints: step,
     current,
     overwrite,
