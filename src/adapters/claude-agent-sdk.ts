@@ -71,7 +71,7 @@ export interface GovernedSession {
  * ([guide](../../docs/guides/frameworks/claude-agent-sdk.md)).
  */
 export function govern(run: Run, options: SessionOptions = {}): GovernedSession {
-  const session = new Session(new Governor(run, options, "claude-agent-sdk"), options.canUseTool);
+  const session = new SessionHooks(new Governor(run, options, "claude-agent-sdk"), options.canUseTool);
   const on = (hook: Hook): { hooks: [Hook] }[] => [{ hooks: [hook] }];
   return {
     hooks: {
@@ -93,7 +93,7 @@ interface UnderWay {
   reported: Promise<unknown>;
 }
 
-class Session {
+class SessionHooks {
   private readonly governor: Governor;
   private readonly own: CanUseTool | undefined;
   private readonly under_way = new Map<string, UnderWay>();

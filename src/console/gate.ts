@@ -13,7 +13,7 @@ import { isArrival, judgeOpen, judgePost, type Source } from "./guard.ts";
 import { html } from "./html.ts";
 import { safeNext } from "./login.ts";
 import { secure, sendHtml } from "./send.ts";
-import { type Notice, SESSION_MS, Sessions } from "./session.ts";
+import { ConsoleSessions, type Notice, SESSION_MS } from "./session.ts";
 import { bare } from "./shell.ts";
 
 /** What is known of a request once it has passed. */
@@ -32,7 +32,7 @@ const noForm = () =>
 
 export class Gate {
   readonly mode: "open" | "login";
-  readonly sessions: Sessions;
+  readonly sessions: ConsoleSessions;
   private readonly settings: App["settings"];
   private readonly visits = new WeakMap<FastifyRequest, Visit>();
   private readonly flash: string;
@@ -40,7 +40,7 @@ export class Gate {
   constructor(app: App, auth: Pick<Authenticator, "holderOf" | "today">) {
     this.settings = app.settings;
     this.mode = app.settings.console.mode === "open" ? "open" : "login";
-    this.sessions = new Sessions(app.core, auth);
+    this.sessions = new ConsoleSessions(app.core, auth);
     this.flash = `${this.sessions.cookie}_said`;
   }
 

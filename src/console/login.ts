@@ -6,7 +6,7 @@ import { sentence } from "./errors.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { notice } from "./parts/blocks.ts";
 import { button, form, input } from "./parts/forms.ts";
-import type { Sessions } from "./session.ts";
+import type { ConsoleSessions } from "./session.ts";
 import { bare } from "./shell.ts";
 
 const LOCAL_PATH = /^\/console(?:\/(?!\.{1,2}(?:[/?]|$))[\w.~%@:+-]+)*\/?(?:\?[\w.~%@:+&=*-]*)?$/;
@@ -51,7 +51,7 @@ export function loginPage({ csrf, next, issuer, problem }: LoginFacts): Html {
 
 /** Answers the new session's token, or throws with what to tell the person. */
 export async function logIn(
-  sessions: Sessions,
+  sessions: ConsoleSessions,
   auth: Pick<Authenticator, "authenticateToken">,
   credential: string,
 ): Promise<string> {
@@ -59,7 +59,7 @@ export async function logIn(
 }
 
 /** The console is for people, however they showed who they are. */
-export function beginSession(sessions: Sessions, found: Authenticated): Promise<string> {
+export function beginSession(sessions: ConsoleSessions, found: Authenticated): Promise<string> {
   if (!hasRole(found.principal, "auditor"))
     throw forbidden("agent keys cannot use the console; log in with the key of a person");
   return sessions.begin(found);

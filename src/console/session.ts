@@ -16,21 +16,21 @@ const MOST_SESSIONS = 2_000;
 const DOC = "console_sessions";
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-interface Session {
+interface ConsoleSession {
   /** Null for a token's session. */
   key_sha256: string | null;
   /** Who a token spoke for, and its groups; what they may is looked up anew, as a key's holder is. */
   principal: Principal | null;
   expires_ms: number;
 }
-type SessionDoc = Record<string, Session>;
+type SessionDoc = Record<string, ConsoleSession>;
 
 export interface Notice {
   kind: "ok" | "warn";
   text: string;
 }
 
-export class Sessions {
+export class ConsoleSessions {
   readonly cookie: string;
   private readonly core: Core;
   private readonly auth: Pick<Authenticator, "holderOf" | "today">;
@@ -66,7 +66,7 @@ export class Sessions {
   async begin({ principal, kind, key_sha256, expires_ms }: Authenticated): Promise<string> {
     const token = this.newToken();
     const now = this.core.env.now();
-    const session: Session = {
+    const session: ConsoleSession = {
       key_sha256,
       principal: kind === "oidc" ? principal : null,
       expires_ms: Math.min(expires_ms ?? Number.POSITIVE_INFINITY, now + SESSION_MS),
@@ -93,7 +93,7 @@ export class Sessions {
     return principal && hasRole(principal, "auditor") ? principal : undefined;
   }
 
-  private today({ key_sha256, principal }: Session): Principal | null | undefined {
+  private today({ key_sha256, principal }: ConsoleSession): Principal | null | undefined {
     if (key_sha256 !== null) return this.auth.holderOf(key_sha256);
     return principal && this.auth.today(keptOf(principal));
   }

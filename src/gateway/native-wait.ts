@@ -71,14 +71,14 @@ function question(app: App, call: WaitingCall, approval_id: string): JsonObject 
 }
 
 /** What a task says of itself while it is under way, and asks of its client. */
-export interface Wait {
+export interface CallWait {
   message: string;
   wait_ms: number;
   inputRequests: JsonObject | null;
 }
 
 /** A call that waits, whose client shows the card where it can show pages. */
-export function waitOf(app: App, call: WaitingCall, approval_id: string, capabilities: unknown): Wait {
+export function waitOf(app: App, call: WaitingCall, approval_id: string, capabilities: unknown): CallWait {
   return {
     message: `a person has to decide the call of ${call.tool} (request ${approval_id})`,
     wait_ms: app.settings.approvals.wait_ms,
@@ -87,7 +87,7 @@ export function waitOf(app: App, call: WaitingCall, approval_id: string, capabil
 }
 
 /** A call that waits for no person. */
-export function underWay({ settings }: App, tool: string): Wait {
+export function underWay({ settings }: App, tool: string): CallWait {
   const { wait_ms } = settings.approvals;
   return { message: `the call of ${tool} is under way`, wait_ms, inputRequests: null };
 }

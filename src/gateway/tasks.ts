@@ -8,7 +8,7 @@ import type { JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { Cancellation } from "./cancellation.ts";
-import { declined, type Wait } from "./native-wait.ts";
+import { type CallWait, declined } from "./native-wait.ts";
 import { asProtocolError, invalidParams } from "./peer.ts";
 import { type Progress, tellingProgress } from "./tools/progress.ts";
 
@@ -26,7 +26,7 @@ export type End =
   | { status: "failed"; error: { code: number; message: string } }
   | { status: "cancelled" };
 
-export interface Task extends Wait {
+export interface Task extends CallWait {
   readonly id: string;
   readonly holder: string;
   readonly created_ms: number;
@@ -57,7 +57,7 @@ export class Tasks {
   }
 
   /** What is under way from now on, or null where too much is. */
-  begin({ id: holder }: Principal, wait: Wait, work: Work): Task | null {
+  begin({ id: holder }: Principal, wait: CallWait, work: Work): Task | null {
     this.forget();
     const underway = [...this.tasks.values()].filter(({ end }) => end === null);
     if (underway.length >= UNDERWAY) return null;
@@ -105,7 +105,7 @@ export class Tasks {
   }
 
   /** It waits for something else than before. */
-  waits(task: Task, { message, inputRequests }: Wait): void {
+  waits(task: Task, { message, inputRequests }: CallWait): void {
     this.change(task, { message, inputRequests });
   }
 

@@ -23,7 +23,7 @@ const ESCAPES: Record<string, string> = {
 };
 
 export function parseJson(text: string, maxDepth: number = LIMITS.json_depth): Json {
-  const reader = new Reader(text, maxDepth);
+  const reader = new JsonReader(text, maxDepth);
   return reader.document();
 }
 
@@ -39,7 +39,7 @@ export function parseJsonBytes(bytes: Uint8Array, maxDepth: number = LIMITS.json
 }
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-class Reader {
+class JsonReader {
   private readonly text: string;
   private readonly maxDepth: number;
   private at = 0;

@@ -31,7 +31,7 @@ export function inTurn<T extends { steps: readonly StepDoc[] }>(runs: readonly T
 }
 
 /** One run's rollback, which stops before each undo until it is let on. */
-class Session {
+class TurnTaker {
   /** Where the call stands whose undo waits for its turn; null while one is under way, and at the end. */
   waits_at: number | null = null;
   ended = false;
@@ -72,20 +72,20 @@ export async function rollBackInOrder(
   rollBack: (run_id: string, turn: Turn) => Promise<void>,
 ): Promise<void> {
   const unopened = [...runs].sort((a, b) => a.newest_seq - b.newest_seq);
-  const open = new Set<Session>();
+  const open = new Set<TurnTaker>();
   const works: Promise<void>[] = [];
   let failure: { error: unknown } | null = null;
   const begin = async ({ run_id }: RunToUndo): Promise<void> => {
-    const session = new Session();
-    open.add(session);
-    await session.advance(() => {
-      const work = rollBack(run_id, session.turn).catch((error: unknown) => {
+    const taker = new TurnTaker();
+    open.add(taker);
+    await taker.advance(() => {
+      const work = rollBack(run_id, taker.turn).catch((error: unknown) => {
         failure ??= { error };
       });
       works.push(work);
       return work;
     });
-    if (session.ended) open.delete(session);
+    if (taker.ended) open.delete(taker);
   };
   while (failure === null) {
     const next = newest(open);
@@ -99,14 +99,14 @@ export async function rollBackInOrder(
     } else break;
   }
   const failed = failure as { error: unknown } | null;
-  if (failed !== null) for (const session of open) session.breakOff(failed.error);
+  if (failed !== null) for (const taker of open) taker.breakOff(failed.error);
   await Promise.all(works);
   if (failed !== null) throw failed.error;
 }
 
-function newest(open: ReadonlySet<Session>): (Session & { waits_at: number }) | null {
-  let found: Session | null = null;
-  for (const session of open)
-    if (session.waits_at !== null && session.waits_at > (found?.waits_at ?? -1)) found = session;
-  return found as (Session & { waits_at: number }) | null;
+function newest(open: ReadonlySet<TurnTaker>): (TurnTaker & { waits_at: number }) | null {
+  let found: TurnTaker | null = null;
+  for (const taker of open)
+    if (taker.waits_at !== null && taker.waits_at > (found?.waits_at ?? -1)) found = taker;
+  return found as (TurnTaker & { waits_at: number }) | null;
 }

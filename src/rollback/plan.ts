@@ -127,7 +127,7 @@ const CLEARS: Record<PlanKind, boolean> = {
   defer: false,
 };
 
-export interface PlanView {
+export interface RollbackPlanView {
   /** Undos whose time has passed by then are closed. */
   now_ms?: number | undefined;
   /** Shows how large what was there is instead of what it was. */
@@ -148,7 +148,7 @@ export function planRollback(
   steps: readonly StepDoc[],
   manifests: ReadonlyMap<string, Manifest>,
   payloads: readonly (PayloadDoc | undefined)[],
-  view: PlanView = {},
+  view: RollbackPlanView = {},
 ): RollbackPlan {
   const planner = new Planner({ run, manifests, payloads }, view);
   for (let i = steps.length - 1; i >= 0; i--) planner.visit(steps[i]!);
@@ -156,7 +156,7 @@ export function planRollback(
 }
 
 /** Plans of runs that are rolled back as one: each undo meets what those before it left, whichever run's they were. */
-export function planTogether(runs: readonly Surroundings[], view: PlanView): RollbackPlan[] {
+export function planTogether(runs: readonly Surroundings[], view: RollbackPlanView): RollbackPlan[] {
   const planners = new Map(runs.map((run) => [run, new Planner(run, view)]));
   for (const [run, step] of inTurn(runs)) planners.get(run)!.visit(step);
   return [...planners.values()].map(({ plan }) => plan);
@@ -166,10 +166,10 @@ export function planTogether(runs: readonly Surroundings[], view: PlanView): Rol
 class Planner {
   readonly plan: RollbackPlan;
   private readonly from: PlannedFrom;
-  private readonly view: PlanView;
+  private readonly view: RollbackPlanView;
   private readonly dependents = new Dependents();
 
-  constructor(from: PlannedFrom, view: PlanView) {
+  constructor(from: PlannedFrom, view: RollbackPlanView) {
     this.from = from;
     this.view = view;
     this.plan = { run_id: from.run.run_id, actions: [], fully_reversible: true };
@@ -181,37 +181,36 @@ class Planner {
     const standing = classify(step, manifest, from.payloads[step.step], view.now_ms ?? 0);
     if (standing === null) return;
     const blocked_by = dependents.blockersOf(step);
-    const action = actionFor(plan.run_id, step, standing, blocked_by, view);
+    const action = actionFor(step, standing, blocked_by, view);
     plan.actions.push(action);
     const left = action.kind === "compensate" && view.left?.(plan.run_id, action) === true;
     if (!CLEARS[action.kind] || hasConflict(action) || left) {
       plan.fully_reversible = false;
       dependents.hold(step, [step.step]);
-    } else if (standing.kind === "compensate") view.states?.undone(plan.run_id, standing.undo);
+    } else if (standing.kind === "compensate") view.states?.undone(step, standing.undo);
     // What stays because it needs no undo still passes on what its own dependents hold.
     else dependents.hold(step, blocked_by);
   }
 }
 
 function actionFor(
-  run_id: string,
   doc: StepDoc,
   standing: Standing,
   blocked_by: readonly number[],
-  view: PlanView,
+  view: RollbackPlanView,
 ): PlanAction {
   const { step, tool } = doc;
   if (standing.kind === "unrecoverable" && standing.closed)
     return { step, tool, kind: standing.kind, closes_ms: doc.closes_ms!, closed: true };
   if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
   if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
-  return compensateAction(doc, standing.undo, view, view.states?.meet(run_id, standing.undo));
+  return compensateAction(doc, standing.undo, view, view.states?.meet(doc, standing.undo));
 }
 
 function compensateAction(
   doc: StepDoc,
   undo: Undo,
-  view: PlanView,
+  view: RollbackPlanView,
   now: StateNow | undefined,
 ): CompensateAction {
   const { step, tool, status, error } = doc;
@@ -238,7 +237,7 @@ const LONGEST_SHOWN = 65_536;
 function stateFields(
   { before_by }: StepDoc,
   state: StateCheck,
-  { mask }: PlanView,
+  { mask }: RollbackPlanView,
   now: StateNow | undefined,
 ) {
   const shown = (value: Json) => (mask || byteSize(value) > LONGEST_SHOWN ? sizeOf(value) : value);

@@ -28,7 +28,7 @@ export interface RecordCount {
   records: number;
 }
 
-type Reader<N extends TableName> = (
+type AssumedRead<N extends TableName> = (
   found: Tables[N] | undefined,
   assume: Assumptions,
   key: string,
@@ -53,7 +53,7 @@ export class SandboxTx implements Tx {
 
   get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
     const found = this.tx.get(table, this.address(table, key));
-    const reader = READERS[table] as Reader<N> | undefined;
+    const reader = ASSUMED_READS[table] as AssumedRead<N> | undefined;
     return reader === undefined ? found : reader(found, this.assume, key);
   }
 
@@ -81,7 +81,7 @@ export class SandboxTx implements Tx {
 const UNKEPT: ReadonlySet<TableName> = new Set(["approvals", "approval_slots"]);
 
 /** Where the sandbox sees something else than the store holds. */
-const READERS: { readonly [N in TableName]?: Reader<N> } = {
+const ASSUMED_READS: { readonly [N in TableName]?: AssumedRead<N> } = {
   runs: (found, { step }) => found && { ...found, next_step: step },
   run_tools: (found, assume, key) =>
     (found?.standing ?? 0) === 0 && isAssumed(assume, key)

@@ -6,7 +6,7 @@ import { drillsThrough } from "../gateway/drills.ts";
 import { Gateway, type GatewayOptions } from "../gateway/gateway.ts";
 import { type EndpointParts, mountEndpoint } from "../gateway/http/endpoint.ts";
 import { originGuard } from "../gateway/http/guard.ts";
-import { Sessions } from "../gateway/http/sessions.ts";
+import { McpSessions } from "../gateway/http/sessions.ts";
 import { createOperatorPeer } from "../gateway/operator.ts";
 import type { BoundRun } from "../gateway/runs.ts";
 import { type Listening, listen } from "../http/lifecycle.ts";
@@ -59,7 +59,10 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
   const { settings, auth, core } = service;
   const server = httpOf(service, { readiness: async () => gateway.readiness() });
   mountConsole(server, { app: service, auth });
-  const sessions = [new Sessions(core.env, service.quotas), new Sessions(core.env, service.quotas)] as const;
+  const sessions = [
+    new McpSessions(core.env, service.quotas),
+    new McpSessions(core.env, service.quotas),
+  ] as const;
   const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
   const operators = mountEndpoint(server, { ...common(service, sessions[1]), ...operatorParts(gateway) });
   gateway.onBroadcast((method, params) => {
@@ -95,7 +98,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
 
 type Common = Pick<EndpointParts, "guard" | "sessions" | "log" | "authenticate" | "today" | "quotas">;
 
-function common({ settings, auth, log, quotas }: Service, sessions: Sessions): Common {
+function common({ settings, auth, log, quotas }: Service, sessions: McpSessions): Common {
   return {
     guard: originGuard(settings),
     sessions,

@@ -20,7 +20,7 @@ export interface StoreSettings {
 export async function openDatabaseLedger(
   settings: Pick<StoreSettings, "database_url">,
 ): Promise<Pick<Store, "head" | "records" | "close">> {
-  return new (await import("./postgres/reader.ts")).Reader(databaseUrl(settings));
+  return new (await import("./postgres/reader.ts")).PgReader(databaseUrl(settings));
 }
 
 function databaseUrl({ database_url }: Pick<StoreSettings, "database_url">): string {

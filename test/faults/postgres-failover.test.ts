@@ -8,7 +8,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { hasLanded } from "../../src/store/postgres/rounds.ts";
-import { Session } from "../../src/store/postgres/session.ts";
+import { PgSession } from "../../src/store/postgres/session.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { speak } from "../support/io.ts";
 import { type FreshDatabase, freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
@@ -72,8 +72,8 @@ describe("a primary and a synchronous standby", () => {
   const both = () =>
     database.url.replace(`127.0.0.1:${primary.port}`, `127.0.0.1:${standby.port},127.0.0.1:${primary.port}`);
 
-  async function session(): Promise<Session> {
-    const opened = await Session.open(both(), { signal: new AbortController().signal });
+  async function session(): Promise<PgSession> {
+    const opened = await PgSession.open(both(), { signal: new AbortController().signal });
     onTestFinished(() => opened.end());
     return opened;
   }

@@ -1,6 +1,6 @@
 /** Whose connection to an upstream a call goes over, and what of the upstreams each client is shown. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { Sessions } from "../../src/gateway/http/sessions.ts";
+import { McpSessions } from "../../src/gateway/http/sessions.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { verifies } from "../support/verifies.ts";
 import {
@@ -167,7 +167,7 @@ describe("what is listed", () => {
 
 describe("sessions", () => {
   it(`make room by ending the longest idle one ${verifies("beyond.sessions.idle-first")}`, async () => {
-    const sessions = new Sessions(systemEnv);
+    const sessions = new McpSessions(systemEnv);
     const ended: number[] = [];
     const open = (n: number) => {
       const server = {

@@ -99,7 +99,7 @@ export async function withOffer(
   return offer === undefined ? approvalView(approval) : { ...approvalView(approval), offer };
 }
 
-export interface Wait {
+export interface DecisionWait {
   /** The request that is waited for. */
   id: string;
   wait_s: number;
@@ -110,7 +110,7 @@ export interface Wait {
 /** Waits until the request is decided or the time is over; sees decisions of every process of the store. */
 export async function awaitDecision(
   app: App,
-  wait: Wait,
+  wait: DecisionWait,
   visible: (approval: ApprovalDoc) => boolean | Promise<boolean>,
 ) {
   const release = wait.wait_s > 0 ? app.quotas?.hold("waiting", wait.who) : undefined;
@@ -123,7 +123,7 @@ export async function awaitDecision(
   }
 }
 
-async function whenDecided(app: App, { id, wait_s, signal }: Wait): Promise<ApprovalDoc | undefined> {
+async function whenDecided(app: App, { id, wait_s, signal }: DecisionWait): Promise<ApprovalDoc | undefined> {
   const { store, env } = app.core;
   const until = env.elapsed() + wait_s * 1_000;
   const over = (approval: ApprovalDoc | undefined) =>

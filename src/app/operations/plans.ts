@@ -122,7 +122,7 @@ function assertOrdered(depends: readonly (readonly number[])[]): void {
     const wrong = steps.find((step) => step >= i);
     if (wrong !== undefined)
       throw invalid(
-        `calls[${i}].depends_on: ${wrong} is not an earlier call of the plan (0 to ${i - 1}); a plan has no cycles`,
+        `calls[${i}].depends_on: ${wrong} is not an earlier call of the plan (${i === 0 ? "the first has none" : `0 to ${i - 1}`}); a plan has no cycles`,
       );
   }
 }

@@ -55,7 +55,7 @@ export interface JobView {
 
 export const TRAIL_PAGE = 200;
 
-export interface RunFacts {
+export interface RunPageData {
   run_id: string;
   /** Null once retention has deleted the run's working data. */
   run: RunView | null;
@@ -68,7 +68,7 @@ export interface RunFacts {
 }
 
 /** Throws not_found for a run of which nothing is known at all. */
-export async function readRunFacts(ctx: Ctx): Promise<RunFacts> {
+export async function readRunPage(ctx: Ctx): Promise<RunPageData> {
   const id = ctx.params["id"]!;
   const trail_from = Math.max(0, Number.parseInt(ctx.query["trail"] ?? "0", 10) || 0);
   const run = await orMissing(ctx.call(getRun, { run_id: id }));

@@ -20,9 +20,9 @@ import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
 import { mark, planMark, plural, proofMark, type Tone } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
-import type { JobView, RunFacts } from "./run-data.ts";
+import type { JobView, RunPageData } from "./run-data.ts";
 
-export function planCard(ctx: Ctx, { run_id, plan, job }: RunFacts): Html {
+export function planCard(ctx: Ctx, { run_id, plan, job }: RunPageData): Html {
   if (plan === null) return nothing;
   return card(
     { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },

@@ -15,7 +15,7 @@ import { linked, trail } from "../parts/records.ts";
 import { when } from "../parts/time.ts";
 import { containLink } from "./contain.ts";
 import { replayCard } from "./replay.ts";
-import { type RunFacts, type RunView, readRunFacts, TRAIL_PAGE } from "./run-data.ts";
+import { type RunPageData, type RunView, readRunPage, TRAIL_PAGE } from "./run-data.ts";
 import { planCard } from "./run-plan.ts";
 import { stepsCard } from "./run-steps.ts";
 
@@ -26,7 +26,7 @@ export const runRoutes = [
 ];
 
 async function runPage(ctx: Ctx): Promise<Answer> {
-  const found = await readRunFacts(ctx);
+  const found = await readRunPage(ctx);
   const { run_id, run } = found;
   const id = html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
   const why = run?.reason ?? null;
@@ -83,7 +83,7 @@ function scopeDetails({ scope: { permissions, seal } }: RunView): Html {
 }
 
 /** Calls that were not let through, equal ones told once. */
-function refusedCard({ trail }: RunFacts): Html {
+function refusedCard({ trail }: RunPageData): Html {
   const times = new Map<string, { record: LedgerRecord; count: number }>();
   for (const { record } of trail) {
     if (record.event !== "blocked") continue;
@@ -108,7 +108,7 @@ function purged(): Html {
   );
 }
 
-function approvalsCard({ approvals }: RunFacts): Html {
+function approvalsCard({ approvals }: RunPageData): Html {
   if (approvals.length === 0) return nothing;
   return card(
     { title: "Approvals", id: "approvals", live: true },
@@ -126,7 +126,7 @@ function approvalsCard({ approvals }: RunFacts): Html {
 }
 
 /** What proves it, closed until it is asked for. */
-function trailCard(found: RunFacts): Html {
+function trailCard(found: RunPageData): Html {
   const { run_id, trail_from, trail_more } = found;
   const at = (start: number) => `${runPath(run_id)}?trail=${start}#trail`;
   const open = found.run === null || trail_from > 0;

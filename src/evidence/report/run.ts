@@ -27,7 +27,7 @@ export interface ReportStep {
   unverified: boolean;
 }
 
-export interface RunFacts {
+export interface RunTerms {
   actor: string;
   mode: string;
   tenant: string | null;
@@ -49,7 +49,7 @@ export interface RunReport {
   /** Why the run's working data cannot be used, so that the trail is all there is; null where it can. */
   without: "deleted" | "changed" | null;
   /** Null where the working data cannot be used. */
-  run: RunFacts | null;
+  run: RunTerms | null;
   steps: ReportStep[];
   outlook: { fully_reversible: boolean; actions: PlanAction[] } | null;
   trail: LedgerRecord[];
@@ -120,7 +120,7 @@ async function trailLines(store: Store, run_id: string, size: number): Promise<s
   return all;
 }
 
-function runFacts(run: RunDoc): RunFacts {
+function runFacts(run: RunDoc): RunTerms {
   const { actor, mode, tenant, environment, reason, created_ms, scope } = run;
   return {
     actor,

@@ -24,12 +24,12 @@ import type { BoundRun } from "../runs.ts";
 import { NEWER_ERA } from "../upstream/link.ts";
 import type { Guard } from "./guard.ts";
 import { readMessage } from "./session-transport.ts";
-import type { Opened, Session, Sessions } from "./sessions.ts";
+import type { McpSession, McpSessions, Opened } from "./sessions.ts";
 
 export interface EndpointParts {
   path: string;
   guard: Guard;
-  sessions: Sessions;
+  sessions: McpSessions;
   log: Logger;
   quotas: Quotas | undefined;
   authenticate(authorization: string | undefined): Promise<Authenticated>;
@@ -239,7 +239,7 @@ async function begin(
   messages: number,
   session: string | string[] | undefined,
   run: BoundRun | undefined,
-): Promise<Session> {
+): Promise<McpSession> {
   if (messages > 1) throw invalid("initialize must come alone");
   if (session !== undefined)
     throw invalid("this session is already initialized; initialize without Mcp-Session-Id");
@@ -250,13 +250,17 @@ async function begin(
   );
 }
 
-function continued(parts: EndpointParts, principal: Principal, id: string | string[] | undefined): Session {
+function continued(
+  parts: EndpointParts,
+  principal: Principal,
+  id: string | string[] | undefined,
+): McpSession {
   if (id === undefined) throw invalid("Mcp-Session-Id header is required; initialize first");
   return parts.sessions.find(String(id), principal);
 }
 
 /** A cancelled request gets no answer, so its exchange has to be let go. */
-function settleCancelled(session: Session, messages: readonly object[]): void {
+function settleCancelled(session: McpSession, messages: readonly object[]): void {
   for (const message of messages) {
     if (!("method" in message) || message.method !== "notifications/cancelled") continue;
     const { requestId } = ((message as { params?: unknown }).params ?? {}) as { requestId?: string | number };

@@ -10,7 +10,7 @@ import { notFound, SvcError } from "../../kernel/errors.ts";
 import type { Principal } from "../../model/roles.ts";
 import { type DirectHandler, SessionTransport } from "./session-transport.ts";
 
-export interface Session {
+export interface McpSession {
   readonly principal: string;
   readonly transport: SessionTransport;
   readonly server: Server;
@@ -32,10 +32,10 @@ const IDLE_MS = 30 * 60_000;
 const MAX_SESSIONS = 10_000;
 const MAX_PER_PRINCIPAL = 1_000;
 
-export class Sessions {
+export class McpSessions {
   private readonly env: Env;
   private readonly quotas: Quotas | undefined;
-  private readonly sessions = new Map<string, Session>();
+  private readonly sessions = new Map<string, McpSession>();
   private readonly perPrincipal = new Map<string, number>();
   /** Streams of clients that have no session, with whether their credential still counts. */
   private readonly streams = new Map<ServerResponse, () => boolean>();
@@ -45,7 +45,7 @@ export class Sessions {
     this.quotas = quotas;
   }
 
-  async open(principal: Principal, stillValid: () => boolean, opened: () => Opened): Promise<Session> {
+  async open(principal: Principal, stillValid: () => boolean, opened: () => Opened): Promise<McpSession> {
     await this.makeRoom(principal);
     const release = this.quotas?.hold("sessions", principal) ?? (() => {});
     try {
@@ -61,11 +61,11 @@ export class Sessions {
     stillValid: () => boolean,
     { server, direct, close }: Opened,
     release: () => void,
-  ): Promise<Session> {
+  ): Promise<McpSession> {
     const held = this.perPrincipal.get(principal.id) ?? 0;
     const transport = new SessionTransport(this.env.uuid());
     transport.direct = direct ?? null;
-    const session: Session = {
+    const session: McpSession = {
       principal: principal.id,
       transport,
       server,
@@ -97,7 +97,7 @@ export class Sessions {
   }
 
   /** Whether it was there to be forgotten. */
-  private forget({ transport, principal }: Session): boolean {
+  private forget({ transport, principal }: McpSession): boolean {
     if (!this.sessions.delete(transport.sessionId)) return false;
     const left = (this.perPrincipal.get(principal) ?? 1) - 1;
     if (left === 0) this.perPrincipal.delete(principal);
@@ -106,7 +106,7 @@ export class Sessions {
   }
 
   /** Throws not_found alike for a session that never was, that ended, and that is another principal's. */
-  find(id: string, principal: Principal): Session {
+  find(id: string, principal: Principal): McpSession {
     const session = this.sessions.get(id);
     if (session === undefined || session.principal !== principal.id || session.transport.closed) {
       throw notFound("unknown session; initialize a new one");

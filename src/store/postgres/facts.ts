@@ -9,7 +9,7 @@ import { Batch, MissingFact, type Pending } from "../batch.ts";
 
 type AnyDoc = Tables[TableName];
 
-export class Facts {
+export class FetchedDocs {
   /** The document's JSON until it is read, then the document; undefined is known to be absent. */
   private readonly known = new Map<TableName, Map<string, { json: string; doc?: AnyDoc } | undefined>>();
 
@@ -62,7 +62,7 @@ export class Facts {
 export async function runUnits(
   units: readonly Pending[],
   head: Head | undefined,
-  facts: Facts,
+  facts: FetchedDocs,
   obtain: (keys: readonly Key[]) => Promise<void>,
 ): Promise<Batch> {
   const batch = new Batch(head, facts.read, facts.lacks);
@@ -82,7 +82,7 @@ export async function runUnits(
  * What the rest of the batch will also miss, by running it for nothing: one round trip for all of them
  * instead of one each. It is a guess, since they do not see what the units before them wrote.
  */
-function guessMissing(units: readonly Pending[], head: Head | undefined, facts: Facts): Key[] {
+function guessMissing(units: readonly Pending[], head: Head | undefined, facts: FetchedDocs): Key[] {
   const missing: Key[] = [];
   const scratch = new Batch(head, facts.read, facts.lacks);
   for (const { unit } of units) {

@@ -4,7 +4,7 @@
  * Behind a pooler, where listening is not possible, it looks instead.
  */
 import { LIMITS } from "../../kernel/limits.ts";
-import { Session } from "./session.ts";
+import { PgSession } from "./session.ts";
 import { CHANNEL } from "./statements.ts";
 import { idlePause, type TimeLimit, timeLimit } from "./time-limit.ts";
 import type { Told } from "./told.ts";
@@ -40,7 +40,7 @@ interface Hearing {
 export class Listener {
   private readonly url: string;
   private readonly hearing: Hearing;
-  private session: Session | undefined;
+  private session: PgSession | undefined;
   private waiting: TimeLimit | undefined;
   private version: string | undefined;
   private stir = (): void => {};
@@ -63,8 +63,8 @@ export class Listener {
     await this.session?.end();
   }
 
-  private async keepUp(first: Session): Promise<void> {
-    for (let session: Session | undefined = first; !this.closed; session = await this.tryConnect()) {
+  private async keepUp(first: PgSession): Promise<void> {
+    for (let session: PgSession | undefined = first; !this.closed; session = await this.tryConnect()) {
       if (session === undefined) await idlePause(RETRY_MS);
       else {
         this.hearing.wake();
@@ -73,7 +73,7 @@ export class Listener {
     }
   }
 
-  private async untilLost(session: Session): Promise<void> {
+  private async untilLost(session: PgSession): Promise<void> {
     session.client.once("end", () => this.stir());
     while (!session.dead) {
       await this.quiet(session.pooled ? POLL_MS : HEARTBEAT_MS);
@@ -93,7 +93,7 @@ export class Listener {
     });
   }
 
-  private async look(session: Session): Promise<void> {
+  private async look(session: PgSession): Promise<void> {
     const told = this.hearing.told.newest;
     const { rows } = await this.limited((signal) =>
       session.until(signal, () => session.client.query<Look>(LOOK, [told.records - 1])),
@@ -108,11 +108,11 @@ export class Listener {
     if (is_new && session.pooled) this.hearing.wake();
   }
 
-  private async tryConnect(): Promise<Session | undefined> {
+  private async tryConnect(): Promise<PgSession | undefined> {
     return this.connect().catch(() => undefined);
   }
 
-  private async connect(): Promise<Session> {
+  private async connect(): Promise<PgSession> {
     const session = await this.limited((signal) => this.open(signal));
     session.client.on("notification", ({ processId }) => {
       this.hearing.wake();
@@ -123,8 +123,8 @@ export class Listener {
     return session;
   }
 
-  private async open(signal: AbortSignal): Promise<Session> {
-    const session = await Session.openPatiently(this.url, { signal });
+  private async open(signal: AbortSignal): Promise<PgSession> {
+    const session = await PgSession.openPatiently(this.url, { signal });
     try {
       if (!session.pooled) await session.until(signal, () => session.client.query(`LISTEN ${CHANNEL}`));
       return session;

@@ -4,13 +4,13 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { isConnectionLoss, notInTime } from "./failures.ts";
-import { Session } from "./session.ts";
-import type { Settings } from "./settings.ts";
+import { PgSession } from "./session.ts";
+import type { PgSettings } from "./settings.ts";
 import { timeLimit } from "./time-limit.ts";
 
 interface PoolOptions {
   url: string;
-  settings: Settings;
+  settings: PgSettings;
   /** At most so many connections, each made within this time, and closed after that much time without work. */
   connections: number;
   connect_ms: number;
@@ -18,13 +18,13 @@ interface PoolOptions {
 }
 
 interface Waiter {
-  resolve(session: Session): void;
+  resolve(session: PgSession): void;
   reject(error: unknown): void;
 }
 
 export class SessionPool {
   private readonly options: PoolOptions;
-  private readonly idle = new Map<Session, NodeJS.Timeout>();
+  private readonly idle = new Map<PgSession, NodeJS.Timeout>();
   private readonly waiting: Waiter[] = [];
   private readonly working = new Set<Promise<unknown>>();
   /** Connections there are, and those that are being made. */
@@ -37,7 +37,7 @@ export class SessionPool {
   }
 
   /** Work that may be begun again: a connection that broke while it was not used is replaced by another. */
-  use<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
+  use<T>(signal: AbortSignal, work: (session: PgSession) => Promise<T>): Promise<T> {
     const result = this.attempt(signal, work);
     this.working.add(result);
     const done = (): void => void this.working.delete(result);
@@ -54,7 +54,7 @@ export class SessionPool {
     await Promise.all([...this.idle.keys()].map((session) => this.discard(session)));
   }
 
-  private async attempt<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
+  private async attempt<T>(signal: AbortSignal, work: (session: PgSession) => Promise<T>): Promise<T> {
     for (;;) {
       const kept = this.takeIdle();
       const session = kept ?? (await this.wait(signal));
@@ -69,7 +69,7 @@ export class SessionPool {
     }
   }
 
-  private takeIdle(): Session | undefined {
+  private takeIdle(): PgSession | undefined {
     for (const [session, timer] of [...this.idle].reverse()) {
       clearTimeout(timer);
       this.idle.delete(session);
@@ -79,7 +79,7 @@ export class SessionPool {
     return undefined;
   }
 
-  private wait(signal: AbortSignal): Promise<Session> {
+  private wait(signal: AbortSignal): Promise<PgSession> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { resolve, reject };
       const leave = (): void => {
@@ -111,25 +111,25 @@ export class SessionPool {
   }
 
   /** The only one waits for its place among the server's connections; others can be done without. */
-  private async open(is_only: boolean): Promise<Session> {
+  private async open(is_only: boolean): Promise<PgSession> {
     const { url, settings, connect_ms } = this.options;
     const limit = timeLimit(connect_ms);
     try {
       const options = { signal: limit.signal, settings };
-      return await (is_only ? Session.openPatiently(url, options) : Session.open(url, options));
+      return await (is_only ? PgSession.openPatiently(url, options) : PgSession.open(url, options));
     } finally {
       limit.clear();
     }
   }
 
-  private give(session: Session): void {
+  private give(session: PgSession): void {
     const waiter = session.dead ? undefined : this.waiting.shift();
     if (waiter !== undefined) waiter.resolve(session);
     else if (session.dead || this.closed) this.lose(session);
     else this.rest(session);
   }
 
-  private rest(session: Session): void {
+  private rest(session: PgSession): void {
     const timer = setTimeout(() => {
       // The last one keeps its place, which another process might take.
       if (this.count > 1) void this.discard(session);
@@ -138,14 +138,14 @@ export class SessionPool {
     this.idle.set(session, timer);
   }
 
-  private async discard(session: Session): Promise<void> {
+  private async discard(session: PgSession): Promise<void> {
     clearTimeout(this.idle.get(session));
     this.idle.delete(session);
     this.count--;
     await session.end();
   }
 
-  private lose(session: Session): void {
+  private lose(session: PgSession): void {
     session.abandon();
     this.count--;
     this.grow();

@@ -13,7 +13,7 @@ import { failure } from "./failures.ts";
 import { likePattern } from "./like.ts";
 import { SessionPool } from "./pool.ts";
 import { countSql, listSql, recordsSql, type Sql } from "./queries.ts";
-import type { Session } from "./session.ts";
+import type { PgSession } from "./session.ts";
 import { READER_SETTINGS } from "./settings.ts";
 import { timeLimit } from "./time-limit.ts";
 
@@ -45,7 +45,7 @@ export interface HeadVersion {
   hash_there: string | null;
 }
 
-export class Reader {
+export class PgReader {
   private readonly pool: SessionPool;
 
   constructor(url: string) {
@@ -136,7 +136,7 @@ export class Reader {
   }
 
   /** One of the connections, for as long as a read may take. */
-  async lend<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async lend<T>(work: (session: PgSession) => Promise<T>): Promise<T> {
     const limit = timeLimit(READ_MS);
     try {
       return await this.pool.use(limit.signal, work);
@@ -148,7 +148,7 @@ export class Reader {
   }
 }
 
-async function ask<R extends pg.QueryResultRow>(session: Session, sql: Sql): Promise<pg.QueryResult<R>> {
+async function ask<R extends pg.QueryResultRow>(session: PgSession, sql: Sql): Promise<pg.QueryResult<R>> {
   const { client } = session;
   if (!session.pooled) return client.query<R>(sql);
   const [, answer] = await session.together(() =>

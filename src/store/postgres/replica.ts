@@ -4,7 +4,7 @@
  * everything that was committed before. No clock but our own is asked, and what is not known is not fresh.
  */
 import type { Replica } from "../../port/store.ts";
-import { type HeadVersion, Reader } from "./reader.ts";
+import { type HeadVersion, PgReader } from "./reader.ts";
 import { idlePause } from "./time-limit.ts";
 
 const LOOK_EVERY_MS = 1_000;
@@ -17,8 +17,8 @@ interface State extends HeadVersion {
 
 export class PostgresReplica implements Replica {
   readonly max_lag_ms: number;
-  readonly reads: Reader;
-  private readonly primary: Pick<Reader, "version">;
+  readonly reads: PgReader;
+  private readonly primary: Pick<PgReader, "version">;
   /** States of the primary, oldest first. */
   private states: State[] = [];
   /** When the primary was last seen in a state that the replica has. */
@@ -26,9 +26,9 @@ export class PostgresReplica implements Replica {
   private looking: Promise<void> | undefined;
   private closed = false;
 
-  constructor(url: string, max_lag_ms: number, primary: Pick<Reader, "version">) {
+  constructor(url: string, max_lag_ms: number, primary: Pick<PgReader, "version">) {
     this.max_lag_ms = max_lag_ms;
-    this.reads = new Reader(url);
+    this.reads = new PgReader(url);
     this.primary = primary;
     void this.keepLooking();
   }

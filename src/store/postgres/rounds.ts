@@ -10,9 +10,9 @@ import type { Key } from "../../port/store.ts";
 import { INDEX, PLACES, type TableName, type Tables, tenantOfDoc } from "../../port/tables.ts";
 import type { Batch, Change } from "../batch.ts";
 import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
-import type { Facts } from "./facts.ts";
+import type { FetchedDocs } from "./facts.ts";
 import { notConfirmed, outcomeUnknown } from "./failures.ts";
-import type { Session } from "./session.ts";
+import type { PgSession } from "./session.ts";
 import * as sql from "./statements.ts";
 import { assertNotSetBack } from "./told.ts";
 
@@ -39,7 +39,7 @@ interface HeadRow {
  * Takes the head, and with it what `read` asks for in the same round trip. Refuses a database that does not have what
  * has been told of.
  */
-export async function begin(session: Session, told: Head, read: () => Promise<void>): Promise<Locked> {
+export async function begin(session: PgSession, told: Head, read: () => Promise<void>): Promise<Locked> {
   const [, locked] = await session.together(() =>
     Promise.all([session.begin(sql.BEGIN), lock(session, told), read()]),
   );
@@ -51,11 +51,15 @@ export async function begin(session: Session, told: Head, read: () => Promise<vo
 }
 
 /** Takes the head, and looks what is in the last place that was told of. */
-export function lock(session: Session, told: Head = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
+export function lock(session: PgSession, told: Head = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
   return session.client.query<HeadRow>({ ...session.prepared(sql.LOCK), values: [told.records - 1] });
 }
 
-export async function fetchFacts(session: Session, keys: readonly Key[], facts: Facts): Promise<void> {
+export async function fetchFacts(
+  session: PgSession,
+  keys: readonly Key[],
+  facts: FetchedDocs,
+): Promise<void> {
   if (keys.length === 0) return;
   const { rows } = await session.client.query<[string, string]>({
     ...session.prepared(sql.FETCH),
@@ -68,7 +72,11 @@ export async function fetchFacts(session: Session, keys: readonly Key[], facts: 
 }
 
 /** Facts before the head is taken; `recheck` looks at them again when it is. */
-export async function fetchVersions(session: Session, keys: readonly Key[], facts: Facts): Promise<void> {
+export async function fetchVersions(
+  session: PgSession,
+  keys: readonly Key[],
+  facts: FetchedDocs,
+): Promise<void> {
   if (keys.length === 0) return;
   const { rows } = await session.client.query<[string, string, string]>({
     ...session.prepared(sql.FETCH_VERSIONS),
@@ -85,7 +93,7 @@ export async function fetchVersions(session: Session, keys: readonly Key[], fact
 }
 
 /** Under the head: puts what has changed since into the facts, and answers whether anything has. */
-export async function recheck(session: Session, facts: Facts): Promise<boolean> {
+export async function recheck(session: PgSession, facts: FetchedDocs): Promise<boolean> {
   const { keys, versions } = facts;
   if (keys.length === 0) return false;
   const { rows } = await session.client.query<[string, string | null]>({
@@ -115,7 +123,7 @@ export interface Sent {
 
 /** Answers what the server has against it once it has answered; rejects when it has not. */
 export async function writeAndCommit(
-  session: Session,
+  session: PgSession,
   statements: readonly Statement[],
 ): Promise<SvcError | undefined> {
   session.warning = undefined;
@@ -135,7 +143,7 @@ export async function writeAndCommit(
  * Ends a transaction that has changed nothing. What its units were told by the documents is answered for like
  * anything else, so it ends like one that wrote: behind everything that it has seen, on disk and on the standby.
  */
-export async function commitNothing(session: Session): Promise<void> {
+export async function commitNothing(session: PgSession): Promise<void> {
   session.warning = undefined;
   await session.client.query("COMMIT");
   if (session.warning !== undefined) throw notConfirmed();
@@ -271,7 +279,7 @@ function advanceValues(batch: Batch, before: Record<string, number>): (Buffer | 
 }
 
 /** Takes the head as a batch would, and leaves it: whether a batch could be written now. */
-export async function touch(session: Session): Promise<void> {
+export async function touch(session: PgSession): Promise<void> {
   await session.together(() =>
     Promise.all([session.begin(sql.BEGIN), lock(session), session.client.query("ROLLBACK")]),
   );
@@ -283,7 +291,7 @@ export async function touch(session: Session): Promise<void> {
  * by its place and hash; a batch without records by its transaction, which only the server that had it can know: one that
  * was promoted since may have given its number to another.
  */
-export async function hasLanded(session: Session, { last, xid, timeline }: Sent): Promise<boolean> {
+export async function hasLanded(session: PgSession, { last, xid, timeline }: Sent): Promise<boolean> {
   const { client } = session;
   if (last === undefined && session.timeline !== timeline) throw outcomeUnknown();
   const question =

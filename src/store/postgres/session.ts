@@ -7,13 +7,13 @@ import pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { notInTime, sqlState } from "./failures.ts";
 import { firstPrimary, hostsOf, NotPrimary } from "./hosts.ts";
-import { type Settings, settingsSql } from "./settings.ts";
+import { type PgSettings, settingsSql } from "./settings.ts";
 import { pause } from "./time-limit.ts";
 
-export interface SessionOptions {
+export interface PgSessionOptions {
   /** Aborting it while the connection is being made gives up. */
   signal: AbortSignal;
-  settings?: Settings;
+  settings?: PgSettings;
 }
 
 const KEEPALIVE_MS = 10_000;
@@ -22,18 +22,18 @@ const RETRY_MS = 200;
 const GREETING = `SELECT pg_backend_pid() AS pid,
   CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
 
-export class Session {
+export class PgSession {
   readonly client: pg.Client;
   /** The last warning the server sent, for what may only be trusted without one. */
   warning: string | undefined;
   /** Of the server's log; each promotion begins one, on which old transaction numbers mean nothing. Null on a standby. */
   timeline: string | null = null;
   private readonly socket: Socket;
-  private readonly settings: Settings;
+  private readonly settings: PgSettings;
   private ended = false;
   private isPooled = false;
 
-  private constructor(client: pg.Client, socket: Socket, settings: Settings) {
+  private constructor(client: pg.Client, socket: Socket, settings: PgSettings) {
     this.client = client;
     this.socket = socket;
     this.settings = settings;
@@ -45,21 +45,21 @@ export class Session {
   }
 
   /** Where the URL names several hosts, to the one of them that takes writes. */
-  static async open(url: string, { signal, settings = {} }: SessionOptions): Promise<Session> {
+  static async open(url: string, { signal, settings = {} }: PgSessionOptions): Promise<PgSession> {
     const hosts = hostsOf(url);
-    if (hosts.length === 1) return Session.openAt(url, signal, settings);
+    if (hosts.length === 1) return PgSession.openAt(url, signal, settings);
     return firstPrimary(url, hosts, signal, async (one, within) => {
-      const session = await Session.openAt(one, within, settings);
+      const session = await PgSession.openAt(one, within, settings);
       if (session.timeline !== null) return session;
       session.abandon();
       throw new NotPrimary();
     });
   }
 
-  private static async openAt(url: string, signal: AbortSignal, settings: Settings): Promise<Session> {
+  private static async openAt(url: string, signal: AbortSignal, settings: PgSettings): Promise<PgSession> {
     if (signal.aborted) throw notInTime();
     const socket = new Socket();
-    const session = new Session(makeClient(url, socket), socket, settings);
+    const session = new PgSession(makeClient(url, socket), socket, settings);
     try {
       await session.until(signal, () => session.connect());
       return session;
@@ -70,11 +70,11 @@ export class Session {
   }
 
   /** As `open`; where the server allows no more connections now, waits for one of them to end. */
-  static async openPatiently(url: string, options: SessionOptions): Promise<Session> {
+  static async openPatiently(url: string, options: PgSessionOptions): Promise<PgSession> {
     let refused: unknown;
     for (;;) {
       try {
-        return await Session.open(url, options);
+        return await PgSession.open(url, options);
       } catch (error) {
         if (sqlState(error) === TOO_MANY_CONNECTIONS) refused = error;
         else if (refused === undefined || !options.signal.aborted) throw error;

@@ -5,7 +5,7 @@
 import { LIMITS } from "../../kernel/limits.ts";
 
 /** By name; each value is an SQL expression. */
-export type Settings = Readonly<Record<string, string>>;
+export type PgSettings = Readonly<Record<string, string>>;
 
 const OFF = "'off'";
 
@@ -15,7 +15,7 @@ const OFF = "'off'";
  * server before those that wait for the head give up. The statement timeout comes after everybody has
  * left: cancelling a COMMIT that waits for a standby would call it done.
  */
-export const WRITER_SETTINGS: Settings = {
+export const WRITER_SETTINGS: PgSettings = {
   synchronous_commit:
     "CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END",
   lock_timeout: `'${LIMITS.store_deadline_ms * 0.7}'`,
@@ -34,14 +34,14 @@ export const WRITER_SETTINGS: Settings = {
  * Every page is read along an index that has its order, and ends where the page is full. Without figures
  * about a table that just grew, the planner would rather collect all matches and sort them.
  */
-export const READER_SETTINGS: Settings = {
+export const READER_SETTINGS: PgSettings = {
   statement_timeout: `'${LIMITS.store_deadline_ms * 0.8}'`,
   jit: OFF,
   enable_bitmapscan: OFF,
   enable_sort: OFF,
 };
 
-export function settingsSql(settings: Settings, scope: "session" | "transaction"): string {
+export function settingsSql(settings: PgSettings, scope: "session" | "transaction"): string {
   const calls = Object.entries(settings).map(
     ([name, value]) => `set_config('${name}', ${value}, ${scope === "transaction"})`,
   );

@@ -21,10 +21,10 @@ import { GroupCommit } from "../group-commit.ts";
 import { failure } from "./failures.ts";
 import { hostsOf } from "./hosts.ts";
 import { Listener } from "./listener.ts";
-import { Reader } from "./reader.ts";
+import { PgReader } from "./reader.ts";
 import { PostgresReplica } from "./replica.ts";
 import { prepareDatabase } from "./schema.ts";
-import { Session } from "./session.ts";
+import { PgSession } from "./session.ts";
 import { timeLimit } from "./time-limit.ts";
 import { Told } from "./told.ts";
 import { tryRecord } from "./try-record.ts";
@@ -56,7 +56,7 @@ export async function openPostgresStore(url: string, warn: Warn, replica?: Repli
 async function prepare(url: string, warn: Warn): Promise<void> {
   const limit = timeLimit(PREPARE_MS);
   try {
-    const session = await Session.openPatiently(url, { signal: limit.signal });
+    const session = await PgSession.openPatiently(url, { signal: limit.signal });
     try {
       await session.until(limit.signal, () => prepareDatabase(session.client));
       await session.until(limit.signal, () => warnOfSettings(session, warn));
@@ -70,7 +70,7 @@ async function prepare(url: string, warn: Warn): Promise<void> {
   }
 }
 
-async function warnOfSettings({ client }: Session, warn: Warn): Promise<void> {
+async function warnOfSettings({ client }: PgSession, warn: Warn): Promise<void> {
   const { rows } = await client.query<{ fsync: string }>("SELECT current_setting('fsync') AS fsync");
   if (rows[0]?.fsync === "off") {
     warn("this PostgreSQL runs with fsync off: a power cut can lose records that were answered for");
@@ -89,7 +89,7 @@ class PostgresStore implements Store {
   private readonly signal = changeSignal();
   private readonly told = new Told();
   private readonly writer: Writer;
-  private readonly reader: Reader;
+  private readonly reader: PgReader;
   readonly replica: PostgresReplica | undefined;
   private readonly listener: Listener;
   private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, { until, leave }));
@@ -101,7 +101,7 @@ class PostgresStore implements Store {
     this.url = url;
     this.warn = warn;
     this.writer = new Writer(url, this.told);
-    this.reader = new Reader(url);
+    this.reader = new PgReader(url);
     if (replica !== undefined)
       this.replica = new PostgresReplica(replica.url, replica.max_lag_ms, this.reader);
     this.listener = new Listener(url, {
@@ -222,7 +222,10 @@ class PostgresStore implements Store {
 async function vacuum(url: string): Promise<string | undefined> {
   const limit = timeLimit(SCRUB_MS);
   try {
-    const session = await Session.open(url, { signal: limit.signal, settings: { lock_timeout: "'60000'" } });
+    const session = await PgSession.open(url, {
+      signal: limit.signal,
+      settings: { lock_timeout: "'60000'" },
+    });
     try {
       await session.until(limit.signal, () => session.client.query("VACUUM (INDEX_CLEANUP ON) svc_docs"));
       return session.warning;

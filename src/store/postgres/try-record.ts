@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { lock } from "./rounds.ts";
-import type { Session } from "./session.ts";
+import type { PgSession } from "./session.ts";
 import { BEGIN } from "./statements.ts";
 
 /** More than a page, and nothing that compression could make small. */
@@ -14,7 +14,7 @@ const TRIAL = `
   INSERT INTO svc_ledger (seq, prev, hash, line, event, actor, ts_ms)
   SELECT records, hash, 'trial', $1, 'trial', 'trial', 0 FROM svc_head WHERE one`;
 
-export async function tryRecord(session: Session): Promise<void> {
+export async function tryRecord(session: PgSession): Promise<void> {
   const { client } = session;
   const line = randomBytes(TRIAL_BYTES).toString("base64");
   await session.together(() =>

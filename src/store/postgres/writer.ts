@@ -8,7 +8,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Key } from "../../port/store.ts";
 import { type Batch, declaredNeeds, HeadNeeded, type Pending } from "../batch.ts";
-import { Facts, runUnits } from "./facts.ts";
+import { FetchedDocs, runUnits } from "./facts.ts";
 import { failure, isConnectionLoss, isValueError, notInTime, outcomeUnknown, sqlState } from "./failures.ts";
 import {
   begin,
@@ -26,7 +26,7 @@ import {
   touch,
   writeAndCommit,
 } from "./rounds.ts";
-import { Session } from "./session.ts";
+import { PgSession } from "./session.ts";
 import { WRITER_SETTINGS } from "./settings.ts";
 import { assertTail } from "./tail.ts";
 import { idlePause, pause, type TimeLimit, timeLimit } from "./time-limit.ts";
@@ -51,16 +51,16 @@ export interface Callers {
 
 /** A batch that was decided before the head was taken. */
 interface Ahead {
-  session: Session;
-  facts: Facts;
+  session: PgSession;
+  facts: FetchedDocs;
   batch: Batch;
   statements: Statement[];
 }
 
 interface Begun {
-  session: Session;
+  session: PgSession;
   locked: Locked;
-  facts: Facts;
+  facts: FetchedDocs;
   /** Whether all that the batch was decided on ahead is as it was. */
   holds: boolean;
 }
@@ -86,9 +86,9 @@ function placed({ batch, statements }: Ahead, locked: Locked): { batch: Batch; s
 
 async function decided(
   units: readonly Pending[],
-  session: Session,
+  session: PgSession,
   locked: Locked,
-  facts: Facts,
+  facts: FetchedDocs,
 ): Promise<{ batch: Batch; statements: Statement[] }> {
   const batch = await runUnits(units, locked.head, facts, (keys) => fetchFacts(session, keys, facts));
   return { batch, statements: batch.isEmpty ? [] : statementsOf(batch, locked) };
@@ -101,7 +101,7 @@ export class Writer {
   private left: string | undefined;
   private readonly url: string;
   private readonly told: Told;
-  private session: Session | undefined;
+  private session: PgSession | undefined;
   private stalled = false;
   private probing: TimeLimit | undefined;
   private closed = false;
@@ -198,7 +198,7 @@ export class Writer {
     const session = await this.connected(signal);
     // Versions are held against the database over one connection; a pooler may lend another one.
     if (session.pooled) return undefined;
-    const facts = new Facts();
+    const facts = new FetchedDocs();
     const obtain = (keys: readonly Key[]) => fetchVersions(session, keys, facts);
     try {
       return await session.until(signal, async () => {
@@ -226,7 +226,7 @@ export class Writer {
     const told = this.told.newest;
     for (let kept = this.session !== undefined; ; kept = false) {
       const session = await this.connected(signal);
-      const facts = session === ahead?.session ? ahead.facts : new Facts();
+      const facts = session === ahead?.session ? ahead.facts : new FetchedDocs();
       let holds = false;
       const read = async () => {
         if (facts === ahead?.facts) holds = !(await recheck(session, facts));
@@ -242,9 +242,9 @@ export class Writer {
     }
   }
 
-  private async connected(signal: AbortSignal): Promise<Session> {
+  private async connected(signal: AbortSignal): Promise<PgSession> {
     if (this.session !== undefined && !this.session.dead) return this.session;
-    const session = await Session.openPatiently(this.url, { signal, settings: WRITER_SETTINGS });
+    const session = await PgSession.openPatiently(this.url, { signal, settings: WRITER_SETTINGS });
     try {
       await session.until(signal, () => assertTail(session.client, this.told));
     } catch (error) {

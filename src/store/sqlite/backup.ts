@@ -5,7 +5,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { Disk } from "../logged/disk.ts";
 import type { OpenForCopy, PinnedLog } from "../logged/log.ts";
-import { Connections, type LedgerReader } from "./connections.ts";
+import { Connections, type LedgerStatements } from "./connections.ts";
 import { databasePath } from "./paths.ts";
 
 const RECORDS = 1_000;
@@ -13,9 +13,9 @@ const RECORDS = 1_000;
 interface SqlitePin {
   disk: Disk;
   /** Under the lock: no journal is deleted meanwhile. */
-  locked: LedgerReader;
+  locked: LedgerStatements;
   /** The same database afterwards. */
-  reader(): LedgerReader;
+  reader(): LedgerStatements;
   open: OpenForCopy;
 }
 

@@ -39,7 +39,7 @@ interface LedgerRow {
 }
 
 /** The statements that either connection needs. */
-export class LedgerReader {
+export class LedgerStatements {
   readonly db: Database;
   private readonly headRow: Statement;
   private readonly journalFrom: Statement;
@@ -87,8 +87,8 @@ export class LedgerReader {
 }
 
 export class Connections {
-  readonly writer: LedgerReader;
-  readonly reader: LedgerReader;
+  readonly writer: LedgerStatements;
+  readonly reader: LedgerStatements;
   readonly begin: Statement;
   readonly commit: Statement;
   readonly rollback: Statement;
@@ -103,8 +103,8 @@ export class Connections {
   private constructor(disk: Disk, path: string, writer: Database, reader: Database, wal_fd: number) {
     this.disk = disk;
     this.path = path;
-    this.writer = new LedgerReader(writer);
-    this.reader = new LedgerReader(reader);
+    this.writer = new LedgerStatements(writer);
+    this.reader = new LedgerStatements(reader);
     this.begin = writer.prepare("BEGIN IMMEDIATE");
     this.commit = writer.prepare("COMMIT");
     this.rollback = writer.prepare("ROLLBACK");

@@ -9,7 +9,7 @@ import type { Base } from "../logged/checkpoint.ts";
 import { verifyLine } from "../logged/line.ts";
 import { type Knowledge, setBack } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
-import type { HeadRow, LedgerReader } from "./connections.ts";
+import type { HeadRow, LedgerStatements } from "./connections.ts";
 
 interface TailJournal {
   generation: number;
@@ -25,7 +25,7 @@ interface VerifiedTail {
 }
 
 /** `stood`: how far this process knew the database before. */
-export function verifyTail(reader: LedgerReader, base: Base, stood: HeadRow): VerifiedTail {
+export function verifyTail(reader: LedgerStatements, base: Base, stood: HeadRow): VerifiedTail {
   const head = reader.head();
   if (head === undefined)
     throw new SvcError("corrupt", "svc.db has lost the row that says where its ledger ends");
@@ -46,14 +46,19 @@ export function verifyTail(reader: LedgerReader, base: Base, stood: HeadRow): Ve
 }
 
 /** Whether the batch and the record behind which a process stood are still there. */
-function isContinued(reader: LedgerReader, stood: HeadRow, crc: number | undefined, head: HeadRow): boolean {
+function isContinued(
+  reader: LedgerStatements,
+  stood: HeadRow,
+  crc: number | undefined,
+  head: HeadRow,
+): boolean {
   if (head.n < stood.n || (crc !== undefined && crc !== stood.crc)) return false;
   const { records, hash } = stood.head;
   return records === 0 || reader.ledger(records - 1, 1)[0]?.hash === hash;
 }
 
 /** The records behind that position, as a unit without documents. */
-export function ledgerUnit(reader: LedgerReader, at: { head: Head; size: number }): UnitBlock {
+export function ledgerUnit(reader: LedgerStatements, at: { head: Head; size: number }): UnitBlock {
   const lines: LineInfo[] = [];
   let { size } = at;
   let { records, hash } = at.head;
@@ -72,7 +77,7 @@ export function ledgerUnit(reader: LedgerReader, at: { head: Head; size: number 
   return { kind: "unit", head: { records, hash }, size, lines, puts: [], end: true };
 }
 
-function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
+function readJournals(reader: LedgerStatements, base: Base, head: HeadRow) {
   const journals: TailJournal[] = [];
   const open = (generation: number): TailJournal => {
     const last = journals[journals.length - 1];
@@ -105,7 +110,7 @@ function readJournals(reader: LedgerReader, base: Base, head: HeadRow) {
 }
 
 /** The last record that the checkpoint knows, and every one behind it. */
-function verifyRecords(reader: LedgerReader, base: Base, head: Head): SvcError | undefined {
+function verifyRecords(reader: LedgerStatements, base: Base, head: Head): SvcError | undefined {
   let { records, hash } = base.head;
   if (records > 0) {
     const [last] = reader.ledger(records - 1, 1);

@@ -81,7 +81,7 @@ export function summed(
   };
 }
 
-type RunFacts = Pick<RunContainment, "run_id" | "actor" | "tenant">;
+type RunName = Pick<RunContainment, "run_id" | "actor" | "tenant">;
 
 const WHY: Record<Exclude<PlanAction["kind"], "compensate" | "skip" | "defer" | "unresolved">, string> = {
   unrecoverable: "cannot be undone",
@@ -102,7 +102,7 @@ export function whyLeft(action: CompensateAction, consented: boolean): string | 
 
 /** What a rollback of the run would leave, from its plan. */
 export function foretold(
-  run: RunFacts,
+  run: RunName,
   plan: RollbackPlan,
   rollback: ContainReport["rollback"],
   consented: (step: number) => boolean,
@@ -125,7 +125,7 @@ export function foretold(
 
 /** What the rollback of the run did and left. */
 export function undoneIn(
-  run: RunFacts,
+  run: RunName,
   report: RollbackReport,
   toolOf: (step: number) => string,
 ): RunContainment {
