@@ -14,7 +14,7 @@ export function sortLinks(at: Sort): Html {
     (sort) =>
       html`<a href="${APPROVALS}?sort=${sort}"${sort === at ? html` aria-current="true"` : null}>${SORTS[sort][0]}</a>`,
   );
-  return html`<p class="sorts"><span class="soft">First:</span> ${joined(links, " ")}</p>`;
+  return html`<p class="sorts"><span class="soft">Sorted by</span> ${joined(links, " ")}</p>`;
 }
 
 /** What has the same actor, tool and rule under one head, with the buttons that decide all of it. */

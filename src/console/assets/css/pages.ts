@@ -31,6 +31,7 @@ export const PAGES = `
 .approval-what { flex: 1 1 260px; min-width: 0; }
 .approval-head h2 { font-size: 17px; letter-spacing: -0.015em; overflow-wrap: anywhere; }
 .approval-who { color: var(--soft); overflow-wrap: anywhere; }
+.approval-who .id { display: inline; }
 .approval-who b { color: var(--ink); }
 .approval-state { display: grid; justify-items: end; gap: 3px; font-size: 12.5px; }
 .pick { padding: 3px 0; }

@@ -5,7 +5,7 @@ import type { ToolLabels } from "../../manifest/labels.ts";
 import type { PolicyCall } from "../call.ts";
 import type { PolicyTestDoc } from "../schema.ts";
 import { labelInput } from "../tests.ts";
-import { NOBODY, textsFor } from "./domain.ts";
+import { ALL_ARGUMENTS, isOfArguments, NOBODY, textsFor } from "./domain.ts";
 import type { Chosen } from "./search.ts";
 
 export interface ToolClass {
@@ -75,10 +75,10 @@ export function concrete({ tool }: ToolClass, chosen: Chosen, pick = 0): Concret
     const chosenValue = values[Math.min(pick, values.length - 1)]!;
     const value = chosenValue.value as Json | undefined;
     if (name === "at") at_ms = value as number;
-    else if (!name.startsWith("args ")) (call as Record<string, unknown>)[name] = value;
+    else if (!isOfArguments(name)) (call as Record<string, unknown>)[name] = value;
     else {
       if (!chosenValue.alone) alone = false;
-      if (name === "args ") whole = value;
+      if (name === ALL_ARGUMENTS) whole = value;
       else if (value !== undefined) args.push([name.slice(5), value]);
     }
   }
