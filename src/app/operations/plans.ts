@@ -1,5 +1,5 @@
 /** Plans: an agent proposes calls before it makes them, and people decide them together. */
-import { z } from "zod";
+import * as z from "zod";
 import { closingWords } from "../../engine/closing.ts";
 import {
   decidePlanUnit,

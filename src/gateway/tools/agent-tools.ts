@@ -1,5 +1,5 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
-import { z } from "zod";
+import * as z from "zod";
 import { getApproval, withdraw } from "../../app/operations/approvals.ts";
 import { impactOwn } from "../../app/operations/impact.ts";
 import { proposePlan, withdrawPlan } from "../../app/operations/plans.ts";
