@@ -365,15 +365,14 @@ describe("a remote worker", () => {
     const step = await put(run, "w", "new");
     const begin = (body: object) =>
       s.api("operator", "POST", `/v1/runs/${run}/steps/${step}/compensation`, body);
-    expect(await begin({})).toMatchObject({
+    const read = { tool: "doc.get", arguments: { id: "w" } };
+    expect((await plan(run)).actions[0]).toMatchObject({ step, before: read });
+    expect(await begin({})).toEqual({
       status: 409,
-      body: { before: { tool: "doc.get", arguments: { id: "w" } } },
+      body: { error: expect.stringContaining("read doc.get first, with the arguments that the plan names") },
     });
     const foreign = await begin({ current: { exists: true, text: "foreign" } });
-    expect(foreign).toMatchObject({
-      status: 409,
-      body: { error: expect.stringMatching(/^conflict: /), conflict: true },
-    });
+    expect(foreign).toEqual({ status: 409, body: { error: expect.stringMatching(/^conflict: /) } });
     expect((await events(run, step)).length).toBe(2);
     expect(await begin({ current: shelf.show("w") })).toMatchObject({
       status: 200,
