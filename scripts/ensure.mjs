@@ -34,8 +34,7 @@ export function ensureInstalled() {
 }
 
 export function build() {
-  const tsc = join(MODULES, "typescript", "bin", "tsc");
-  run(process.execPath, [tsc, "-p", join(ROOT, "tsconfig.json")], "the build failed; see the errors above");
+  run(process.execPath, [join(ROOT, "scripts", "build.mjs")], "the build failed; see the errors above");
 }
 
 /** Runs a program in the repository with its output on stderr, so that stdout stays the caller's own. */

@@ -109,19 +109,20 @@ async function playRollbacks(first: number, count: number): Promise<string | und
 }
 
 async function playForeign(first: number, count: number): Promise<string | undefined> {
-  const sum = { calls: 0, writes: 0, undone: 0, conflicts: 0 };
+  const sum = { complete: 0, calls: 0, writes: 0, undone: 0, conflicts: 0 };
   for (let seed = first; seed < first + count; seed++) {
     const one = new ForeignHistory(seed);
     await one.play();
     if (one.problems.length > 0) return `foreign seed ${seed}: ${one.problems.join("; ")}`;
     for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += one.counts[name];
   }
-  const { calls, writes, undone, conflicts } = sum;
+  const { complete, calls, writes, undone, conflicts } = sum;
   const told = [
     `${calls} calls`,
     `${writes} foreign writes`,
     `${undone} undone`,
     `${conflicts} left in conflict`,
+    `${complete} complete of runs whose calls overlapped`,
   ];
   console.log(told.join(", "));
   return undefined;

@@ -4,7 +4,7 @@ import { Content, JsonText, type Operation } from "../app/door/operation.ts";
 import { createEgress } from "../egress/egress.ts";
 import { ERRORS, type ErrorCode, invalid, SvcError } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
-import { PROBLEM_HEADER, REPLAYED_HEADER } from "./row.ts";
+import { FACTS_HEADER, PROBLEM_HEADER, REPLAYED_HEADER } from "./row.ts";
 import { rowOf } from "./table.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -56,7 +56,7 @@ export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOption
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
       });
-      if (response.status >= 400) throw refusal(response.status, response.body);
+      if (response.status >= 400) throw refusal(response.status, response.headers, response.body);
       if (response.headers[REPLAYED_HEADER] === "true") replayed?.();
       return answerOf(op, response.headers, response.body) as O;
     },
@@ -84,12 +84,13 @@ function answerOf(
 }
 
 /** The server's own words and facts, under the code that its status stands for. */
-function refusal(status: number, bytes: Uint8Array): SvcError {
+function refusal(status: number, headers: Readonly<Record<string, string>>, bytes: Uint8Array): SvcError {
   const found = (Object.keys(ERRORS) as ErrorCode[]).find((code) => ERRORS[code].http === status);
   const code = found ?? (status >= 500 ? "unavailable" : "invalid");
   try {
-    const { error, ...extra } = parseJsonBytes(bytes) as Record<string, unknown>;
-    if (typeof error === "string") return new SvcError(code, error, { extra });
+    const { error, ...listed } = parseJsonBytes(bytes) as Record<string, unknown>;
+    const facts = JSON.parse(decodeURIComponent(headers[FACTS_HEADER] ?? "{}"));
+    if (typeof error === "string") return new SvcError(code, error, { extra: { ...listed, ...facts } });
   } catch {
     // Not one of ours; a proxy's page, perhaps.
   }

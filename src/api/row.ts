@@ -7,6 +7,8 @@ import type { Operation } from "../app/door/operation.ts";
 
 /** Carries what the reader of a document must be told beside it, percent-encoded. */
 export const PROBLEM_HEADER = "svc-problem";
+/** What a program needs of a 409, as JSON in percent-encoding: the body of an error has its message alone. */
+export const FACTS_HEADER = "svc-facts";
 
 /** Stands at an answer that was given before, under the same Idempotency-Key. */
 export const REPLAYED_HEADER = "idempotency-replayed";

@@ -4,7 +4,7 @@
  * makes lies in `.demo/` and may be deleted.
  */
 import { mkdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { perform } from "../app/door/perform.ts";
 import { openRun } from "../app/operations/runs.ts";
@@ -15,13 +15,13 @@ import { isLoopbackHost } from "../config/loopback.ts";
 import { OneTimeLink } from "../console/one-time-link.ts";
 import { systemEnv } from "../kernel/env.ts";
 import type { Role } from "../model/roles.ts";
+import { packageFile } from "../process/package.ts";
 import { startServer } from "../serve/server.ts";
 import { type Io, processIo } from "./io.ts";
 import { untilSignalled } from "./signals.ts";
 
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const EXAMPLE = join(ROOT, "examples", "demo");
-const FOLDER = join(ROOT, ".demo");
+const EXAMPLE = fileURLToPath(packageFile("examples/demo"));
+const FOLDER = fileURLToPath(packageFile(".demo"));
 const ROLES: readonly Role[] = ["agent", "auditor", "approver", "operator", "admin"];
 const AGENT = "support-agent";
 /** What the story begins with. */

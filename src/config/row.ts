@@ -3,7 +3,7 @@
  * show`, the reference page and the JSON Schema are all made from the rows.
  */
 import { isAbsolute, resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { tryDuration } from "../kernel/duration.ts";
 import { parseJson } from "../kernel/json.ts";
 

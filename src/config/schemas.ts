@@ -1,5 +1,5 @@
 /** The JSON Schemas for editors, made from the schemas that validate. */
-import { z } from "zod";
+import * as z from "zod";
 import { manifestFileSchema } from "../model/manifest/schema.ts";
 import { policySchema } from "../model/policy/schema.ts";
 import { isSection, type Row, type Section } from "./row.ts";

@@ -4,7 +4,7 @@ import { activeHalts } from "../app/operations/halts.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Halt } from "../model/approval.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
-import { shownRecords } from "../store/confined.ts";
+import { shownRecords, tenantOf } from "../store/confined.ts";
 
 export interface Glance {
   halts: Halt[];
@@ -28,7 +28,9 @@ export async function glance(app: App): Promise<Glance> {
   ]);
   const kill_file = killSwitch();
   const waiting = pending + escalated;
-  const state = [head.hash, waiting, ...halts.map(({ id }) => id), kill_file ?? ""];
+  // Of a neighbour's doings whoever is bound to a tenant hears nothing, and the head moves with them.
+  const moved = tenantOf(store) === null ? head.hash : records;
+  const state = [moved, waiting, ...halts.map(({ id }) => id), kill_file ?? ""];
   return {
     halts,
     kill_file,

@@ -7,7 +7,7 @@ import { appFor } from "../app/door/access.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { isLoopbackHost } from "../config/loopback.ts";
 import { invalid, messageOf, notFound, SvcError } from "../kernel/errors.ts";
-import type { Principal } from "../model/roles.ts";
+import { boundTo, type Principal } from "../model/roles.ts";
 import { assetRoutes } from "./assets/index.ts";
 import { LedgerCheckup } from "./checkup.ts";
 import { type Answer, type ConsoleRoute, type Ctx, createCtx, Form, plainQuery, type Shared } from "./ctx.ts";
@@ -48,7 +48,8 @@ class Console {
   private readonly auth: ConsoleParts["auth"];
   private readonly link: OneTimeLink | undefined;
   private readonly gate: Gate;
-  private readonly pulse: Pulse;
+  /** One for each tenant, since what one hears must not tell of another. */
+  private readonly pulses = new Map<string | null, Pulse>();
   private readonly shared: Shared;
   private readonly tenantCounts = new WeakMap<App, HourCounts>();
 
@@ -57,7 +58,6 @@ class Console {
     this.auth = auth;
     this.link = link;
     this.gate = new Gate(app, auth);
-    this.pulse = new Pulse(app);
     this.shared = { app, counts: new HourCounts(app.core.store), checkup: new LedgerCheckup(app) };
   }
 
@@ -72,7 +72,9 @@ class Console {
       this.gate.checkForm(request);
       await this.gate.lookAgain(request);
     });
-    scope.addHook("preClose", async () => this.pulse.close());
+    scope.addHook("preClose", async () => {
+      for (const pulse of this.pulses.values()) pulse.close();
+    });
     scope.setErrorHandler((error, request, reply) => this.fail(error, request, reply));
     scope.setNotFoundHandler(async (request) => {
       if (this.gate.visit(request)?.principal == null) throw new SvcError("unauthenticated", "log in first");
@@ -153,7 +155,13 @@ class Console {
   private async events(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { principal, token } = this.gate.visit(request)!;
     if (principal === null) throw new SvcError("unauthenticated", "log in first");
-    const stream = this.pulse.open(async () => (await this.gate.holder(token)) !== null);
+    const tenant = boundTo(principal);
+    const pulse = this.pulses.get(tenant) ?? new Pulse(appFor(this.app, principal));
+    this.pulses.set(tenant, pulse);
+    const stream = pulse.open(async () => {
+      const holder = await this.gate.holder(token);
+      return holder !== null && boundTo(holder) === tenant;
+    });
     if (stream === null) throw new SvcError("too_many", "too many pages are open on this server");
     reply.raw.once("close", () => stream.destroy());
     return reply.type("text/event-stream; charset=utf-8").header("x-accel-buffering", "no").send(stream);

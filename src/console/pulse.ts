@@ -1,10 +1,11 @@
 /**
  * Telling open pages that something changed, by server-sent events. One watcher of the store serves every
- * page; a message says only that there is news, and the page fetches what it shows like any reader would.
+ * page of those who see the same: the whole service, or one tenant. A message says only that there is news, and the page fetches what it shows like any reader would.
  */
 import { PassThrough } from "node:stream";
 import type { App } from "../app/app.ts";
 import { atMost } from "../kernel/deadline.ts";
+import { tenantOf, wholeOf } from "../store/confined.ts";
 import { glance } from "./glance.ts";
 
 const MOST_STREAMS = 500;
@@ -24,6 +25,8 @@ export class Pulse {
   private readonly listeners = new Set<Listener>();
   private readonly stopped = new AbortController();
   private watching = false;
+  /** How far the ledger was looked through for what concerns the listeners. */
+  private looked: number | null = null;
 
   constructor(app: App) {
     this.app = app;
@@ -69,9 +72,11 @@ export class Pulse {
         // A store that cannot say so is looked at with the next beat.
         .catch(() => pause(BEAT_MS, beat.signal));
       try {
-        const { pulse } = await glance(this.app);
-        if (pulse !== told) this.send(news(pulse));
-        told = pulse;
+        if (await this.concerns()) {
+          const { pulse } = await glance(this.app);
+          if (pulse !== told) this.send(news(pulse));
+          told = pulse;
+        }
       } catch {
         // A store that is away for a moment is looked at again.
       }
@@ -85,6 +90,19 @@ export class Pulse {
       await pause(PACE_MS, this.stopped.signal);
     }
     this.watching = false;
+  }
+
+  /** Whether what was recorded since the last look may concern the listeners; a tenant has its neighbours' passed over. */
+  private async concerns(): Promise<boolean> {
+    const { store } = this.app.core;
+    if (tenantOf(store) === null) return true;
+    const { records } = await store.head();
+    const from = this.looked;
+    this.looked = records;
+    if (from === null || from >= records) return true;
+    const added = { from, to: records - 1, limit: 1 };
+    if ((await store.records(added)).length > 0) return true;
+    return (await wholeOf(store).records({ ...added, event: ["halted", "resumed"] })).length > 0;
   }
 
   /** Ends the streams of those who were logged out meanwhile, and keeps the others awake. */

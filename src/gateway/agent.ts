@@ -185,6 +185,7 @@ export class AgentPeer {
     if (isOwn(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
     if (isOwn(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
+    if (!gateway.routes().has(tool)) await gateway.upstreamsUp();
     const route = gateway.routes().get(tool);
     if (!asTask && route !== undefined && demandsTask(route.definition) && this.takesTasks)
       throw methodNotFound("tools/call", ` for ${tool} but as a task`);

@@ -257,15 +257,31 @@ export class Gateway implements Governing {
     return holders;
   }
 
-  /** Lists wait a little for upstreams that are about to come, not for one that hangs. */
-  private async upstreamsUp(): Promise<void> {
+  /** Lists, and calls of what is not listed yet, wait a little for upstreams that are about to come, not for one that hangs. */
+  async upstreamsUp(): Promise<void> {
     const coming = this.upstreams.filter(({ isStarting }) => isStarting);
     if (coming.length === 0) return;
     const all = Promise.all(coming.map((upstream) => upstream.settled()));
     const { core } = this.app;
     const patience_ms = this.upstreams.some(({ ok }) => ok) ? START_MS : PATIENCE_MS;
     const left = this.began_ms + patience_ms - core.env.elapsed();
-    if (left > 0) await atMost(all, left, core);
+    if (left <= 0) return;
+    await atMost(all, left, core);
+    await this.refresh();
+  }
+
+  /**
+   * An undo waits for tool servers that are just being started, as long as one of its tools is offered by none: a
+   * server that is fetched first takes longer than a client would wait for a list.
+   */
+  async reached(tools: readonly string[]): Promise<void> {
+    await this.settle();
+    for (;;) {
+      const coming = this.upstreams.filter(({ isStarting }) => isStarting);
+      if (coming.length === 0 || tools.every((tool) => this.routes().has(tool))) return;
+      await Promise.race(coming.map((upstream) => upstream.settled()));
+      await this.refresh();
+    }
   }
 
   private tellAll(method: string): void {

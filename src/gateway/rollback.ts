@@ -30,7 +30,8 @@ export type HolderOf = (upstream: Upstream) => Holder | undefined;
 
 interface Pinned {
   app: App;
-  settle(): Promise<void>;
+  /** The names are settled, and servers that offer these tools have come where they are coming. */
+  reached(tools: readonly string[]): Promise<void>;
   routes: Routes;
   /** What to hold against a call of this route. */
   objections(route: Route): readonly string[];
@@ -48,7 +49,7 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
     own_reader: true,
     /** What agents may not call because it is no longer the tool that was approved, an undo does not call either. */
     async objection(tools) {
-      await pinned.settle();
+      await pinned.reached(tools);
       for (const tool of tools) {
         const route = routes().get(tool);
         const [objection] = route === undefined ? [] : pinned.objections(route);

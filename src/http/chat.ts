@@ -4,7 +4,7 @@
  * the chat user acts with the role of the key that the settings name for it, and no more.
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import type { App } from "../app/app.ts";
 import { decideRequest } from "../app/operations/approvals.ts";
 import type { Authenticator } from "../auth/authenticate.ts";

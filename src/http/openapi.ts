@@ -1,5 +1,5 @@
 /** The OpenAPI 3.1 document, made from the schemas that validate the requests and describe the answers. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Field, Row } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { Output } from "../app/door/operation.ts";

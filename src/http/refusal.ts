@@ -1,4 +1,5 @@
 /** How an error is told over HTTP: one shape, whichever way the request came. */
+import { FACTS_HEADER } from "../api/row.ts";
 import type { App } from "../app/app.ts";
 import { ERRORS, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
 
@@ -18,10 +19,15 @@ export function refusalOf({ log }: App, error: unknown): Refusal {
   const status = ERRORS[error.code].http;
   if (status === 503)
     log.warn("request refused", { error: error.message, cause: messageOf(error.cause ?? "") });
-  return { status, headers: headersOf(status, error), body: { error: error.message, ...error.extra } };
+  return { status, headers: headersOf(status, error), body: { error: error.message, ...told(error) } };
 }
 
+/** A body is `error` alone, but for an anchor that failed: its sinks are listed as those of one that did not. */
+const told = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
+
 function headersOf(status: number, error: SvcError): Refusal["headers"] {
+  if (status === 409 && error.extra !== undefined)
+    return { [FACTS_HEADER]: encodeURIComponent(JSON.stringify(error.extra)) };
   if (status === 401) return { "www-authenticate": "Bearer" };
   if (status === 429) return { "retry-after": String(retryAfter(error)) };
   return NO_HEADERS;

@@ -22,7 +22,7 @@ export type ErrorCode = keyof typeof ERRORS;
 /** An expected failure: `code` says which, the message what is wrong and what to do. */
 export class SvcError extends Error {
   readonly code: ErrorCode;
-  /** Further facts for the error body, beside `error` (for example the sinks of a failed anchor). */
+  /** What a program needs of it beside the words: the sinks of a failed anchor, the request that is waited for. */
   readonly extra: Record<string, unknown> | undefined;
 
   constructor(

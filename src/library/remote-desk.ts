@@ -4,13 +4,14 @@
  */
 import type { Client } from "../api/client.ts";
 import { beginUndo, completeUndo, plan as planOp } from "../app/operations/rollback.ts";
+import { canonical } from "../kernel/canonical.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { READ_BACK } from "../model/manifest/schema.ts";
 import type { ReadBackSpec } from "../rollback/classify.ts";
 import type { UndoEnd } from "../rollback/complete.ts";
-import { conflictOutcome, notChecked } from "../rollback/conflict.ts";
-import type { Begun, Desk, Look, UndoTask, Visit } from "../rollback/desk.ts";
+import { conflictOf, conflictOutcome, notChecked } from "../rollback/conflict.ts";
+import type { Begun, Desk, Look, Recheck, UndoTask, Visit } from "../rollback/desk.ts";
 import type { PlanAction, RollbackPlan } from "../rollback/plan.ts";
 import type { Overwrite } from "../rollback/ports.ts";
 import type { CompensationTask } from "../rollback/remote.ts";
@@ -37,13 +38,14 @@ export class RemoteDesk implements Desk {
     return { visits, known_steps: actions.length };
   }
 
-  async begin({ step }: Visit, _: Look, current?: Json): Promise<Begun> {
+  async begin(visit: Visit, look: Look, current?: Json): Promise<Begun> {
     const { run_id } = this;
+    const { step } = visit;
     const over = this.overwrite?.step === step ? { ...this.overwrite, overwrite: true } : {};
     try {
       const begun = await this.client.perform(beginUndo, { run_id, current, ...over, step });
       if ("status" in begun) return { state: "settled", outcome: { as: "compensated" } };
-      return { state: "begun", task: taskOf(begun as CompensationTask) };
+      return { state: "begun", task: this.taskOf(begun as CompensationTask, visit, look, current) };
     } catch (error) {
       return { state: "settled", outcome: refused(error) };
     }
@@ -57,7 +59,7 @@ export class RemoteDesk implements Desk {
     const done = await this.client.perform(completeUndo, { run_id: this.run_id, step, ...told });
     const unread = done.unverified === true || (end.ok && end.read_back?.as === "unverified");
     if (done.status === "compensated") return { as: unread ? "unverified" : "compensated" };
-    return { as: "failed", error: errorOf(end) };
+    return { as: "failed", error: errorOf(end), ...conflictOf(end) };
   }
 
   /** The server looks after each step by itself: it begins none that later ones lean on. */
@@ -68,6 +70,31 @@ export class RemoteDesk implements Desk {
   clean(_: UndoTask, text: string): string {
     return text;
   }
+
+  private taskOf(
+    { verification, ...call }: CompensationTask,
+    visit: Visit,
+    look: Look,
+    current: Json | undefined,
+  ): UndoTask {
+    const read_back: ReadBackSpec | null = verification && {
+      ...verification,
+      retries: READ_BACK.retries.default,
+      backoff_ms: READ_BACK.backoff_ms.default,
+    };
+    if (visit.read === null || current === undefined) return { call, read_back, recheck: null };
+    let seen = current;
+    const judge: Recheck["judge"] = async (now, failed) => {
+      if (canonical(now) === canonical(seen)) return { state: "go" };
+      // What counts of it only the server can tell, and it is asked by beginning anew.
+      await this.complete(call.step, { ok: false, ...failed });
+      const begun = await this.begin(visit, look, now);
+      seen = now;
+      if (begun.state === "settled") return begun;
+      return { state: "go" };
+    };
+    return { call, read_back, recheck: { read: visit.read, judge } };
+  }
 }
 
 function outcomeOf(action: PlanAction): StepOutcome | null {
@@ -76,20 +103,11 @@ function outcomeOf(action: PlanAction): StepOutcome | null {
   return { as: action.kind === "skip" ? "skipped" : action.kind };
 }
 
-function taskOf({ verification, ...call }: CompensationTask): UndoTask {
-  const read_back: ReadBackSpec | null = verification && {
-    ...verification,
-    retries: READ_BACK.retries.default,
-    backoff_ms: READ_BACK.backoff_ms.default,
-  };
-  return { call, read_back };
-}
-
 /** What the server's refusal says of the step; one that is not about the step ends the rollback. */
 function refused(error: unknown): StepOutcome {
   if (!(error instanceof SvcError) || error.code !== "conflict" || error.extra === undefined) throw error;
-  const { approval_id, blocked_by, step_status, conflict, current_hash, before } = error.extra;
-  if (before !== undefined) return notChecked();
+  const { approval_id, blocked_by, step_status, conflict, current_hash, read_first } = error.extra;
+  if (read_first !== undefined) return notChecked();
   if (conflict === true) return conflictOutcome({ error: error.message, current_hash: String(current_hash) });
   if (approval_id !== undefined) return { as: "awaiting_approval" };
   if (Array.isArray(blocked_by)) return { as: "deferred", blocked_by };

@@ -2,7 +2,7 @@
  * What a channel is: a configuration schema and a pure `render` from an event to the requests that the
  * service takes. Sending, waiting and retrying are the same for all and live elsewhere.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { NotificationEvent } from "./events.ts";
 import { NOTIFICATION_NAMES } from "./events.ts";
 

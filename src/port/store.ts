@@ -51,7 +51,7 @@ export interface ListQuery {
   owner?: string | undefined;
   /** One state, or any of several. */
   tag?: string | readonly string[] | undefined;
-  /** Only this tenant's; for the tables that `hasTenants`. */
+  /** Only this tenant's; for the tables that `hasTenants`. A document keeps its tenant until it is deleted. */
   tenant?: string | undefined;
   /** Bounds on `sort`, both inclusive. */
   from?: number | undefined;

@@ -272,11 +272,6 @@ function errorOf({ message, expected, problems, code, errcode }: Failure): Error
   return Object.assign(new Error(message), { code, errcode });
 }
 
-/** The file of that name beside `module`, as source or as built. */
-export function besideModule(module: string, name: string): URL {
-  return new URL(`./${name}${module.endsWith(".ts") ? ".ts" : ".js"}`, module);
-}
-
 function startWorker(entry: URL, options: WorkerOptions): Worker {
   if (!entry.pathname.endsWith(".ts")) return new Worker(entry, options);
   // From source (tests, development) a thread does not inherit the loader.

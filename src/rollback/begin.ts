@@ -11,11 +11,11 @@ import { conflict } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
-import type { RunDoc, StepDoc } from "../model/run.ts";
+import { type RunDoc, STANDING, type StepDoc } from "../model/run.ts";
 import type { Key, Tx, Unit } from "../port/store.ts";
 import { classify, needsUndo, type Standing, type Undo } from "./classify.ts";
 import { markUndone } from "./complete.ts";
-import { type Conflict, stateNow } from "./conflict.ts";
+import { type Beside, besideOf, type Conflict, stateNow } from "./conflict.ts";
 import { dropConsent, settleConsent } from "./consent.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { assertOwnMayGoOn, isOwn, ownDetail, ownOverwrite } from "./own.ts";
@@ -35,6 +35,8 @@ interface BeginInput {
   known_steps: number;
   /** Dependents that still stand, as the caller saw them. */
   blocked_by: readonly number[];
+  /** Steps on the same thing that may have taken effect after this one; those that stand no more do not count. */
+  beside: readonly number[];
   /** What the manifest's `before` shows now, as the caller read it just before. */
   current?: Json | undefined;
   overwrite?: Overwrite | undefined;
@@ -42,7 +44,7 @@ interface BeginInput {
 
 /** `stale`: steps that may depend on this one came meanwhile, and the caller must look again. */
 export type BeginResult =
-  | { state: "begun"; undo: Undo; records: LedgerRecord[] }
+  | { state: "begun"; undo: Undo; salt: string; records: LedgerRecord[] }
   | { state: "blocked"; blocked_by: readonly number[]; records: LedgerRecord[] }
   | { state: "stale"; records: LedgerRecord[] }
   | { state: "unread"; read: ReadRequest; records: LedgerRecord[] }
@@ -68,9 +70,10 @@ export function beginUnit(
   };
 }
 
-export function beginNeeds({ run_id, step, hints }: BeginInput): Key[] {
+export function beginNeeds({ run_id, step, hints, beside }: BeginInput): Key[] {
   const key = stepKey(run_id, step);
   const needs: Key[] = [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)];
+  for (const other of beside) needs.push(["steps", stepKey(run_id, other)]);
   if (hints !== undefined) needs.push(["run_tools", runToolKey(run_id, hints.tool)]);
   if (hints?.manifest_hash) needs.push(["manifests", hints.manifest_hash]);
   return needs;
@@ -90,7 +93,7 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   if (own && input.overwrite !== undefined) throw ownOverwrite();
   if (own) assertOwnMayGoOn(core, tx, run, undo.tool);
 
-  const seen = stateNow(run, undo, input);
+  const seen = stateNow(run, undo, input, standingBeside(tx, step, input));
   if (seen.is === "unread" || seen.is === "conflict") return { ...seen.result, records: [] };
   // That there is nothing to undo is the run's own principal's word, and spares it no question.
   if (seen.is === "as_before" && !own) return nothingToDo(core, tx, run, step, input.actor);
@@ -117,7 +120,12 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const record = markBegun(core, tx, run, step, input.actor, ownDetail(own, how));
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
-  return { state: "begun", undo, records: [...consent.records, record] };
+  return { state: "begun", undo, salt: run.salt, records: [...consent.records, record] };
+}
+
+function standingBeside(tx: Tx, step: StepDoc, { run_id, beside }: BeginInput): Beside[] {
+  const others = beside.map((other) => loadStep(tx, run_id, other));
+  return others.filter(({ status }) => STANDING.has(status)).map((other) => besideOf(step, other));
 }
 
 /** Changes `run` and `step` in place; the caller stores both. */

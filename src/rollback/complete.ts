@@ -20,7 +20,13 @@ import type { ReadBack } from "./readback.ts";
 /** How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where there was nothing to read back. */
 export type UndoEnd =
   | { ok: true; attempts: number; read_back: ReadBack | null }
-  | { ok: false; attempts: number; error: string };
+  | {
+      ok: false;
+      attempts: number;
+      error: string;
+      /** It was not tried again over what another wrote meanwhile; no hash where that could not be looked at. */
+      conflict?: { current_hash?: string };
+    };
 
 interface CompleteInput {
   run_id: string;
@@ -113,7 +119,7 @@ export function markUndone(tx: Tx, step: StepDoc, seq: number, unverified: boole
 }
 
 function errorOf(end: UndoEnd): string | null {
-  if (!end.ok && end.attempts === 0) return end.error;
+  if (!end.ok && (end.attempts === 0 || end.conflict !== undefined)) return end.error;
   if (!end.ok) return `${attemptsText(end.attempts) ?? "after 1 attempt"}: ${end.error}`;
   return end.read_back?.as === "verification_failed" ? end.read_back.error : null;
 }

@@ -6,6 +6,7 @@ import type { Json } from "../kernel/json.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { ReadBackSpec } from "./classify.ts";
 import type { UndoEnd } from "./complete.ts";
+import type { Conflict } from "./conflict.ts";
 import type { CompensationCall, ReadRequest } from "./ports.ts";
 import type { StepOutcome } from "./report.ts";
 
@@ -33,7 +34,21 @@ export interface Look {
 export interface UndoTask {
   call: CompensationCall;
   read_back: ReadBackSpec | null;
+  /** What is read again before each further attempt; null where nothing is. */
+  recheck: Recheck | null;
 }
+
+/** A look before a further attempt: another may have written since the last one, or that one took effect after all. */
+export interface Recheck {
+  read: ReadRequest;
+  judge(current: Json, failed: { attempts: number; error: string }): Promise<Again>;
+}
+
+/** `settled`: the step has its outcome already, and nothing is left to be completed. */
+export type Again =
+  | { state: "go" | "undone" }
+  | { state: "conflict"; conflict: Conflict }
+  | { state: "settled"; outcome: StepOutcome };
 
 /** `settled`: nothing was begun, and this is why. `stale`: steps came meanwhile, and one must look again. */
 export type Begun =

@@ -214,12 +214,18 @@ class Rollback {
       waiting: this.options.stop === undefined ? signal : AbortSignal.any([signal, this.options.stop]),
       clean: (text) => desk.clean(task, text),
       mayRetry: () => this.mayGoOn(),
+      again: async (failed) => {
+        if (task.recheck === null) return { state: "go" };
+        const now = await this.current(task.recheck.read);
+        if ("problem" in now) return { state: "unread", why: now.problem };
+        return task.recheck.judge(now.current, failed);
+      },
       told: (attempt) => this.progress({ event: "attempt_failed", step, tool, ...attempt }),
     }).catch((error: unknown) => {
       this.mayGoOn();
       throw error;
     });
-    return desk.complete(step, end);
+    return "outcome" in end ? end.outcome : desk.complete(step, end);
   }
 
   /** What is there now. Why a read failed is not told: it may repeat what was read. */

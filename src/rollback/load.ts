@@ -6,8 +6,10 @@ import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
 import { rowPages } from "../port/pages.ts";
 import type { Store } from "../port/store.ts";
+import { classify } from "./classify.ts";
 import { type Lookout, readStates } from "./look.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
+import { mayBeOver, type Stated, Things } from "./things.ts";
 
 /** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
 const PAGE = 20_000;
@@ -76,6 +78,30 @@ export async function loadRunDoc(store: Store, run_id: string): Promise<RunDoc> 
 /** The steps behind `after` that stand or may stand, oldest first. */
 export function listStanding(store: Store, run_id: string, after: number): Promise<StepDoc[]> {
   return listSteps(store, run_id, after + 1, [...STANDING, ...UNKNOWN]);
+}
+
+/** The steps on the same thing that stand and may have taken effect after this one; what they read is loaded for those alone. */
+export async function loadBeside(store: Store, step: StepDoc): Promise<number[]> {
+  if (step.before_hash === undefined) return [];
+  const others = (await listSteps(store, step.run_id, 0, [...STANDING])).filter(
+    (other) => other.before_hash !== undefined && mayBeOver(step, other),
+  );
+  if (others.length === 0) return [];
+  const stated: Stated[] = [];
+  await eachOf([step, ...others], async (doc) => {
+    const one = await statedOf(store, doc);
+    if (one !== null) stated.push(one);
+  });
+  stated.sort((a, b) => a.doc.step - b.doc.step);
+  return new Things(stated).beside(step).map((other) => other.step);
+}
+
+async function statedOf(store: Store, doc: StepDoc): Promise<Stated | null> {
+  const payload = await store.get("payloads", stepKey(doc.run_id, doc.step));
+  const manifest = doc.manifest_hash === null ? undefined : await store.get("manifests", doc.manifest_hash);
+  const standing = classify(doc, manifest, payload, 0);
+  const state = standing?.kind === "compensate" ? standing.undo.state : null;
+  return state && { doc, state };
 }
 
 async function listSteps(

@@ -7,12 +7,13 @@ import type { Tx } from "../port/store.ts";
 import { beginUnit } from "./begin.ts";
 import { classify, type Standing, type Undo } from "./classify.ts";
 import { cleanError, completeUnit, type UndoEnd } from "./complete.ts";
-import { conflictOutcome, notChecked } from "./conflict.ts";
-import type { Begun, Desk, Look, UndoTask, Visit } from "./desk.ts";
+import { conflictOf, conflictOutcome, notChecked, stateNow } from "./conflict.ts";
+import type { Begun, Desk, Look, Recheck, UndoTask, Visit } from "./desk.ts";
 import type { Lease } from "./lease.ts";
 import { loadForRollback, loadRunDoc } from "./load.ts";
 import type { Overwrite } from "./ports.ts";
 import type { StepOutcome } from "./report.ts";
+import { type Stated, Things } from "./things.ts";
 
 export interface LocalDeskOptions {
   /** Who rolls back, as the ledger shows it. */
@@ -38,6 +39,7 @@ export class LocalDesk implements Desk {
   readonly run_id: string;
   private readonly lease: Lease;
   private readonly options: LocalDeskOptions;
+  private things = new Things([]);
 
   constructor(core: Core, run_id: string, lease: Lease, options: LocalDeskOptions) {
     this.core = core;
@@ -49,18 +51,18 @@ export class LocalDesk implements Desk {
   async plan(): Promise<Look> {
     const { steps, manifests, payloads } = await loadForRollback(this.core.store, this.run_id);
     const now = this.core.env.now();
-    const visits = steps
-      .slice(this.options.down_to ?? 0)
-      .toReversed()
-      .map((doc): Visit => {
-        const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
-        const standing = classify(doc, manifest, payloads[doc.step], now);
-        const { step, tool } = doc;
-        const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
-        const read = standing?.kind === "compensate" ? (standing.undo.state?.read ?? null) : null;
-        return { step, tool, outcome, fallen: standing === null, read, doc };
-      });
-    return { visits, known_steps: steps.length };
+    const stated: Stated[] = [];
+    const visits = steps.slice(this.options.down_to ?? 0).map((doc): Visit => {
+      const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
+      const standing = classify(doc, manifest, payloads[doc.step], now);
+      const { step, tool } = doc;
+      const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
+      const state = standing?.kind === "compensate" ? standing.undo.state : null;
+      if (state !== null) stated.push({ doc, state });
+      return { step, tool, outcome, fallen: standing === null, read: state?.read ?? null, doc };
+    });
+    this.things = new Things(stated);
+    return { visits: visits.reverse(), known_steps: steps.length };
   }
 
   async grew({ known_steps }: Look): Promise<boolean> {
@@ -82,6 +84,7 @@ export class LocalDesk implements Desk {
       fresh_approval_id: `apr_${core.env.uuid()}`,
       known_steps,
       blocked_by: [],
+      beside: doc === undefined ? [] : this.things.beside(doc).map((other) => other.step),
       hints: doc,
       current,
       overwrite: options.overwrite?.step === step ? options.overwrite : undefined,
@@ -90,7 +93,10 @@ export class LocalDesk implements Desk {
     const begun = await core.store.transact(beginUnit(core, this.lease, input, also));
     if (begun.records.length > 0) core.listeners.recorded(begun.records);
     if (begun.state === "stale") return { state: "stale" };
-    if (begun.state === "as_before") return { state: "settled", outcome: { as: "compensated" } };
+    if (begun.state === "as_before") {
+      this.things.undone(step);
+      return { state: "settled", outcome: { as: "compensated" } };
+    }
     if (begun.state === "unread") return { state: "settled", outcome: notChecked() };
     if (begun.state === "conflict") return { state: "settled", outcome: conflictOutcome(begun.conflict) };
     if (begun.state === "blocked")
@@ -99,7 +105,11 @@ export class LocalDesk implements Desk {
       if (begun.opened !== null) core.listeners.approvalRequested(begun.opened);
       return { state: "settled", outcome: { as: "awaiting_approval" } };
     }
-    return { state: "begun", task: taskOf(this.run_id, step, tool, begun.undo) };
+    const { undo } = begun;
+    return {
+      state: "begun",
+      task: { ...taskOf(this.run_id, step, tool, undo), recheck: recheckOf(begun, input.overwrite) },
+    };
   }
 
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
@@ -108,7 +118,9 @@ export class LocalDesk implements Desk {
     const input = { run_id: this.run_id, step, actor, principal, end, own_reader };
     const done = await core.store.transact(completeUnit(core, this.lease, input));
     core.listeners.recorded(done.records);
-    if (done.status === "compensation_failed") return { as: "failed", error: done.error ?? "" };
+    if (done.status === "compensation_failed")
+      return { as: "failed", error: done.error ?? "", ...conflictOf(end) };
+    this.things.undone(step);
     return { as: done.unverified ? "unverified" : "compensated" };
   }
 
@@ -129,7 +141,21 @@ function outcomeOf(standing: Standing): StepOutcome | null {
   return { as: standing.kind === "skip" ? "skipped" : standing.kind };
 }
 
-function taskOf(run_id: string, step: number, original_tool: string, undo: Undo): UndoTask {
+function taskOf(run_id: string, step: number, original_tool: string, undo: Undo): Omit<UndoTask, "recheck"> {
   const { tool, args, idempotency_key, read_back } = undo;
   return { call: { run_id, step, tool, original_tool, args, idempotency_key }, read_back };
+}
+
+function recheckOf(begun: { salt: string; undo: Undo }, overwrite: Overwrite | undefined): Recheck | null {
+  const { state } = begun.undo;
+  return (
+    state && {
+      read: state.read,
+      async judge(current) {
+        const now = stateNow(begun, begun.undo, { current, overwrite });
+        if (now.is === "conflict") return now.result;
+        return { state: now.is === "as_before" ? "undone" : "go" };
+      },
+    }
+  );
 }

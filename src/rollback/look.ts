@@ -8,8 +8,9 @@ import { assertJson, type Json } from "../kernel/json.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
 import { classify, type StateCheck, type Undo } from "./classify.ts";
-import { compareState } from "./conflict.ts";
+import { besideOf, compareState } from "./conflict.ts";
 import type { Reader, ReadRequest, UndoObjection } from "./ports.ts";
+import { Things } from "./things.ts";
 
 /** Who can look; `objection` says which tools are not to be called. */
 export interface Lookout {
@@ -49,13 +50,17 @@ export class States {
   /** What the undos so far put there, by place. */
   private readonly expected = new Map<string, { is: Json; read: ReadRequest }>();
   private readonly touched = new Set<string>();
+  /** By run. */
+  private readonly things: ReadonlyMap<string, Things>;
 
-  constructor(shown: ReadonlyMap<string, Shown>) {
+  constructor(shown: ReadonlyMap<string, Shown>, things: ReadonlyMap<string, Things>) {
     this.shown = shown;
+    this.things = things;
   }
 
   /** What this undo will meet; undefined where nothing is, or could be, read. */
-  meet(run_id: string, { state }: Undo): StateNow | undefined {
+  meet(doc: StepDoc, { state }: Undo): StateNow | undefined {
+    const { run_id } = doc;
     const shown = state === null ? undefined : this.shown.get(keyOf(run_id, state.read));
     if (state === null || shown === undefined) return undefined;
     const { is, salt, place } = shown;
@@ -63,11 +68,15 @@ export class States {
     const moved = left === undefined && texts(state.read.arguments).some((text) => this.touched.has(text));
     if (moved) return { is };
     const current_hash = stateHash(salt, state.declared, left === undefined ? is : left.is);
-    return { is, seen: { current_hash, conflict: compareState(state, current_hash) === "conflict" } };
+    const others = this.things.get(run_id)?.beside(doc) ?? [];
+    const beside = others.map((other) => besideOf(doc, other));
+    const seen = compareState(state, current_hash, beside);
+    return { is, seen: { current_hash, conflict: seen === "conflict" || seen === "overlapped" } };
   }
 
-  undone(run_id: string, { state, args }: Undo): void {
-    const place = state === null ? undefined : this.shown.get(keyOf(run_id, state.read))?.place;
+  undone(doc: StepDoc, { state, args }: Undo): void {
+    this.things.get(doc.run_id)?.undone(doc.step);
+    const place = state === null ? undefined : this.shown.get(keyOf(doc.run_id, state.read))?.place;
     const changes = new Set(texts(args));
     for (const text of changes) this.touched.add(text);
     // What another undo puts there, such as a move back, is not what this one left.
@@ -88,7 +97,12 @@ export async function readStates(
   now_ms: number,
 ): Promise<States> {
   const shown = new Map<string, Shown>();
-  const queue = runs.flatMap((run) => [...readsOf(run, now_ms)].map(([key, state]) => ({ run, key, state })));
+  const things = new Map<string, Things>();
+  const queue = runs.flatMap((run) => {
+    const stated = statedIn(run, now_ms);
+    things.set(run.run.run_id, new Things(stated));
+    return [...readsOf(run, stated)].map(([key, state]) => ({ run, key, state }));
+  });
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const { run_id, salt } = next.run.run;
@@ -105,17 +119,23 @@ export async function readStates(
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return new States(shown);
+  return new States(shown, things);
 }
 
-function readsOf({ run, steps, manifests, payloads }: Surroundings, now_ms: number): Map<string, StateCheck> {
+/** The steps whose undo looks first, oldest first. */
+function statedIn({ steps, manifests, payloads }: Surroundings, now_ms: number) {
+  return steps.flatMap((doc) => {
+    const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
+    const standing = classify(doc, manifest, payloads[doc.step], now_ms);
+    const state = standing?.kind === "compensate" ? standing.undo.state : null;
+    return state === null ? [] : [{ doc, state }];
+  });
+}
+
+function readsOf({ run }: Surroundings, stated: readonly { state: StateCheck }[]): Map<string, StateCheck> {
   const reads = new Map<string, StateCheck>();
-  for (const step of steps.toReversed()) {
+  for (const { state } of stated.toReversed()) {
     if (reads.size === MOST_READS) break;
-    const manifest = step.manifest_hash === null ? undefined : manifests.get(step.manifest_hash);
-    const standing = classify(step, manifest, payloads[step.step], now_ms);
-    if (standing?.kind !== "compensate" || standing.undo.state === null) continue;
-    const { state } = standing.undo;
     reads.set(keyOf(run.run_id, state.read), state);
   }
   return reads;

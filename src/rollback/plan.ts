@@ -181,20 +181,19 @@ class Planner {
     const standing = classify(step, manifest, from.payloads[step.step], view.now_ms ?? 0);
     if (standing === null) return;
     const blocked_by = dependents.blockersOf(step);
-    const action = actionFor(plan.run_id, step, standing, blocked_by, view);
+    const action = actionFor(step, standing, blocked_by, view);
     plan.actions.push(action);
     const left = action.kind === "compensate" && view.left?.(plan.run_id, action) === true;
     if (!CLEARS[action.kind] || hasConflict(action) || left) {
       plan.fully_reversible = false;
       dependents.hold(step, [step.step]);
-    } else if (standing.kind === "compensate") view.states?.undone(plan.run_id, standing.undo);
+    } else if (standing.kind === "compensate") view.states?.undone(step, standing.undo);
     // What stays because it needs no undo still passes on what its own dependents hold.
     else dependents.hold(step, blocked_by);
   }
 }
 
 function actionFor(
-  run_id: string,
   doc: StepDoc,
   standing: Standing,
   blocked_by: readonly number[],
@@ -205,7 +204,7 @@ function actionFor(
     return { step, tool, kind: standing.kind, closes_ms: doc.closes_ms!, closed: true };
   if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
   if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
-  return compensateAction(doc, standing.undo, view, view.states?.meet(run_id, standing.undo));
+  return compensateAction(doc, standing.undo, view, view.states?.meet(doc, standing.undo));
 }
 
 function compensateAction(

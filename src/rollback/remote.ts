@@ -14,7 +14,7 @@ import { classify, needsUndo, type Undo } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
 import { dropLease, leaseHolder, leaseNeed, takeLease } from "./lease.ts";
-import { listStanding, loadRunDoc } from "./load.ts";
+import { listStanding, loadBeside, loadRunDoc } from "./load.ts";
 import type { CompensationCall, Overwrite, ReadRequest } from "./ports.ts";
 import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
 
@@ -22,6 +22,8 @@ import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
 export const WORKER_LEASE_MS = LIMITS.compensation_timeout_ms + LIMITS.read_timeout_ms + LIMITS.lease_ms;
 
 const MAX_LOOKS = 20;
+/** Of the steps that lean on one, as many as a header holds with ease; the message names them all. */
+const MOST_NAMED = 500;
 
 export interface CompensationTask extends CompensationCall {
   /** The read-back to make after the undo, or null where none is declared or its arguments are lost. */
@@ -69,8 +71,8 @@ export async function beginCompensation(
     if (begun.state === "as_before") return { run_id, step: n, status: "compensated" };
     if (begun.state === "unread")
       throw conflict(
-        `step ${n}: read ${begun.read.tool} first and send what it shows as current, so that no foreign write is lost`,
-        { before: begun.read },
+        `step ${n}: read ${begun.read.tool} first, with the arguments that the plan names, and send what it shows as current, so that no foreign write is lost`,
+        { read_first: begun.read.tool },
       );
     if (begun.state === "conflict") {
       const { error, current_hash } = begun.conflict;
@@ -79,7 +81,7 @@ export async function beginCompensation(
     if (begun.state === "blocked") {
       throw conflict(
         `it is not the turn of step ${n}: step ${begun.blocked_by.join(", ")} depends on it and still stands`,
-        { blocked_by: begun.blocked_by },
+        { blocked_by: begun.blocked_by.slice(0, MOST_NAMED) },
       );
     }
     if (begun.state === "awaiting") {
@@ -116,6 +118,7 @@ async function tryBegin(
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
     blocked_by: dependents.blockersOf(step),
+    beside: await loadBeside(core.store, step),
     hints: step,
     current,
     overwrite,

@@ -5,7 +5,8 @@
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { UndoEnd } from "./complete.ts";
-import type { UndoTask } from "./desk.ts";
+import { notCheckedText } from "./conflict.ts";
+import type { Again, UndoTask } from "./desk.ts";
 import type { Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
 import { readBack } from "./readback.ts";
 
@@ -42,6 +43,11 @@ interface UndoWork {
   clean(text: string): string;
   /** Asked before each further attempt; throws when there shall be none. */
   mayRetry(): void;
+  /** What a further attempt meets; `unread` where that could not be looked at, and then it is none. */
+  again(failed: {
+    attempts: number;
+    error: string;
+  }): Promise<Again | { state: "unread"; why?: string | undefined }>;
   told(attempt: Attempted): void;
 }
 
@@ -49,12 +55,12 @@ interface UndoWork {
  * Throws only when interrupted: then it is not known how the undo ended, and it has to be done again with
  * the same key.
  */
-export async function undoStep(work: UndoWork): Promise<UndoEnd> {
+export async function undoStep(work: UndoWork): Promise<UndoEnd | Settled> {
   const { env, task, tools, signal } = work;
   const { call } = task;
   const { verify, reader } = tools;
   const done = await compensate(work);
-  if (!done.ok) return done;
+  if ("outcome" in done || !done.ok) return done;
   const problem = verify === null ? null : await failure(() => verify(call, signal), signal);
   if (problem !== null) {
     const error = work.clean(`the verify check did not confirm the undo: ${problem}`);
@@ -70,24 +76,44 @@ export async function undoStep(work: UndoWork): Promise<UndoEnd> {
   return { ...done, read_back: await readBack(env, bounded, task.read_back, signal) };
 }
 
-async function compensate(work: UndoWork): Promise<UndoEnd> {
-  const { env, task, tools, signal, waiting, mayRetry, told } = work;
+type Settled = Extract<Again, { state: "settled" }>;
+
+async function compensate(work: UndoWork): Promise<UndoEnd | Settled> {
+  const { env, task, tools, waiting, mayRetry, told } = work;
   const { call } = task;
   // The read-back's tool too: an undo that cannot be confirmed afterwards had better not be begun.
   const called = [call.tool, ...(task.read_back === null ? [] : [task.read_back.tool])];
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1, last_error = ""; ; attempt++) {
     const objection = await tools.objection?.(called);
     if (objection) return { ok: false, attempts: attempt - 1, error: objection };
-    const problem = await failure(() => tools.compensator(call, signal), signal);
-    if (problem === null) return { ok: true, attempts: attempt, read_back: null };
-    const error = work.clean(problem);
+    const end = await tryOnce(work, attempt, last_error);
+    if ("outcome" in end || end.ok || end.conflict?.current_hash !== undefined) return end;
+    last_error = end.error;
     const retry_in_ms = attempt < tools.retries ? jittered(env, tools.backoff_ms, attempt) : null;
-    told({ attempt, error, retry_in_ms });
-    if (retry_in_ms === null) return { ok: false, attempts: attempt, error };
+    told({ attempt, error: end.error, retry_in_ms });
+    if (retry_in_ms === null) return end;
     mayRetry();
     await env.sleep(retry_in_ms, waiting);
     mayRetry();
   }
+}
+
+/** One attempt, behind a look where it is not the first: the first was looked at when the undo was begun. */
+async function tryOnce(work: UndoWork, attempt: number, error: string): Promise<UndoEnd | Settled> {
+  const { task, tools, signal } = work;
+  const attempts = attempt - 1;
+  const met = attempts === 0 ? ({ state: "go" } as const) : await work.again({ attempts, error });
+  if (met.state === "settled") return met;
+  if (met.state === "undone") return { ok: true, attempts, read_back: null };
+  if (met.state === "conflict") {
+    const { error, current_hash } = met.conflict;
+    return { ok: false, attempts, error, conflict: { current_hash } };
+  }
+  if (met.state === "unread")
+    return { ok: false, attempts: attempt, error: notCheckedText(met.why), conflict: {} };
+  const problem = await failure(() => tools.compensator(task.call, signal), signal);
+  if (problem === null) return { ok: true, attempts: attempt, read_back: null };
+  return { ok: false, attempts: attempt, error: work.clean(problem) };
 }
 
 /** Between half and all of the doubled wait, so that workers that failed together do not retry together. */

@@ -3,7 +3,7 @@
  * logged, a line holds no credential, stays one line, and never throws into its caller.
  */
 import { pino } from "pino";
-import { z } from "zod";
+import * as z from "zod";
 import { redactSecrets } from "../model/detect/secrets.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogLevel } from "./log-levels.ts";
 import { type LogValue, type Redact, scrubFields, scrubText } from "./scrub.ts";

@@ -2,7 +2,7 @@
  * Sends spans to an OTLP collector: fifty at a time or every five seconds, through the egress guard.
  * The queue is bounded and a collector that is slow, broken or gone costs a log line, never a call.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Egress, EgressResponse } from "../egress/egress.ts";
 import { EgressRefused } from "../egress/refusal.ts";
 import { within } from "../kernel/deadline.ts";

@@ -1,14 +1,21 @@
 /** Plans in the console, in a real browser. */
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { svc } from "../support/cli.ts";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, inaccessible } from "./support/browsing.ts";
 import { type ConsoleServer, consoleServer, POLICY } from "./support/server.ts";
+
+const RULES = `rules:
+  - {id: mails, match: {tool: mail.send}, action: require_approval}
+  - {id: huge, match: {tool: pay.refund}, when: [{path: $args.amount, op: gt, value: 5000}], action: require_approval, approval: {groups: [finance]}}
+  - {id: contacts, match: {tool: crm.create}, action: require_approval, approval: {groups: [sales]}}`;
 
 let server: ConsoleServer;
 let browsing: Browsing;
 beforeAll(async () => {
   server = await consoleServer({
-    policy: `${POLICY.replace("rules:", "rules:\n  - {id: mails, match: {tool: mail.send}, action: require_approval}")}`,
+    policy: POLICY.replace("rules:", RULES),
+    keys: ["finance", "sales"].map((group) => ({ name: `${group}-lead`, role: "approver", groups: [group] })),
   });
   browsing = await Browsing.at(server.url);
 });
@@ -40,6 +47,45 @@ it("shows a plan with each call's arguments to whoever decides, and decides it o
   expect((await server.api("agent", "POST", "/v1/runs/planned/intents", ask)).body).toMatchObject({
     decision: "allow",
   });
+});
+
+it("shows each decider the calls that are theirs, on the page and in the terminal, and no value of the others", async () => {
+  verifies("beyond.plan.cards-surfaces");
+  await server.api("agent", "POST", "/v1/runs", {
+    run_id: "shared",
+    permissions: ["pay.refund", "crm.write"],
+  });
+  const refund = { tool: "pay.refund", args: { amount: 7654 }, reason: "a broken parcel" };
+  const contact = { tool: "crm.create", args: { name: "canary-name" }, reason: "a new customer" };
+  const plans = "/v1/runs/shared/plans";
+  const { body: plan } = await server.api("agent", "POST", plans, {
+    reason: "both",
+    calls: [refund, contact],
+  });
+  const { body: asked } = await server.api("agent", "POST", "/v1/runs/shared/intents", contact);
+  const id = /apr_[\w-]+/.exec(JSON.stringify(asked))![0];
+
+  const sees = { "finance-lead": [true, false], "sales-lead": [false, true] } as const;
+  for (const [key, [money, name]] of Object.entries(sees)) {
+    const env = { SVC_SERVER: server.url, SVC_TOKEN: key };
+    const [terminal, request] = await Promise.all([
+      svc(["plans", "show", plan.id], { env }),
+      svc(["approvals", "show", id], { env }),
+    ]);
+    expect([terminal.out.includes("7654"), terminal.out.includes("canary-name")]).toEqual([money, name]);
+    expect([request.code, request.out.includes("canary-name")]).toEqual(name ? [0, true] : [1, false]);
+    const { page, open } = await browsing.as(key);
+    await open(`/plans/${plan.id}`);
+    const shown = await page.locator("main").innerText();
+    expect([shown.includes("7,654") || shown.includes("7654"), shown.includes("canary-name")]).toEqual([
+      money,
+      name,
+    ]);
+    expect(shown).toContain("Their values are for those who may decide this call.");
+    await open(`/approvals/${id}`);
+    const card = await page.locator(`article#${id}`).innerText();
+    expect([card.includes("canary-name"), card.includes("Approvers in sales")]).toEqual([name, !name]);
+  }
 });
 
 it("asks for the box, too, where nothing takes back what is approved or offered", async () => {

@@ -1,9 +1,13 @@
 /** Signing in at a real OpenID Connect issuer, in a real browser and by hand; and everything that must not get in. */
 import { OAuth2Server } from "oauth2-mock-server";
+import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeSettings } from "../../src/config/describe.ts";
+import { freePort } from "../support/ports.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, inaccessible, scrollsSideways } from "./support/browsing.ts";
+import { standInChat } from "./support/chat.ts";
 import { Client, type Seen } from "./support/client.ts";
 import { type ConsoleServer, consoleServer, shiftedEnv } from "./support/server.ts";
 
@@ -16,8 +20,8 @@ const redeemed: { authorization: string | undefined; body: Record<string, string
 const tokens: string[] = [];
 let server: ConsoleServer;
 
-async function started(config: string): Promise<ConsoleServer> {
-  const one = await consoleServer({ env, config });
+async function started(config: string, port?: number): Promise<ConsoleServer> {
+  const one = await consoleServer({ env, config, ...(port === undefined ? {} : { port }) });
   running.push(one);
   return one;
 }
@@ -65,9 +69,66 @@ async function refusedWith(seen: Seen, status: number, words: string, client: Cl
   expect((await client.get("/console")).to).toContain("/console/login");
 }
 
+/** What the chat service is told when it tells of a tap that only opened an address. */
+const OPENED = { action: "svc_open", status: 200, text: '{"text":""}' };
 const NOT_BEGUN = "not begun in this browser";
 
 describe("in a browser", () => {
+  it(`leads a phone from a chat message to a decision in three taps, and in two the next time ${verifies("beyond.chat.walk", "beyond.chat.card-first")}`, async () => {
+    const port = await freePort();
+    const origin = `http://127.0.0.1:${port}`;
+    const signing_secret = "s3cret-of-the-app";
+    const chat = await standInChat({
+      actions: `${origin}/integrations/chat/actions`,
+      signing_secret,
+      user: "U1",
+    });
+    const channel = `{name: approvals, type: slack, url: "${chat.url}/hook", events: [approval_requested]}`;
+    const config = [
+      "console: login",
+      `console_url: ${origin}`,
+      `chat: {signing_secret: ${signing_secret}, users: {U1: approver}}`,
+      `notifications: {channels: [${channel}]}`,
+      oidc("client_id: web"),
+    ];
+    const desk = await started(config.join("\n"), port);
+    await desk.api("agent", "POST", "/v1/runs", { run_id: "desk", permissions: ["pay.refund"] });
+    const browsing = await Browsing.at(desk.url);
+    const { page } = await browsing.as(null, { phone: true });
+    /** The agent asks, the message comes, and the person goes from it to the end by nothing but taps. */
+    async function walk(amount: number): Promise<{ taps: number; said: string }> {
+      const ask = { tool: "pay.refund", args: { amount }, reason: "it arrived broken" };
+      await desk.api("agent", "POST", "/v1/runs/desk/intents", ask);
+      await until(() => chat.messages.length > 0, "the message");
+      const message = chat.messages.at(-1)!;
+      expect(JSON.stringify(message)).not.toContain(String(amount));
+      await page.goto(chat.url);
+      let taps = 0;
+      const tap = async (what: Locator) => {
+        await what.tap();
+        taps++;
+      };
+      await tap(page.locator("article").last().getByRole("link").first());
+      const signIn = page.getByRole("link", { name: "Sign in with" });
+      const approve = page.getByRole("button", { name: "Approve", exact: true });
+      await signIn.or(approve).waitFor();
+      if (await signIn.isVisible()) await tap(signIn);
+      await approve.waitFor();
+      expect(await page.locator("article .fields").innerText()).toContain(String(amount));
+      expect(await scrollsSideways(page)).toBe(false);
+      await tap(approve);
+      chat.messages.pop();
+      return { taps, said: await page.locator("main .notice").first().innerText() };
+    }
+    const said = "Approved: pay.refund for agent";
+    expect(await walk(771)).toEqual({ taps: 3, said: expect.stringContaining(said) });
+    // The strict cookie stays behind on the way from another site, and is there all the same.
+    expect(await walk(772)).toEqual({ taps: 2, said: expect.stringContaining(said) });
+    expect(chat.answers).toEqual([OPENED, OPENED]);
+    await browsing.close();
+    await chat.close();
+  });
+
   it(`signs in without a token to paste, and comes to the page that was wanted ${verifies("beyond.sign-in.offered", "beyond.sign-in.code", "beyond.sign-in.quiet")}`, async () => {
     const browsing = await Browsing.at(server.url);
     const { page, context, open } = await browsing.as(null, { width: 360 });

@@ -33,8 +33,13 @@ const repository = join(folder, "repository");
 const database = join(folder, "shop.db");
 const gitNow = (...args: string[]) => execFileSync(GIT, args, { cwd: repository, encoding: "utf8" }).trim();
 
+/** Where `npm install @playwright/mcp` was run by hand: a browser is more than every test run should start. */
+const BROWSER_AT = process.env["SVC_PLAYWRIGHT_MCP"];
+const HEADLESS = ["--headless", "--isolated", "--no-sandbox"];
+
 interface Program {
   entry: string;
+  modules?: string;
   script?: string;
   args?: string[];
   env?: Record<string, string>;
@@ -50,13 +55,28 @@ const SERVERS: Record<string, Program> = {
   everything: { entry: "@modelcontextprotocol/server-everything" },
   "sequential-thinking": { entry: "@modelcontextprotocol/server-sequential-thinking" },
   time: { entry: "time-mcp" },
+  ...(BROWSER_AT === undefined
+    ? {}
+    : {
+        playwright: {
+          entry: "@playwright/mcp",
+          modules: join(BROWSER_AT, "node_modules"),
+          script: "cli.js",
+          args: [...HEADLESS, "--output-dir", folder, "--executable-path", await program("chromium")],
+        },
+      }),
+};
+/** What a person who knows the tool makes of its draft, where that says only that nothing is known to take it back. */
+const OWN_UNDO = {
+  draft: /(- tool: playwright\.browser_navigate\n.*?effect: )irreversible[^\n]*/s,
+  manifest: "$1compensable\n  compensation: {tool: playwright.browser_navigate_back, args: {}}",
 };
 const upstreamOf = (name: string) => {
-  const { entry, script = "dist/index.js", args = [], env = {} } = SERVERS[name]!;
+  const { entry, modules = MODULES, script = "dist/index.js", args = [], env = {} } = SERVERS[name]!;
   return {
     name,
     command: process.execPath,
-    args: [join(MODULES, entry, script), ...args],
+    args: [join(modules, entry, script), ...args],
     env,
     namespace: true,
   };
@@ -106,6 +126,19 @@ const SAYINGS: Record<string, Saying> = {
     path: "$args.time",
     args: (word) => ({ time: `${YEARS[word]}-03-23 12:30:00.000` }),
   },
+  ...(BROWSER_AT === undefined
+    ? {}
+    : {
+        playwright: {
+          tool: "browser_navigate",
+          path: "$args.url",
+          args: (word: string) => ({ url: `data:text/html,<title>${word}</title>` }),
+          there: async () => {
+            const { content } = await asked("playwright.browser_snapshot");
+            return /Page URL: (.*)/.exec(content[0].text)?.[1];
+          },
+        },
+      }),
 };
 const YEARS: Record<string, number> = {
   fine: 2026,
@@ -114,8 +147,8 @@ const YEARS: Record<string, number> = {
   "asked for too much": 2002,
   "asked for less": 2003,
 };
-const FORBIDDEN = "^(forbidden|1999)";
-const ASKED = "^(asked|200)";
+const FORBIDDEN = "^(data:text/html,<title>)?(forbidden|1999)";
+const ASKED = "^(data:text/html,<title>)?(asked|200)";
 const sayingRules = Object.entries(SAYINGS)
   .map(([name, { tool, path }]) => {
     const when = (value: string) => `when: [{path: "${path}", op: matches, value: "${value}"}]`;
@@ -156,7 +189,10 @@ beforeAll(async () => {
   );
   g = await testGateway({
     upstreams: Object.keys(SERVERS).map(upstreamOf),
-    manifests: drafted.join("\n").replaceAll("lifecycle: draft", "lifecycle: approved"),
+    manifests: drafted
+      .join("\n")
+      .replaceAll("lifecycle: draft", "lifecycle: approved")
+      .replace(OWN_UNDO.draft, OWN_UNDO.manifest),
     policy: policyText(Object.values(tools).flatMap(packRules)).replace("limits:", `${sayingRules}limits:`),
   });
   return () => words.close();
@@ -197,6 +233,7 @@ describe("the tools of each server", () => {
     const entryOf = (tool: string) =>
       text.split("\n\n").find((part) => part.includes(`tool: filesystem.${tool}\n`))!;
     expect(entryOf("move_file")).toContain("# tried with @modelcontextprotocol/server-filesystem 2026.8.31");
+    expect(entryOf("move_file")).toContain("title: Move {$args.source} to {$args.destination}");
     for (const tool of ["read_text_file", "write_file", "edit_file"]) {
       expect(entryOf(tool)).toContain("# guess:");
       expect(entryOf(tool)).not.toContain("before:");
@@ -445,8 +482,12 @@ describe("a server as published", () => {
     expect(report.structuredContent.complete).toBe(true);
     expect(await there?.()).toEqual(before);
     const cells = Object.values(seen).map((yes) => (yes ? "yes" : "no"));
-    const { entry } = SERVERS[name]!;
-    const row = [`\`${entry}\` ${versionOf(entry)}`, `${listed} of ${tools[name]!.length}`, ...cells];
+    const { entry, modules } = SERVERS[name]!;
+    const row = [
+      `\`${entry}\` ${versionOf(entry, modules)}`,
+      `${listed} of ${tools[name]!.length}`,
+      ...cells,
+    ];
     expect(rowsOf("Server")).toEqual([["Server", "Tools listed", ...Object.keys(seen), "Undone"]]);
     expect(rowsOf(`\`${entry}\``)).toEqual([[...row, there === undefined ? "changes nothing" : "yes"]]);
   });

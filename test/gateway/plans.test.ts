@@ -16,9 +16,16 @@ it("svc.propose_plan, svc.show_plan, svc.approve_plan and svc.deny_plan", async 
   verifies("beyond.plan.tools", "beyond.plan.withdraw-surfaces");
   const agent = await g.connect("agent", { headers: { "svc-run-id": "planned" } });
   const operator = await g.connect("approver", { path: "/operator/mcp" });
-  const calls = [1, 2].map((n) => ({ tool: "create", arguments: { n } }));
+  const calls = [
+    { tool: "create", arguments: { n: 1 } },
+    { tool: "create", args: { n: 2 } },
+  ];
   const propose = async () =>
     (await call(agent, "svc.propose_plan", { reason: "two of them", calls })).structuredContent;
+  const both = [{ tool: "create", args: {}, arguments: {} }];
+  expect(await call(agent, "svc.propose_plan", { reason: "r", calls: both })).toMatchObject({
+    isError: true,
+  });
   const denied = await propose();
   expect(denied).toMatchObject({ status: "pending", run_id: "planned" });
   const no = await call(operator, "svc.deny_plan", { plan_id: denied.id, note: "not both" });

@@ -1,8 +1,11 @@
 /** Upstreams: names, shapes, and everything that can go wrong with them. */
+import { rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { MemoryStore } from "../../src/store/memory/store.ts";
 import { freePort } from "../support/ports.ts";
 import { tempDir } from "../support/tmp.ts";
 import { countTrials } from "../support/trials.ts";
@@ -17,6 +20,28 @@ const get = async (url: string, key?: string) => {
   const answer = await fetch(url, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } });
   return { status: answer.status, body: await answer.json() };
 };
+
+describe("a server that is slow to start", () => {
+  it(`is waited for by a call, and by an undo through it ${verifies("beyond.upstreams.undo-waits")}`, async () => {
+    const store = new MemoryStore();
+    const folder = tempDir("slow-start");
+    const gate = join(folder, "open");
+    // It starts when the test lets it, which is long after the gateway did.
+    const command = `until [ -e ${gate} ]; do sleep 0.02; done; exec ${process.execPath} ${fakeUpstream().args[0]}`;
+    const slow = { name: "fake", command: "/bin/sh", args: ["-c", command], env: { FAKE_NAME: "fake" } };
+    const started = () => testGateway({ store, upstreams: [slow], patience_ms: 0 });
+    const first = await started();
+    const made = call(await first.connect("agent"), "create", { name: "n" });
+    writeFileSync(gate, "");
+    const run_id = (await made)._meta["svc/run_id"];
+    rmSync(gate);
+    const second = await started();
+    const operator = await second.connect("operator", { path: "/operator/mcp" });
+    const undone = call(operator, "svc.execute_rollback", { run_id, confirm: true });
+    writeFileSync(gate, "");
+    expect((await undone).structuredContent).toMatchObject({ compensated: [0], failed: [] });
+  });
+});
 
 describe("names", () => {
   it(`are namespaced where the configuration says so ${verifies("contract.gateway.namespace", "contract.gateway.tool-name", "core.gateway.namespaced", "core.gateway.config-upstreams")}`, async () => {

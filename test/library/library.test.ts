@@ -24,6 +24,11 @@ const MANIFESTS = `
   verification: {tool: thing.get, args: {id: $result.id}, expect: {gone: true}, retries: 0}
 - {tool: thing.look, effect: read, permission: thing.read}
 - {tool: thing.ask, effect: irreversible, permission: thing.write}
+- tool: thing.set
+  effect: reversible
+  permission: thing.write
+  before: {tool: thing.look, args: {}, ignore: [$before.at]}
+  compensation: {tool: thing.set, args: {text: $before.text}, kind: inverse}
 `;
 const POLICY =
   "version: 1\nrules:\n  - {id: ask, match: {tool: thing.ask}, action: require_approval, reason: ask first, hint: look instead}\n";
@@ -110,6 +115,55 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     const again = await run.rollback({ compensator: async () => void undone.push("again") });
     expect(again.complete).toBe(true);
     expect(undone).toHaveLength(2);
+  });
+
+  /** A thing that was "old", was set to "new", and whose undo fails at first; `meanwhile` says what happens then. */
+  async function undoneAtSecond(meanwhile: (thing: { text: string }) => void) {
+    const run = await openRun();
+    const thing = { text: "old" };
+    let at = 0;
+    const read = async () => ({ text: thing.text, at: at++ });
+    const set = { tool: "thing.set", args: { text: "new" }, reason: "needed" };
+    await run.call(set, () => Object.assign(thing, { text: "new" }), { read });
+    let calls = 0;
+    const rollBack = () =>
+      run.rollback({
+        async compensator({ args }) {
+          if (++calls > 1) thing.text = (args as { text: string }).text;
+          else {
+            meanwhile(thing);
+            throw new Error("no answer");
+          }
+        },
+        verifier: read,
+        retries: 3,
+      });
+    return { report: await rollBack(), rollBack, thing, calls: () => calls };
+  }
+
+  it("looks again before each further attempt: what another wrote meanwhile is not replaced", async () => {
+    verifies("beyond.conflict.each-attempt");
+    const { report, thing, calls, rollBack } = await undoneAtSecond((thing) => {
+      thing.text = "theirs";
+    });
+    const left = [{ step: 0, error: expect.stringMatching(/^conflict: /), conflict: true }];
+    expect(report).toMatchObject({ compensated: [], failed: left, complete: false });
+    expect(report.failed[0]?.current_hash).toMatch(/^sha256:/);
+    expect([thing.text, calls()]).toEqual(["theirs", 1]);
+    expect(await rollBack()).toMatchObject({ failed: left, complete: false });
+    expect([thing.text, calls()]).toEqual(["theirs", 1]);
+  });
+
+  it("looks again before each further attempt: what took effect after all is not done twice", async () => {
+    verifies("beyond.conflict.each-attempt");
+    const done = await undoneAtSecond((thing) => {
+      thing.text = "old";
+    });
+    expect(done.report).toMatchObject({ compensated: [0], failed: [], complete: true });
+    expect([done.thing.text, done.calls()]).toEqual(["old", 1]);
+    const again = await undoneAtSecond(() => {});
+    expect(again.report).toMatchObject({ compensated: [0], failed: [], complete: true });
+    expect([again.thing.text, again.calls()]).toEqual(["old", 2]);
   });
 
   it("told to stop in the middle of an undo, it does not say that the undo failed", async () => {

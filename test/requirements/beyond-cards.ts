@@ -33,6 +33,7 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.card.second-gesture": [18, "in the console an irreversible call is approved by a second, different gesture"],
   "beyond.card.who-may": [18, "whoever may not decide a request sees who may, and no dead button"],
   "beyond.chat.card-first": [18, "the first button of a chat message opens the card"],
+  "beyond.chat.walk": [18, "on a phone three taps lead from a chat message over a sign-in to a decision by the card, and two where the person is signed in"],
   "beyond.card.unseen-warned": [18, "`svc validate` and `svc policy check` warn where a rule that asks for approval reads a path that the card does not show"],
   "beyond.offer.made": [18, "`deny` with `offer` denies the request and pre-approves the same tool with the offered arguments, once, for that run"],
   "beyond.offer.ttl": [18, "an offer has the time to live of the request that it answers"],

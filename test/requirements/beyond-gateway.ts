@@ -56,6 +56,7 @@ export const beyondGatewayUpstreams = section("beyond", "Gateway: upstreams", {
   "beyond.listing.hanging": [19, "a hanging upstream holds up neither `initialize` nor the tools of the others"],
   "beyond.listing.task": [19, "a tool that demands a task is not listed to a client without tasks"],
   "beyond.listing.task-made": [19, "a tool that demands a task is made as one at its upstream, and its result is the call's; one that is lost there is uncertain"],
+  "beyond.upstreams.undo-waits": [19, "a call, and an undo through it, wait for a tool server that is just being started"],
   "beyond.upstreams.deaf": [19, "an upstream of 2026-07-28 that never answers `subscriptions/listen` is connected all the same"],
   "beyond.upstreams.not-sent": [19, "a call to an upstream that refuses the connection is failed and not uncertain: nothing was sent"],
   "beyond.servers.matrix": [19, "public tool servers, as published, are listed, called, refused, waited for, approved, denied with an offer and undone through the gateway"],

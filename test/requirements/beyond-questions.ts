@@ -43,6 +43,7 @@ export const beyondPlans = section("beyond", "2. Fewer and better questions: pla
   "beyond.plan.ends": [18, "a planned call that is refused or fails ends the plan, and what is left is not covered; so do a denial and the plan's expiry"],
   "beyond.plan.vote": [18, "the decision is the decider's one vote under each call's own groups, quorum and four eyes"],
   "beyond.plan.cards": [18, "deciders see the cards of the calls that they may decide, and no value of the others; a `card_hash` over all that is no longer current is a 409"],
+  "beyond.plan.cards-surfaces": [18, "each decider sees the cards that are theirs, and no value of the others, in the console and with `svc plans show` and `svc approvals show`"],
   "beyond.plan.events": [18, "`plan_proposed`, `plan_approved` and `plan_denied` stand on the ledger, without argument values"],
   "beyond.plan.withdraw": [18, "the run's principal withdraws its plan: `status: expired`, `note: withdrawn`, ledger `approval_expired`; 409 when it has ended"],
   "beyond.plan.tools": [18, "an agent proposes with `svc.propose_plan`; operator tools show, approve and deny"],

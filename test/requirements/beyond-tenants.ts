@@ -18,6 +18,7 @@ export const beyondTenants = section("beyond", "Tenants", {
   "beyond.tenants.reports": [15, "reports and simulations look at the tenant's own history"],
   "beyond.tenants.bundle": [15, "a run's bundle proves its records and shows no other record"],
   "beyond.tenants.console": [15, "console pages show the tenant's own things"],
+  "beyond.tenants.news": [23, "open console pages of a bound person hear of the tenant's own doings, and not that a neighbour does anything"],
   "beyond.tenants.operator-tools": [15, "operator tools act within the tenant"],
   "beyond.tenants.matrix": [15, "no answer of any route holds a byte of another tenant"],
   "beyond.tenants.parts": [23, "of what is the whole service's, a hold or a drill, a bound caller is told nothing that names a thing of another tenant"],

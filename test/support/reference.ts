@@ -93,8 +93,9 @@ export function errorsPage(): string {
 ${made("src/kernel/errors.ts and src/console/errors.ts")}
 
 Every failure that the service expects is one of these, on every surface. Over HTTP the body is \`{"error": "<what is wrong
-and what to do>"}\`, on the command line it is one line on stderr and the exit code, over MCP a JSON-RPC error. A message
-never repeats the value of an argument. A call that is not allowed is no error: it is a decision, \`block\`, with its reasons.
+and what to do>"}\` (what a program needs of a 409 is JSON in the header \`svc-facts\`, percent-encoded), on
+the command line it is one line on stderr and the exit code, over MCP a JSON-RPC error. A message never repeats the value
+of an argument. A call that is not allowed is no error: it is a decision, \`block\`, with its reasons.
 
 ${row(["Name", "HTTP", "Exit code", "JSON-RPC", "What to do"])}${row(["-", "-", "-", "-", "-"])}${rows.join("")}
 A failure that nobody expected is a 500 without details; the server's log has its cause. After a 503 nothing was recorded,

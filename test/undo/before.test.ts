@@ -233,6 +233,57 @@ describe("a foreign write", () => {
     expect(shelf.text("e")).toBe("one");
   });
 
+  /** Two calls that are both under way: the one that was asked for last is made first. */
+  async function crossed(run: string, id: string, [older, newer]: [string, string]) {
+    const steps = [await ask(run, "doc.put", id), await ask(run, "doc.put", id)];
+    for (const [at, text] of [newer, older].entries()) {
+      const before = shelf.show(id);
+      shelf.write(id, text);
+      const outcome = { status: "succeeded", before, after: shelf.show(id) };
+      await ok("agent", "POST", `/v1/runs/${run}/steps/${steps[1 - at].step}/outcome`, outcome);
+    }
+  }
+
+  it("is told from calls of the run that overlapped: what they left is undone, or said not to be", async () => {
+    verifies("beyond.conflict.overlapped");
+    const plain = await opened();
+    shelf.write("o", "one");
+    await crossed(plain, "o", ["three", "two"]);
+    expect(await rolledBack(plain)).toMatchObject({ compensated: [0], failed: [{ step: 1 }] });
+    expect(await rolledBack(plain)).toMatchObject({ compensated: [1], complete: true });
+    expect(shelf.text("o")).toBe("one");
+
+    // The last one put the first text back: by what they met and left, either may have been the last.
+    const round = await opened();
+    await crossed(round, "o", ["one", "two"]);
+    const unproven = {
+      conflict: true,
+      error: expect.stringMatching(/^conflict: another call of this run on the same thing stands/),
+    };
+    expect(await plan(round)).toMatchObject({
+      fully_reversible: false,
+      actions: [{ conflict: true }, { conflict: true }],
+    });
+    expect(await rolledBack(round)).toMatchObject({
+      compensated: [],
+      failed: [
+        { step: 1, ...unproven },
+        { step: 0, ...unproven },
+      ],
+      complete: false,
+    });
+    const worker = await s.api("operator", "POST", `/v1/runs/${round}/steps/1/compensation`, {
+      current: shelf.show("o"),
+    });
+    expect(worker).toMatchObject({ status: 409, body: unproven });
+    expect(shelf.text("o")).toBe("one");
+    const { current_hash } = (await plan(round)).actions[1];
+    const word = { overwrite: 0, reason: "it was made last", current_hash };
+    expect(await rolledBack(round, word)).toMatchObject({ compensated: [0] });
+    expect(await rolledBack(round)).toMatchObject({ compensated: [1], complete: true });
+    expect(shelf.text("o")).toBe("one");
+  });
+
   it("is shown in the console, and overwritten there", async () => {
     verifies("beyond.conflict.console");
     const run = await opened();
@@ -314,15 +365,14 @@ describe("a remote worker", () => {
     const step = await put(run, "w", "new");
     const begin = (body: object) =>
       s.api("operator", "POST", `/v1/runs/${run}/steps/${step}/compensation`, body);
-    expect(await begin({})).toMatchObject({
+    const read = { tool: "doc.get", arguments: { id: "w" } };
+    expect((await plan(run)).actions[0]).toMatchObject({ step, before: read });
+    expect(await begin({})).toEqual({
       status: 409,
-      body: { before: { tool: "doc.get", arguments: { id: "w" } } },
+      body: { error: expect.stringContaining("read doc.get first, with the arguments that the plan names") },
     });
     const foreign = await begin({ current: { exists: true, text: "foreign" } });
-    expect(foreign).toMatchObject({
-      status: 409,
-      body: { error: expect.stringMatching(/^conflict: /), conflict: true },
-    });
+    expect(foreign).toEqual({ status: 409, body: { error: expect.stringMatching(/^conflict: /) } });
     expect((await events(run, step)).length).toBe(2);
     expect(await begin({ current: shelf.show("w") })).toMatchObject({
       status: 200,

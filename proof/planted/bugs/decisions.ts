@@ -281,9 +281,23 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "an undo replaces what others wrote since",
     file: "src/rollback/conflict.ts",
-    find: 'return current_hash === before_hash ? "as_before" : "conflict";',
-    replace: 'return current_hash === before_hash ? "as_before" : "as_after";',
+    find: 'if (current_hash !== own.before_hash) return "conflict";',
+    replace: 'if (current_hash !== own.before_hash) return "as_after";',
     tests: ["test/proof/sim.test.ts", "test/undo/before.test.ts"],
+  },
+  {
+    name: "a call that overlapped another one on the same thing is taken for undone",
+    file: "src/rollback/conflict.ts",
+    find: 'return back ? "overlapped" : "as_before";',
+    replace: 'return "as_before";',
+    tests: ["test/undo/before.test.ts"],
+  },
+  {
+    name: "a further attempt of an undo replaces what was written meanwhile",
+    file: "src/rollback/undo-step.ts",
+    find: 'attempts === 0 ? ({ state: "go" } as const) : await work.again({ attempts, error });',
+    replace: '({ state: "go" }) as Again;',
+    tests: ["test/library/library.test.ts"],
   },
   {
     name: "an undo is not read back",

@@ -34,6 +34,9 @@ def _constant(text: str) -> Any:
 
 def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     result = dict(pairs)
+    # No record has such a field, and a reader in JavaScript may not see it.
+    if "__proto__" in result:
+        raise Invalid('the key "__proto__" is not allowed')
     if len(result) != len(pairs):
         seen = set()
         for key, _ in pairs:

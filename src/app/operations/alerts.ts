@@ -1,5 +1,5 @@
 /** Alerts, evaluated live. */
-import { z } from "zod";
+import * as z from "zod";
 import { standingAlerts } from "../background/alerting.ts";
 import { operation } from "../door/operation.ts";
 import { nothing, nullable } from "./schemas.ts";

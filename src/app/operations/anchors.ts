@@ -1,5 +1,5 @@
 /** Publishing an anchor on demand. */
-import { z } from "zod";
+import * as z from "zod";
 import { type AnchoringParts, anchorNow } from "../../evidence/anchoring.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { type App, announce } from "../app.ts";

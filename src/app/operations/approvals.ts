@@ -1,5 +1,5 @@
 /** Approvals: listing, waiting for, deciding, breaking glass, and approving ahead. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   breakGlassUnit,
   type DecideResult,

@@ -1,5 +1,5 @@
 /** Evidence: signed bundles, the public key they are signed with, and the check of the ledger itself. */
-import { z } from "zod";
+import * as z from "zod";
 import { ledgerBundle, runBundle } from "../../evidence/bundle.ts";
 import { checkLedgerOf } from "../../evidence/ledger-check.ts";
 import type { SigningKey } from "../../evidence/signing.ts";

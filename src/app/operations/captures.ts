@@ -1,5 +1,5 @@
 /** Captured calls: arguments and results, redacted. Only whoever holds the data reaches them, on the command line. */
-import { z } from "zod";
+import * as z from "zod";
 import { capturedPages, purgeCaptures } from "../../capture/read.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";

@@ -1,5 +1,5 @@
 /** The ledger's tree for those who do not trust this server: signed checkpoints, and proofs between them. */
-import { z } from "zod";
+import * as z from "zod";
 import { signCheckpoint } from "../../evidence/witness/checkpoint.ts";
 import { keptCosignatures } from "../../evidence/witness/kept.ts";
 import { LedgerProofs } from "../../evidence/witness/proofs.ts";

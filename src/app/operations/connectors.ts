@@ -1,5 +1,5 @@
 /** The tool servers behind a gateway. A standalone server has none. */
-import { z } from "zod";
+import * as z from "zod";
 import { operation } from "../door/operation.ts";
 import { nothing } from "./schemas.ts";
 

@@ -1,5 +1,5 @@
 /** Containing an agent: everything it has is stopped, taken back and undone, in one job with one report. */
-import { z } from "zod";
+import * as z from "zod";
 import { parseSince } from "../../kernel/duration.ts";
 import { conflict, invalid, notFound } from "../../kernel/errors.ts";
 import { keptOf } from "../../model/roles.ts";

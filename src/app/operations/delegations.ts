@@ -1,5 +1,5 @@
 /** Delegations: lending and taking back the authority to approve. */
-import { z } from "zod";
+import * as z from "zod";
 import { lentNow } from "../../engine/approvals/authority.ts";
 import { delegateUnit, revokeUnit, unknownDelegation } from "../../engine/approvals/delegations.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";

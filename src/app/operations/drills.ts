@@ -1,5 +1,5 @@
 /** Drills: proving undos by making and undoing a harmless example of each call, where that is allowed. */
-import { z } from "zod";
+import * as z from "zod";
 import { forbidden, invalid, messageOf } from "../../kernel/errors.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { App } from "../app.ts";

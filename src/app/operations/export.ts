@@ -1,5 +1,5 @@
 /** The trail of a run: the very bytes of its ledger records. */
-import { z } from "zod";
+import * as z from "zod";
 import { ledgerPages } from "../../port/pages.ts";
 import { readRun } from "../door/access.ts";
 import { Content, operation } from "../door/operation.ts";

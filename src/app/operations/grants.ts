@@ -1,5 +1,5 @@
 /** Grants: giving one, listing, taking back, and seeing what one would have covered. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   checkGivingUnit,
   type Giver,

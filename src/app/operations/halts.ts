@@ -1,5 +1,5 @@
 /** The kill switch. */
-import { z } from "zod";
+import * as z from "zod";
 import { haltUnit, resumeUnit } from "../../engine/halts.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
 import { boundTo } from "../../model/roles.ts";

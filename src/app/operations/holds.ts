@@ -1,5 +1,5 @@
 /** Legal holds over HTTP and the command line. */
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import {
   placeHoldUnit,

@@ -1,5 +1,5 @@
 /** What can be undone now and will not be for ever. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Core } from "../../engine/core.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";

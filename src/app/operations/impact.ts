@@ -1,5 +1,5 @@
 /** Impact preview: what a call would be answered and what it would mean. It reads manifests, policy and grants only. */
-import { z } from "zod";
+import * as z from "zod";
 import { invalid, messageOf } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";

@@ -1,5 +1,5 @@
 /** Journaling on a run: intents, outcomes, and an operator's word on what was not reported. */
-import { z } from "zod";
+import * as z from "zod";
 import { type IntentResult, intentUnit, previewUnit } from "../../engine/intent.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../engine/outcome.ts";
 import type { Json } from "../../kernel/json.ts";

@@ -1,5 +1,5 @@
 /** API keys: listing and managing the entries of the key file. The ledger names the key, never its value. */
-import { z } from "zod";
+import * as z from "zod";
 import type { KeyFields, KeyManager, KeyView } from "../../auth/manage.ts";
 import { conflict, forbidden, notFound } from "../../kernel/errors.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";

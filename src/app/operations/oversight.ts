@@ -1,5 +1,5 @@
 /** The report on human oversight. */
-import { z } from "zod";
+import * as z from "zod";
 import { collectOversight } from "../../evidence/report/oversight.ts";
 import { writeOversight } from "../../evidence/report/oversight-formats.ts";
 import { PERIOD_FORMATS, PERIOD_TYPES } from "../../evidence/report/period-formats.ts";

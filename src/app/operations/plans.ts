@@ -1,5 +1,5 @@
 /** Plans: an agent proposes calls before it makes them, and people decide them together. */
-import { z } from "zod";
+import * as z from "zod";
 import { closingWords } from "../../engine/closing.ts";
 import {
   decidePlanUnit,
@@ -122,7 +122,7 @@ function assertOrdered(depends: readonly (readonly number[])[]): void {
     const wrong = steps.find((step) => step >= i);
     if (wrong !== undefined)
       throw invalid(
-        `calls[${i}].depends_on: ${wrong} is not an earlier call of the plan (0 to ${i - 1}); a plan has no cycles`,
+        `calls[${i}].depends_on: ${wrong} is not an earlier call of the plan (${i === 0 ? "the first has none" : `0 to ${i - 1}`}); a plan has no cycles`,
       );
   }
 }

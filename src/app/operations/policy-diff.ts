@@ -1,5 +1,5 @@
 /** Comparing two policies over all calls: what the second lets through, holds back or asks for differently. */
-import { z } from "zod";
+import * as z from "zod";
 import { RULE_ACTIONS } from "../../model/policy/finding.ts";
 import { operation } from "../door/operation.ts";
 import { comparePolicies } from "./simulate/jobs.ts";

@@ -1,5 +1,5 @@
 /** The registry: drafts of manifests and policies, and what people decide about them. */
-import { z } from "zod";
+import * as z from "zod";
 import { conflict, invalid, notFound, ProblemsError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import type { JsonObject } from "../../kernel/json.ts";

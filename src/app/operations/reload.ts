@@ -1,5 +1,5 @@
 /** Reading manifests, policy and keys again. */
-import { z } from "zod";
+import * as z from "zod";
 import { conflict, messageOf, ProblemsError } from "../../kernel/errors.ts";
 import { announce } from "../app.ts";
 import { operation } from "../door/operation.ts";

@@ -1,5 +1,5 @@
 /** Replay: a captured run once more, as it was and with changes, without anything happening. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Json } from "../../kernel/json.ts";
 import { operation } from "../door/operation.ts";
 import { anyJson, nullable, runId, text, tool } from "./schemas.ts";

@@ -1,5 +1,5 @@
 /** Reports for people: one run as a page or a PDF, and a period in three formats. */
-import { z } from "zod";
+import * as z from "zod";
 import { paced } from "../../evidence/report/page.ts";
 import { collectPeriodReport, type PeriodReport } from "../../evidence/report/period.ts";
 import { PERIOD_FORMATS, PERIOD_TYPES, writePeriodReport } from "../../evidence/report/period-formats.ts";

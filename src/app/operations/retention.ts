@@ -1,5 +1,5 @@
 /** Retention: what is due, and deleting it. It runs only when asked; there is no timer. */
-import { z } from "zod";
+import * as z from "zod";
 import { type ApplyReport, applyRetention } from "../../retention/apply.ts";
 import { planRetention } from "../../retention/plan.ts";
 import type { App } from "../app.ts";

@@ -1,5 +1,5 @@
 /** Rollback: the plan, the server's job, and the routes of a remote worker. */
-import { z } from "zod";
+import * as z from "zod";
 import { forbidden, invalid, SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";

@@ -1,5 +1,5 @@
 /** Runs: opening, listing and reading them. */
-import { z } from "zod";
+import * as z from "zod";
 import { newRun, openRunUnit } from "../../engine/open-run.ts";
 import { conflict, invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";

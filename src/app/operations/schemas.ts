@@ -1,5 +1,5 @@
 /** The shapes of requests and answers that several operations share. */
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { MODES, OUTCOMES, READERS, RUN_ID, STEP_STATUSES } from "../../model/run.ts";

@@ -1,5 +1,5 @@
 /** Search over runs and over ledger records, page by page. */
-import { z } from "zod";
+import * as z from "zod";
 import { parseSince } from "../../kernel/duration.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";

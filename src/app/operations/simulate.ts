@@ -1,5 +1,5 @@
 /** Policy simulation: what a policy would have decided about the calls that were captured. */
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import { RULINGS } from "../../sandbox/past-call.ts";
 import type { App } from "../app.ts";

@@ -1,5 +1,5 @@
 /** Speculation: several plans tried in the sandbox and ranked, before any of them is begun. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Json } from "../../kernel/json.ts";
 import type { PlannedCall } from "../../sandbox/speculate.ts";
 import { operation } from "../door/operation.ts";

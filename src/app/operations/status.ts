@@ -1,5 +1,5 @@
 /** What the service is doing, at a glance. */
-import { z } from "zod";
+import * as z from "zod";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import type { Store } from "../../port/store.ts";
 import { shownRecords, wholeOf } from "../../store/confined.ts";

@@ -4,7 +4,8 @@
  */
 import { MessageChannel } from "node:worker_threads";
 import { invalid, SvcError } from "../../kernel/errors.ts";
-import { besideModule, Threads } from "../../process/threads.ts";
+import { entryModule } from "../../process/package.ts";
+import { Threads } from "../../process/threads.ts";
 import type { Job, Order, Page } from "./job.ts";
 import type { Reading } from "./readings.ts";
 
@@ -30,7 +31,7 @@ export class SandboxHost {
     this.limits = limits;
     this.threads = new Threads({
       name: "the sandbox",
-      entry: besideModule(import.meta.url, "worker"),
+      entry: entryModule("app/sandbox/worker"),
       most: AT_ONCE,
       resourceLimits: { maxOldGenerationSizeMb: limits.heap_mb },
     });

@@ -13,11 +13,12 @@ import { HOOK_CLIENTS, type HookClient } from "../../hook/clients.ts";
 import { hooksFile, INSTALLED, withHooks } from "../../hook/install.ts";
 import { hooksFolder } from "../../hook/settings.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { packageFile } from "../../process/package.ts";
 import type { Context } from "../context.ts";
 import { inert } from "../io.ts";
 import { undoClientFile, writeClientFile } from "./client-file.ts";
 
-const PACK = fileURLToPath(new URL("../../../packs/coding-agents", import.meta.url));
+const PACK = fileURLToPath(packageFile("packs/coding-agents"));
 const HERE = "http://127.0.0.1:8787";
 
 type Flags = Record<string, unknown>;

@@ -24,7 +24,8 @@ export const registerDrill: Register = (program, context) => {
     .action(async (tools: string[], flags: Flags) => {
       if (context.isRemote(flags))
         return context.withDoor(flags, (door) => drill(context, door, tools, flags));
-      await withUpstreams(context, flags, (service, gateway) => {
+      await withUpstreams(context, flags, async (service, gateway) => {
+        await Promise.all(gateway.upstreams.map((upstream) => upstream.settled()));
         if (gateway.upstreams.length > 0) service.drills = drillsThrough(gateway);
         return drill(context, localDoor(service, flags["as"] as string | undefined), tools, flags);
       });

@@ -1,6 +1,6 @@
 /** `svc speculate <plans file>`: tries plans in the sandbox and ranks them, the safest first. */
 import { resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { plansShape, speculate as speculateOp } from "../../app/operations/speculate.ts";
 import { readTextFile } from "../../config/files.ts";
 import { readYaml } from "../../model/yaml.ts";

@@ -38,7 +38,11 @@ export async function checkStore(world: World): Promise<Finding[]> {
   }
   try {
     const tried = await tryOut(store, world);
-    const told = warnings.map((text) => warn(STORE, text, "look at the log of the last stop"));
+    const hint =
+      settings.store === "postgres"
+        ? "correct the database's own settings"
+        : "look at the log of the last stop";
+    const told = warnings.map((text) => warn(STORE, text, hint));
     return [tried, ...told, ...(tried.status === "ok" ? await contents(store, world) : [])];
   } finally {
     await store.close();

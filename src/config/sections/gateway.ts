@@ -1,5 +1,5 @@
 /** The rows of the gateway: whom it speaks for and which tool servers stand behind it. */
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import { RESERVED_NAMES } from "../../model/roles.ts";
 import { maskNamed, maskValues } from "../mask.ts";

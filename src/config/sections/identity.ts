@@ -1,5 +1,5 @@
 /** The rows of who may come in: the console, OpenID Connect, the gateway's keys, chat users. */
-import { z } from "zod";
+import * as z from "zod";
 import { boundProblem, ROLES, type Role } from "../../model/roles.ts";
 import { choiceRow, pathRow, readJsonText, row, section, textRow, textSchema, urlSchema } from "../row.ts";
 

@@ -1,5 +1,5 @@
 /** The rows of what runs beside the decisions: rollback, capture, anchors, egress, notifications, telemetry. */
-import { z } from "zod";
+import * as z from "zod";
 import { tryDuration } from "../../kernel/duration.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";

@@ -1,5 +1,5 @@
 /** The quotas of callers: what one is, and what is wrong with it. */
-import { z } from "zod";
+import * as z from "zod";
 import { glob } from "../../model/policy/fields.ts";
 import { row } from "../row.ts";
 

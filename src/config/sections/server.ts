@@ -1,6 +1,6 @@
 /** The rows of the server itself: its files, its store, where it listens. */
 import { isIP } from "node:net";
-import { z } from "zod";
+import * as z from "zod";
 import { STORE_KINDS } from "../../store/open.ts";
 import { maskConnection, maskUrl } from "../mask.ts";
 import {

@@ -49,8 +49,8 @@ type Judged = JudgedCard & Pick<CardSurroundings, "proof" | "closes">;
 export function judgedParts(card: Judged, around: Html = nothing): Html {
   const fields = [...card.fields, ...card.more];
   return html`${card.irreversible ? html`<p class="irreversible">${NO_WAY_BACK}</p>` : null}
-${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
 ${furtherChanges(card).map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3><pre class="diff" tabindex="0" aria-label="What changes in ${label}">${lines.map(diffLine)}</pre></section>`)}
+${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
 ${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
 <blockquote class="reason"><p>${card.reason}</p><footer>the agent's reason</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
 <div class="approval-grid">${whyAsked(card)}
@@ -81,11 +81,11 @@ function wayBack({ way_back, proof, closes }: Judged): Html {
     way_back.residue.length === 0
       ? null
       : html`<p class="soft">What cannot be undone:</p>${bullets(way_back.residue, "residue")}`
-  }${way_back.tool === null || proof === null ? null : html`<p class="soft">${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
+  }${way_back.tool === null || proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
 }
 
 function before({ so_far, like }: LoadedCard): Html {
-  const last = so_far.last.map(({ step, tool, status }) => html`${step} <code>${tool}</code> ${status}`);
+  const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
   return html`<section><h3>Before this</h3>${facts([
     [
       "In this run",

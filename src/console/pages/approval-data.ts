@@ -20,7 +20,7 @@ import { seesTenant } from "../../model/roles.ts";
 import type { Ctx } from "../ctx.ts";
 
 export const SORTS = {
-  age: ["Oldest", (a: Waiting, b: Waiting) => a.requested_ms - b.requested_ms],
+  age: ["Age", (a: Waiting, b: Waiting) => a.requested_ms - b.requested_ms],
   risk: ["Risk", (a: Waiting, b: Waiting) => b.internal.risk_score - a.internal.risk_score],
   expiry: ["Time left", (a: Waiting, b: Waiting) => a.expires_ms - b.expires_ms],
 } as const;

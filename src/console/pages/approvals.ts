@@ -91,7 +91,7 @@ async function desk(
             : null
         }`;
   const body = html`${pageHead("Approvals", "Calls that wait for a person. The agent is told to try again once you decide.")}
-${approvalTabs("waiting")}
+${await approvalTabs(ctx, "waiting")}
 <div class="desk ${shown === null ? "at-list alone" : kind}"><div id="waiting" data-live>${list}</div>
 <div id="card" data-live>${shown === null ? null : html`<p class="back"><a href="${PATH}">All requests</a></p>${approvalCard(ctx, shown, alike)}`}</div></div>
 ${await delegationsCard(ctx)}`;
@@ -128,7 +128,7 @@ async function decided(ctx: Ctx): Promise<Answer> {
           html`<p>Requests come here once they are approved, denied, used or expired.</p>`,
         )
       : table("Decided requests", ["Status", "Tool", "Actor", "Run", "Decided by", "Note", "When"], rows);
-  const body = html`${pageHead("Approvals", "What was decided, by whom, and what they noted.")}${approvalTabs("decided")}
+  const body = html`${pageHead("Approvals", "What was decided, by whom, and what they noted.")}${await approvalTabs(ctx, "decided")}
 ${card({ title: "Decided", id: "decided", live: true }, list, pager(`${PATH}/decided`, ctx.query, next_cursor ?? null))}`;
   return { page: { title: "Decided approvals", nav: "approvals", body, live: `${PATH}/decided` } };
 }

@@ -42,7 +42,7 @@ async function page(ctx: Ctx, above: Html): Promise<Answer> {
           ["State", "Calls", "Lifts", "Used", "Until", "Given by", "Reason", "Action"],
           grants.map((one) => rowOf(ctx, one)),
         );
-  const body = html`${pageHead("Grants", "Calls that were approved ahead, for a while.")}${approvalTabs("grants")}
+  const body = html`${pageHead("Grants", "Calls that were approved ahead, for a while.")}${await approvalTabs(ctx, "grants")}
 ${above}${card({ title: "Grants", id: "grants", live: true }, list, pager(PATH, ctx.query, next_cursor ?? null))}
 ${ctx.may(createGrant) ? card({ title: "Give a grant", id: "give" }, giveForm(ctx)) : nothing}`;
   return { page: { title: "Grants", nav: "approvals", body, live: PATH } };

@@ -44,7 +44,7 @@ async function plans(ctx: Ctx): Promise<Answer> {
           html`<p>An agent may propose its calls before it makes them. One decision then covers those that need one, in their order, for exactly their arguments.</p>`,
         )
       : table("Plans", ["Status", "Plan", "Calls", "Actor", "Run", "When"], rows);
-  const body = html`${pageHead("Plans", "What agents propose to do, decided as a whole.")}${approvalTabs("plans")}
+  const body = html`${pageHead("Plans", "What agents propose to do, decided as a whole.")}${await approvalTabs(ctx, "plans")}
 ${card({ title: "Plans", id: "plans", live: true }, list, pager(PATH, ctx.query, next_cursor ?? null))}`;
   return { page: { title: "Plans", nav: "approvals", body, live: PATH } };
 }
@@ -52,7 +52,7 @@ ${card({ title: "Plans", id: "plans", live: true }, list, pager(PATH, ctx.query,
 async function plan(ctx: Ctx): Promise<Answer> {
   const shown = await ctx.call(getPlan, { plan_id: ctx.params["id"]! });
   const now = ctx.app.core.env.now();
-  const body = html`${pageHead("Plan", shown.reason, mark(TONES[shown.status], shown.status))}${approvalTabs("plans")}
+  const body = html`${pageHead("Plan", shown.reason, mark(TONES[shown.status], shown.status))}${await approvalTabs(ctx, "plans")}
 ${card(
   { title: "The plan", id: "plan" },
   facts([
@@ -62,16 +62,19 @@ ${card(
     ["Can be undone as a whole", shown.fully_reversible ? "yes" : "no"],
     shown.irreversible.length === 0
       ? null
-      : ["Nothing takes back", html`<strong>${shown.irreversible.join(", ")}</strong>`],
+      : ["Cannot be taken back", html`<strong>${shown.irreversible.join(", ")}</strong>`],
     shown.decided_by === null ? null : ["Decided by", shown.decided_by],
     shown.note === null ? null : ["Note", shown.note],
   ]),
   shown.residue.length === 0
     ? nothing
     : html`<p class="soft">What cannot be undone:</p>${bullets(shown.residue, "residue")}`,
-  shown.status === "pending" && shown.card_hash !== undefined ? decisionForm(ctx, shown) : nothing,
+  shown.status === "pending" && shown.card_hash !== undefined
+    ? html`<p><a href="#decide">Decide below the calls</a></p>`
+    : nothing,
 )}
-${shown.calls.map((_, i) => callCard(shown, i))}`;
+${shown.calls.map((_, i) => callCard(shown, i))}
+${shown.status === "pending" && shown.card_hash !== undefined ? card({ title: "Decide the plan", id: "decide" }, decisionForm(ctx, shown)) : nothing}`;
   return { page: { title: "Plan", nav: "approvals", body } };
 }
 
@@ -89,7 +92,7 @@ function callCard(shown: PlanShown, i: number): Html {
     judged?.risk ? nothing : html`<p class="soft">risk ${call.risk_score}</p>`,
     call.depends_on.length === 0
       ? nothing
-      : html`<p class="soft">after ${call.depends_on.map((n) => n + 1).join(", ")}</p>`,
+      : html`<p class="soft">after call ${call.depends_on.map((n) => n + 1).join(", ")}</p>`,
   );
 }
 

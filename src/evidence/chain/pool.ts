@@ -4,7 +4,8 @@
  */
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { besideModule, Threads } from "../../process/threads.ts";
+import { entryModule } from "../../process/package.ts";
+import { Threads } from "../../process/threads.ts";
 import { type CheckOptions, StretchChecker, type StretchFacts } from "./chunk.ts";
 import type { LedgerJoin } from "./join.ts";
 import { LineFile, type Region } from "./region.ts";
@@ -85,7 +86,7 @@ class CheckPool implements Checkers {
     this.width = threads;
     this.threads = new Threads({
       name: "the ledger's check",
-      entry: besideModule(import.meta.url, "worker"),
+      entry: entryModule("evidence/chain/worker"),
       setting: setup,
       most: threads,
     });

@@ -1,5 +1,5 @@
 /** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
-import { z } from "zod";
+import * as z from "zod";
 import { getApproval, withdraw } from "../../app/operations/approvals.ts";
 import { impactOwn } from "../../app/operations/impact.ts";
 import { proposePlan, withdrawPlan } from "../../app/operations/plans.ts";
@@ -119,6 +119,10 @@ const proposePlanTool = ownTool({
         z.strictObject({
           tool: toolName,
           arguments: z.record(z.string(), z.unknown()).optional(),
+          args: z
+            .record(z.string(), z.unknown())
+            .optional()
+            .describe("the same as arguments, as the HTTP API spells it"),
           reason: text(LIMITS.reason_chars).optional(),
           depends_on: z.array(z.int().min(0)).max(LIMITS.plan_calls).optional(),
         }),
@@ -129,11 +133,13 @@ const proposePlanTool = ownTool({
   async run(call, { reason, calls }) {
     if (call.run === null)
       throw invalid("run: this connection has no run of its own; name one with Svc-Run-Id");
+    const twice = calls.findIndex((one) => one.args !== undefined && one.arguments !== undefined);
+    if (twice >= 0) throw invalid(`calls[${twice}]: give arguments or args, one of them`);
     await call.run.open();
     const made = await call.services.asMade(
-      calls.map(({ tool, arguments: args }) => ({ tool, args: (args ?? {}) as JsonObject })),
+      calls.map(({ tool, arguments: named, args = named ?? {} }) => ({ tool, args: args as JsonObject })),
     );
-    const proposed = calls.map(({ arguments: _, ...rest }, i) => {
+    const proposed = calls.map(({ arguments: _, args: __, ...rest }, i) => {
       const { reason: given, ...alone } = made[i]!;
       const said = given?.trim().slice(0, LIMITS.reason_chars);
       return { ...rest, ...alone, ...(said ? { reason: said } : {}) };

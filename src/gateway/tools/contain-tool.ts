@@ -1,5 +1,5 @@
 /** `svc.contain`: contains an agent through the upstreams, and answers with the report once there is one. */
-import { z } from "zod";
+import * as z from "zod";
 import { contain, containInput, getContain } from "../../app/operations/contain.ts";
 import { givenId } from "../../app/operations/schemas.ts";
 import { invalid } from "../../kernel/errors.ts";

@@ -1,5 +1,5 @@
 /** `svc.export_evidence`: a signed bundle of a run or of the whole ledger, as a resource in the answer. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Content } from "../../app/door/operation.ts";
 import { bundleLedger, bundleRun } from "../../app/operations/bundles.ts";
 import { runId } from "../../app/operations/schemas.ts";

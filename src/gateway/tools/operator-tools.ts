@@ -1,5 +1,5 @@
 /** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
-import { z } from "zod";
+import * as z from "zod";
 import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
 import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";

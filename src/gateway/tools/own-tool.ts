@@ -2,7 +2,7 @@
  * The service's own tools, `svc.*`. Each is declared once with its role and its input; most are thin
  * bindings to an operation, which checks everything else.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { App } from "../../app/app.ts";
 import { appFor, requireRole } from "../../app/door/access.ts";
 import { describeIssues } from "../../app/door/issues.ts";

@@ -37,14 +37,14 @@ function judgedLines(card: JudgedCard, around: Proven): string[] {
   for (const cause of card.causes) lines.push(row("Cause", cause));
   if (card.rule !== null) lines.push(row("Rule", card.rule.id));
   if (card.risk !== null) lines.push(row("Risk", `${card.risk.score}: ${card.risk.text}`));
-  const fields = [...card.fields, ...card.more];
-  if (fields.length > 0) lines.push("", ...fields.flatMap(fieldLines));
   for (const { label, lines: changed } of furtherChanges(card))
     lines.push(
       "",
       `What changes in ${label}:`,
       ...changed.map(({ kind, text }) => `  ${SIGNS[kind]}${text}`),
     );
+  const fields = [...card.fields, ...card.more];
+  if (fields.length > 0) lines.push("", ...fields.flatMap(fieldLines));
   if (card.note !== null) lines.push("", row("Note", card.note));
   lines.push("", row("Way back", card.way_back.text));
   for (const left of card.way_back.residue) lines.push(row("", `cannot be undone: ${left}`));
@@ -73,7 +73,7 @@ function fieldLines({ label, text, lines }: CardField): string[] {
 }
 
 function soFarLines({ so_far, like }: CardSurroundings): string[] {
-  const last = so_far.last.map(({ step, tool, status }) => `${step} ${tool} (${status})`).join(", ");
+  const last = so_far.last.map(({ step, tool, status }) => `step ${step} ${tool} (${status})`).join(", ");
   const calls = so_far.calls === 0 ? "no call yet" : `${so_far.calls} so far, the last: ${last}`;
   return [
     row("In run", calls),

@@ -3,7 +3,7 @@
  * fields say about each other is in `rules.ts`, and the published JSON Schema is made from this schema.
  * Every optional field may also be null, so that a normalised manifest is itself a valid entry.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { tryDuration } from "../../kernel/duration.ts";
 import { isGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";

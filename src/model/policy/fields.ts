@@ -1,5 +1,5 @@
 /** Schemas of the single fields that policies are made of, each saying what to write instead. */
-import { z } from "zod";
+import * as z from "zod";
 import { tryDuration, tryTimestamp } from "../../kernel/duration.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { compileGlob, MAX_GLOB_CHARS } from "../../kernel/glob.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { verifies } from "../../../test/support/verifies.ts";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { valueHash } from "../../kernel/hash.ts";

@@ -2,7 +2,7 @@
  * The shape of a policy file. Unknown keys are errors everywhere, since a misspelt one would silently
  * switch a safeguard off. Nothing here fills in defaults: the document stays as written, and so its hash.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { BLAST_RADII, EFFECTS } from "../manifest/types.ts";
 import { argsPath, duration, glob, group, hours, id, text, timestamp, within, zone } from "./fields.ts";
 import { APPROVAL_SHOWS, RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";

@@ -1,7 +1,7 @@
 /** What every channel must hold to, whatever its format: exact payloads, purity, limits, and nothing that an agent's text could do. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { APPROVAL, CONFIGS, CONTEXT, EVENTS } from "../../../test/golden/notify/support/samples.ts";
 import { SERVICES } from "../../../test/golden/notify/support/services.ts";
 import { verifies } from "../../../test/support/verifies.ts";

@@ -2,7 +2,7 @@
  * Opsgenie Alert API v2: an alert is created under an alias and closed by it. The address may be that of
  * another region or of Jira Service Management, which speaks the same API.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Channel, common, type HttpDelivery, httpUrl, postJson, withPath } from "../channel.ts";
 import type { Severity } from "../events.ts";
 import { describe, headline, type Message } from "../message.ts";

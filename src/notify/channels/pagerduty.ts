@@ -2,7 +2,7 @@
  * PagerDuty Events API v2. An alert triggers an incident under a key and its resolution resolves the
  * same one; what is news and not a condition is resolved at once, so that nothing stays open for it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Channel, common, httpUrl, postJson, type RenderContext, withPath } from "../channel.ts";
 import { describe, headline, type Message } from "../message.ts";
 import { tagless } from "../text.ts";

@@ -2,7 +2,7 @@
  * Slack incoming webhook, with blocks. Text from outside goes into `plain_text` objects only, which know
  * neither mentions nor links nor markup, and is escaped besides; the one `mrkdwn` text is our own link.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
 import { describe, headline, type Message } from "../message.ts";

@@ -2,7 +2,7 @@
  * Mail over SMTP, as plain text only: a reader that runs no HTML can be shown no forged page. TLS is
  * required unless the server is on this very machine or the configuration says otherwise.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { type Channel, common, type Mail, type MailServer, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";

@@ -1,5 +1,5 @@
 /** The channel kinds by the name that the configuration uses. A new kind is a file beside this one and a row here. */
-import { z } from "zod";
+import * as z from "zod";
 import { ProblemsError } from "../../kernel/errors.ts";
 import type { Channel, Delivery, Destination, RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";

@@ -2,7 +2,7 @@
  * Microsoft Teams: an adaptive card in the message envelope that a workflow's webhook takes. Text from
  * outside goes into text runs, which Teams shows as they are; text blocks and facts would read Markdown.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Channel, common, httpUrl, postJson } from "../channel.ts";
 import type { Severity } from "../events.ts";
 import { describe, type Fact, type Message } from "../message.ts";

@@ -3,7 +3,7 @@
  * over the very bytes of the body. Strings keep their words; only what no program wants in a text
  * (control and invisible characters) is taken out.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { hmacHex } from "../../kernel/hash.ts";
 import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";

@@ -1,6 +1,6 @@
 /** The default store: an append-only ledger file, a journal and a checkpoint in one folder. */
 import type { Store } from "../../port/store.ts";
-import { besideModule } from "../../process/threads.ts";
+import { entryModule } from "../../process/package.ts";
 import { makeFolder } from "../logged/disk.ts";
 import { threadHelper } from "../logged/side-thread.ts";
 import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
@@ -14,7 +14,7 @@ export async function openFilesStore(
   warn: Warn,
   options: Partial<LoggedStoreOptions> = {},
 ): Promise<Store> {
-  const parts = withDefaults(() => threadHelper(besideModule(import.meta.url, "worker"), folder), options);
+  const parts = withDefaults(() => threadHelper(entryModule("store/files/worker"), folder), options);
   const { disk } = parts;
   await makeFolder(disk, folder);
   return LoggedStore.open({

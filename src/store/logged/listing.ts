@@ -1,7 +1,7 @@
 /** Lists and counts: the checkpoint's rows with what the overlays know laid over them. */
 import type { CountQuery, ListQuery, Row } from "../../port/store.ts";
 import type { TableName, Tables } from "../../port/tables.ts";
-import { compareRows, matchesList, matchesTenant } from "../query.ts";
+import { compareRows, matchesList } from "../query.ts";
 import { docOf, type Slot } from "./block.ts";
 import type { BaseDocument, Checkpoint, Walk } from "./checkpoint.ts";
 import type { Overlays } from "./overlay.ts";
@@ -30,10 +30,8 @@ function merge<N extends TableName>(
 ): Row<N>[] {
   const compare = compareRows(query.order);
   const fresh: Found[] = [];
-  for (const [key, slot] of overlays.table(table)) {
-    if (slot === null || !matchesList(query, slot, key)) continue;
-    if (query.tenant === undefined || matchesTenant(query, table, docOf(slot)))
-      fresh.push({ key, sort: slot.sort, slot });
+  for (const [key, slot] of knownOf(table, query.tenant, overlays)) {
+    if (slot !== null && matchesList(query, slot, key)) fresh.push({ key, sort: slot.sort, slot });
   }
   fresh.sort(compare);
   const sources = [
@@ -53,6 +51,10 @@ function merge<N extends TableName>(
   }
   return rows;
 }
+
+/** What the overlays know of a table, or of one tenant in it. */
+const knownOf = (table: TableName, tenant: string | undefined, overlays: Overlays) =>
+  tenant === undefined ? overlays.table(table) : overlays.tableOf(table, tenant);
 
 interface Source {
   peek(): Found | undefined;
@@ -116,14 +118,14 @@ export function countDocuments(
     (query.owner === undefined || entry.owner === query.owner) &&
     (query.tag === undefined || entry.tag === query.tag);
   return checkpoint.snapshot(() => {
-    const known: string[] = [];
+    const { tenant } = query;
+    const known = new Set<string>(tenant === undefined ? [] : overlays.replacedOf(table, tenant));
     let count = checkpoint.count(table, query);
-    for (const [key, slot] of overlays.table(table)) {
-      known.push(key);
-      if (slot === null || !matches(slot)) continue;
-      if (query.tenant === undefined || matchesTenant(query, table, docOf(slot))) count++;
+    for (const [key, slot] of knownOf(table, tenant, overlays)) {
+      known.add(key);
+      if (slot !== null && matches(slot)) count++;
     }
-    if (known.length === 0) return count;
-    return count - checkpoint.entries(table, known, query.tenant).filter(matches).length;
+    if (known.size === 0) return count;
+    return count - checkpoint.entries(table, [...known], tenant).filter(matches).length;
   });
 }

@@ -62,9 +62,15 @@ function unit(seed: number): (tx: Tx) => void {
         tx.put(
           "approvals",
           key,
-          approvalDoc({ id: key, run_id, requested_ms: chance.below(9), tenant: chance.pick(TENANTS) }),
+          approvalDoc({
+            ...{ id: key, run_id, requested_ms: chance.below(9) },
+            tenant: (tx.get("approvals", key) ?? { tenant: chance.pick(TENANTS) }).tenant,
+          }),
         );
-      if (kind === 4) tx.delete("meta", key);
+      if (kind === 4) {
+        tx.delete("meta", key);
+        tx.delete("approvals", key);
+      }
       if (kind === 5) tx.put("idempotency", key, { run_id, step });
     }
     for (let i = chance.below(3); i > 0; i--) {

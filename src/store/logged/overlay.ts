@@ -2,12 +2,15 @@
  * Documents that were changed since the checkpoint, one overlay for each journal. The newest overlay
  * that knows a document is right about it; the checkpoint is right about all others.
  */
-import type { TableName } from "../../port/tables.ts";
-import type { Put, Slot } from "./block.ts";
+import { hasTenants, type TableName, tenantOfDoc } from "../../port/tables.ts";
+import { docOf, type Put, type Slot } from "./block.ts";
 
 export class Overlay {
   readonly generation: number;
   private readonly tables = new Map<TableName, Map<string, Slot | null>>();
+  /** For the tables that have tenants, the keys of each; made when a tenant is first asked for. */
+  private owned: Map<TableName, Map<string, Set<string>>> | undefined;
+  private readonly deleted = new Map<TableName, Set<string>>();
   /** How many changes it has taken in, repeated ones included: what its journal costs to replay. */
   changes = 0;
   records = 0;
@@ -28,7 +31,32 @@ export class Overlay {
       this.tables.set(put.table, docs);
     }
     docs.set(put.key, put.slot);
+    if (hasTenants(put.table)) this.own(put);
     this.changes++;
+  }
+
+  /** Every key that is or was the tenant's; what stands there now may be gone, or another's. */
+  keysOf(table: TableName, tenant: string): Iterable<string> {
+    if (this.owned === undefined) {
+      this.owned = new Map();
+      for (const [name, key, slot] of this) if (hasTenants(name)) this.own({ table: name, key, slot });
+    }
+    return this.owned.get(table)?.get(tenant) ?? [];
+  }
+
+  /** Every key that was deleted, whatever stands there now. */
+  deletedKeys(table: TableName): Iterable<string> {
+    return this.deleted.get(table) ?? [];
+  }
+
+  private own({ table, key, slot }: Put): void {
+    if (slot === null) addTo(this.deleted, table, key);
+    if (slot === null || this.owned === undefined) return;
+    const tenant = tenantOfDoc(table, docOf(slot));
+    if (tenant === null) return;
+    const tenants = this.owned.get(table) ?? new Map<string, Set<string>>();
+    this.owned.set(table, tenants);
+    addTo(tenants, tenant, key);
   }
 
   get tableNames(): Iterable<TableName> {
@@ -44,6 +72,12 @@ export class Overlay {
       for (const [key, slot] of docs) yield [table, key, slot];
     }
   }
+}
+
+function addTo<K>(sets: Map<K, Set<string>>, name: K, key: string): void {
+  const keys = sets.get(name);
+  if (keys === undefined) sets.set(name, new Set([key]));
+  else keys.add(key);
 }
 
 /** All overlays seen as one, newest first. */
@@ -90,6 +124,25 @@ export class Overlays {
       for (const [key, slot] of docs) {
         if (!this.isKnownAbove(i, name, key)) yield [key, slot];
       }
+    }
+  }
+
+  /** The same of one tenant, where the table has tenants. */
+  *tableOf(name: TableName, tenant: string): IterableIterator<[string, Slot]> {
+    for (let i = this.stack.length - 1; i >= 0; i--) {
+      for (const key of this.stack[i]!.keysOf(name, tenant)) {
+        const slot = this.stack[i]!.get(name, key);
+        if (slot && tenantOfDoc(name, docOf(slot)) === tenant && !this.isKnownAbove(i, name, key))
+          yield [key, slot];
+      }
+    }
+  }
+
+  /** The keys under which the checkpoint may have a document of the tenant that is not so any more. */
+  *replacedOf(name: TableName, tenant: string): IterableIterator<string> {
+    for (const overlay of this.stack) {
+      yield* overlay.keysOf(name, tenant);
+      yield* overlay.deletedKeys(name);
     }
   }
 

@@ -194,7 +194,7 @@ function migrationFailure(error: unknown): SvcError {
   if (state === "42501") {
     return new SvcError(
       "unavailable",
-      "the database role may not create the svc_ tables; start once with a role that owns the schema, then grant this one its rights",
+      "the database role may not create the svc_ tables, or bring them up to this version; start once with a role that owns them, then grant this one its rights",
     );
   }
   if (state === "42P07" || state === "42710" || state === "42723") {

@@ -16,10 +16,13 @@ export interface VisitOptions {
   width?: number;
   dark?: boolean;
   script?: boolean;
+  /** As on a phone that is held upright, with fingers for a mouse. */
+  phone?: boolean;
 }
 
 /** A net under what never comes; pages are waited for by what they show. */
 const WAIT_MS = 300_000;
+const PHONE = { width: 390, height: 844 };
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 export class Browsing {
@@ -39,7 +42,9 @@ export class Browsing {
   async as(key: string | null, options: VisitOptions = {}): Promise<Visitor> {
     const known = key === null ? undefined : this.states.get(key);
     const context = await this.browser.newContext({
-      viewport: { width: options.width ?? 1280, height: 900 },
+      viewport: options.phone ? PHONE : { width: options.width ?? 1280, height: 900 },
+      hasTouch: options.phone ?? false,
+      isMobile: options.phone ?? false,
       colorScheme: options.dark ? "dark" : "light",
       javaScriptEnabled: options.script ?? true,
       locale: "en-GB",

@@ -26,6 +26,8 @@ export interface ConsoleOptions {
   /** Shared with another server, as processes share one. */
   store?: Store;
   environment?: Record<string, string>;
+  /** One that was found free, where its own address has to be known to its configuration. */
+  port?: number;
   /** Written into the folder before it starts. */
   files?: Record<string, string>;
   link?(app: Service): Promise<OneTimeLink>;
@@ -127,7 +129,7 @@ export async function consoleServer(options: ConsoleOptions = {}): Promise<Conso
     named: (name) => app.auth.named(name),
   });
   mountConsole(http, { app, auth: app.auth, link: await options.link?.(app) });
-  const listening: Listening = await listen(http, "127.0.0.1", 0);
+  const listening: Listening = await listen(http, "127.0.0.1", options.port ?? 0);
   return {
     app,
     url: listening.url,

@@ -102,6 +102,16 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
     const i = at(lines, dice);
     return lines.with(i, lines[i]!.replace("{", '{"actor":"x",'));
   },
+  "a field that JavaScript may not see, all hashed again": (lines) => {
+    let prev = "0".repeat(64);
+    return lines.map((line, i) => {
+      const { hash: _, ...record } = JSON.parse(line) as JsonObject;
+      const hidden = i === 0 ? '{"__proto__":"x",' : "{";
+      const body = canonical({ ...record, prev }).replace("{", hidden);
+      prev = sha256Hex(body);
+      return body.replace(/,"(?=[i-z])/, `,"hash":"${prev}","`);
+    });
+  },
   "a number spelled otherwise": (lines, dice) => {
     const i = at(lines, dice);
     return lines.with(

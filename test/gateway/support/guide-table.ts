@@ -15,5 +15,5 @@ export function rowsOf(first: string): string[][] {
   return rows.filter(([cell = ""]) => cell === first || cell.startsWith(`${first} `));
 }
 
-export const versionOf = (entry: string): string =>
-  JSON.parse(readFileSync(join(ROOT, "node_modules", entry, "package.json"), "utf8")).version;
+export const versionOf = (entry: string, modules = join(ROOT, "node_modules")): string =>
+  JSON.parse(readFileSync(join(modules, entry, "package.json"), "utf8")).version;

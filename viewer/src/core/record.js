@@ -89,7 +89,7 @@ export function readRecord(text) {
   checkShape(record);
   let texts = recordTexts(record);
   const isCanonical = texts.whole === text;
-  if (!isCanonical) {
+  if (!isCanonical || Object.hasOwn(record, "__proto__")) {
     // JSON.parse forgives what strictness does not, such as a key that stands twice.
     record = parseStrict(text);
     checkShape(record);

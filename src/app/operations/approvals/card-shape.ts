@@ -1,5 +1,5 @@
 /** The shape of a card as it is answered. */
-import { z } from "zod";
+import * as z from "zod";
 import { APPROVAL_STATUSES } from "../../../model/approval.ts";
 import { CARD_FORMATS } from "../../../model/card/template.ts";
 import { RISK_FACTORS } from "../../../model/policy/risk-weights.ts";

@@ -1,5 +1,5 @@
 /** What a containment says, before it and after it: one shape, so that what was foretold can be compared. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Json } from "../../../kernel/json.ts";
 import {
   type CompensateAction,

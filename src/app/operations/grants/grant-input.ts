@@ -1,5 +1,5 @@
 /** A grant as people ask for it: the same fields to give one and to see what it would have covered. */
-import { z } from "zod";
+import * as z from "zod";
 import type { GiveInput } from "../../../engine/grants/give.ts";
 import { tryTimestamp } from "../../../kernel/duration.ts";
 import { compileGlob } from "../../../kernel/glob.ts";

@@ -31,6 +31,7 @@ export const PAGES = `
 .approval-what { flex: 1 1 260px; min-width: 0; }
 .approval-head h2 { font-size: 17px; letter-spacing: -0.015em; overflow-wrap: anywhere; }
 .approval-who { color: var(--soft); overflow-wrap: anywhere; }
+.approval-who .id { display: inline; }
 .approval-who b { color: var(--ink); }
 .approval-state { display: grid; justify-items: end; gap: 3px; font-size: 12.5px; }
 .pick { padding: 3px 0; }
@@ -50,6 +51,7 @@ export const PAGES = `
 #containment { display: grid; gap: 18px; }
 .group > .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
 .group > .decide .field { grid-column: 1 / -1; }
+.group > .decide button { padding-inline: 6px; font-size: 13.5px; }
 .bulk .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
 .bulk .decide .field { grid-column: 1 / -1; }
 .gone { opacity: 0.55; }

@@ -8,6 +8,7 @@ export const SMALL = `
   .desk { grid-template-columns: minmax(0, 1fr); }
   .desk.at-list > #card, .desk.at-card > #waiting { display: none; }
   .desk.at-card .back { display: block; }
+  .desk.at-list .request.at { border-color: var(--line); box-shadow: none; }
 }
 @media (max-width: 760px) {
   body { font-size: 15px; padding-bottom: 58px; }

@@ -44,9 +44,10 @@ export const filesystem: Pack = {
     write_file: {
       ...restored,
       before: { ...restored.before!, required: false },
+      card: { title: "Write {$args.path}" },
       note: "a file that was not there, is no text or is over 1 MB passes and cannot be taken back: the server neither deletes nor writes bytes. examples/gateway has a companion that does",
     },
-    edit_file: restored,
+    edit_file: { ...restored, card: { title: "Edit {$args.path}" } },
     move_file: {
       effect: "reversible",
       compensation: {
@@ -55,10 +56,12 @@ export const filesystem: Pack = {
         args: { source: "$args.destination", destination: "$args.source" },
       },
       verification: { tool: "get_file_info", args: { path: "$args.source" }, expect: {}, ...patient },
+      card: { title: "Move {$args.source} to {$args.destination}" },
       note: "the server moves onto nothing that is there, neither on the way nor on the way back",
     },
     create_directory: {
       effect: "idempotent",
+      card: { title: "Make the folder {$args.path}" },
       note: "an empty folder stays after a rollback: the server removes none",
     },
   },

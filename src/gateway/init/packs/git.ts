@@ -61,6 +61,7 @@ export const git: Pack = {
     },
     git_commit: {
       effect: "compensable",
+      card: { title: "Commit: {$args.message}" },
       before: { tool: "git_log", args: head, required: false },
       compensation: {
         tool: "git_reset",
@@ -72,6 +73,7 @@ export const git: Pack = {
     },
     git_checkout: {
       effect: "compensable",
+      card: { title: "Check out {$args.target}" },
       before: { tool: "git_status", args: path, required: false },
       compensation: {
         tool: "git_checkout",

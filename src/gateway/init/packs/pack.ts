@@ -21,6 +21,8 @@ export interface PackEntry {
     when_absent?: { tool: string; args: Template };
   };
   verification?: { tool: string; args: Template; expect: Json; retries: number; backoff_ms: number };
+  /** What an approver reads first; the arguments are listed below it. */
+  card?: { title: string };
   /** What its reader should know, in a line or two. */
   note?: string;
 }

@@ -32,6 +32,7 @@ export const sqlite: Pack = {
     read_records: read,
     create_record: {
       effect: "compensable",
+      card: { title: "Add a row to {$args.table}" },
       before: { tool: "read_records", args: { ...made, limit: 1 }, absent: [], required: false },
       compensation: {
         tool: "delete_records",
@@ -45,6 +46,7 @@ export const sqlite: Pack = {
     },
     update_records: {
       effect: "compensable",
+      card: { title: "Change rows of {$args.table}" },
       before: { tool: "read_records", args: named, required: false },
       compensation: {
         tool: "update_records",
@@ -56,6 +58,7 @@ export const sqlite: Pack = {
     },
     delete_records: {
       effect: "compensable",
+      card: { title: "Delete rows of {$args.table}" },
       before: { tool: "read_records", args: named, required: false },
       compensation: {
         tool: "create_record",
@@ -67,6 +70,7 @@ export const sqlite: Pack = {
     },
     query: {
       effect: "irreversible",
+      card: { title: "Run SQL: {$args.sql}" },
       note: "it runs whatever SQL it is given; read_records reads without it",
     },
   },

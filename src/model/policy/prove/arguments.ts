@@ -1,13 +1,17 @@
 /** The values that one argument can have, where conditions look at it and into it. */
+import { canonical } from "../../../kernel/canonical.ts";
 import type { Json } from "../../../kernel/json.ts";
 import { Lru } from "../../../kernel/lru.ts";
 import { parsePath } from "../../../kernel/paths.ts";
 import type { ConditionDoc } from "./entries.ts";
 import { Undecidable } from "./machine.ts";
-import { type Asked, type Candidate, candidates } from "./values.ts";
+import { type Asked, type Candidate, candidates, freshList, freshObject } from "./values.ts";
 
 /** Values made of parts that are looked at each; beyond it the question is too large. */
 const MOST_PARTS = 5_000;
+
+/** The last place of a list that a condition may look at. */
+const FURTHEST = 1_000;
 
 interface Node {
   asked: Asked[];
@@ -60,22 +64,46 @@ function valuesOf({ asked, amounts, children }: Node): Candidate[] {
     );
     if (parts.length > MOST_PARTS) throw new Undecidable("conditions look at too many parts of one argument");
   }
-  return [...own, ...parts.flatMap(containers)];
+  const named = new Set(asked.flatMap(({ value }) => namedBy(value)));
+  return [...own, ...parts.flatMap((part) => containers(part, named))];
 }
 
-/** The parts put together: as an object, and as a list where their names are places. */
-function containers({ keys, values }: { keys: (string | number)[]; values: Candidate[] }): Candidate[] {
+/** What a condition may compare a whole value with: its operand, or one of them. */
+function namedBy(operand: Json | undefined): string[] {
+  if (operand === undefined) return [];
+  return [operand, ...(Array.isArray(operand) ? operand : [])].map((one) => canonical(one));
+}
+
+interface Parts {
+  keys: (string | number)[];
+  values: Candidate[];
+}
+
+/** The parts put together: as an object, and as a list where those that are there stand at places of one. */
+function containers({ keys, values }: Parts, named: ReadonlySet<string>): Candidate[] {
   const present = keys.flatMap((key, i) =>
     values[i]!.value === undefined ? [] : [[key, values[i]!] as const],
   );
   const alone = present.every(([, value]) => value.alone);
   const object = Object.fromEntries(present.map(([key, { value }]) => [String(key), value!]));
   const made: Candidate[] = [{ value: object, alone }];
-  if (keys.every((key) => typeof key === "number")) {
-    const list: Json[] = [];
-    for (const [key, { value }] of present) list[key as number] = value!;
-    // A list has no holes, so what is missing can only be behind its end.
-    if (list.length <= 1_000 && list.length === present.length) made.push({ value: list, alone });
-  }
+  // Where the whole is compared, too, there is also one that has these parts and is not what it is compared with.
+  if (named.has(canonical(object))) made.push({ value: freshObject(object, named), alone: false });
+  const places = keys.filter((key) => typeof key === "number");
+  // A name is nowhere in a list.
+  if (places.length === 0 || present.some(([key]) => typeof key === "string")) return made;
+  const list = listOf(new Map(present as [number, Candidate][]), places);
+  if (list === undefined) return made;
+  made.push({ value: list, alone });
+  if (present.length === places.length && named.has(canonical(list)))
+    made.push({ value: freshList(list, named), alone: false });
   return made;
+}
+
+/** A list has no holes: where a place is missing that a condition looks at, nothing can stand behind it. */
+function listOf(present: ReadonlyMap<number, Candidate>, places: readonly number[]): Json[] | undefined {
+  if (Math.max(...places) > FURTHEST) throw new Undecidable("a condition looks far into a list");
+  const length = Math.max(-1, ...present.keys()) + 1;
+  if (places.some((place) => place < length && !present.has(place))) return undefined;
+  return Array.from({ length }, (_, place) => (present.has(place) ? present.get(place)!.value! : 0));
 }

@@ -5,7 +5,7 @@ import type { ToolLabels } from "../../manifest/labels.ts";
 import type { PolicyCall } from "../call.ts";
 import type { PolicyTestDoc } from "../schema.ts";
 import { labelInput } from "../tests.ts";
-import { NOBODY, textsFor } from "./domain.ts";
+import { ALL_ARGUMENTS, isOfArguments, NOBODY, textsFor } from "./domain.ts";
 import type { Chosen } from "./search.ts";
 
 export interface ToolClass {
@@ -22,7 +22,8 @@ export function toolClasses(
   globs: readonly string[],
   declared: ReadonlyMap<string, ToolLabels>,
 ): ToolClass[] {
-  const compiled = [...new Set(globs)].map(compileGlob);
+  const distinct = [...new Set(globs)];
+  const compiled = distinct.map(compileGlob);
   const seen = (tool: string) => compiled.map((glob) => (glob.test(tool) ? "1" : "0")).join("");
   const classes = new Map<string, ToolClass>();
   for (const [tool, labels] of declared) {
@@ -31,10 +32,10 @@ export function toolClasses(
     if (known === undefined) classes.set(key, { tool, declared: [tool], labels });
     else known.declared.push(tool);
   }
-  for (const text of textsFor([...new Set(globs)])) {
+  for (const text of textsFor(distinct)) {
     const key = seen(text);
     if (classes.has(key)) continue;
-    const tool = undeclared(text, key, seen, declared);
+    const tool = undeclared(text, key, seen, declared) ?? undeclaredBeside(distinct, key, seen, declared);
     if (tool !== undefined) classes.set(key, { tool, declared: [], labels: null });
   }
   return [...classes.values()];
@@ -57,6 +58,18 @@ function undeclared(
   return undefined;
 }
 
+/** The same, where a name can only be of a certain length and the first ones of it are all declared. */
+function undeclaredBeside(
+  globs: readonly string[],
+  key: string,
+  seen: (tool: string) => string,
+  declared: ReadonlyMap<string, ToolLabels>,
+): string | undefined {
+  if (!globs.some((glob) => glob.includes("?"))) return undefined;
+  const names = [...declared.keys()].filter((name) => seen(name) === key);
+  return textsFor(globs, names).find((text) => text !== "" && !declared.has(text) && seen(text) === key);
+}
+
 export interface Concrete {
   call: PolicyCall;
   at_ms: number;
@@ -75,10 +88,10 @@ export function concrete({ tool }: ToolClass, chosen: Chosen, pick = 0): Concret
     const chosenValue = values[Math.min(pick, values.length - 1)]!;
     const value = chosenValue.value as Json | undefined;
     if (name === "at") at_ms = value as number;
-    else if (!name.startsWith("args ")) (call as Record<string, unknown>)[name] = value;
+    else if (!isOfArguments(name)) (call as Record<string, unknown>)[name] = value;
     else {
       if (!chosenValue.alone) alone = false;
-      if (name === "args ") whole = value;
+      if (name === ALL_ARGUMENTS) whole = value;
       else if (value !== undefined) args.push([name.slice(5), value]);
     }
   }

@@ -14,7 +14,7 @@ import { OPS } from "../ops/table.ts";
 import type { MatchField } from "../schema.ts";
 import { argumentCandidates } from "./arguments.ts";
 import type { ConditionDoc, Entry } from "./entries.ts";
-import { literal, MANY, ONE, type Piece, wildMachines } from "./machine.ts";
+import { literal, MANY, ONE, type Piece, Undecidable, wildMachines } from "./machine.ts";
 import { timeAtoms } from "./times.ts";
 import { words } from "./words.ts";
 
@@ -50,6 +50,17 @@ export interface Question {
 
 const FIELDS = ["actor", "tenant", "environment", "effect", "data_class", "source", "sink"] as const;
 type Field = Exclude<(typeof FIELDS)[number], never>;
+
+/** The variable of `$args` itself, and those of single arguments, each of which has its name behind a space. */
+export const ALL_ARGUMENTS = "args";
+
+function argumentOf([first]: readonly (string | number)[]): string {
+  return first === undefined ? ALL_ARGUMENTS : `${ALL_ARGUMENTS} ${first}`;
+}
+
+export function isOfArguments(name: string): boolean {
+  return name === ALL_ARGUMENTS || name.startsWith(`${ALL_ARGUMENTS} `);
+}
 
 export class Domain {
   readonly variables: Variable[] = [];
@@ -95,6 +106,8 @@ export class Domain {
     for (const field of ["actor", "tenant", "environment", "effect", "data_class", "source", "sink"] as const)
       this.variable(field);
     this.variable("blast_radius");
+    if (this.byName.has(ALL_ARGUMENTS) && this.variables.filter(({ name }) => isOfArguments(name)).length > 1)
+      throw new Undecidable("conditions ask about $args as a whole and about one of them");
     this.addRisk();
     for (const variable of this.variables) this.fill(variable);
     this.addTimes(now_ms);
@@ -135,7 +148,7 @@ export class Domain {
   private condition(condition: ConditionDoc): Literal {
     const { path, op, value } = condition;
     const { keys } = parsePath(path);
-    const name = `args ${String(keys[0] ?? "")}`;
+    const name = argumentOf(keys);
     const { whenMissing, compile } = OPS[op];
     const compare = compile((value ?? null) as Json);
     this.askedOf(name).push(condition);
@@ -158,7 +171,7 @@ export class Domain {
   private addAmount(amount: { path: string; max: number }): void {
     this.amounts.push(amount);
     const { keys } = parsePath(amount.path);
-    const variable = this.variable(`args ${String(keys[0] ?? "")}`);
+    const variable = this.variable(argumentOf(keys));
     this.askedOf(variable.name);
     variable.signs.push((argument) => {
       const value = readKeys(argument as Json | undefined, keys.slice(1));
@@ -194,10 +207,11 @@ export class Domain {
   }
 
   private valuesOf({ name }: Variable): { value: unknown; alone: boolean }[] {
-    if (name.startsWith("args ")) {
-      const first = name.slice(5);
-      const amounts = this.amounts.filter(({ path }) => String(parsePath(path).keys[0] ?? "") === first);
-      return argumentCandidates(this.asked.get(name) ?? [], amounts);
+    if (isOfArguments(name)) {
+      const amounts = this.amounts.filter(({ path }) => argumentOf(parsePath(path).keys) === name);
+      const values = argumentCandidates(this.asked.get(name) ?? [], amounts);
+      // A call may lack an argument, but has arguments.
+      return name === ALL_ARGUMENTS ? values.filter(({ value }) => value !== undefined) : values;
     }
     const some = (values: readonly unknown[]) => values.map((value) => ({ value, alone: false }));
     if (name === "blast_radius")

@@ -196,3 +196,108 @@ describe("the prover and brute force agree", () => {
     trials(600_000),
   );
 });
+
+type Asking = [path: string, op: string, value?: unknown];
+
+describe("the prover leaves out no kind of value", () => {
+  const conditions = (list: readonly Asking[]) => list.map(([path, op, value]) => ({ path, op, value }));
+  const provedOf = (rules: readonly Asking[], claim: readonly Asking[]) => {
+    const policy = compiled({
+      version: 1,
+      rules: rules.map((one, i) => ({ id: `r${i}`, when: conditions([one]), action: "deny" })),
+      claims: [{ name: "c", when: conditions(claim), at_least: "deny" }],
+    });
+    const [result] = checkClaims(policy, how());
+    if (result!.result === "counterexample") assertShown(policy, result!);
+    return [result!.result, result!.counterexample?.input.args];
+  };
+
+  it.each<[string, Asking[], Asking[], unknown]>([
+    [
+      "an object with one member more",
+      [
+        ["$args.n", "eq", { k: 1 }],
+        ["$args.n.k", "ne", 1],
+      ],
+      [["$args.n.k", "eq", 1]],
+      { n: { k: 1, other: true } },
+    ],
+    [
+      "a list with one element more",
+      [
+        ["$args.n", "eq", [1]],
+        ["$args.n[0]", "ne", 1],
+      ],
+      [["$args.n[0]", "eq", 1]],
+      { n: [1, 1] },
+    ],
+    [
+      "a list, of which a name reads nothing",
+      [
+        ['$args.n["2"]', "eq", null],
+        ["$args.n[2]", "ne", null],
+      ],
+      [["$args.n[2]", "eq", null]],
+      { n: [0, 0, null] },
+    ],
+    [
+      "a list that no condition names",
+      [
+        ["$args.n", "eq", [0, 0, 0]],
+        ["$args.n", "eq", []],
+      ],
+      [
+        ["$args.n", "ne", null],
+        ["$args.n", "exists"],
+      ],
+      { n: [0, 0, 0, 0] },
+    ],
+    [
+      "an object that no condition names",
+      [["$args.n", "eq", { other: true }]],
+      [
+        ["$args.n", "ne", null],
+        ["$args.n", "exists"],
+      ],
+      { n: { other_: true } },
+    ],
+    [
+      "an argument without a name",
+      [
+        ['$args[""]', "gt", 1],
+        ['$args[""]', "absent"],
+      ],
+      [['$args[""]', "exists"]],
+      { "": 0 },
+    ],
+    [
+      "a letter of another shape",
+      [["$args.n", "not_matches", "(?i)^θ$"]],
+      [["$args.n", "matches", "^[^θΘϴ]$"]],
+      { n: "ϑ" },
+    ],
+  ])("%s", (_, rules, claim, args) => {
+    verifies("beyond.claim.never-wrong");
+    expect(provedOf(rules, claim)).toEqual(["counterexample", args]);
+  });
+
+  it("nor a tool that is not declared among many that are", () => {
+    const policy = compiled({
+      version: 1,
+      rules: [{ id: "r", match: { tool: "p?", effect: "read" }, action: "deny" }],
+      claims: [{ name: "c", match: { tool: "p?" }, at_least: "deny" }],
+    });
+    const declared = [..."abcdefghijklmnopqrstuvwxyz0123456789_-."].map((char) => `p${char}`);
+    const labels = new Map(declared.map((tool) => [tool, { ...NOBODY, effect: "read" as const }]));
+    const [result] = checkClaims(policy, { ...how(), labels });
+    expect(declared).not.toContain(result!.counterexample?.input.tool);
+    expect(result!.result).toBe("counterexample");
+  });
+
+  it("and says where it does not know them", () => {
+    const whole: Asking = ["$args", "exists"];
+    expect(provedOf([["$args.n", "absent"]], [whole])[0]).toBe("incomplete");
+    expect(provedOf([["$args.n[2000]", "absent"]], [["$args.n", "exists"]])[0]).toBe("incomplete");
+    expect(provedOf([whole], [])[0]).toBe("proved");
+  });
+});

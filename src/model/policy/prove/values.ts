@@ -2,6 +2,7 @@
  * All the values that a set of conditions on one path can tell apart, one of each kind. Which kind a value is of is
  * found by asking the conditions themselves; what is owed here is that no kind is left out.
  */
+import { canonical } from "../../../kernel/canonical.ts";
 import type { Json } from "../../../kernel/json.ts";
 import { same } from "../ops/equal.ts";
 import type { OpName } from "../ops/table.ts";
@@ -46,6 +47,7 @@ export function candidates(asked: readonly Asked[], amounts: readonly number[] =
     return op === "in" || op === "not_in" ? (value as Json[]) : [value];
   });
   const some = (value: Json): Candidate => ({ value, alone: false });
+  const named = new Set(operands.map((value) => canonical(value)));
   return [
     { value: undefined, alone: true },
     ...[null, true, false].map((value) => ({ value, alone: true })),
@@ -54,9 +56,23 @@ export function candidates(asked: readonly Asked[], amounts: readonly number[] =
     ...operands
       .filter((value) => typeof value === "object" && value !== null)
       .map((value) => ({ value, alone: true })),
-    some({ other: true }),
-    ...listsTold(asked).map(some),
+    some(freshObject({}, named)),
+    ...listsTold(asked, named).map(some),
   ];
+}
+
+/** The object with one member more than it has, so that it is none that a condition names. */
+export function freshObject(object: { readonly [name: string]: Json }, named: ReadonlySet<string>): Json {
+  for (let name = "other"; ; name += "_") {
+    const more = { ...object, [name]: true };
+    if (!Object.hasOwn(object, name) && !named.has(canonical(more))) return more;
+  }
+}
+
+/** The list, made longer until it is none that a condition names. */
+export function freshList(list: readonly Json[], named: ReadonlySet<string>): Json[] {
+  const longer = [...list, list[0] ?? 0];
+  return named.has(canonical(longer)) ? freshList(longer, named) : longer;
 }
 
 function textsTold(asked: readonly Asked[]): Candidate[] {
@@ -103,13 +119,13 @@ export function between(low: number, high: number | undefined): number | undefin
 
 /**
  * A list is told by what its elements show together, so the lists are the unions of what single elements show, and the
- * empty one. Their first element stands twice, so that none is a list that another condition names.
+ * empty one. Their first element stands several times, so that none is a list that another condition names.
  */
-function listsTold(asked: readonly Asked[]): Json[] {
+function listsTold(asked: readonly Asked[], named: ReadonlySet<string>): Json[] {
   const sought = asked.flatMap(({ op, value }) =>
     op === "contains" || op === "not_contains" ? [value!] : [],
   );
-  const plain: Json[] = [[], [0, 0, 0]];
+  const plain: Json[] = [[], freshList([0, 0], named)];
   if (sought.length === 0) return plain;
   const elements: Json[] = [
     ...sought,
@@ -133,7 +149,7 @@ function listsTold(asked: readonly Asked[]): Json[] {
     }
     if (made.size > MOST_LISTS) throw new Undecidable("too many conditions ask what a list contains");
   }
-  return [...plain, ...[...made.values()].map((list) => [...list, list[0]!])];
+  return [...plain, ...[...made.values()].map((list) => freshList(list, named))];
 }
 
 /** As `contains` reads a whole list. */

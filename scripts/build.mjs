@@ -1,0 +1,86 @@
+/**
+ * Makes `dist` from the sources: their types, one file for each entry, and what the entries share in `dist/shared`,
+ * packages included. A command then reads some ten files in place of a thousand (docs/adr/0014).
+ */
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const DIST = join(ROOT, "dist");
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** Beside what the package exports: what is begun by itself, as a program or in a thread. */
+const BEGUN = [
+  "cli/bin",
+  "cli/demo",
+  "hook/bin",
+  "app/sandbox/worker",
+  "evidence/chain/worker",
+  "store/files/worker",
+  "store/sqlite/worker",
+];
+/** Loaded when they are needed, built for the machine, or reading files beside them. */
+const APART = ["@photostructure/sqlite", "libphonenumber-js", "nodemailer", "pdfkit", "pg", "pino", "undici"];
+
+const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
+const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOnly"], { stdio: "inherit" });
+if (typed.status !== 0) process.exit(1);
+
+const { exports, peerDependencies } = readPackage(ROOT);
+const exported = Object.values(exports).flatMap(
+  (entry) => entry.default?.match(/^\.\/dist\/(.*)\.js$/)?.[1] ?? [],
+);
+const { metafile } = await build({
+  absWorkingDir: ROOT,
+  entryPoints: [...exported, ...BEGUN].map((name) => `src/${name}.ts`),
+  outbase: "src",
+  outdir: DIST,
+  chunkNames: "shared/[name]-[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  external: [...APART, ...Object.keys(peerDependencies)],
+  // Packages in the older format ask for Node's own modules with `require`, which a module does not have.
+  banner: {
+    js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',
+  },
+  metafile: true,
+  logLevel: "warning",
+});
+dropOld(new Set(Object.keys(metafile.outputs).map((path) => join(ROOT, path))));
+writeFileSync(join(DIST, "THIRD-PARTY.txt"), notices(Object.keys(metafile.inputs)));
+
+/** What a running server may still load stays for a day. */
+function dropOld(made) {
+  for (const name of readdirSync(join(DIST, "shared"))) {
+    const path = join(DIST, "shared", name);
+    if (!made.has(path) && statSync(path).mtimeMs < Date.now() - DAY_MS) rmSync(path);
+  }
+}
+
+/** The licences of the packages whose code is inside. */
+function notices(inputs) {
+  const folders = new Set(
+    inputs.flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/)?.[0] ?? []),
+  );
+  return [...folders]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = readPackage(join(ROOT, folder));
+      return `${name} ${version} (${license})\n\n${licence(join(ROOT, folder))}`;
+    })
+    .join(`\n${"-".repeat(80)}\n\n`);
+}
+
+function licence(folder) {
+  const name = readdirSync(folder).find((file) => /^(licen[cs]e|copying)/i.test(file));
+  return name === undefined ? "" : `${readFileSync(join(folder, name), "utf8").trim()}\n`;
+}
+
+function readPackage(folder) {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+}
