@@ -71,8 +71,12 @@ async function makeCalls({ app }: Server, runs: readonly string[], steps: number
 async function containAll(server: Server, row: Row, made: readonly string[]): Promise<ContainReport> {
   const { app, store, call } = server;
   const standing = [...made];
+  const undone = new Set<string>();
   app.jobTools = {
-    compensator: async ({ args }) => {
+    compensator: async ({ args, idempotency_key }) => {
+      // An undo that was interrupted is asked for again under its key, and takes effect once.
+      if (undone.has(idempotency_key)) return;
+      undone.add(idempotency_key);
       const { n } = args as { n: string };
       const newest = standing.pop();
       if (newest !== n) row.problems.push(`${n} was undone where ${newest ?? "nothing"} was the newest`);

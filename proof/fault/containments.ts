@@ -10,6 +10,7 @@ import { openService } from "../../src/app/wiring/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
+import { SvcError } from "../../src/kernel/errors.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import type { ContainmentDoc } from "../../src/port/docs.ts";
 import type { Store } from "../../src/port/store.ts";
@@ -48,11 +49,16 @@ export async function serverAt(place: Place, env: Record<string, string> = {}) {
 }
 
 /** The job as it ended. */
+/** A store that does not answer for a while ends no containment: it is carried on when the store is back. */
 export async function ended(store: Store, id: string): Promise<ContainmentDoc> {
   for (;;) {
-    const job = (await store.get("containments", id))!;
-    if (job.state === "done") return job;
-    if (job.state !== "running") throw new Error(`containment ${id}: ${job.state}, ${job.error}`);
+    const job = await store.get("containments", id).catch((error: unknown) => {
+      if (error instanceof SvcError && error.code === "unavailable") return undefined;
+      throw error;
+    });
+    if (job?.state === "done") return job;
+    if (job !== undefined && job.state !== "running")
+      throw new Error(`containment ${id}: ${job.state}, ${job.error}`);
     await pause(20);
   }
 }

@@ -43,7 +43,7 @@ it("lists what drills say of each undo, and starts them for an operator where th
   expect((await operator.submit("/console/drills", { upstream: "fake" })).status).toBe(400);
   expect((await operator.submit("/console/drills", { upstream: "fake", confirm: "yes" })).status).toBe(303);
   const shown = async () => (await reader.get("/console/drills")).text;
-  await until(async () => /proven 20\d\d-/.test(await shown()), "the drill to be shown");
+  await until(async () => />proven<.*<time datetime="20\d\d-/s.test(await shown()), "the drill to be shown");
   const again = await operator.submit("/console/drills", {
     tool: "create",
     upstream: "fake",

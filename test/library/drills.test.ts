@@ -15,7 +15,7 @@ const MANIFESTS = `
   permission: p
   compensation: {tool: thing.unmake, args: {id: $result.id}}
   verification: {tool: thing.get, args: {id: $result.id}, expect: {exists: false}, retries: 0}
-  drill: {args: {name: drill}, expect: {id: 1}}
+  drill: {args: {name: a-canary}, expect: {id: 1}}
 `;
 writeFileSync(join(folder, "manifests.yaml"), MANIFESTS);
 writeFileSync(
@@ -54,11 +54,12 @@ it("drills with the application's own functions, and believes only what it reads
   const [broken] = await svc.drill({
     ...world,
     call: () => {
-      throw new Error("it is down");
+      throw new Error("it is down: a-canary is not taken");
     },
     compensator: honest,
   });
-  expect(broken?.problem).toBe("the call failed: it is down");
+  // The problem is on the ledger, which holds no value of a call.
+  expect(broken?.problem).toBe("the call failed: it is down: [argument] is not taken");
   await expect(svc.drill({ ...world, compensator: honest, tools: ["none"] })).rejects.toThrow("no manifest");
   await svc.close();
   const live = await open({ config: join(folder, "live.config.yaml") });

@@ -54,4 +54,25 @@ export const PROVER: readonly Bug[] = [
     replace: "changes.some(({ literals }) => holds(literals, chosen) === false)",
     tests: TESTS,
   },
+  {
+    name: "the prover knows one list that no condition may name",
+    file: `${FOLDER}/values.ts`,
+    find: "freshList([0, 0], named)",
+    replace: "[0, 0, 0]",
+    tests: TESTS,
+  },
+  {
+    name: "the prover folds a letter to its two cases alone",
+    file: `${FOLDER}/regex.ts`,
+    find: ", ...foldedLike(text)]",
+    replace: "]",
+    tests: TESTS,
+  },
+  {
+    name: "the prover takes an entry for the same whoever approves what it asks for",
+    file: `${FOLDER}/entries.ts`,
+    find: 'doc.action === "require_approval" ? asked : null',
+    replace: "null",
+    tests: ["test/policy/prove.test.ts"],
+  },
 ];

@@ -2,7 +2,7 @@
 import { drillable } from "../../app/operations/drills/proofs.ts";
 import { listDrills, mayDrillHere, startDrills } from "../../app/operations/drills.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
-import { type DrillDoc, proofOf, proofWords } from "../../model/proof.ts";
+import { type DrillDoc, proofOf } from "../../model/proof.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, empty, pageHead, table } from "../parts/blocks.ts";
@@ -37,10 +37,11 @@ ${card({ title: "Drills", id: "drills", live: true }, list)}${startCard(ctx)}`;
 function rowOf(ctx: Ctx, manifest: Manifest, drill: DrillDoc | undefined): (Html | string)[] {
   const { tool } = manifest;
   const proof = proofOf(drill, ctx.app.core.rules().manifests.hashOf(manifest));
-  const upstream = upstreamsOf(ctx).find((name) => ctx.app.drills?.(name).offers(tool));
+  const upstream = upstreamsOf(ctx).find((name) => offers(ctx, name, manifest));
   return [
     toolLink(tool),
-    proofMark(proofWords(proof)),
+    // When it was tried stands beside it.
+    proofMark(proof.state),
     proof.at_ms === null ? "" : ago(proof.at_ms, ctx.app.core.env.now()),
     drill === undefined || drill.run_id === null ? "" : runLink(drill.run_id),
     proof.state === "failing" ? (drill?.problem ?? "") : "",
@@ -49,6 +50,9 @@ function rowOf(ctx: Ctx, manifest: Manifest, drill: DrillDoc | undefined): (Html
 }
 
 const upstreamsOf = ({ app }: Ctx): string[] => app.settings.upstreams.map(({ name }) => name);
+
+const offers = ({ app }: Ctx, upstream: string, { tool }: Manifest): boolean =>
+  app.drills?.(upstream).offers(tool) === true;
 
 const allowed = (ctx: Ctx): boolean => ctx.may(startDrills) && mayDrillHere(ctx.app);
 
@@ -64,9 +68,11 @@ function startCard(ctx: Ctx): Html {
   const off = ctx.whyOff(startDrills);
   if (off !== null) return card({ title: "Start drills", id: "start" }, html`<p class="soft">${off}</p>`);
   if (!allowed(ctx)) return nothing;
-  const forms = upstreamsOf(ctx).map((upstream) =>
-    drillForm(ctx, { upstream }, `Drill what is due through ${upstream}`),
-  );
+  const tools = drillable(ctx.app.core);
+  const forms = upstreamsOf(ctx)
+    .filter((upstream) => tools.some((manifest) => offers(ctx, upstream, manifest)))
+    .map((upstream) => drillForm(ctx, { upstream }, `Drill what is due through ${upstream}`));
+  if (forms.length === 0) return nothing;
   return card({ title: "Start drills", id: "start" }, ...forms);
 }
 

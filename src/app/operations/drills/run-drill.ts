@@ -2,6 +2,7 @@
  * One drill: the example call in a run of its own through the whole pipeline, a look whether it took effect, its
  * undo, and the read-back. What the undo answers proves nothing; what can be read afterwards does.
  */
+import { withoutValues } from "../../../engine/clean-text.ts";
 import { loadRun } from "../../../engine/load-run.ts";
 import { newRun, openRunUnit } from "../../../engine/open-run.ts";
 import { appendRunRecord } from "../../../engine/records.ts";
@@ -32,7 +33,9 @@ export async function runDrill(
   const permissions = core.rules().manifests.permissions;
   const run = newRun(core, principal, { permissions, reason: `drill of ${manifest.tool}` });
   await core.store.transact(openRunUnit(run));
-  const problem = await tried(app, run, principal, manifest, tools).catch(messageOf);
+  const problem = await tried(app, run, principal, manifest, tools).catch((error: unknown) =>
+    withoutValues(messageOf(error), manifest.drill?.args),
+  );
   return keep(app, run, manifest, by, problem);
 }
 
@@ -52,7 +55,7 @@ async function tried(
 ): Promise<string | null> {
   const { core } = app;
   const made = await tools.make(run, principal, manifest.tool, manifest.drill!.args);
-  if ("problem" in made) return made.problem;
+  if ("problem" in made) return withoutValues(made.problem, manifest.drill!.args);
   const wrong = unexpected(manifest, made.result) ?? (await withoutEffect(app, run, made.step, tools.reader));
   const { make: _, ...undo } = tools;
   const options = { ...undo, actor: principal.name, stop: app.background.signal };
@@ -85,7 +88,7 @@ async function withoutEffect(
   try {
     seen = await reader({ tool: spec.tool, arguments: spec.arguments }, NEVER, run.run_id);
   } catch (error) {
-    return `the read-back could not be made: ${messageOf(error)}`;
+    return `the read-back could not be made: ${withoutValues(messageOf(error), spec.arguments, spec.expect)}`;
   }
   return firstMismatch(spec.expect, seen) === null
     ? "the read-back matches before the undo: the call took no effect, or the read-back proves nothing"

@@ -22,7 +22,8 @@ export function toolClasses(
   globs: readonly string[],
   declared: ReadonlyMap<string, ToolLabels>,
 ): ToolClass[] {
-  const compiled = [...new Set(globs)].map(compileGlob);
+  const distinct = [...new Set(globs)];
+  const compiled = distinct.map(compileGlob);
   const seen = (tool: string) => compiled.map((glob) => (glob.test(tool) ? "1" : "0")).join("");
   const classes = new Map<string, ToolClass>();
   for (const [tool, labels] of declared) {
@@ -31,10 +32,10 @@ export function toolClasses(
     if (known === undefined) classes.set(key, { tool, declared: [tool], labels });
     else known.declared.push(tool);
   }
-  for (const text of textsFor([...new Set(globs)])) {
+  for (const text of textsFor(distinct)) {
     const key = seen(text);
     if (classes.has(key)) continue;
-    const tool = undeclared(text, key, seen, declared);
+    const tool = undeclared(text, key, seen, declared) ?? undeclaredBeside(distinct, key, seen, declared);
     if (tool !== undefined) classes.set(key, { tool, declared: [], labels: null });
   }
   return [...classes.values()];
@@ -55,6 +56,18 @@ function undeclared(
     }
   }
   return undefined;
+}
+
+/** The same, where a name can only be of a certain length and the first ones of it are all declared. */
+function undeclaredBeside(
+  globs: readonly string[],
+  key: string,
+  seen: (tool: string) => string,
+  declared: ReadonlyMap<string, ToolLabels>,
+): string | undefined {
+  if (!globs.some((glob) => glob.includes("?"))) return undefined;
+  const names = [...declared.keys()].filter((name) => seen(name) === key);
+  return textsFor(globs, names).find((text) => text !== "" && !declared.has(text) && seen(text) === key);
 }
 
 export interface Concrete {

@@ -270,9 +270,28 @@ describe("the prover leaves out no kind of value", () => {
       [['$args[""]', "exists"]],
       { "": 0 },
     ],
+    [
+      "a letter of another shape",
+      [["$args.n", "not_matches", "(?i)^θ$"]],
+      [["$args.n", "matches", "^[^θΘϴ]$"]],
+      { n: "ϑ" },
+    ],
   ])("%s", (_, rules, claim, args) => {
     verifies("beyond.claim.never-wrong");
     expect(provedOf(rules, claim)).toEqual(["counterexample", args]);
+  });
+
+  it("nor a tool that is not declared among many that are", () => {
+    const policy = compiled({
+      version: 1,
+      rules: [{ id: "r", match: { tool: "p?", effect: "read" }, action: "deny" }],
+      claims: [{ name: "c", match: { tool: "p?" }, at_least: "deny" }],
+    });
+    const declared = [..."abcdefghijklmnopqrstuvwxyz0123456789_-."].map((char) => `p${char}`);
+    const labels = new Map(declared.map((tool) => [tool, { ...NOBODY, effect: "read" as const }]));
+    const [result] = checkClaims(policy, { ...how(), labels });
+    expect(declared).not.toContain(result!.counterexample?.input.tool);
+    expect(result!.result).toBe("counterexample");
   });
 
   it("and says where it does not know them", () => {

@@ -104,13 +104,38 @@ function kindOf(char: number): string {
 function variants(char: number): number[] {
   const text = String.fromCodePoint(Math.min(char, 0x10ffff));
   const cases = [text.toLowerCase(), text.toUpperCase()].map((one) => one.codePointAt(0)!);
-  return [...around(char), ...cases.flatMap(around), ...(FOLDED[text.toLowerCase()] ?? [])];
+  return [...around(char), ...cases.flatMap(around), ...foldedLike(text)];
 }
 
-/** Characters that only folding makes alike to a letter. */
-const FOLDED: Readonly<Record<string, readonly number[]>> = {
-  k: [0x212a],
-  s: [0x17f],
-  å: [0x212b],
-  ω: [0x2126],
-};
+/** All characters that folding makes alike to one: beside its own two cases there may be others, as ſ is to s. */
+function foldedLike(char: string): readonly number[] {
+  alike ??= charactersAlike();
+  return alike.get(foldOf(char)) ?? [];
+}
+
+let alike: ReadonlyMap<string, readonly number[]> | undefined;
+
+/** Behind it no character has cases. */
+const LAST_WITH_CASES = 0x1e943;
+
+function charactersAlike(): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (let code = 0; code <= LAST_WITH_CASES; code++) {
+    const char = String.fromCodePoint(code);
+    const fold = foldOf(char);
+    if (fold === char) continue;
+    const list = found.get(fold);
+    if (list === undefined) found.set(fold, [fold.codePointAt(0)!, code]);
+    else list.push(code);
+  }
+  return found;
+}
+
+/** One text for all that differ in case alone. Cases that are several characters are none to a pattern. */
+function foldOf(char: string): string {
+  const single = (text: string, otherwise: string) =>
+    text.length <= String.fromCodePoint(text.codePointAt(0)!).length ? text : otherwise;
+  const lower = single(char.toLowerCase(), char);
+  const upper = single(lower.toUpperCase(), lower);
+  return single(upper.toLowerCase(), upper);
+}
