@@ -9,13 +9,10 @@ import type { Json } from "../kernel/json.ts";
 import type { RollbackRequest, Run } from "../library/run.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type FrameworkCall, type GovernOptions, Governor, type Refusal } from "./governor.ts";
-import { undoWith } from "./thread.ts";
+import { type RunOrThread, undoWith } from "./thread.ts";
 
 export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
-export { threadRun } from "./thread.ts";
-
-/** A run, or the run of a thread: the `thread_id` that the graph is invoked with. */
-export type RunOrThread = Run | ((thread_id: string) => Run | Promise<Run>);
+export { type RunOrThread, threadRun } from "./thread.ts";
 
 /**
  * Governs every tool of an agent ([guide](../../docs/guides/frameworks/langchain.md)). It comes first in the list of

@@ -7,14 +7,11 @@
 import type { RollbackRequest, Run } from "../library/run.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type GovernOptions, Governor, PAUSED } from "./governor.ts";
-import { undoWith } from "./thread.ts";
+import { type RunOrThread, undoWith } from "./thread.ts";
 
 export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
 export { isRefusal } from "./governor.ts";
-export { threadRun } from "./thread.ts";
-
-/** A run, or the run of a thread: the one in the agent's memory options. */
-export type RunOrThread = Run | ((thread_id: string) => Run | Promise<Run>);
+export { type RunOrThread, threadRun } from "./thread.ts";
 
 /** What `createTool` takes, as far as it is used here. */
 export interface ToolDefinition {

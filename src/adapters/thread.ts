@@ -5,6 +5,9 @@ import type { RunOptions, Svc } from "../library/open.ts";
 import type { RollbackRequest, Run } from "../library/run.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 
+/** A run, or the run of a thread by the thread's id. */
+export type RunOrThread = Run | ((thread_id: string) => Run | Promise<Run>);
+
 type ThreadOptions<S> = S extends { run(options: infer O): Promise<Run> } ? Omit<O, "run_id"> : never;
 
 /** The run of a thread, a session or a conversation, whether it was opened before or not. */

@@ -1,33 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type FakeIssuer, fakeIssuer } from "../../test/support/issuer.ts";
+import { fakeIssuer } from "../../test/support/issuer.ts";
+import { INVALID, told, verifier } from "../../test/support/oidc.ts";
 import { verifies } from "../../test/support/verifies.ts";
-import { SvcError } from "../kernel/errors.ts";
-import { type OidcSettings, OidcVerifier } from "./oidc.ts";
-
-const told = async (work: Promise<unknown>) =>
-  work.then(
-    () => "accepted",
-    (error: unknown) =>
-      error instanceof SvcError ? `${error.code}: ${error.message}` : `not ours: ${error}`,
-  );
-const INVALID = "unauthenticated: invalid credential";
-
-function verifier(from: FakeIssuer, change: Partial<OidcSettings> = {}, warnings: string[] = []) {
-  const settings: OidcSettings = {
-    issuer: from.url,
-    audience: ["svc", "svc-beta"],
-    groups_claim: "groups",
-    max_permissions: null,
-    tenant_map: {},
-    role_map: { ops: "operator", bots: "agent", people: "approver" },
-    ...change,
-  };
-  return new OidcVerifier(settings, {
-    egress: from.egress,
-    env: from.env,
-    warn: (message) => warnings.push(message),
-  });
-}
+import type { OidcVerifier } from "./oidc.ts";
 
 describe("the issuer's keys", () => {
   test("are fetched once for many tokens at once", async () => {

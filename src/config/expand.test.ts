@@ -1,28 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { tempDir } from "../../test/support/tmp.ts";
+import { load, problems } from "../../test/support/settings.ts";
 import { verifies } from "../../test/support/verifies.ts";
-import { ProblemsError } from "../kernel/errors.ts";
-import { type LoadOptions, loadSettings } from "./load.ts";
-
-function load(yaml: string | null, options: Partial<LoadOptions> = {}) {
-  const cwd = tempDir("cfg");
-  if (yaml !== null) writeFileSync(join(cwd, "svc.config.yaml"), yaml);
-  return { cwd, settings: loadSettings({ env: {}, cwd, ...options }) };
-}
-
-function problems(yaml: string | null, options: Partial<LoadOptions> = {}): readonly string[] {
-  try {
-    load(yaml, options);
-  } catch (error) {
-    if (error instanceof ProblemsError) return error.problems;
-    throw error;
-  }
-  return [];
-}
 
 describe("${NAME}", () => {
   test("is replaced in texts, lists and mappings, and may stand for a number or a switch", () => {

@@ -1,28 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { load, problems } from "../../test/support/settings.ts";
 import { tempDir } from "../../test/support/tmp.ts";
 import { verifies } from "../../test/support/verifies.ts";
-import { ProblemsError } from "../kernel/errors.ts";
 import { describeSettings, renderSettings, showOrigin } from "./describe.ts";
 import { type LoadOptions, loadSettings } from "./load.ts";
 import { keyFileOf, listenGiven } from "./settings.ts";
-
-function load(yaml: string | null, options: Partial<LoadOptions> = {}) {
-  const cwd = tempDir("cfg");
-  if (yaml !== null) writeFileSync(join(cwd, "svc.config.yaml"), yaml);
-  return { cwd, settings: loadSettings({ env: {}, cwd, ...options }) };
-}
-
-function problems(yaml: string | null, options: Partial<LoadOptions> = {}): readonly string[] {
-  try {
-    load(yaml, options);
-  } catch (error) {
-    if (error instanceof ProblemsError) return error.problems;
-    throw error;
-  }
-  return [];
-}
 
 const WHOLE = `
 manifests: manifests/

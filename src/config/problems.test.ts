@@ -3,26 +3,10 @@ import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import { load, problems } from "../../test/support/settings.ts";
 import { tempDir } from "../../test/support/tmp.ts";
 import { verifies } from "../../test/support/verifies.ts";
-import { ProblemsError } from "../kernel/errors.ts";
-import { type LoadOptions, loadSettings } from "./load.ts";
-
-function load(yaml: string | null, options: Partial<LoadOptions> = {}) {
-  const cwd = tempDir("cfg");
-  if (yaml !== null) writeFileSync(join(cwd, "svc.config.yaml"), yaml);
-  return { cwd, settings: loadSettings({ env: {}, cwd, ...options }) };
-}
-
-function problems(yaml: string | null, options: Partial<LoadOptions> = {}): readonly string[] {
-  try {
-    load(yaml, options);
-  } catch (error) {
-    if (error instanceof ProblemsError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+import { loadSettings } from "./load.ts";
 
 describe("problems", () => {
   const cases: [string, string, RegExp][] = [

@@ -6,7 +6,7 @@
  */
 import { CLIENT_CAPABILITIES_META_KEY, type Server } from "@modelcontextprotocol/server";
 import type { App } from "../app/app.ts";
-import { awaitDecision } from "../app/operations/approvals.ts";
+import { awaitDecision } from "../app/operations/approvals/await-decision.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";
 import { consoleLinks } from "../notify/links.ts";

@@ -33,6 +33,9 @@ it("shows requests alike as one group and decides them with one press, what noth
     "4 requests by agent: pay.refund, rule ask",
     "2 requests by agent: pay.wire, rule ask",
   ]);
+  expect(await groups.first().locator("p.soft").first().innerText()).toBe(
+    "The first: Call pay.refund, because “r”",
+  );
   expect(await groups.getByRole("button").allInnerTexts()).toEqual(["Approve all 4", "Deny all 4"]);
   expect(await inaccessible(page)).toEqual([]);
   await page.getByLabel("Note for the group").fill("the fair");

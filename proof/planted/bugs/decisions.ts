@@ -92,7 +92,7 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "one's own run is approved ahead",
     file: "src/engine/approvals/pre-approve.ts",
-    find: "assertNotOwn(run, principal, approvals.four_eyes);",
+    find: "assertNotOwn(run, principal, core.rules().policy.approvals.four_eyes);",
     replace: "assertNotOwn(run, principal, false);",
     tests: ["test/http/four-eyes.test.ts"],
   },

@@ -7,7 +7,6 @@ import {
   withdrawUnit,
 } from "../../engine/approvals/decide-request.ts";
 import { preApproveUnit } from "../../engine/approvals/pre-approve.ts";
-import { within } from "../../kernel/deadline.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { forbidden, notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
@@ -17,16 +16,15 @@ import {
   type ApprovalDoc,
   type ApprovalView,
   approvalView,
-  OPEN_APPROVAL,
 } from "../../model/approval.ts";
-import { hasRole, type Principal, seesTenant } from "../../model/roles.ts";
+import { hasRole, seesTenant } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
+import { awaitDecision } from "./approvals/await-decision.ts";
 import { cardShape } from "./approvals/card-shape.ts";
 import { delegationsTo, loadCard } from "./approvals/cards.ts";
 import { type OfferView, offerOn } from "./approvals/offers.ts";
-import { runWaitsOf } from "./approvals/run-waits.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
 import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "./schemas.ts";
 
@@ -98,56 +96,6 @@ export async function withOffer(
   const offer = await offerOn(app, principal, approval);
   return offer === undefined ? approvalView(approval) : { ...approvalView(approval), offer };
 }
-
-export interface DecisionWait {
-  /** The request that is waited for. */
-  id: string;
-  wait_s: number;
-  signal: AbortSignal;
-  who: Principal;
-}
-
-/** Waits until the request is decided or the time is over; sees decisions of every process of the store. */
-export async function awaitDecision(
-  app: App,
-  wait: DecisionWait,
-  visible: (approval: ApprovalDoc) => boolean | Promise<boolean>,
-) {
-  const release = wait.wait_s > 0 ? app.quotas?.hold("waiting", wait.who) : undefined;
-  try {
-    const approval = await whenDecided(app, wait);
-    if (approval !== undefined && (await visible(approval))) return approval;
-    throw notFound(`unknown approval request ${wait.id}`);
-  } finally {
-    release?.();
-  }
-}
-
-async function whenDecided(app: App, { id, wait_s, signal }: DecisionWait): Promise<ApprovalDoc | undefined> {
-  const { store, env } = app.core;
-  const until = env.elapsed() + wait_s * 1_000;
-  const over = (approval: ApprovalDoc | undefined) =>
-    approval === undefined || !OPEN_APPROVAL.has(approval.status) || signal.aborted || env.elapsed() >= until;
-  let approval = await store.get("approvals", id);
-  while (!over(approval)) {
-    const stop = new AbortController();
-    const change = runWaitsOf(store).wait(approval!.run_id, AbortSignal.any([signal, stop.signal]));
-    try {
-      await change.ready;
-      approval = await store.get("approvals", id);
-      if (over(approval)) break;
-      const left = Math.min(until - env.elapsed(), LOOK_AGAIN_MS);
-      await within(change.woken, left, () => undefined, { env });
-    } finally {
-      stop.abort();
-    }
-    approval = await store.get("approvals", id);
-  }
-  return approval;
-}
-
-/** Requests end by time alone, too; whoever waits looks at least this often. */
-const LOOK_AGAIN_MS = 60_000;
 
 interface DecisionGiven {
   decision: "approve" | "deny";

@@ -73,43 +73,12 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
   const { env } = core;
   const failures = new AuthFailureCounter();
   const identity = await openIdentity({ settings, env, egress, log, failed: failures.failed });
-  const notifier = openNotifier(app);
-  channels.add({
-    approvalRequested: (approval) => {
-      if (!isProbe(approval.internal.principal) && !inDigest(approval))
-        notifier.notify(approvalRequested(approval));
-    },
-    planProposed: (plan) => notifier.notify(planProposed(plan)),
-  });
-  const tracer = openTracer(app);
-  if (tracer !== null)
-    channels.add({ recorded: (records, traceparent) => tracer.record(records, traceparent) });
-  const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
-  if (capture !== null) channels.add(capture);
+  const { notifier, tracer, capture, metrics } = addEars(app, channels);
   app.refusedCredentials = failures;
   core.today = identity.today;
   app.jobTools = commandTools(settings, background.signal, identity.today);
   applyQuotas(app);
-
-  background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
-  const sweep = new Sweep(app);
-  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, sweep, notifier));
-  background.every(SWEEP_MS, "ageing plans", () => sweep.endPlans());
-  background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
-  background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
-  background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>
-    resumeContainments(app, app.today),
-  );
-  background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
-  tellOutside(app);
-  if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
-
-  const metrics = appMetrics(app, { notifier, tracer });
-  channels.add({
-    intentDecided({ run, decision, took_ms }) {
-      if (!isProbe(run.principal)) metrics.decision(decision.decision, took_ms);
-    },
-  });
+  startWork(app, notifier, failures);
   const { close } = app;
   return Object.assign(app, {
     auth: identity.auth,
@@ -142,6 +111,48 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
       await log.flush();
     },
   });
+}
+
+/** Who hears of what the engine decides and records. */
+function addEars(app: App, channels: SideChannels) {
+  const { settings, core, log } = app;
+  const notifier = openNotifier(app);
+  channels.add({
+    approvalRequested: (approval) => {
+      if (!isProbe(approval.internal.principal) && !inDigest(approval))
+        notifier.notify(approvalRequested(approval));
+    },
+    planProposed: (plan) => notifier.notify(planProposed(plan)),
+  });
+  const tracer = openTracer(app);
+  if (tracer !== null)
+    channels.add({ recorded: (records, traceparent) => tracer.record(records, traceparent) });
+  const capture = settings.capture.enabled ? new CaptureRecorder(core, settings.capture, log) : null;
+  if (capture !== null) channels.add(capture);
+  const metrics = appMetrics(app, { notifier, tracer });
+  channels.add({
+    intentDecided({ run, decision, took_ms }) {
+      if (!isProbe(run.principal)) metrics.decision(decision.decision, took_ms);
+    },
+  });
+  return { notifier, tracer, capture, metrics };
+}
+
+/** What goes on between calls, at its own pace. */
+function startWork(app: App, notifier: Notifier, failures: AuthFailureCounter): void {
+  const { core, background } = app;
+  const sweep = new Sweep(app);
+  background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
+  background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, sweep, notifier));
+  background.every(SWEEP_MS, "ageing plans", () => sweep.endPlans());
+  background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));
+  background.every(LIMITS.alert_poll_ms, "sending alerts", () => sendAlerts(app));
+  background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>
+    resumeContainments(app, app.today),
+  );
+  background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
+  tellOutside(app);
+  if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 }
 
 function applyQuotas(app: App): void {

@@ -26,9 +26,15 @@ export function groupedList(ctx: Ctx, lines: readonly RequestLine[], at: string 
     if (own.length < 2) return list;
     const open = at !== null && requests.some(({ id }) => id === at);
     const rule = alike.rule === null ? null : html`, rule <code>${alike.rule}</code>`;
-    return html`<section class="group"><p class="group-what">${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p>${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
+    return html`<section class="group"><p class="group-what">${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p>${firstOf(own)}${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
   });
   return html`${groups}`;
+}
+
+/** So that all are not decided without a look at one. */
+function firstOf([line]: readonly RequestLine[]): Html {
+  const { approval, parts } = line!;
+  return html`<p class="soft">The first: <a href="${APPROVALS}/${approval.id}">${sentenceHtml(parts)}</a>, because “${approval.reason}”</p>`;
 }
 
 /** Each request goes with the hash of its own card; those that are decided by themselves stay out. */

@@ -35,9 +35,7 @@ export function preApproveUnit(
     needs: [["runs", run_id]],
     run(tx) {
       const run = loadSealedRun(tx, run_id);
-      const { manifests, policy } = core.rules();
-      const { approvals } = policy;
-      assertNotOwn(run, principal, approvals.four_eyes);
+      assertNotOwn(run, principal, core.rules().policy.approvals.four_eyes);
       const now = core.env.now();
       const note = input.note === null ? null : core.redact(input.note);
       const args_hash = keyedHash(run.salt, input.args);
@@ -48,30 +46,7 @@ export function preApproveUnit(
         groups: principal.groups,
         now,
       });
-      const request = newApproval(tx, run, {
-        id,
-        spec: {
-          groups: [],
-          quorum: 1,
-          ttl_ms: input.ttl_ms ?? approvals.ttl_ms,
-          escalate_after_ms: null,
-          escalate_to: [],
-          needs: [{ groups: [], quorum: 1 }],
-        },
-        rule: null,
-        tool: input.tool,
-        args: input.args,
-        args_hash,
-        reason: note ?? "pre-approved",
-        now,
-        kind: "call",
-        step: null,
-        risk_score: 0,
-        shown:
-          approvals.show === "names"
-            ? null
-            : { args: keptArgs(input.args, manifests.active(input.tool) ?? null) },
-      });
+      const request = newApproval(tx, run, { id, now, args_hash, ...requestOf(core, input, note) });
       const decided: ApprovalDoc = {
         ...request,
         votes: [{ by: principal.name, decision: "approve", note, at_ms: now, for: null }],
@@ -93,6 +68,30 @@ export function preApproveUnit(
       tx.put("runs", run.run_id, run);
       return { approval, records: [...closed, record], refused: null };
     },
+  };
+}
+
+/** What the request would have been, had the agent asked: for one voice, of whichever group. */
+function requestOf(core: Core, { tool, args, ttl_ms }: PreApproveInput, note: string | null) {
+  const { manifests, policy } = core.rules();
+  const { approvals } = policy;
+  return {
+    tool,
+    args,
+    reason: note ?? "pre-approved",
+    kind: "call" as const,
+    rule: null,
+    step: null,
+    risk_score: 0,
+    spec: {
+      groups: [],
+      quorum: 1,
+      ttl_ms: ttl_ms ?? approvals.ttl_ms,
+      escalate_after_ms: null,
+      escalate_to: [],
+      needs: [{ groups: [], quorum: 1 }],
+    },
+    shown: approvals.show === "names" ? null : { args: keptArgs(args, manifests.active(tool) ?? null) },
   };
 }
 

@@ -22,6 +22,7 @@ input:not([type="checkbox"]), select { height: 36px; }
 textarea { resize: vertical; line-height: 1.55; }
 textarea.mono { font-size: 12.5px; tab-size: 2; }
 ::placeholder { color: var(--soft); opacity: 0.75; }
+input:placeholder-shown { text-overflow: ellipsis; }
 input:focus-visible, select:focus-visible, textarea:focus-visible { outline-offset: -1px; border-radius: 8px; }
 input[type="checkbox"] { width: 16px; height: 16px; min-height: 0; margin: 0; accent-color: var(--accent); flex: none; }
 .field { display: grid; gap: 4px; min-width: 0; align-content: start; }

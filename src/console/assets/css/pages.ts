@@ -51,6 +51,7 @@ export const PAGES = `
 #containment { display: grid; gap: 18px; }
 .group > .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
 .group > .decide .field { grid-column: 1 / -1; }
+.group > .decide button { padding-inline: 6px; font-size: 13.5px; }
 .bulk .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
 .bulk .decide .field { grid-column: 1 / -1; }
 .gone { opacity: 0.55; }
