@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256Hex } from "../src/kernel/hash.ts";
+import { cpuOf } from "./cpu.ts";
 import { type Contestant, intoPipe, latency, overHttp, throughput } from "./gateway-load.ts";
 import type { BenchOptions } from "./main.ts";
 import { alternate, median, type Row, ratio } from "./report.ts";
@@ -17,8 +18,8 @@ const KEY = "bench-key";
 const SESSIONS = 32;
 
 /** `put` is undone with what was there, so the gateway reads before it forwards and after. */
-const MANIFESTS = `
-- {tool: echo, effect: read, permission: bench.read}
+const PLAIN = "- {tool: echo, effect: read, permission: bench.read}\n";
+const MANIFESTS = `${PLAIN}
 - tool: put
   effect: reversible
   permission: bench.write
@@ -52,18 +53,18 @@ async function start(args: (port: number) => string[], key: string | null): Prom
   }
 }
 
-function svc(folder: string, store: string): Promise<Running> {
-  const config = join(folder, `${store}.yaml`);
-  writeFileSync(join(folder, "manifests.yaml"), MANIFESTS);
+function svc(folder: string, store: string, manifests = MANIFESTS, name = store): Promise<Running> {
+  const config = join(folder, `${name}.yaml`);
+  writeFileSync(join(folder, `${name}-manifests.yaml`), manifests);
   const keys = [{ name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex(KEY) }];
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
   const upstreams = [{ name: "bench", command: process.execPath, args: [UPSTREAM] }];
   return start((port) => {
     const listen = { host: "127.0.0.1", port };
     const text = {
-      manifests: "manifests.yaml",
+      manifests: `${name}-manifests.yaml`,
       auth: { keys: "keys.json" },
-      data: store,
+      data: name,
       store,
       listen,
       upstreams,
@@ -127,7 +128,11 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
         contestants.map(([name, contestant]) => [name, () => latency(contestant, seconds / 3)]),
       ),
     });
-    return report(speeds, waits);
+    const beside = await svc(folder, "files", MANIFESTS, "beside");
+    running["beside"] = beside;
+    const none = await svc(folder, "files", PLAIN, "none");
+    running["none"] = none;
+    return [...report(speeds, waits), ...(await unused({ beside, none }, rounds, seconds))];
   } finally {
     direct.stop();
     before?.stop();
@@ -135,6 +140,43 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
     await Promise.all(Object.values(running).map(({ child }) => stopped(child)));
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Processor time of a call that has no `before`, with other tools' manifests that have one beside it and without any. */
+async function unused(
+  gateways: { beside: Running; none: Running },
+  rounds: number,
+  seconds: number,
+): Promise<Row[]> {
+  const costOf =
+    ({ child, contestant }: Running) =>
+    async () => {
+      const from = cpuOf([child.pid!])?.all;
+      const calls = (await throughput(contestant, SESSIONS, seconds)) * seconds;
+      return from === undefined ? Number.NaN : (cpuOf([child.pid!])!.all - from) / calls;
+    };
+  const costs = { beside: costOf(gateways.beside), none: costOf(gateways.none) };
+  // Both are new, and as warm as each other once they are counted.
+  await alternate(2, costs);
+  const { beside, none } = await alternate(rounds, costs);
+  const what = "processor time of a call without a before";
+  return [
+    {
+      suite: "gateway",
+      what: `${what}: another tool has one, against no tool`,
+      value: ratio(beside!, none!),
+      unit: "x",
+      goal: null,
+    },
+    {
+      suite: "gateway",
+      what: `${what}: another tool has one`,
+      value: median(beside!),
+      unit: " us",
+      goal: null,
+    },
+    { suite: "gateway", what: `${what}: no tool has one`, value: median(none!), unit: " us", goal: null },
+  ];
 }
 
 function report(speeds: Record<string, number[]>, waits: Record<string, number[]>): Row[] {
