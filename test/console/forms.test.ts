@@ -243,7 +243,7 @@ describe("a run", () => {
       await agree(page, "Roll back");
       await page.locator(".job .mark", { hasText: "done, not complete" }).waitFor();
       const job = await page.locator(".job").innerText();
-      expect(job).toMatch(/undone\s+step 2, step 0/);
+      expect(job).toMatch(/undone\s+steps 2, 0/);
       expect(job).toMatch(/undo failed\s+step 1/);
     });
   });

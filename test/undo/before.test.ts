@@ -294,6 +294,8 @@ describe("a foreign write", () => {
     const page = (await operator.get(`/console/runs/${run}`)).text;
     for (const shown of ["was-text", "is-text", "would be", "1 step was changed since"])
       expect(page).toContain(shown);
+    expect(page).toMatch(/line removed">[^\n]*is-text/);
+    expect(page).toMatch(/line added">[^\n]*was-text/);
     expect((await (await loggedIn(s.url, "auditor")).get(`/console/runs/${run}`)).text).not.toContain(
       "was-text",
     );

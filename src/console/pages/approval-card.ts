@@ -12,7 +12,7 @@ import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined, nothing } from "../html.ts";
 import { bullets, facts } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
-import { diffLine } from "../parts/diff.ts";
+import { diffBlock } from "../parts/diff.ts";
 import { button, decision, disclosed, form, input, secondGesture, textarea } from "../parts/forms.ts";
 import { copyButton, runLink } from "../parts/ids.ts";
 import { approvalMark, mark, plural, riskTone } from "../parts/marks.ts";
@@ -49,7 +49,7 @@ type Judged = JudgedCard & Pick<CardSurroundings, "proof" | "closes">;
 export function judgedParts(card: Judged, around: Html = nothing): Html {
   const fields = [...card.fields, ...card.more];
   return html`${card.irreversible ? html`<p class="irreversible">${NO_WAY_BACK}</p>` : null}
-${furtherChanges(card).map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3><pre class="diff" tabindex="0" aria-label="What changes in ${label}">${lines.map(diffLine)}</pre></section>`)}
+${furtherChanges(card).map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3>${diffBlock(`What changes in ${label}`, lines)}</section>`)}
 ${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
 ${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
 <blockquote class="reason"><p>${card.reason}</p><footer>the agent's reason</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
@@ -65,7 +65,7 @@ function whyAsked({ causes, rule }: Judged): Html {
 
 function fieldBlock({ label, as, text, lines }: CardField): Html {
   if (lines !== undefined)
-    return html`<div class="card-field wide"><h4>${label}</h4><pre class="diff" tabindex="0" aria-label="${label}">${lines.map(diffLine)}</pre></div>`;
+    return html`<div class="card-field wide"><h4>${label}</h4>${diffBlock(label, lines)}</div>`;
   if (as === "code" || text.includes("\n") || text.length > 120)
     return html`<div class="card-field wide"><h4>${label}</h4><pre class="preview" tabindex="0" aria-label="${label}">${text}</pre></div>`;
   return html`<div class="card-field"><h4>${label}</h4><p>${text}</p></div>`;

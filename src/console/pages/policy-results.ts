@@ -4,7 +4,7 @@ import type { ClaimResult } from "../../model/policy/prove/claims.ts";
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, empty, notice, table } from "../parts/blocks.ts";
-import { diffLine } from "../parts/diff.ts";
+import { diffBlock } from "../parts/diff.ts";
 import { disclosed } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
@@ -77,7 +77,7 @@ function diffCard({ diff, diff_left }: Passable): Html {
     { title: "Against the one in force" },
     diff.length === 0
       ? html`<p class="calm">They say the same.</p>`
-      : html`<pre class="diff" tabindex="0" aria-label="Difference to the policy in force">${diff.map(diffLine)}</pre>${diff_left > 0 ? html`<p class="soft">And ${plural(diff_left, "line")} more.</p>` : nothing}`,
+      : html`${diffBlock("Difference to the policy in force", diff)}${diff_left > 0 ? html`<p class="soft">And ${plural(diff_left, "line")} more.</p>` : nothing}`,
   );
 }
 

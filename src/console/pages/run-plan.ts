@@ -2,6 +2,7 @@
 import { startRollback } from "../../app/operations/rollback.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { asText, diffOf } from "../../model/card/changes.ts";
 import {
   type CompensateAction,
   hasConflict,
@@ -15,6 +16,7 @@ import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, command, facts, notice } from "../parts/blocks.ts";
+import { diffBlock } from "../parts/diff.ts";
 import { folded } from "../parts/fold.ts";
 import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
@@ -116,17 +118,20 @@ function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
   }</li>`;
 }
 
-/** What was there before the call, what is there now, and what would be there: side by side. */
+/** What was there before the call, what is there now, and what would be there; where they clash, what would be lost. */
 function stateBlock(ctx: Ctx, run_id: string, action: CompensateAction): Html {
   if (action.was === undefined) return nothing;
   const column = (name: string, value: Json | undefined) =>
     html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
-      value === undefined ? "(not read)" : typeof value === "string" ? value : JSON.stringify(value, null, 2)
+      value === undefined ? "(not read)" : asText(value)
     }</pre></div>`;
   const sides = html`<div class="states">${column("was", action.was)}${column("is", action.is)}${column("would be", action.would_be)}</div>`;
-  if (!hasConflict(action))
-    return html`<details class="plan-call"><summary>Was, is, would be</summary>${sides}</details>`;
-  return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
+  const three = html`<details class="plan-call"><summary>Was, is, would be</summary>${sides}</details>`;
+  if (!hasConflict(action)) return three;
+  if (action.is === undefined || action.would_be === undefined)
+    return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
+  const lost = diffBlock("What overwriting would change", diffOf(action.is, action.would_be));
+  return html`<div class="conflict"><p class="soft">Overwriting would change</p>${lost}${three}${overwriteForm(ctx, run_id, action)}</div>`;
 }
 
 function overwriteForm(ctx: Ctx, run_id: string, { step, current_hash }: CompensateAction): Html {
@@ -235,16 +240,26 @@ function reportBlock(report: RollbackReport): Html {
   const rows = REPORT_ROWS.flatMap(([key, label, tone]) => {
     const list = report[key];
     if (!Array.isArray(list) || list.length === 0) return [];
-    const items = list.map((item) => (typeof item === "number" ? `step ${item}` : describe(item)));
-    return [html`${mark(tone, label)} ${items.join(", ")}`];
+    return [html`${mark(tone, label)} ${byReason(list)}`];
   });
   return rows.length === 0 ? nothing : bullets(rows, "report");
 }
 
-function describe(
-  item: { step: number; error: string } | { step: number; blocked_by: readonly number[] },
-): string {
-  return "error" in item
-    ? `step ${item.step}: ${item.error}`
-    : `step ${item.step} behind ${item.blocked_by.join(", ")}`;
+type ReportItem = number | { step: number; error: string } | { step: number; blocked_by: readonly number[] };
+
+/** Each reason once, behind the steps that it is about. */
+function byReason(items: readonly ReportItem[]): string {
+  const about = new Map<string, number[]>();
+  for (const item of items) {
+    const reason = reasonOf(item);
+    about.set(reason, [...(about.get(reason) ?? []), typeof item === "number" ? item : item.step]);
+  }
+  return [...about]
+    .map(([reason, found]) => `${found.length === 1 ? "step" : "steps"} ${found.join(", ")}${reason}`)
+    .join("; ");
+}
+
+function reasonOf(item: ReportItem): string {
+  if (typeof item === "number") return "";
+  return "error" in item ? `: ${item.error}` : ` behind ${item.blocked_by.join(", ")}`;
 }
