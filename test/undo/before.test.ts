@@ -174,6 +174,12 @@ describe("a foreign write", () => {
     expect(shelf.text("c")).toBe("foreign");
     expect((await events(run, step)).length).toBe(2);
     expect((await ok("auditor", "GET", `/v1/runs/${run}`)).steps[step].status).toBe("succeeded");
+    const paper = await fetch(`${s.url}/v1/runs/${run}/report`, {
+      headers: { authorization: "Bearer auditor" },
+    });
+    expect(await paper.text()).toMatch(
+      /Not fully reversible: 1 step was changed since\.[^]*left alone when it was last tried/,
+    );
 
     const { actions, fully_reversible } = await plan(run);
     expect(fully_reversible).toBe(false);

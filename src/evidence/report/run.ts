@@ -5,9 +5,17 @@
 import { notFound } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../model/run.ts";
+import type { JobDoc } from "../../port/docs.ts";
 import type { Store } from "../../port/store.ts";
 import { loadForRollback } from "../../rollback/load.ts";
-import { hasFailed, type PlanAction, planRollback } from "../../rollback/plan.ts";
+import {
+  hasConflict,
+  hasFailed,
+  type PlanAction,
+  planRollback,
+  type RollbackPlan,
+} from "../../rollback/plan.ts";
+import type { RollbackReport } from "../../rollback/report.ts";
 import { shownRecords } from "../../store/confined.ts";
 import { readTrail } from "../run-trail.ts";
 
@@ -82,6 +90,7 @@ export async function collectRunReport(
   const view = { now_ms: context.now_ms, mask: true };
   const plan =
     loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads, view);
+  const conflicts = conflictsOf(await store.get("jobs", run_id));
   const changed = run !== undefined && loaded === null;
   return {
     run_id,
@@ -93,10 +102,25 @@ export async function collectRunReport(
     without: loaded !== null ? null : changed ? "changed" : "deleted",
     run: loaded === null ? null : runFacts(loaded.run),
     steps: loaded === null ? stepsOfTrail(trail) : loaded.steps.map(stepOf),
-    outlook: plan === null ? null : { fully_reversible: plan.fully_reversible, actions: plan.actions },
+    outlook: plan === null ? null : outlookOf(plan, conflicts),
     trail,
     problem: (changed ? SEAL_BROKEN : readTrail(lines, run_id).problem) ?? null,
   };
+}
+
+/** The steps that the last rollback left alone. A conflict writes no record, so only its report tells of them. */
+function conflictsOf(job: JobDoc | undefined): ReadonlySet<number> {
+  const report = (job?.report ?? null) as RollbackReport | null;
+  return new Set(report?.failed.filter(({ conflict }) => conflict).map(({ step }) => step));
+}
+
+function outlookOf({ fully_reversible, actions }: RollbackPlan, conflicts: ReadonlySet<number>) {
+  const known = actions.map((action) =>
+    action.kind === "compensate" && conflicts.has(action.step)
+      ? { ...action, conflict: true as const }
+      : action,
+  );
+  return { fully_reversible: fully_reversible && !known.some(hasConflict), actions: known };
 }
 
 const SEAL_BROKEN = "scope seal mismatch: the stored scope of this run was changed";
@@ -208,7 +232,11 @@ export function outlookWords(action: PlanAction): string {
         action.verified ? "will be read back" : "will not be read back",
         ...(action.needs_approval ? ["needs an approval"] : []),
       ];
-      const failed = hasFailed(action) ? `; failed when it was tried: ${action.last_error}` : "";
+      const failed = hasConflict(action)
+        ? "; left alone when it was last tried: it had been changed since"
+        : hasFailed(action)
+          ? `; failed when it was tried: ${action.last_error}`
+          : "";
       return `can be undone by ${action.compensation_tool} (${how.join(", ")})${failed}`;
     }
     case "skip":
