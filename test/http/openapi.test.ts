@@ -1,5 +1,6 @@
 /** The document of the interface: whole in itself, and true of what the server takes and answers. */
 import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod";
 import { HTTP_TABLE } from "../../src/api/table.ts";
 import { ERRORS } from "../../src/kernel/errors.ts";
 import { assertDocumented } from "../support/documented.ts";
@@ -32,6 +33,16 @@ function* valuesIn(value: unknown): Generator<Record<string, unknown>> {
   yield value as Record<string, unknown>;
   for (const inner of Object.values(value)) yield* valuesIn(inner);
 }
+
+// Each entry of a list is looked at, and told of when it is wrong: without a bound a request holds up all others.
+it("every list that is sent has a bound", () => {
+  const unbounded = HTTP_TABLE.flatMap(({ op }) =>
+    [...valuesIn(z.toJSONSchema(op.input, { io: "input", unrepresentable: "any" }))].flatMap((schema) =>
+      schema["type"] === "array" && schema["maxItems"] === undefined ? [op.id] : [],
+    ),
+  );
+  expect(unbounded).toEqual([]);
+});
 
 describe("the document is whole", () => {
   it("every reference leads to a schema, and every schema is referred to", () => {

@@ -276,7 +276,7 @@ describe("a foreign write", () => {
     const worker = await s.api("operator", "POST", `/v1/runs/${round}/steps/1/compensation`, {
       current: shelf.show("o"),
     });
-    expect(worker).toMatchObject({ status: 409, body: unproven });
+    expect(worker).toMatchObject({ status: 409, body: { error: unproven.error } });
     expect(shelf.text("o")).toBe("one");
     const { current_hash } = (await plan(round)).actions[1];
     const word = { overwrite: 0, reason: "it was made last", current_hash };

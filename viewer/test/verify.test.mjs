@@ -74,11 +74,9 @@ test("Ed25519: both ways agree on good and changed signatures, and refuse what s
 });
 
 test("strict JSON refuses what readers disagree about", () => {
-  assert.deepEqual(
-    { ...parseStrict('{"a":[1,-2,"\\u00e9"],"__proto__":true}') },
-    { a: [1, -2, "é"], ["__proto__"]: true },
-  );
+  assert.deepEqual({ ...parseStrict('{"a":[1,-2,"\\u00e9"]}') }, { a: [1, -2, "é"] });
   for (const text of [
+    '{"__proto__":true}',
     '{"a":1,"a":2}',
     "1.0",
     "1e3",

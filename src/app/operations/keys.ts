@@ -14,7 +14,7 @@ const manager = (app: App): KeyManager => app.keys!;
 
 const names = z.array(text(256)).max(1_000);
 /** As in the key file: one role, or a list. */
-const roles = z.union([z.enum(ROLES), z.array(z.enum(ROLES)).min(1)], {
+const roles = z.union([z.enum(ROLES), z.array(z.enum(ROLES)).min(1).max(64)], {
   error: `must be one of ${ROLES.join(", ")}, or a list of them`,
 });
 const fields = {

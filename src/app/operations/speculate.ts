@@ -8,7 +8,10 @@ import { speculatePlans } from "./simulate/jobs.ts";
 import { policyText, policyYaml } from "./simulate.ts";
 
 const plannedCall = z.strictObject({ tool, args: z.unknown().optional(), result: z.unknown().optional() });
-const plan = z.strictObject({ name: text(256), calls: z.array(plannedCall) });
+const plan = z.strictObject({
+  name: text(256),
+  calls: z.array(plannedCall).max(10_000, "at most 10000 calls"),
+});
 /** A plans file and a request have the same plans. */
 export const plansShape = z.array(plan).max(1_000, "at most 1000 plans");
 

@@ -37,7 +37,7 @@ const MOST_CHARS = 65_536;
 
 export function parseScript(text: string, known: Known, depth = 0): Script {
   if (depth > DEPTH || text.length > MOST_CHARS) return { parts: [], odd: ["a command this deep or long"] };
-  return new Reader(text, known, depth).read();
+  return new WordReader(text, known, depth).read();
 }
 
 const OPERATORS = /^(?:&&|\|\||\|&|;;|[;&|()\n])/;
@@ -46,7 +46,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
 /** Numbers that the shell itself makes; they name no file and no program. */
 const COUNTERS = /^[?#!$0-9]/;
 
-class Reader {
+class WordReader {
   private at = 0;
   private readonly parts: Part[] = [];
   private readonly odd: string[] = [];
