@@ -33,7 +33,8 @@ export class RemoteDesk implements Desk {
     const visits = actions.map((action): Visit => {
       const { step, tool } = action;
       const read = action.kind === "compensate" ? (action.before ?? null) : null;
-      return { step, tool, outcome: outcomeOf(action), fallen: false, read };
+      const closes_ms = action.kind === "compensate" ? action.closes_ms : undefined;
+      return { step, tool, outcome: outcomeOf(action), fallen: false, read, closes_ms };
     });
     return { visits, known_steps: actions.length };
   }
@@ -106,7 +107,8 @@ function outcomeOf(action: PlanAction): StepOutcome | null {
 /** What the server's refusal says of the step; one that is not about the step ends the rollback. */
 function refused(error: unknown): StepOutcome {
   if (!(error instanceof SvcError) || error.code !== "conflict" || error.extra === undefined) throw error;
-  const { approval_id, blocked_by, step_status, conflict, current_hash, read_first } = error.extra;
+  const { approval_id, blocked_by, step_status, conflict, current_hash, read_first, closed } = error.extra;
+  if (closed === true) return { as: "unrecoverable" };
   if (read_first !== undefined) return notChecked();
   if (conflict === true) return conflictOutcome({ error: error.message, current_hash: String(current_hash) });
   if (approval_id !== undefined) return { as: "awaiting_approval" };

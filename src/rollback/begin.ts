@@ -13,7 +13,7 @@ import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import { type RunDoc, STANDING, type StepDoc } from "../model/run.ts";
 import type { Key, Tx, Unit } from "../port/store.ts";
-import { classify, needsUndo, type Standing, type Undo } from "./classify.ts";
+import { classify, closedText, needsUndo, type Standing, type Undo } from "./classify.ts";
 import { markUndone } from "./complete.ts";
 import { type Beside, besideOf, type Conflict, stateNow } from "./conflict.ts";
 import { dropConsent, settleConsent } from "./consent.ts";
@@ -188,20 +188,16 @@ function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
     throw conflict(`step ${n} ${why}`, { step_status: step.status });
   }
   if (standing.kind === "compensate") return standing.undo;
+  const closed = standing.kind === "unrecoverable" && standing.closed === true;
   const why: Record<Exclude<Standing["kind"], "compensate">, string> = {
     skip: `${step.tool} needs no undo`,
-    unrecoverable:
-      closedText(standing, step) ??
-      `${step.tool} is irreversible, or the arguments of its compensation are not available`,
+    unrecoverable: closed
+      ? closedText(step.closes_ms!)
+      : `${step.tool} is irreversible, or the arguments of its compensation are not available`,
     unresolved: `its outcome is unknown (${step.status}); resolve it first`,
     unmanifested: `${step.tool} had no manifest`,
   };
-  throw conflict(`step ${n} is not compensable: ${why[standing.kind]}`);
-}
-
-function closedText(standing: Standing, { closes_ms }: StepDoc): string | undefined {
-  if (standing.kind !== "unrecoverable" || standing.closed !== true) return undefined;
-  return `its undo closed at ${new Date(closes_ms!).toISOString()}`;
+  throw conflict(`step ${n} is not compensable: ${why[standing.kind]}`, closed ? { closed } : undefined);
 }
 
 /** An agent may go on while its run is rolled back; what it added since may lean on what is about to go. */

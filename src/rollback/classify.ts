@@ -50,6 +50,9 @@ export type Standing =
   /** `closed`: there was a way back, until then. */
   | { kind: "unrecoverable"; closed?: true };
 
+export const closedText = (closes_ms: number): string =>
+  `its undo closed at ${new Date(closes_ms).toISOString()}`;
+
 const NOTHING: PayloadDoc = { refs: {} };
 const SKIP: Standing = { kind: "skip" };
 const UNRECOVERABLE: Standing = { kind: "unrecoverable" };

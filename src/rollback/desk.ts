@@ -20,6 +20,7 @@ export interface Visit {
   fallen: boolean;
   /** What is read before its undo begins; null where nothing is. */
   read: ReadRequest | null;
+  closes_ms?: number | undefined;
   /** What it depends on, where this process keeps the order; a server keeps its own. */
   doc?: StepDoc | undefined;
 }

@@ -203,13 +203,14 @@ class Rollback {
     return this.tell(visit, begun.outcome);
   }
 
-  private async carryOut({ step, tool }: Visit, task: UndoTask): Promise<StepOutcome> {
+  private async carryOut({ step, tool, closes_ms }: Visit, task: UndoTask): Promise<StepOutcome> {
     const { desk, env, signal, tools } = this;
     this.progress({ event: "begin", step, tool, compensation_tool: task.call.tool });
     const end = await undoStep({
       env,
       task,
       tools,
+      closes_ms,
       signal,
       waiting: this.options.stop === undefined ? signal : AbortSignal.any([signal, this.options.stop]),
       clean: (text) => desk.clean(task, text),

@@ -1,6 +1,6 @@
 /** A rollback kept in the store of this process, under the run's lease. */
 import type { Core } from "../engine/core.ts";
-import { forbidden } from "../kernel/errors.ts";
+import { forbidden, SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
@@ -59,7 +59,15 @@ export class LocalDesk implements Desk {
       const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
       const state = standing?.kind === "compensate" ? standing.undo.state : null;
       if (state !== null) stated.push({ doc, state });
-      return { step, tool, outcome, fallen: standing === null, read: state?.read ?? null, doc };
+      return {
+        step,
+        tool,
+        outcome,
+        fallen: standing === null,
+        read: state?.read ?? null,
+        closes_ms: doc.closes_ms,
+        doc,
+      };
     });
     this.things = new Things(stated);
     return { visits: visits.reverse(), known_steps: steps.length };
@@ -90,9 +98,17 @@ export class LocalDesk implements Desk {
       overwrite: options.overwrite?.step === step ? options.overwrite : undefined,
     };
     const also = options.onBegin && ((tx: Tx) => options.onBegin?.(tx, step));
-    const begun = await core.store.transact(beginUnit(core, this.lease, input, also));
+    const begun = await core.store
+      .transact(beginUnit(core, this.lease, input, also))
+      .catch((error: unknown): { state: "closed"; records: [] } => {
+        if (error instanceof SvcError && error.extra?.closed === true)
+          return { state: "closed", records: [] };
+        throw error;
+      });
     if (begun.records.length > 0) core.listeners.recorded(begun.records);
     if (begun.state === "stale") return { state: "stale" };
+    // It closed while newer steps were undone: older ones still can be.
+    if (begun.state === "closed") return { state: "settled", outcome: { as: "unrecoverable" } };
     if (begun.state === "as_before") {
       this.things.undone(step);
       return { state: "settled", outcome: { as: "compensated" } };

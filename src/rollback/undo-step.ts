@@ -2,8 +2,10 @@
  * Carrying out one undo that was begun: the compensation with its attempts, the further check, the
  * read-back. Only what happened is told; nothing is written here.
  */
+import { isClosed } from "../engine/closing.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
+import { closedText } from "./classify.ts";
 import type { UndoEnd } from "./complete.ts";
 import { notCheckedText } from "./conflict.ts";
 import type { Again, UndoTask } from "./desk.ts";
@@ -35,6 +37,8 @@ interface UndoWork {
   env: Env;
   task: UndoTask;
   tools: UndoTools;
+  /** From then on the undo is not tried any more. */
+  closes_ms: number | undefined;
   /** Ends what is running. */
   signal: AbortSignal;
   /** Ends the wait for a further attempt. */
@@ -87,6 +91,11 @@ async function compensate(work: UndoWork): Promise<UndoEnd | Settled> {
     const objection = await tools.objection?.(called);
     if (objection) return { ok: false, attempts: attempt - 1, error: objection };
     const end = await tryOnce(work, attempt, last_error);
+    if (end === "closed") {
+      const closed = closedText(work.closes_ms!);
+      const error = last_error === "" ? closed : `${last_error}; ${closed}`;
+      return { ok: false, attempts: attempt - 1, error };
+    }
     if ("outcome" in end || end.ok || end.conflict?.current_hash !== undefined) return end;
     last_error = end.error;
     const retry_in_ms = attempt < tools.retries ? jittered(env, tools.backoff_ms, attempt) : null;
@@ -99,7 +108,11 @@ async function compensate(work: UndoWork): Promise<UndoEnd | Settled> {
 }
 
 /** One attempt, behind a look where it is not the first: the first was looked at when the undo was begun. */
-async function tryOnce(work: UndoWork, attempt: number, error: string): Promise<UndoEnd | Settled> {
+async function tryOnce(
+  work: UndoWork,
+  attempt: number,
+  error: string,
+): Promise<UndoEnd | Settled | "closed"> {
   const { task, tools, signal } = work;
   const attempts = attempt - 1;
   const met = attempts === 0 ? ({ state: "go" } as const) : await work.again({ attempts, error });
@@ -111,6 +124,7 @@ async function tryOnce(work: UndoWork, attempt: number, error: string): Promise<
   }
   if (met.state === "unread")
     return { ok: false, attempts: attempt, error: notCheckedText(met.why), conflict: {} };
+  if (isClosed(work, work.env.now())) return "closed";
   const problem = await failure(() => tools.compensator(task.call, signal), signal);
   if (problem === null) return { ok: true, attempts: attempt, read_back: null };
   return { ok: false, attempts: attempt, error: work.clean(problem) };

@@ -49,6 +49,7 @@ const server = (config: string) =>
       { name: "robot", roles: ["agent", "approver"] },
       { name: "quiet", role: "agent" },
       { name: "lessee", role: "agent" },
+      { name: "unsure", role: "agent" },
       { name: "lender", role: "approver" },
       { name: "giver", roles: ["agent", "approver"], groups: ["finance"] },
       { name: "fin", role: "approver", groups: ["finance"] },
@@ -330,6 +331,24 @@ describe("a containment", () => {
     const before = await trail(s);
     expect((await ended(s, { actor: "lessee", reason: "r" })).id).toBe(again.id);
     expect(await trail(s)).toEqual(before);
+  });
+
+  it("run again tells anew what it left, once a person has settled that", async () => {
+    verifies("beyond.contain.settled");
+    await openRun(s, "unsure", "doubtful");
+    await s.call("unsure", "POST", "/v1/runs/doubtful/intents", {
+      tool: "thing.send",
+      args: {},
+      reason: "r",
+    });
+    const first = await ended(s, { actor: "unsure", reason: "r" });
+    expect(first.report).toMatchObject({ left: 1, runs: [{ unknown: [{ step: 0 }] }] });
+    expect((await ended(s, { actor: "unsure", reason: "r" })).id).toBe(first.id);
+    const said = { status: "failed", note: "never sent" };
+    expect((await s.call("operator", "POST", "/v1/runs/doubtful/steps/0/resolve", said)).status).toBe(200);
+    const again = await ended(s, { actor: "unsure", reason: "r" });
+    expect(again.report).toMatchObject({ left: 0, complete: true, runs: [{ unknown: [] }] });
+    expect((await ended(s, { actor: "unsure", reason: "r" })).id).toBe(again.id);
   });
 
   it("undoes only what was called since then", async () => {

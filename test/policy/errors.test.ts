@@ -23,6 +23,7 @@ it("svc validate warns of tools that nobody declared and of a forgotten $", asyn
   effect: compensable
   permission: p
   requires: [crm.opne]
+  before: {tool: crm.finds, args: {id: args.id}}
   compensation: {tool: crm.delet, args: {id: result.id}}
   verification: {tool: crm.get, args: {id: $result.id}, expect: {gone: true}}
 `,
@@ -34,6 +35,7 @@ it("svc validate warns of tools that nobody declared and of a forgotten $", asyn
     'crm.create: compensation.tool: crm.delet has no manifest here; did you mean "crm.delete"?',
   );
   expect(err).toContain("crm.create: verification.tool: crm.get has no manifest here");
+  expect(err).toContain("crm.create: before.tool: crm.finds has no manifest here");
   expect(err).toContain(
     "compensation.args.id: result.id is taken as plain text; write $result.id for the value there",
   );

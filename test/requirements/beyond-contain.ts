@@ -21,6 +21,7 @@ export const beyondContain = section("beyond", "Contain", {
   "beyond.contain.bundles": [17, "a signed bundle that verifies is written for each run; without a signing key that is said"],
   "beyond.contain.report": [17, "the report says run by run what was undone, what cannot be, and what is unknown"],
   "beyond.contain.again": [17, "killed anywhere and run again it goes on and does nothing twice; `contained` is written once"],
+  "beyond.contain.settled": [17, "run again after a person settled what a containment left, it says what is left now"],
   "beyond.contain.cli": [17, "`svc contain` does it from the command line and exits 2 where something is left; `--dry-run` says it all beforehand"],
   "beyond.contain.dry-run": [17, "the dry run counts conflicts with foreign writes and states that cannot be read as left, as the containment does"],
   "beyond.contain.tool": [17, "the operator tool `svc.contain` is an admin's and needs `confirm: true`"],

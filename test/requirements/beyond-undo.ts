@@ -44,6 +44,7 @@ export const beyondConflict = section("beyond", "Conflict", {
 export const beyondHorizon = section("beyond", "Horizon", {
   "beyond.horizon.validated": [17, "`until` is a duration longer than nothing or a path to a time in `$result` or `$args`, and anything else is refused at its place"],
   "beyond.horizon.plan": [17, "a plan's undos carry `closes_ms`; one whose time has passed is `unrecoverable` with `closed: true` and is never tried"],
+  "beyond.horizon.meanwhile": [17, "an undo whose time passes during a rollback is neither begun nor tried again, and older steps are undone all the same"],
   "beyond.horizon.route": [17, "`GET /v1/horizon` lists undos that close, soonest first, by `within`, `limit` and `cursor`"],
   "beyond.horizon.cli": [17, "`svc horizon` lists them, with `--within`"],
   "beyond.horizon.told": [17, "an overview tile, the metric `svc_undo_closing` and the alert `undo_closing` tell what closes next"],

@@ -14,7 +14,8 @@ let n = 0;
 beforeAll(async () => {
   s = await consoleServer({
     env,
-    manifests: `${MANIFESTS}- {tool: loan.make, effect: reversible, permission: p, compensation: {tool: doc.put, args: {id: loan, text: ""}, until: $result.until}}\n`,
+    manifests: `${MANIFESTS}- {tool: loan.make, effect: reversible, permission: p, compensation: {tool: doc.put, args: {id: loan, text: ""}, until: $result.until}}
+- {tool: latch.set, effect: reversible, permission: p, compensation: {tool: latch.free, args: {id: latch}, until: $result.until}}\n`,
     config: `console: login\nrollback: {compensator_cmd: "${shelf.compensator}", reader_cmd: "${shelf.reader}"}\n`,
   });
   return () => s.close();
@@ -362,6 +363,34 @@ describe("an undo that closes", () => {
       body: { error: expect.stringContaining("its undo closed at") },
     });
     expect((await ok("auditor", "GET", "/v1/horizon")).undos).toEqual([]);
+  });
+});
+
+describe("an undo that closes during a rollback", () => {
+  it("is not tried again nor begun, and what is older is undone all the same", async () => {
+    verifies("beyond.horizon.meanwhile");
+    const run = await opened();
+    shelf.write("older", "as it was");
+    await put(run, "older", "changed");
+    const result = { until: new Date(env.now() + 3_600_000).toISOString() };
+    for (const [step, tool] of [
+      [1, "loan.make"],
+      [2, "latch.set"],
+    ] as const) {
+      await ok("agent", "POST", `/v1/runs/${run}/intents`, { tool, args: {}, reason: "r" });
+      await ok("agent", "POST", `/v1/runs/${run}/steps/${step}/outcome`, { status: "succeeded", result });
+    }
+    const report = rolledBack(run, { retries: 3 });
+    await until(() => shelf.text("latch") === "tried", "the first attempt");
+    env.forward(7_200_000);
+    shelf.write("latch-go", "");
+    expect(await report).toMatchObject({
+      failed: [{ step: 2, error: expect.stringMatching(/^after 1 attempt: .*; its undo closed at /) }],
+      unrecoverable: [1],
+      compensated: [0],
+    });
+    expect([shelf.text("latch"), shelf.text("older")]).toEqual(["tried", "as it was"]);
+    expect((await events(run, 1)).map(({ event }) => event)).toEqual(["intended", "succeeded"]);
   });
 });
 

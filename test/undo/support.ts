@@ -44,12 +44,17 @@ process.stdin.on("data", (part) => { text += part; }).on("end", () => {
     : { exists: false, text: null, mtime: Date.now() }));
 });`;
 const UNDO = `
-import { rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 let text = "";
 process.stdin.on("data", (part) => { text += part; }).on("end", () => {
   const { tool, args } = JSON.parse(text);
   const path = new URL(args.id + ".txt", import.meta.url);
-  if (tool === "doc.drop") rmSync(path);
+  if (tool === "latch.free") {
+    // It holds its caller until it is told to go on, and then fails.
+    appendFileSync(path, "tried");
+    const told = new URL(args.id + "-go.txt", import.meta.url);
+    setInterval(() => { if (existsSync(told)) process.exit(1); }, 10);
+  } else if (tool === "doc.drop") rmSync(path);
   else writeFileSync(path, args.text);
 });`;
 

@@ -300,6 +300,22 @@ export const DECISIONS: readonly Bug[] = [
     tests: ["test/library/library.test.ts"],
   },
   {
+    name: "an undo is tried again after it closed",
+    file: "src/rollback/undo-step.ts",
+    find: 'if (isClosed(work, work.env.now())) return "closed";',
+    replace: "",
+    tests: ["test/undo/before.test.ts"],
+    only: "not tried again nor begun",
+  },
+  {
+    name: "an undo that closed before its turn ends the rollback",
+    file: "src/rollback/local-desk.ts",
+    find: "error.extra?.closed === true",
+    replace: "error.extra?.closed === false",
+    tests: ["test/undo/before.test.ts"],
+    only: "not tried again nor begun",
+  },
+  {
     name: "an undo is not read back",
     file: "src/rollback/readback.ts",
     find: 'return mismatch === null ? { as: "verified", observed }',

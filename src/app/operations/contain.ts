@@ -16,7 +16,7 @@ import {
   lastContainment,
   startContainment,
 } from "./contain/job.ts";
-import { type ContainReport, containReport } from "./contain/report.ts";
+import { type ContainReport, containReport, stillLeft } from "./contain/report.ts";
 import { checkScope, type Found, findActors, type Scope } from "./contain/scope.ts";
 import { survey } from "./contain/survey.ts";
 import { givenId, nullable, personsReason, text } from "./schemas.ts";
@@ -143,7 +143,7 @@ async function foretellAll(
   return survey(app, scope, found, rollback, { id: halt?.id ?? null, was_there: halt !== undefined });
 }
 
-/** The last containment of the scope, where it was to do as much, its halt is in force and nothing is left that another could do. */
+/** The last containment of the scope, where it was to do as much, its halt is in force, nothing is left that another could do, and nothing that it left was settled since. */
 async function nothingLeft(
   app: App,
   last: ContainmentDoc | undefined,
@@ -153,10 +153,12 @@ async function nothingLeft(
 ): Promise<ContainmentDoc | null> {
   if (last?.state !== "done" || !coversWish(last, scope, rollback)) return null;
   if (!(await isHalted(app.core, last))) return null;
-  const { keys, requests, revoked, undone } = await foretellAll(app, scope, found, rollback);
+  const now = await foretellAll(app, scope, found, rollback);
+  const { keys, requests, revoked, undone } = now;
   const taken = [revoked.plans, revoked.delegations, revoked.grants].flat();
   const todo = keys.disabled.length + requests.denied.length + taken.length + undone;
-  return todo === 0 ? last : null;
+  const { report } = containmentView(last);
+  return todo === 0 && report !== null && stillLeft(report, now) ? last : null;
 }
 
 /** Whether what it was asked for is all that is asked for now: else its report answers another question. */

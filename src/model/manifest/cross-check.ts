@@ -100,7 +100,7 @@ const UNMARKED_PATH = /^(?:args|result)(?:\.[A-Za-z_]|\[)/;
 export function looseEnds(set: ManifestSet): string[] {
   const found: string[] = [];
   const names = [...new Set(set.all.map(({ tool }) => tool))];
-  for (const { tool, requires, compensation, verification } of set.all) {
+  for (const { tool, requires, before, compensation, verification } of set.all) {
     for (const name of requires) {
       if (set.active(name) === undefined)
         found.push(
@@ -108,10 +108,12 @@ export function looseEnds(set: ManifestSet): string[] {
         );
     }
     for (const [field, part] of [
+      ["before", before] as const,
       ["compensation", compensation] as const,
+      ["compensation.when_absent", compensation?.when_absent] as const,
       ["verification", verification] as const,
     ]) {
-      if (part === null) continue;
+      if (part === null || part === undefined) continue;
       if (set.active(part.tool) === undefined)
         found.push(`${tool}: ${field}.tool: ${part.tool} has no manifest here${suggest(part.tool, names)}`);
       for (const [name, value] of Object.entries(part.args)) {

@@ -152,4 +152,17 @@ export function undoneIn(
   };
 }
 
+/** What a report left that a person can still settle. What was undone without being read back stays so. */
+const openIn = ({ runs }: ContainReport): string[] =>
+  runs.flatMap(({ run_id, cannot, unknown }) => [
+    ...cannot.map(({ step }) => `${run_id} ${step} cannot`),
+    ...unknown.filter(({ why }) => why === UNRESOLVED).map(({ step }) => `${run_id} ${step} unknown`),
+  ]);
+
+/** Whether all that the earlier report left is left still, so that its word holds. */
+export function stillLeft(earlier: ContainReport, now: ContainReport): boolean {
+  const open = new Set(openIn(now));
+  return openIn(earlier).every((line) => open.has(line));
+}
+
 export const asJson = (report: ContainReport): Json => report as unknown as Json;
