@@ -179,7 +179,7 @@ describe("a foreign write", () => {
       headers: { authorization: "Bearer auditor" },
     });
     expect(await paper.text()).toMatch(
-      /Not fully reversible: 1 step was changed since\.[^]*left alone when it was last tried/,
+      /Not fully reversible: 1 step was changed since\.[\s\S]*left alone when it was last tried/,
     );
 
     const { actions, fully_reversible } = await plan(run);
