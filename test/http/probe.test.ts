@@ -5,8 +5,16 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
 import { registerProbe } from "../../src/cli/commands/probe.ts";
 import { glance } from "../../src/console/glance.ts";
+import type { Json } from "../../src/kernel/json.ts";
+import { BlockedError } from "../../src/library/errors.ts";
 import { libraryRun } from "../../src/library/open.ts";
-import { CANARY_MANIFESTS, CANARY_RULES, canaryBehind, runProbe } from "../../src/library/probe.ts";
+import {
+  CANARY_MANIFESTS,
+  CANARY_RULES,
+  canaryBehind,
+  type ProbeDoor,
+  runProbe,
+} from "../../src/library/probe.ts";
 import type { Run } from "../../src/library/run.ts";
 import { gatewayProbe } from "../../src/serve/gateway-probe.ts";
 import { probe } from "../../src/serve/probe.ts";
@@ -49,20 +57,25 @@ describe("the probe", () => {
     );
   });
 
-  it.each<[string, (run: Run) => Run, string[]]>([
+  it.each<[string, (run: Run) => ProbeDoor, string[]]>([
     [
-      "decisions are ignored",
-      ignoring,
+      "no refusal is heeded",
+      (run) => behind(heedless(run, /^/)),
       ["a denied", "a call that waits", "a halted", "a call without a manifest"],
     ],
-    ["calls are swallowed", swallowing, ["an allowed"]],
-  ])("says BROKEN where %s, by what really ran", async (_name, spoil, broken) => {
+    ["a denial is not heeded", (run) => behind(heedless(run, /expects a refusal/)), ["a denied"]],
+    ["approval is not waited for", (run) => behind(heedless(run, /expects to wait/)), ["a call that waits"]],
+    ["a halt is not read", (run) => behind(heedless(run, /halt/)), ["a halted"]],
+    ["no manifest is asked for", (run) => behind(heedless(run, /manifest/)), ["a call without a manifest"]],
+    ["an undo is not carried out", (run) => ({ ...behind(run), rollback: async () => {} }), ["an undone"]],
+    ["calls are swallowed", (run) => behind(swallowing(run)), ["an allowed"]],
+  ])("says BROKEN where %s, by what really ran", async (_name, spoilt, broken) => {
     verifies("beyond.probe.by-what-ran", "beyond.probe.recorded");
     const options = { actor: "svc-probe", permissions: ["probe"] };
     const lines = await runProbe(server.app, [
       {
         name: "library",
-        open: async () => canaryBehind(server.app, spoil(await libraryRun(server.app, options))),
+        open: async () => spoilt(await libraryRun(server.app, options)),
       },
     ]);
     const found = lines.filter(({ verdict }) => verdict === "BROKEN").map(({ guarantee }) => guarantee);
@@ -72,16 +85,16 @@ describe("the probe", () => {
     expect((await server.call(null, "GET", "/readyz")).body.probe.broken).toHaveLength(broken.length);
   });
 
-  /** A library that asks and runs the call whatever it was told. */
-  function ignoring(run: Run): Run {
+  const behind = (run: Run) => canaryBehind(server.app, run);
+
+  /** A library that asks and, refused for such a reason, makes the call all the same. */
+  function heedless(run: Run, why: RegExp): Run {
     return Object.assign(Object.create(run), {
-      async call(intent: never, execute: (step: number) => unknown) {
-        const decision = await run.intent(intent);
-        const result = await execute(0);
-        if (decision.decision !== "block")
-          await run.outcome(decision.step, { status: "succeeded", result: result as never });
-        return result;
-      },
+      call: (intent: never, execute: (step: number) => Promise<Json>) =>
+        run.call(intent, execute).catch((error: unknown) => {
+          if (error instanceof BlockedError && why.test(error.reasons.join("; "))) return execute(0);
+          throw error;
+        }),
     });
   }
   /** One that says that it ran and did not. */
