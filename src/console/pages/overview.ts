@@ -15,7 +15,7 @@ import { hoursChart, legend } from "../parts/charts.ts";
 import { hashText, runLink } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
 import { readTrail, trail } from "../parts/records.ts";
-import { ago, span } from "../parts/time.ts";
+import { ago, span, timed } from "../parts/time.ts";
 import { worstFirst } from "./alerts.ts";
 import { openApprovals } from "./approval-data.ts";
 
@@ -173,7 +173,7 @@ function attentionCard(alerts: readonly Alert[], runs: readonly FoundRun[], now:
     .slice(0, FEW)
     .map(
       (one) =>
-        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${one.message}</span></a></li>`,
+        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${timed(one.message)}</span></a></li>`,
     );
   const known = new Set(alerts.map(({ run_id }) => run_id));
   const others = runs
