@@ -93,7 +93,10 @@ export class Governor {
     return this.run.preview(this.intentOf(call));
   }
 
-  /** For a hook that refuses by itself: the refusal is recorded as any other. Undefined where the call is not refused after all. */
+  /**
+   * For a hook that refuses by itself: the refusal is recorded as any other. Undefined where the call is not refused
+   * after all.
+   */
   async refuse(call: FrameworkCall): Promise<Refusal | undefined> {
     const verdict = await this.ask(call);
     if ("refusal" in verdict) return verdict.refusal;

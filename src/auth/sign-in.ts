@@ -122,7 +122,10 @@ export class IssuerSignIn {
     return { headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}` }, body: fields };
   }
 
-  /** Groups come with a scope of their own at some issuers and with the profile at others; only what is offered is asked for. */
+  /**
+   * Groups come with a scope of their own at some issuers and with the profile at others; only what is offered is
+   * asked for.
+   */
   private scope(document: JsonObject): string {
     const offered = listOf(document["scopes_supported"]);
     const wanted = ["profile", this.settings.groups_claim].filter((scope) => offered.includes(scope));

@@ -28,7 +28,10 @@ export interface Core {
   storeKey: string;
   /** The authority that a kept principal has now; absent where this process knows no credentials. */
   today?: Today | undefined;
-  /** Throws where whoever asks may have no further request open; absent where requests are not counted. May be asked again. */
+  /**
+   * Throws where whoever asks may have no further request open; absent where requests are not counted. May be asked
+   * again.
+   */
   mayOpen?: ((run: RunDoc, approval_id: string) => void) | undefined;
   /** Takes credentials out of free text before it is kept anywhere. */
   redact(text: string): string;

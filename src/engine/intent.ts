@@ -151,7 +151,10 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
 
-/** A planned call that is not accepted ends its plan, also where a person could still approve it: it was planned otherwise. */
+/**
+ * A planned call that is not accepted ends its plan, also where a person could still approve it: it was planned
+ * otherwise.
+ */
 function movePlan(tx: Tx, { facts, planned }: Gathered, step: number | undefined): LedgerRecord[] {
   if (planned === null) return [];
   const { run, now } = facts;

@@ -1,8 +1,8 @@
 /**
- * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to
- * the agent. But for the read that a card shows, nothing is sent upstream without a recorded intent, and nothing of the agent's but the arguments
- * that were judged and hashed; nothing is answered without a recorded outcome, and what is not known is
- * recorded as not known.
+ * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to the agent.
+ * But for the read that a card shows, nothing is sent upstream without a recorded intent, and nothing of the agent's
+ * but the arguments that were judged and hashed; nothing is answered without a recorded outcome, and what is not
+ * known is recorded as not known.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { z } from "zod";

@@ -35,7 +35,10 @@ export interface GatewayOptions {
 /** Tells clients that have no session of changes; the HTTP surface has one. */
 type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
-/** How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither clients nor the others. */
+/**
+ * How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither
+ * clients nor the others.
+ */
 const START_MS = 3_000;
 /** How long a list of tools waits while no upstream is there at all. */
 const PATIENCE_MS = 15_000;
@@ -257,7 +260,10 @@ export class Gateway implements Governing {
     return holders;
   }
 
-  /** Lists, and calls of what is not listed yet, wait a little for upstreams that are about to come, not for one that hangs. */
+  /**
+   * Lists, and calls of what is not listed yet, wait a little for upstreams that are about to come, not for one that
+   * hangs.
+   */
   async upstreamsUp(): Promise<void> {
     const coming = this.upstreams.filter(({ isStarting }) => isStarting);
     if (coming.length === 0) return;

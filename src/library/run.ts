@@ -108,7 +108,10 @@ export interface RunTransport {
 export interface CallOptions {
   /** After this long the outcome counts as unknown. */
   timeout_ms?: number;
-  /** Makes the read that a manifest's `before` asks for, before the call and after it. Without it such a call is not made, unless the manifest says `required: false`. */
+  /**
+   * Makes the read that a manifest's `before` asks for, before the call and after it. Without it such a call is not
+   * made, unless the manifest says `required: false`.
+   */
   read?: (request: ReadRequest) => Promise<Json> | Json;
   /** How long to wait for a person, where one must decide: a duration such as `10m`, or seconds. */
   wait_for_approval?: Wait;

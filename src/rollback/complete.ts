@@ -17,7 +17,10 @@ import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { isOwn, ownDetail, ownReadBack } from "./own.ts";
 import type { ReadBack } from "./readback.ts";
 
-/** How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where there was nothing to read back. */
+/**
+ * How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where
+ * there was nothing to read back.
+ */
 export type UndoEnd =
   | { ok: true; attempts: number; read_back: ReadBack | null }
   | {

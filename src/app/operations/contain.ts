@@ -148,7 +148,10 @@ async function foretellAll(
   return survey(app, scope, found, rollback, { id: halt?.id ?? null, was_there: halt !== undefined });
 }
 
-/** The last containment of the scope, where it was to do as much, its halt is in force, nothing is left that another could do, and nothing that it left was settled since. */
+/**
+ * The last containment of the scope, where it was to do as much, its halt is in force, nothing is left that another
+ * could do, and nothing that it left was settled since.
+ */
 async function nothingLeft(
   app: App,
   last: ContainmentDoc | undefined,

@@ -39,7 +39,10 @@ export type SandboxTask =
 
 export type PastCalls = readonly PastCall[];
 
-/** To the thread: what to do, and where it asks for history. Each word there is answered with a page, or null behind the last. */
+/**
+ * To the thread: what to do, and where it asks for history. Each word there is answered with a page, or null behind
+ * the last.
+ */
 export interface Order {
   job: Job | Reading;
   wanted: MessagePort;

@@ -52,7 +52,10 @@ ${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger"
 const ALERTS_MS = 2_000;
 const evaluated = new WeakMap<object, { at: number; halts: string; alerts: Promise<Alert[]> }>();
 
-/** Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but a halt is shown at once. */
+/**
+ * Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but a halt
+ * is shown at once.
+ */
 async function recentAlerts(ctx: Ctx): Promise<Alert[]> {
   const at = ctx.app.core.env.elapsed();
   const halts = (await activeHalts(ctx.app)).map(({ id }) => id).join();

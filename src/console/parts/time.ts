@@ -1,4 +1,7 @@
-/** Times with their zone. The server writes them in UTC; the page's script puts them into the reader's zone, both on hover. */
+/**
+ * Times with their zone. The server writes them in UTC; the page's script puts them into the reader's zone, both on
+ * hover.
+ */
 import { type Html, html, type Part } from "../html.ts";
 
 const MINUTE = 60_000;

@@ -109,7 +109,10 @@ function settledAtOnce(plan: PlanDoc): PlanDoc {
   return { ...plan, status: "ended", note: `call ${refused} is refused` };
 }
 
-/** A plan is one question more; one past the actor's flood is told with the others, unless it holds what nothing takes back. */
+/**
+ * A plan is one question more; one past the actor's flood is told with the others, unless it holds what nothing takes
+ * back.
+ */
 function isToldTogether(core: Core, tx: Tx, run: RunDoc, { irreversible }: Proposal, now: number): boolean {
   const { flood } = core.rules().policy.approvals;
   return flood !== null && countRequest(tx, run, flood, now) && irreversible.length === 0;

@@ -41,7 +41,10 @@ export function setBack(what: string): SvcError {
 /** Opens a file for reading until the copy is done with. */
 export type OpenForCopy = (path: string) => Promise<number>;
 
-/** The files of a log as it was at one moment, beside a checkpoint with that base; what must be written goes to `scratch`. */
+/**
+ * The files of a log as it was at one moment, beside a checkpoint with that base; what must be written goes to
+ * `scratch`.
+ */
 export type PinnedLog = (base: Base, scratch: string) => Promise<BackupFile[]>;
 
 export interface Log extends LineReader {
