@@ -83,4 +83,4 @@ export const ENGINE = "engine";
 export type Asking = Pick<Principal, "id" | "name"> & Partial<Pick<Principal, "tenant">>;
 
 /** Who asks for a call, with what the credential may ask for now: a run may have been opened when that was more. */
-export type Caller = Asking & Pick<Principal, "max_permissions" | "allow_observe">;
+export type IntentCaller = Asking & Pick<Principal, "max_permissions" | "allow_observe">;

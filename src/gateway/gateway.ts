@@ -12,13 +12,13 @@ import type { Governing } from "./call.ts";
 import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
 import { Listing } from "./listing.ts";
-import { type LogLevel, milder } from "./log-level.ts";
+import { type McpLogLevel, milder } from "./log-level.ts";
 import { RunSessions } from "./own-links.ts";
 import { Passthrough } from "./passthrough.ts";
 import { Pins } from "./pins.ts";
 import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
-import { type Listener, Subscriptions } from "./subscriptions.ts";
+import { type Subscriber, Subscriptions } from "./subscriptions.ts";
 import { Tasks } from "./tasks.ts";
 import type { NamedCall, SpokenCall, ToolServices } from "./tools/own-tool.ts";
 import type { Link } from "./upstream/link.ts";
@@ -59,14 +59,14 @@ export class Gateway implements Governing {
   readonly services: ToolServices;
   readonly listing: Listing;
   private readonly pins: Pins;
-  private readonly listeners = new Set<Listener>();
+  private readonly listeners = new Set<Subscriber>();
   private readonly underway = new Set<Promise<unknown>>();
   private broadcast: Broadcast = () => {};
   private catalog: Catalog = NO_CATALOG;
   private complained = new Set<string>();
   private started = false;
   private began_ms = 0;
-  private level: LogLevel | null = null;
+  private level: McpLogLevel | null = null;
 
   constructor(app: App) {
     this.app = app;
@@ -226,7 +226,7 @@ export class Gateway implements Governing {
   }
 
   /** Upstreams are asked for the mildest level that any session wants. */
-  wantLogLevel(level: LogLevel): void {
+  wantLogLevel(level: McpLogLevel): void {
     this.level = this.level === null ? level : milder(this.level, level);
     for (const upstream of this.upstreams) for (const link of upstream.links) this.askForLogs(link);
   }
@@ -289,7 +289,7 @@ export class Gateway implements Governing {
     this.broadcast(method, undefined);
   }
 
-  join(listener: Listener): () => void {
+  join(listener: Subscriber): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }

@@ -12,7 +12,7 @@ import type { Compensator, Overwrite, Reader, ReadRequest } from "../rollback/po
 import type { RollbackReport } from "../rollback/report.ts";
 import {
   endedReason,
-  type Look,
+  type LookAtApproval,
   type OfferedApproval,
   offerOf,
   type Wait,
@@ -96,7 +96,7 @@ export interface RunTransport {
   preview(intent: Intent): Promise<Preview>;
   status(step: number): Promise<StepStatus>;
   /** A request of this run, with what was offered in its place. */
-  look: Look;
+  look: LookAtApproval;
   propose(plan: ProposedPlan): Promise<PlanView>;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
   withdraw(id: string): Promise<ApprovalView | PlanView>;

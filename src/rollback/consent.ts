@@ -14,7 +14,7 @@ import { keptUndoArgs } from "../model/card/kept.ts";
 import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
-import type { Undo } from "./classify.ts";
+import type { UndoCall } from "./classify.ts";
 
 interface ConsentInput {
   actor: string;
@@ -37,7 +37,7 @@ export function settleConsent(
   tx: Tx,
   run: RunDoc,
   step: StepDoc,
-  undo: Undo,
+  undo: UndoCall,
   input: ConsentInput,
 ): Consent {
   // A step that was begun before had its consent then.
@@ -134,7 +134,14 @@ function approveNow(
   });
 }
 
-function openRequest(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo, id: string): ApprovalDoc {
+function openRequest(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  step: StepDoc,
+  undo: UndoCall,
+  id: string,
+): ApprovalDoc {
   const { manifests, policy } = core.rules();
   const call = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
   const args = () => keptUndoArgs(undo.args, call ?? null, manifests.active(undo.tool) ?? null);

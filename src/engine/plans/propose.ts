@@ -39,9 +39,9 @@ interface Proposal {
   residue: string[];
 }
 
-export type PlanResult = { plan: PlanDoc; records: LedgerRecord[] };
+export type RecordedPlan = { plan: PlanDoc; records: LedgerRecord[] };
 
-export function proposeUnit(core: Core, asking: Asking, run_id: string, input: Proposal): Unit<PlanResult> {
+export function proposeUnit(core: Core, asking: Asking, run_id: string, input: Proposal): Unit<RecordedPlan> {
   const id = `pln_${core.env.uuid()}`;
   const ids = input.calls.map(() => `apr_${core.env.uuid()}`);
   return {

@@ -21,7 +21,7 @@ export interface Journaled {
  */
 export type Knowledge = "everything" | "ledger" | "nothing";
 
-export interface Loaded {
+export interface LoadedLog {
   base: Base;
   /** Every journal behind the checkpoint, oldest first, the one being written last, even if empty. */
   journals: Journaled[];
@@ -67,13 +67,13 @@ export interface Log extends LineReader {
   news(locked: boolean): Journaled[] | "reload";
 
   /** Under the lock, when there is no checkpoint yet: an empty log, unless a ledger is there already. */
-  create(): Promise<Loaded>;
+  create(): Promise<LoadedLog>;
 
   /**
    * Under the lock: everything behind the checkpoint, held against the ledger and against what this process knew
    * before, and repaired.
    */
-  load(base: Base): Promise<Loaded>;
+  load(base: Base): Promise<LoadedLog>;
 
   /**
    * Under the lock: adds the units and lets others see them; what others may have seen is never taken back. `leave` is
