@@ -31,7 +31,7 @@ function quiet(): Html {
 }
 
 function alertItem(ctx: Ctx, one: Alert): Html {
-  return html`<li class="alert ${one.severity}" id="${one.id}"><div class="alert-head">${severityMark(one.severity)}<h2>${one.title}</h2><span class="soft">since ${ago(one.since_ms, ctx.app.core.env.now())}</span></div><p>${timed(one.message)}</p>${whatToDo(one)}</li>`;
+  return html`<li class="alert ${one.severity}" id="${one.id}"><div class="alert-head">${severityMark(one.severity)}<h2>${one.title}</h2><span class="soft">${ago(one.since_ms, ctx.app.core.env.now())}</span></div><p>${timed(one.message)}</p>${whatToDo(one)}</li>`;
 }
 
 function whatToDo(one: Alert): Html {

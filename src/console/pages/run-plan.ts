@@ -67,7 +67,7 @@ function honest({ actions }: RollbackPlan): Html {
   if (gone.length > 0) lines.push(html`<b>Cannot be undone:</b> ${steps(gone)}.`);
   if (unknown.length > 0)
     lines.push(
-      html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve them first; the service does not guess.`,
+      html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve ${unknown.length === 1 ? "it" : "them"} first; the service does not guess.`,
     );
   if (held.length > 0)
     lines.push(html`<b>Has to wait:</b> ${steps(held)}, because what depends on it still stands.`);
