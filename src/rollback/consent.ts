@@ -4,9 +4,8 @@
  */
 import { covers } from "../engine/approvals/counting.ts";
 import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
-import { writeRecord } from "../engine/approvals/write-record.ts";
 import { type Core, ENGINE } from "../engine/core.ts";
-import { appendRunRecord, stepFacts } from "../engine/records.ts";
+import { appendApprovalRecord, appendRunRecord, stepFacts } from "../engine/records.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../model/approval.ts";
@@ -14,7 +13,7 @@ import { keptUndoArgs } from "../model/card/kept.ts";
 import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
-import type { Undo } from "./classify.ts";
+import type { UndoCall } from "./classify.ts";
 
 interface ConsentInput {
   actor: string;
@@ -37,7 +36,7 @@ export function settleConsent(
   tx: Tx,
   run: RunDoc,
   step: StepDoc,
-  undo: Undo,
+  undo: UndoCall,
   input: ConsentInput,
 ): Consent {
   // A step that was begun before had its consent then.
@@ -48,14 +47,24 @@ export function settleConsent(
   if (request !== undefined && isPast(request, core.env.now())) {
     request = moveApproval(tx, run, request, "expired");
     records.push(
-      writeRecord(tx, run, request, "approval_expired", ENGINE, core.env.now(), `request ${request.id}`),
+      appendApprovalRecord(tx, run, request, {
+        event: "approval_expired",
+        actor: ENGINE,
+        ts_ms: core.env.now(),
+        detail: `request ${request.id}`,
+      }),
     );
   }
   const { approvals } = core.rules().policy;
   if (request !== undefined && isGiven(core, request)) {
     takeApproval(tx, run, request.id, step.step);
     records.push(
-      writeRecord(tx, run, request, "approved", ENGINE, core.env.now(), `used request ${request.id}`),
+      appendApprovalRecord(tx, run, request, {
+        event: "approved",
+        actor: ENGINE,
+        ts_ms: core.env.now(),
+        detail: `used request ${request.id}`,
+      }),
     );
     return { waits_for: null, opened: null, records };
   }
@@ -92,7 +101,14 @@ export function dropConsent(core: Core, tx: Tx, run: RunDoc, step: StepDoc): Led
   if (request === undefined || !OPEN_APPROVAL.has(request.status)) return [];
   moveApproval(tx, run, request, "expired");
   const now = core.env.now();
-  return [writeRecord(tx, run, request, "approval_expired", ENGINE, now, `request ${request.id}`)];
+  return [
+    appendApprovalRecord(tx, run, request, {
+      event: "approval_expired",
+      actor: ENGINE,
+      ts_ms: now,
+      detail: `request ${request.id}`,
+    }),
+  ];
 }
 
 function isPast(request: ApprovalDoc, now: number): boolean {
@@ -134,7 +150,14 @@ function approveNow(
   });
 }
 
-function openRequest(core: Core, tx: Tx, run: RunDoc, step: StepDoc, undo: Undo, id: string): ApprovalDoc {
+function openRequest(
+  core: Core,
+  tx: Tx,
+  run: RunDoc,
+  step: StepDoc,
+  undo: UndoCall,
+  id: string,
+): ApprovalDoc {
   const { manifests, policy } = core.rules();
   const call = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
   const args = () => keptUndoArgs(undo.args, call ?? null, manifests.active(undo.tool) ?? null);

@@ -80,7 +80,10 @@ export function listStanding(store: Store, run_id: string, after: number): Promi
   return listSteps(store, run_id, after + 1, [...STANDING, ...UNKNOWN]);
 }
 
-/** The steps on the same thing that stand and may have taken effect after this one; what they read is loaded for those alone. */
+/**
+ * The steps on the same thing that stand and may have taken effect after this one; what they read is loaded for those
+ * alone.
+ */
 export async function loadBeside(store: Store, step: StepDoc): Promise<number[]> {
   if (step.before_hash === undefined) return [];
   const others = (await listSteps(store, step.run_id, 0, [...STANDING])).filter(
