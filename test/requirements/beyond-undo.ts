@@ -25,6 +25,7 @@ export const beyondBefore = section("beyond", "Before", {
 // biome-ignore format: one statement a line
 export const beyondConflict = section("beyond", "Conflict", {
   "beyond.conflict.left-alone": [17, "an undo that meets a foreign write is left alone: `failed`, `conflict: true`, an error that begins `conflict:`, no record, the step still `succeeded`"],
+  "beyond.conflict.flat": [17, "what a remote worker's beginning of an undo looks at does not grow with the calls of the run that stand"],
   "beyond.conflict.overlapped": [17, "where calls of one run overlapped on the same thing and what they read does not tell their order, their undos are left as conflicts"],
   "beyond.conflict.each-attempt": [17, "what is there is read again before each further attempt of an undo: foreign writes are left alone, and what took effect after all is not done again"],
   "beyond.conflict.never-lost": [17, "over generated histories of several runs and a foreign writer no undo replaces what its call did not leave"],
