@@ -25,7 +25,11 @@ const BEGUN = [
 const APART = ["@photostructure/sqlite", "libphonenumber-js", "nodemailer", "pdfkit", "pg", "pino", "undici"];
 
 const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOnly"], { stdio: "inherit" });
+// What it remembers stands with what it made: whoever deletes the one deletes the other.
+const remembered = ["--incremental", "--tsBuildInfoFile", join(DIST, ".tsbuildinfo")];
+const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOnly", ...remembered], {
+  stdio: "inherit",
+});
 if (typed.status !== 0) process.exit(1);
 
 const { exports, peerDependencies } = readPackage(ROOT);

@@ -20,7 +20,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 
 type FileState = { exists: false } | { exists: true; sha256: string; mode: number };
 
-export interface Look {
+export interface FileLook {
   state: Record<string, FileState>;
   content?: Record<string, string>;
 }
@@ -28,7 +28,7 @@ export interface Look {
 /** Together they must fit into the body of one request. */
 const MOST_CONTENT = 700_000;
 
-export function lookAt(paths: readonly string[], keep: boolean): Look {
+export function lookAt(paths: readonly string[], keep: boolean): FileLook {
   const state: Record<string, FileState> = {};
   const content: Record<string, string> = {};
   for (const path of paths) {
@@ -47,7 +47,7 @@ export function lookAt(paths: readonly string[], keep: boolean): Look {
 }
 
 /** Writes what was there; each file whole or not at all. */
-export function restore({ state, content = {} }: Look): void {
+export function restore({ state, content = {} }: FileLook): void {
   for (const [path, was] of Object.entries(state)) {
     if (!was.exists) {
       rmSync(path, { force: true });

@@ -8,7 +8,7 @@ import { CLIENT_FILES } from "./clients.ts";
 import { braces, filesOf, GLOB, liesBelow, matches } from "./globs.ts";
 import { withHome } from "./homes.ts";
 
-export interface Surroundings {
+interface Surroundings {
   home: string;
   /** Folders and files of the service, from the hook's settings. */
   protect: readonly string[];

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Look } from "./files.ts";
+import type { FileLook } from "./files.ts";
 
 export interface Note {
   run: string;
@@ -13,10 +13,10 @@ export interface Note {
   command: { cwd: string; began_ms: number } | null;
   /** The files whose bytes are in `before`. */
   files: string[];
-  before: Look | null;
+  before: FileLook | null;
 }
 
-export interface Kept {
+export interface KeptNote {
   note: Note;
   /** When it was kept by the clock that stamps files, which lags behind the one that programs read. */
   kept_ms: number;
@@ -45,7 +45,7 @@ export class Notes {
     }
   }
 
-  find(call: string): Kept | null {
+  find(call: string): KeptNote | null {
     for (let twin = 0; twin <= MOST_TWINS; twin++) {
       const found = this.read(this.path(call, twin));
       if (found !== null) return found;
@@ -54,7 +54,7 @@ export class Notes {
   }
 
   /** The calls of this session that no event came after. */
-  left(): Kept[] {
+  left(): KeptNote[] {
     let names: string[] = [];
     try {
       names = readdirSync(this.folder);
@@ -68,7 +68,7 @@ export class Notes {
     return join(this.folder, `${digest(call)}.${twin}.json`);
   }
 
-  private read(path: string): Kept | null {
+  private read(path: string): KeptNote | null {
     try {
       const note = JSON.parse(readFileSync(path, "utf8")) as Note;
       return { note, kept_ms: statSync(path).mtimeMs, forget: () => rmSync(path, { force: true }) };

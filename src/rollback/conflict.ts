@@ -5,7 +5,7 @@
 import { stateHash } from "../engine/before.ts";
 import type { Json } from "../kernel/json.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
-import type { StateCheck, Undo } from "./classify.ts";
+import type { StateCheck, UndoCall } from "./classify.ts";
 import type { UndoEnd } from "./complete.ts";
 import type { Overwrite, ReadRequest } from "./ports.ts";
 import type { Failure, StepOutcome } from "./report.ts";
@@ -70,7 +70,7 @@ const MOVED = "conflict: what is there now is no longer what the plan showed; lo
 /** `over`: the reason of a word that lets the undo pass over a conflict. */
 export function stateNow(
   { salt }: Pick<RunDoc, "salt">,
-  { state }: Undo,
+  { state }: UndoCall,
   { current, overwrite }: { current?: Json | undefined; overwrite?: Overwrite | undefined },
   beside: readonly Beside[] = [],
 ): Now {

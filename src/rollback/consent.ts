@@ -4,10 +4,9 @@
  */
 import { covers } from "../engine/approvals/counting.ts";
 import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
-import { writeRecord } from "../engine/approvals/write-record.ts";
 import { type Core, ENGINE } from "../engine/core.ts";
 import { CHANGED_SINCE } from "../engine/decide/approval-stage.ts";
-import { appendRunRecord, stepFacts } from "../engine/records.ts";
+import { appendApprovalRecord, appendRunRecord, stepFacts } from "../engine/records.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
@@ -17,7 +16,7 @@ import { keptBefore, keptUndoArgs } from "../model/card/kept.ts";
 import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
-import type { Undo } from "./classify.ts";
+import type { UndoCall } from "./classify.ts";
 
 interface ConsentInput {
   actor: string;
@@ -45,7 +44,7 @@ export function settleConsent(
   tx: Tx,
   run: RunDoc,
   step: StepDoc,
-  undo: Undo,
+  undo: UndoCall,
   input: ConsentInput,
 ): Consent {
   let request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
@@ -56,13 +55,25 @@ export function settleConsent(
   if (request !== undefined && ended !== undefined) {
     request = moveApproval(tx, run, { ...request, note: ended ?? request.note }, "expired");
     const detail = `request ${request.id}${ended === null ? "" : `: ${ended}`}`;
-    records.push(writeRecord(tx, run, request, "approval_expired", ENGINE, core.env.now(), detail));
+    records.push(
+      appendApprovalRecord(tx, run, request, {
+        event: "approval_expired",
+        actor: ENGINE,
+        ts_ms: core.env.now(),
+        detail,
+      }),
+    );
   }
   const { approvals } = core.rules().policy;
   if (request !== undefined && isGiven(core, request)) {
     takeApproval(tx, run, request.id, step.step);
     records.push(
-      writeRecord(tx, run, request, "approved", ENGINE, core.env.now(), `used request ${request.id}`),
+      appendApprovalRecord(tx, run, request, {
+        event: "approved",
+        actor: ENGINE,
+        ts_ms: core.env.now(),
+        detail: `used request ${request.id}`,
+      }),
     );
     return { waits_for: null, opened: null, records };
   }
@@ -105,7 +116,14 @@ export function dropConsent(core: Core, tx: Tx, run: RunDoc, step: StepDoc): Led
   if (request === undefined || !OPEN_APPROVAL.has(request.status)) return [];
   moveApproval(tx, run, request, "expired");
   const now = core.env.now();
-  return [writeRecord(tx, run, request, "approval_expired", ENGINE, now, `request ${request.id}`)];
+  return [
+    appendApprovalRecord(tx, run, request, {
+      event: "approval_expired",
+      actor: ENGINE,
+      ts_ms: now,
+      detail: `request ${request.id}`,
+    }),
+  ];
 }
 
 /** Why a request that could be decided or used ends here: a note, or null where its time is over. */
@@ -160,7 +178,7 @@ function openRequest(
   tx: Tx,
   run: RunDoc,
   step: StepDoc,
-  undo: Undo,
+  undo: UndoCall,
   { actor, fresh_approval_id, current, current_hash, over }: ConsentInput,
 ): ApprovalDoc {
   const { policy } = core.rules();
@@ -188,7 +206,13 @@ function openRequest(
   });
 }
 
-function shownOf(core: Core, tx: Tx, step: StepDoc, { tool, args, state }: Undo, current: Json | undefined) {
+function shownOf(
+  core: Core,
+  tx: Tx,
+  step: StepDoc,
+  { tool, args, state }: UndoCall,
+  current: Json | undefined,
+) {
   const { manifests } = core.rules();
   const call = (step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash)) ?? null;
   const shown = { args: keptUndoArgs(args, call, manifests.active(tool) ?? null) };

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import type { Upstream } from "../../src/config/sections/gateway.ts";
+import type { UpstreamSpec } from "../../src/config/sections/gateway.ts";
 import type { Egress } from "../../src/egress/egress.ts";
 import type { Route } from "../../src/gateway/catalog.ts";
 import { draftManifests } from "../../src/gateway/init/guess.ts";
@@ -190,7 +190,7 @@ beforeAll(async () => {
     idle_ms: 60_000,
   };
   for (const name of Object.keys(SERVERS)) {
-    const spec = { ...upstreamOf(name), ...most, cwd: null } as unknown as Upstream;
+    const spec = { ...upstreamOf(name), ...most, cwd: null } as unknown as UpstreamSpec;
     tools[name] = await readTools(spec, {} as Egress, "test");
   }
   const drafted = Object.entries(tools).map(([name, routes]) =>

@@ -1,6 +1,7 @@
 /**
- * Who may touch which run. To a credential that is bound to a tenant, whatever belongs to another is not there. To an agent another's run is a 404 whatever the route; auditors and above may
- * read any run; only the principal that opened a run journals on it.
+ * Who may touch which run. To a credential that is bound to a tenant, whatever belongs to another is not there. To an
+ * agent another's run is a 404 whatever the route; auditors and above may read any run; only the principal that
+ * opened a run journals on it.
  */
 import type { KeyView } from "../../auth/manage.ts";
 import type { RunFacts } from "../../engine/gather.ts";

@@ -10,13 +10,13 @@ const KEPT = 3;
 const NICE = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_./@ ,:;+*?!=()[]{}";
 const OTHERS = [0x7f, 0xa0, 0xe9, 0x4e00, 0xfffd, 0x1f600, 10, 9, 0];
 
-export interface Word {
+export interface MachineWord {
   /** What each machine shows of it. */
   shown: string[];
   texts: string[];
 }
 
-export function words(machines: readonly Machine[]): Word[] {
+export function words(machines: readonly Machine[]): MachineWord[] {
   if (machines.length === 0) return [{ shown: [], texts: ["a"] }];
   const alphabet = alphabetOf(machines);
   const steps = machines.map(remembering);
