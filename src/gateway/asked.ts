@@ -5,7 +5,7 @@ import { invalidParams } from "./peer.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** A call as it was asked for: the tool as manifests name it, its arguments, and why. */
-export interface Asked {
+export interface GatewayCall {
   tool: string;
   route: Route | undefined;
   args: JsonObject;

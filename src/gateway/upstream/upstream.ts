@@ -3,7 +3,7 @@
  * Whatever happens here stays here: it is reconnected with growing pauses, its session is renewed when
  * the server forgot it, and a server that no longer answers at all is dropped and begun anew.
  */
-import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import type { UpstreamSpec } from "../../config/sections/gateway.ts";
 import { atMost } from "../../kernel/deadline.ts";
 import type { Env } from "../../kernel/env.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";

@@ -8,7 +8,7 @@ import type { Head } from "../../ledger/record.ts";
 import type { TableName } from "../../port/tables.ts";
 import { type Slot, textOf, type UnitBlock } from "./block.ts";
 import { type Base, readBase, writeBase } from "./checkpoint.ts";
-import type { Database, Statement } from "./connection.ts";
+import type { Database, PreparedStatement } from "./connection.ts";
 import { Overlay } from "./overlay.ts";
 import { tableOf } from "./schema.ts";
 import { writeSegments } from "./segments.ts";
@@ -96,9 +96,9 @@ function writeDocuments(db: Database, table: TableName, docs: Doc[]): void {
 }
 
 class DocumentWriter {
-  private readonly insert: Statement;
-  private readonly update: Statement;
-  private readonly replace: Statement;
+  private readonly insert: PreparedStatement;
+  private readonly update: PreparedStatement;
+  private readonly replace: PreparedStatement;
   /** Whether the last document was new: its neighbours in the tree are likely to be, too. */
   private isNew = false;
 

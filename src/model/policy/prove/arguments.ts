@@ -5,7 +5,7 @@ import { Lru } from "../../../kernel/lru.ts";
 import { parsePath } from "../../../kernel/paths.ts";
 import type { ConditionDoc } from "./entries.ts";
 import { Undecidable } from "./machine.ts";
-import { type Asked, type Candidate, candidates, freshList, freshObject } from "./values.ts";
+import { type Candidate, candidates, freshList, freshObject, type ValueCondition } from "./values.ts";
 
 /** Values made of parts that are looked at each; beyond it the question is too large. */
 const MOST_PARTS = 5_000;
@@ -17,7 +17,7 @@ const TWO_WAYS = "conditions name one argument as a place of a list and as a tex
 const FURTHEST = 1_000;
 
 interface Node {
-  asked: Asked[];
+  asked: ValueCondition[];
   amounts: number[];
   children: Map<string | number, Node>;
 }

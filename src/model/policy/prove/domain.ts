@@ -43,7 +43,7 @@ export interface Literal {
   test: number;
 }
 
-export interface Question {
+interface Question {
   match: Entry["match"];
   when: readonly ConditionDoc[];
 }

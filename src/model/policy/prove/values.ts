@@ -11,7 +11,7 @@ import { regexMachine } from "./regex.ts";
 import { words } from "./words.ts";
 
 /** A condition on the value at a path. */
-export interface Asked {
+export interface ValueCondition {
   op: OpName;
   value: Json | undefined;
 }
@@ -41,7 +41,7 @@ function texts(values: readonly Json[]): Piece[][] {
   return values.flatMap((value) => (typeof value === "string" ? [literal(value)] : []));
 }
 
-export function candidates(asked: readonly Asked[], amounts: readonly number[] = []): Candidate[] {
+export function candidates(asked: readonly ValueCondition[], amounts: readonly number[] = []): Candidate[] {
   const operands = asked.flatMap(({ op, value }): Json[] => {
     if (value === undefined || op === "exists" || op === "absent") return [];
     return op === "in" || op === "not_in" ? (value as Json[]) : [value];
@@ -79,7 +79,7 @@ export function freshList(list: readonly Json[], named: ReadonlySet<string>): Js
   return named.has(canonical(longer)) ? freshList(longer, named) : longer;
 }
 
-function textsTold(asked: readonly Asked[]): Candidate[] {
+function textsTold(asked: readonly ValueCondition[]): Candidate[] {
   const machines: Machine[] = [];
   /** The machines whose texts are a list of single ones. */
   const single = new Set<number>();
@@ -129,7 +129,7 @@ export function between(low: number, high: number | undefined): number | undefin
  * A list is told by what its elements show together, so the lists are the unions of what single elements show, and the
  * empty one. Their first element stands several times, so that none is a list that another condition names.
  */
-function listsTold(asked: readonly Asked[], named: ReadonlySet<string>): Json[] {
+function listsTold(asked: readonly ValueCondition[], named: ReadonlySet<string>): Json[] {
   const sought = asked.flatMap(({ op, value }) =>
     op === "contains" || op === "not_contains" ? [value!] : [],
   );

@@ -10,7 +10,7 @@ const KEPT = 3;
 const NICE = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_./@ ,:;+*?!=()[]{}";
 const OTHERS = [0x7f, 0xa0, 0xe9, 0x4e00, 0xfffd, 0x1f600, 10, 9, 0];
 
-export interface Word {
+export interface MachineWord {
   /** What each machine shows of it. */
   shown: string[];
   texts: string[];
@@ -18,11 +18,11 @@ export interface Word {
   more: boolean;
 }
 
-export function words(machines: readonly Machine[]): Word[] {
+export function words(machines: readonly Machine[]): MachineWord[] {
   if (machines.length === 0) return [{ shown: [], texts: ["a"], more: true }];
   const alphabet = alphabetOf(machines);
   const steps = machines.map(remembering);
-  const found = new Map<string, Word>();
+  const found = new Map<string, MachineWord>();
   const seen = new Set<string>();
   let places: { states: readonly number[]; text: string }[] = [
     { states: machines.map(({ start }) => start), text: "" },
@@ -65,7 +65,7 @@ function remembering({ step }: Machine): Machine["step"] {
 }
 
 function note(
-  found: Map<string, Word>,
+  found: Map<string, MachineWord>,
   machines: readonly Machine[],
   states: readonly number[],
   text: string,
