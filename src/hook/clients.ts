@@ -2,7 +2,7 @@
  * The hook interfaces of coding agents, each as its maker documents it: how an event comes in, how an answer goes
  * out, and where the hook is configured. An allow of ours is always silence: the client then asks its user as ever.
  */
-import { createHash } from "node:crypto";
+import { sha256 } from "./hash.ts";
 
 export const HOOK_CLIENTS = ["claude-code", "cursor", "codex", "gemini"] as const;
 export type HookClient = (typeof HOOK_CLIENTS)[number];
@@ -169,8 +169,5 @@ function firstText(list: unknown): string | null {
 
 /** Gemini numbers no calls: the same call again is the same one, which only a pair of equal ones at once confuses. */
 function fingerprint(tool: string | null, input: unknown): string {
-  return createHash("sha256")
-    .update(JSON.stringify([tool, input]))
-    .digest("hex")
-    .slice(0, 32);
+  return sha256(JSON.stringify([tool, input])).slice(0, 32);
 }

@@ -2,7 +2,6 @@
  * Files as an edit found and left them, byte for byte, and putting them back. `state` is what counts when two looks
  * are compared; `content` is what a restore writes, and is read before the call alone.
  */
-import { createHash } from "node:crypto";
 import {
   chmodSync,
   existsSync,
@@ -16,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { sha256 } from "./hash.ts";
 
 type FileState = { exists: false } | { exists: true; sha256: string; mode: number };
 
@@ -38,7 +37,7 @@ export function lookAt(paths: readonly string[], keep: boolean): FileLook {
     else {
       const bytes = readFileSync(path);
       state[path] = { exists: true, sha256: sha256(bytes), mode: found.mode & 0o777 };
-      if (keep) content[path] = gzipSync(bytes).toString("base64");
+      if (keep) content[path] = zlib().gzipSync(bytes).toString("base64");
     }
   }
   const size = Object.values(content).reduce((sum, kept) => sum + kept.length, 0);
@@ -55,7 +54,7 @@ export function restore({ state, content = {} }: FileLook): void {
     }
     const kept = content[path];
     if (kept === undefined) throw new Error(`what was in ${path} was not kept`);
-    const bytes = gunzipSync(Buffer.from(kept, "base64"));
+    const bytes = zlib().gunzipSync(Buffer.from(kept, "base64"));
     if (sha256(bytes) !== was.sha256) throw new Error(`what was kept of ${path} is damaged`);
     mkdirSync(dirname(path), { recursive: true });
     // A link stays one: what it leads to is written.
@@ -67,4 +66,5 @@ export function restore({ state, content = {} }: FileLook): void {
   }
 }
 
-const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+/** Loaded where it is used, as hashes are. */
+const zlib = () => process.getBuiltinModule("node:zlib");

@@ -1,8 +1,8 @@
 /** What is remembered of a call between the event before it and the one after it: two processes, one file each call. */
-import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FileLook } from "./files.ts";
+import { sha256 } from "./hash.ts";
 
 export interface Note {
   run: string;
@@ -29,7 +29,7 @@ export class Notes {
   private readonly folder: string;
 
   constructor(root: string, session: string) {
-    this.folder = join(root, digest(session));
+    this.folder = join(root, nameOf(session));
   }
 
   keep(call: string, note: Note): void {
@@ -65,7 +65,7 @@ export class Notes {
   }
 
   private path(call: string, twin: number): string {
-    return join(this.folder, `${digest(call)}.${twin}.json`);
+    return join(this.folder, `${nameOf(call)}.${twin}.json`);
   }
 
   private read(path: string): KeptNote | null {
@@ -78,4 +78,6 @@ export class Notes {
   }
 }
 
-const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 40);
+/** An id as a file's name: itself where it looks as ids do, capitals marked for disks that fold them; else its hash. */
+const nameOf = (id: string): string =>
+  /^[\w-]{1,80}$/.test(id) ? `id-${id.replace(/[A-Z]/g, "=$&")}` : sha256(id).slice(0, 40);
