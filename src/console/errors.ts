@@ -71,7 +71,7 @@ const FASTIFY: Record<string, ErrorCode> = {
 };
 
 /** Null for what was not expected: that goes to the log, and the person is told no details. */
-export function failureOf(error: unknown): PageFailure | null {
+export function pageFailureOf(error: unknown): PageFailure | null {
   if (error instanceof SvcError)
     return {
       status: ERRORS[error.code].http,
