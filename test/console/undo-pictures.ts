@@ -127,9 +127,7 @@ async function picture(page: Page, path: string, name: string, selector?: string
   await page.locator("main").evaluate((main, here) => {
     main.innerHTML = main.innerHTML.replaceAll(here, "/srv/shop");
   }, folder);
-  await page
-    .locator(".conflict summary")
-    .evaluateAll((all) => all.map((one) => (one as HTMLElement).click()));
+  for (const summary of await page.locator(".conflict summary").all()) await summary.click();
   const shown = selector === undefined ? page : page.locator(selector).first();
   await shown.screenshot({ path: join(OUT, `${name}.png`) });
 }
