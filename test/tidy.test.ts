@@ -99,8 +99,6 @@ describe("tidy", () => {
         [...text.matchAll(/(?:from |import\()"((?:@[\w-]+\/)?[\w-][\w.-]*)/g)].map(([, name]) => name!),
       ),
     );
-    // Fastify's, pinned for those who install the package (docs/design/dependencies.md).
-    imported.add("light-my-request");
     const unused = Object.keys(dependencies).filter((name) => !imported.has(name));
     expect(unused, "remove it, or move it to the development dependencies").toEqual([]);
   });

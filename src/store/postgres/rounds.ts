@@ -9,7 +9,8 @@ import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts
 import type { Key } from "../../port/store.ts";
 import { INDEX, PLACES, type TableName, type Tables, tenantOfDoc } from "../../port/tables.ts";
 import type { Batch, DocChange } from "../batch.ts";
-import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
+import { toText } from "../key-text.ts";
+import { bigintArray, doubleArray, textArray } from "./encode.ts";
 import type { FetchedDocs } from "./facts.ts";
 import { notConfirmed, outcomeUnknown } from "./failures.ts";
 import type { PgSession } from "./session.ts";
