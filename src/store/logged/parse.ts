@@ -1,6 +1,7 @@
 /** Reading the journal's text back, as far as it is sound. */
+import { isAscii } from "node:buffer";
 import { crc32 } from "node:zlib";
-import { INDEX, type TableName } from "../../port/tables.ts";
+import { TABLE_NAMES, type TableName } from "../../port/tables.ts";
 import {
   CRC_PREFIX,
   hexCrc,
@@ -26,6 +27,7 @@ export interface ParsedJournal {
 /** Reads items from bytes that start at `base` in their journal, behind a block whose checksum was `crc`. */
 export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJournal {
   const items: Placed[] = [];
+  const lineOf = linesOf(bytes);
   let start = 0;
   let seed = crc;
   let at = 0;
@@ -43,11 +45,11 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
       at = to + 1;
       continue;
     }
-    const seal = bytes.toString("utf8", at, to);
+    const seal = lineOf(at, to);
     const sum = crc32(bytes.subarray(at + SEALED_FROM, to + 1), crc32(bytes.subarray(start, at), seed));
     if (seal.slice(0, SEALED_FROM) !== `${CRC_PREFIX}${hexCrc(sum)}",`)
       return stop(unreadable(bytes, start, base));
-    const puts = parsePuts(bytes, start, at);
+    const puts = parsePuts(bytes, start, at, lineOf);
     const item = puts === undefined ? undefined : parseSeal(seal, puts);
     if (item === undefined) return stop("broken");
     items.push(Object.assign(item, { from: base + start, to: base + to + 1, crc: sum }));
@@ -59,11 +61,20 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
 
 const OPENING_BRACKET = 0x5b;
 
-function parsePuts(bytes: Buffer, from: number, until: number): Put[] | undefined {
+type LineOf = (from: number, to: number) => string;
+
+/** Where places in the text are places in the bytes, they are made text once, and lines are parts of it. */
+function linesOf(bytes: Buffer): LineOf {
+  if (!isAscii(bytes)) return (from, to) => bytes.toString("utf8", from, to);
+  const text = bytes.toString("latin1");
+  return (from, to) => text.slice(from, to);
+}
+
+function parsePuts(bytes: Buffer, from: number, until: number, lineOf: LineOf): Put[] | undefined {
   const puts: Put[] = [];
   for (let at = from; at < until; ) {
     const to = bytes.indexOf(0x0a, at);
-    const put = parsePut(bytes.toString("utf8", at, to));
+    const put = plainPut(lineOf(at, to));
     if (put === undefined) return undefined;
     puts.push(put);
     at = to + 1;
@@ -100,10 +111,34 @@ function unreadable(bytes: Buffer, start: number, base: number): "torn" | "broke
 const STRING = String.raw`"(?:[^"\\]|\\.)*"`;
 const PUT = new RegExp(`^\\["([a-z_]+)",(${STRING})(?:\\]$|,(${STRING}),(-?[0-9.eE+-]+),(${STRING}),)`);
 
+const TABLES = new Map<string, TableName>(TABLE_NAMES.map((name) => [name, name]));
+
+/** A document whose key, owner and tag have no escapes, as nearly all are: found by the quotes around them. */
+function plainPut(line: string): Put | undefined {
+  const key_from = line.indexOf('","', 2) + 3;
+  const key_to = line.indexOf('","', key_from);
+  const owner_to = line.indexOf('",', key_to + 3);
+  const sort_to = line.indexOf(',"', owner_to + 2);
+  const tag_to = line.indexOf('",', sort_to + 2);
+  const slash = line.indexOf("\\");
+  const table = TABLES.get(line.slice(2, key_from - 3));
+  const sort = Number(line.slice(owner_to + 2, sort_to));
+  if (table === undefined || key_to < 0 || owner_to < 0 || sort_to < 0 || tag_to < 0) return parsePut(line);
+  if ((slash >= 0 && slash < tag_to) || !Number.isFinite(sort)) return parsePut(line);
+  const slot = {
+    owner: line.slice(key_to + 3, owner_to),
+    sort,
+    tag: line.slice(sort_to + 2, tag_to),
+    doc: undefined,
+    text: line.slice(tag_to + 2, -1),
+  };
+  return { table, key: line.slice(key_from, key_to), slot };
+}
+
 function parsePut(line: string): Put | undefined {
   const match = PUT.exec(line);
-  if (match === null || !Object.hasOwn(INDEX, match[1]!)) return undefined;
-  const table = match[1] as TableName;
+  const table = match === null ? undefined : TABLES.get(match[1]!);
+  if (match === null || table === undefined) return undefined;
   const key = unquote(match[2]!);
   if (match[3] === undefined) return { table, key, slot: null };
   const slot = {
