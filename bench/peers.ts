@@ -17,6 +17,8 @@ import { alternate, median, type Row } from "./report.ts";
 
 const RULES = 100;
 const MEASURE_MS = 300;
+/** A registry that does not answer is no reason not to measure the others. */
+const INSTALL_MS = 120_000;
 const toolOf = (i: number): string => (i === 0 ? "payments.refund" : `tool${i}.x`);
 const CALL = { tool: "payments.refund", amount: 20 };
 
@@ -102,7 +104,10 @@ async function installedEngines(folder: string): Promise<Record<string, () => Pr
   for (const [name, { version, prepare }] of Object.entries(INSTALLED)) {
     try {
       const options = ["--no-audit", "--no-fund", "--ignore-scripts", "--silent", "--prefix", folder];
-      execFileSync("npm", ["install", ...options, `${name}@${version}`], { stdio: "ignore" });
+      execFileSync("npm", ["install", ...options, `${name}@${version}`], {
+        stdio: "ignore",
+        timeout: INSTALL_MS,
+      });
       const decision = await prepare(load);
       engines[name] = () => awaitedPerSecond(decision);
     } catch {
