@@ -35,16 +35,7 @@ export const registerAnchor: Register = (program, context) => {
       const published = await (context.isRemote(flags) ? publishThere : publish)(context, flags);
       if (published.sinks.some(({ ok }) => !ok)) context.done(1);
       if (flags["json"]) return io.out(JSON.stringify(published));
-      const { records, head, key_id } = published.anchor;
-      io.out(
-        `anchored ${records} records, head ${head}, ${key_id === undefined ? "unsigned" : `signed with key ${key_id}`}`,
-      );
-      const rows = published.sinks.map(({ type, target, ok, error }) => [
-        `  ${type}`,
-        inert(target),
-        ok ? "ok" : `FAILED: ${inert(error ?? "")}`,
-      ]);
-      for (const row of table(rows)) io.out(row);
+      for (const line of describePublished(published)) io.out(line);
     });
 
   globalOptions(
@@ -93,6 +84,16 @@ export const registerAnchor: Register = (program, context) => {
       await io.write(text);
     });
 };
+
+function describePublished({ anchor: { records, head, key_id }, sinks }: Published): string[] {
+  const signed = key_id === undefined ? "unsigned" : `signed with key ${key_id}`;
+  const rows = sinks.map(({ type, target, ok, error }) => [
+    `  ${type}`,
+    inert(target),
+    ok ? "ok" : `FAILED: ${inert(error ?? "")}`,
+  ]);
+  return [`anchored ${records} records, head ${head}, ${signed}`, ...table(rows)];
+}
 
 type VerifyFlags = Flags & { pub?: string[]; checkpoint?: string[] };
 
