@@ -14,7 +14,7 @@ import { partsOf } from "../door.ts";
 import { inert, table } from "../io.ts";
 import { signingKey } from "./bundle.ts";
 import { againstCheckpoints, describeCheckpoints } from "./kept-checkpoints.ts";
-import { openLedgerStore, verifyLedger } from "./verify.ts";
+import { openLedgerStore, verifyHere } from "./verify.ts";
 import { collect } from "./verify-bundle.ts";
 
 type PublishFlags = Flags & { file?: string[]; webhook?: string[]; secret?: string; key?: string };
@@ -104,7 +104,7 @@ async function againstAnchors(context: Context, file: string, flags: VerifyFlags
     );
   const { cwd } = context.io;
   const trusted = readTrustedKeys((flags.pub ?? []).map((path) => resolve(cwd, path)));
-  const check = async (sizes: Iterable<number>) => (await verifyLedger(context, flags, { sizes })).check;
+  const check = async (sizes: Iterable<number>) => (await verifyHere(context, flags, { sizes })).check;
   return verifyAnchors(resolve(cwd, file), check, trusted);
 }
 
