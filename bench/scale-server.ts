@@ -1,6 +1,5 @@
 /** One of the servers that `scale` measures: an engine on PostgreSQL with agents that ask as fast as they are answered. */
-import { readFileSync } from "node:fs";
-import pg from "pg";
+import { once } from "node:events";
 import type { Core } from "../src/engine/core.ts";
 import { intentUnit } from "../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../src/engine/open-run.ts";
@@ -18,15 +17,13 @@ export interface ScaleFigures {
   decided: number;
   elapsed_ms: number;
   cpu_us: number;
-  /** Of all processes of the database that serve anyone, while this server measured. */
-  database_cpu_us: number;
   work: Work;
   p99_ms: number;
 }
 
 const AGENTS = 64;
-/** Of Linux, on every machine that Node runs on. */
-const TICKS_A_SECOND = 100;
+/** Asked before anything is measured: code that was just loaded is slow, and the more so the fewer calls it is spread over. */
+const WARM_UP = 4_000;
 const OPENED_AT_ONCE = 256;
 const MANIFESTS = "- {tool: crm.get, effect: read, permission: crm.read}";
 const CONTESTED =
@@ -50,26 +47,8 @@ async function agent(core: Core, tenant: string | null): Promise<() => Promise<v
   };
 }
 
-/** Microseconds that the database's live processes have taken; NaN where they are elsewhere, or this is no Linux. */
-async function databaseCpu(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ pid: number }>(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database()",
-  );
-  let ticks = 0;
-  for (const { pid } of rows) {
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-        .replace(/^.*\) /, "")
-        .split(" ");
-      ticks += Number(fields[11]) + Number(fields[12]);
-    } catch {
-      return Number.NaN;
-    }
-  }
-  return ticks * (1_000_000 / TICKS_A_SECOND);
-}
-
-async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
+/** `together` resolves when all that are measured side by side have come as far. */
+async function measure(url: string, work: ScaleWork, together: () => Promise<void>): Promise<ScaleFigures> {
   const core = await open(url, work.kind === "contested" ? CONTESTED : "version: 1");
   const until = (end: number, ask: () => Promise<void>, done: (ms: number) => void) =>
     (async () => {
@@ -88,9 +67,10 @@ async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
     asks.push(...(await Promise.all(Array.from({ length: more }, () => agent(core, "flood")))));
   }
   const neighbour = work.kind === "neighbour" ? await agent(core, "neighbour") : undefined;
-  const looking = new pg.Client(url);
-  await looking.connect();
-  const database = await databaseCpu(looking);
+  const warm = asks.slice(0, AGENTS);
+  for (let asked = 0; asked < WARM_UP && warm.length > 0; asked += warm.length)
+    await Promise.all(warm.map((ask) => ask()));
+  await together();
   const before = { ...workOf(core.store)! };
   const cpu = process.cpuUsage();
   const began = performance.now();
@@ -100,19 +80,15 @@ async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
   await Promise.allSettled(all);
   const elapsed_ms = performance.now() - began;
   const { user, system } = process.cpuUsage(cpu);
-  const database_cpu_us = (await databaseCpu(looking)) - database;
-  await looking.end();
   const after = workOf(core.store)!;
   const spent = Object.fromEntries(
     Object.entries(after).map(([name, value]) => [name, value - before[name as keyof Work]]),
   ) as unknown as Work;
-  await core.store.close();
   waits.sort((a, b) => a - b);
   return {
     decided,
     elapsed_ms,
     cpu_us: user + system,
-    database_cpu_us,
     work: spent,
     p99_ms: waits[Math.floor(waits.length * 0.99)] ?? 0,
   };
@@ -120,5 +96,12 @@ async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
 
 process.once("message", async (message) => {
   const { url, work } = message as { url: string; work: ScaleWork };
-  process.send!(await measure(url, work), () => process.exit(0));
+  const together = async () => {
+    process.send!("ready");
+    await once(process, "message");
+  };
+  process.send!(await measure(url, work, together));
+  // What the database has spent for it is looked at before its connections end.
+  await once(process, "message");
+  process.exit(0);
 });

@@ -3,8 +3,10 @@
  * decided again, and what a neighbour waits while a tenant floods. What more servers would do is computed from that.
  */
 import { fork } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import pg from "pg";
+import { cpuOf } from "./cpu.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { median, type Row } from "./report.ts";
@@ -24,7 +26,7 @@ interface Together {
   /** A record's part of it by the clock, and the server's CPU in it. */
   held_us: number;
   held_cpu_us: number;
-  /** CPU of the database's processes a record; NaN where it is not on this machine, or that is no Linux. */
+  /** CPU of the database's processes for us a record; NaN where it is not on this machine, or that is no Linux. */
   database_cpu_us: number;
   again: number;
   wal_bytes: number;
@@ -41,16 +43,40 @@ const FIGURES: readonly (readonly [what: string, unit: string, pick: (one: Toget
   ["WAL bytes a decision", " B", ({ wal_bytes }) => wal_bytes],
 ];
 
+const BACKENDS = `SELECT array_agg(pid) AS answer FROM pg_stat_activity
+  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`;
+
+type CpuOfEach = Map<number, number>;
+
+function cpuOfEach(pids: Iterable<number>): CpuOfEach {
+  const each: CpuOfEach = new Map();
+  for (const pid of pids) {
+    const cpu = cpuOf([pid]);
+    if (cpu !== undefined) each.set(pid, cpu.all);
+  }
+  return each;
+}
+
+/** Of those that are there still: a reader's connection that had nothing to do ends by itself. */
+function spentSince(before: CpuOfEach): number {
+  const after = cpuOfEach(before.keys());
+  if (after.size === 0) return Number.NaN;
+  return [...after].reduce((sum, [pid, cpu]) => sum + cpu - before.get(pid)!, 0);
+}
+
 async function together(url: string, servers: number, work: ScaleWork): Promise<Together> {
   const client = new pg.Client(url);
   await client.connect();
-  const wal = async () => {
-    const { rows } = await client.query("SELECT pg_current_wal_lsn() - '0/0' AS at");
-    return Number(rows[0].at);
-  };
+  const ask = async <T>(sql: string) => (await client.query<{ answer: T }>(sql)).rows[0]!.answer;
+  const wal = async () => Number(await ask<string>("SELECT pg_current_wal_lsn() - '0/0' AS answer"));
   try {
+    const started = await Promise.all(Array.from({ length: servers }, () => start(url, work)));
     const before = await wal();
-    const all = await Promise.all(Array.from({ length: servers }, () => serve(url, work)));
+    const database = cpuOfEach(await ask<number[]>(BACKENDS));
+    const all = await Promise.all(started.map(({ measure }) => measure()));
+    // Looked at before they end, and their connections with them.
+    const database_cpu_us = spentSince(database);
+    await Promise.all(started.map(({ end }) => end()));
     const sum = (pick: (one: ScaleFigures) => number) => all.reduce((total, one) => total + pick(one), 0);
     const decided = sum(({ decided }) => decided);
     const elapsed_ms = Math.max(...all.map((one) => one.elapsed_ms));
@@ -63,8 +89,7 @@ async function together(url: string, servers: number, work: ScaleWork): Promise<
       held: sum(({ work }) => work.held_ms) / elapsed_ms,
       held_us: (sum(({ work }) => work.held_ms) * 1_000) / records,
       held_cpu_us: sum(({ work }) => work.cpu_us) / records,
-      // Each of them saw the processes of all.
-      database_cpu_us: sum((one) => one.database_cpu_us) / servers / records,
+      database_cpu_us: database_cpu_us / records,
       again: sum(({ work }) => work.again) / batches,
       wal_bytes: ((await wal()) - before) / decided,
     };
@@ -73,13 +98,33 @@ async function together(url: string, servers: number, work: ScaleWork): Promise<
   }
 }
 
-function serve(url: string, work: ScaleWork): Promise<ScaleFigures> {
-  return new Promise((resolve, reject) => {
-    const child = fork(join(HERE, "scale-server.ts"), { execArgv: ["--import", "tsx"] });
-    child.once("message", (figures) => resolve(figures as ScaleFigures));
-    child.once("exit", (code) => reject(new Error(`a measured server ended with code ${code}`)));
-    child.send({ url, work });
-  });
+/** A server that is warm. */
+async function start(url: string, work: ScaleWork) {
+  const child = fork(join(HERE, "scale-server.ts"), { execArgv: ["--import", "tsx"] });
+  const said = () =>
+    new Promise<unknown>((resolve, reject) => {
+      child.once("message", resolve);
+      child.once("exit", (code) => reject(new Error(`a measured server ended with code ${code}`)));
+    });
+  child.send({ url, work });
+  await said();
+  return {
+    async measure() {
+      child.send("measure");
+      return (await said()) as ScaleFigures;
+    },
+    async end() {
+      child.send("end");
+      await once(child, "exit");
+    },
+  };
+}
+
+async function neighbour(url: string, seconds: number, flood: number): Promise<number> {
+  const { measure, end } = await start(url, { kind: "neighbour", seconds, flood });
+  const { p99_ms } = await measure();
+  await end();
+  return p99_ms;
 }
 
 export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
@@ -96,8 +141,8 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
       for (const servers of SERVERS)
         seen.get(servers)!.push(await together(database.url, servers, { kind: "intents", seconds }));
       contested.push(await together(database.url, 2, { kind: "contested", seconds }));
-      alone.push((await serve(database.url, { kind: "neighbour", seconds, flood: 0 })).p99_ms);
-      beside.push((await serve(database.url, { kind: "neighbour", seconds, flood: 4_000 })).p99_ms);
+      alone.push(await neighbour(database.url, seconds, 0));
+      beside.push(await neighbour(database.url, seconds, 4_000));
     }
     const of = (servers: number, pick: (one: Together) => number) => median(seen.get(servers)!.map(pick));
     for (const servers of SERVERS) {
