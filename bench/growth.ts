@@ -1,6 +1,7 @@
 /**
- * What an intent costs as things grow: the ledger, the runs, the steps of its run, the keys; and what a tenant's counts cost
- * as its neighbours' runs grow. Each figure is the time against the same store while it was small. `SVC_BENCH_RECORDS` sets how large (default 1,000,000).
+ * What an intent costs as things grow: the ledger, the runs, the steps of its run, the keys; and what a tenant's
+ * counts cost as its neighbours' runs grow. Each figure is the time against the same store while it was small.
+ * `SVC_BENCH_RECORDS` sets how large (default 1,000,000).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

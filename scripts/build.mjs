@@ -15,41 +15,55 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const BEGUN = [
   "cli/bin",
   "cli/demo",
-  "hook/bin",
   "app/sandbox/worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",
 ];
-/** Loaded when they are needed, built for the machine, or reading files beside them. */
-const APART = ["@photostructure/sqlite", "libphonenumber-js", "nodemailer", "pdfkit", "pg", "pino", "undici"];
+/** A dependency for its types alone, which the exported types use. */
+const BUNDLED = "zod";
 
 const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOnly"], { stdio: "inherit" });
+// What it remembers stands with what it made: whoever deletes the one deletes the other.
+const remembered = ["--incremental", "--tsBuildInfoFile", join(DIST, ".tsbuildinfo")];
+const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOnly", ...remembered], {
+  stdio: "inherit",
+});
 if (typed.status !== 0) process.exit(1);
 
-const { exports, peerDependencies } = readPackage(ROOT);
+const { exports, dependencies, peerDependencies } = readPackage(ROOT);
 const exported = Object.values(exports).flatMap(
   (entry) => entry.default?.match(/^\.\/dist\/(.*)\.js$/)?.[1] ?? [],
 );
-const { metafile } = await build({
+const COMMON = {
   absWorkingDir: ROOT,
-  entryPoints: [...exported, ...BEGUN].map((name) => `src/${name}.ts`),
   outbase: "src",
   outdir: DIST,
-  chunkNames: "shared/[name]-[hash]",
   bundle: true,
-  splitting: true,
-  format: "esm",
   platform: "node",
   target: "node20",
-  external: [...APART, ...Object.keys(peerDependencies)],
+  logLevel: "warning",
+};
+const { metafile } = await build({
+  ...COMMON,
+  entryPoints: [...exported, ...BEGUN].map((name) => `src/${name}.ts`),
+  chunkNames: "shared/[name]-[hash]",
+  splitting: true,
+  metafile: true,
+  format: "esm",
+  // What users install beside us: loaded when it is needed, built for the machine, or reading files beside it.
+  external: Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
   // Packages in the older format ask for Node's own modules with `require`, which a module does not have.
   banner: {
     js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',
   },
-  metafile: true,
-  logLevel: "warning",
+});
+// Started for every call of a coding agent: one file, in the format that Node starts sooner.
+await build({
+  ...COMMON,
+  entryPoints: ["src/hook/bin.ts"],
+  format: "cjs",
+  outExtension: { ".js": ".cjs" },
 });
 dropOld(new Set(Object.keys(metafile.outputs).map((path) => join(ROOT, path))));
 writeFileSync(join(DIST, "THIRD-PARTY.txt"), notices(Object.keys(metafile.inputs)));

@@ -34,6 +34,7 @@ export function ensureInstalled() {
 }
 
 export function build() {
+  say("building");
   run(process.execPath, [join(ROOT, "scripts", "build.mjs")], "the build failed; see the errors above");
 }
 

@@ -11,6 +11,7 @@ import { exportProblems } from "./support/tidy/exports.ts";
 import { functionsIn } from "./support/tidy/functions.ts";
 import { findCycles, importsOf } from "./support/tidy/imports.ts";
 import { arrowProblem, cycleProblems, layerProblems } from "./support/tidy/layers.ts";
+import { nameProblems } from "./support/tidy/names.ts";
 
 const MAX_FILE_LINES = 400;
 const MAX_FUNCTION_LINES = 75;
@@ -48,6 +49,10 @@ describe("tidy", () => {
     const users = ["proof", "bench"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
     const scripts = filesUnder("scripts", ".mjs").map(sourceFile);
     expect(exportProblems(shipped, [...all, ...users, ...scripts])).toEqual([]);
+  });
+
+  it("gives each exported type a name of its own", () => {
+    expect(nameProblems(shipped)).toEqual([]);
   });
 
   it("names things by what they are", () => {
@@ -94,8 +99,6 @@ describe("tidy", () => {
         [...text.matchAll(/(?:from |import\()"((?:@[\w-]+\/)?[\w-][\w.-]*)/g)].map(([, name]) => name!),
       ),
     );
-    // Fastify's, pinned for those who install the package (docs/design/dependencies.md).
-    imported.add("light-my-request");
     const unused = Object.keys(dependencies).filter((name) => !imported.has(name));
     expect(unused, "remove it, or move it to the development dependencies").toEqual([]);
   });
@@ -260,6 +263,17 @@ describe("the rules themselves", () => {
       sample("src/library/c.ts", "export const offered = 1;"),
     ];
     expect(exportProblems(files, files)).toEqual([expect.stringContaining("src/app/a.ts exports alone")]);
+  });
+
+  it("names: finds a type that two files export", () => {
+    const files = [
+      sample(
+        "src/app/a.ts",
+        "export interface Told {}\nexport class Once {}\ntype Mine = 1; // export type Once",
+      ),
+      sample("src/app/b.ts", "export type Told = 1;\ntype Mine = 2;"),
+    ];
+    expect(nameProblems(files)).toEqual([expect.stringContaining("Told is exported by src/app/a.ts and")]);
   });
 
   it("functions: measures each form and nothing else", () => {

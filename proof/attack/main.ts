@@ -1,7 +1,8 @@
 /**
- * `npm run attack [-- --inputs n --seed s --area table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --stall-ms n --json]`:
- * every attack of the table against a real process, the costliest inputs for every operation and form, every surface
- * under a key whose authority changes, upstreams that turn, then mutated inputs by the hundred thousand against the
+ * `npm run attack [-- --inputs n --seed s --area
+ * table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --stall-ms n --json]`: every
+ * attack of the table against a real process, the costliest inputs for every operation and form, every surface under
+ * a key whose authority changes, upstreams that turn, then mutated inputs by the hundred thousand against the
  * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
  */
 import { parseArgs } from "node:util";

@@ -1,7 +1,8 @@
 /**
- * `npm run fault [-- --kills n --approvals n --grants n --outcomes n --halts n --containments n --contained-runs n --clocks n --outages n --set-backs n --slow-commits n
- * --power-cuts n --power-losses n --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks things for real and counts
- * what came of it. Exits 1 when anything but zeros is found, or a fault hit nothing.
+ * `npm run fault [-- --kills n --approvals n --grants n --outcomes n --halts n --containments n --contained-runs n
+ * --clocks n --outages n --set-backs n --slow-commits n
+ * --power-cuts n --power-losses n --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks
+ * things for real and counts what came of it. Exits 1 when anything but zeros is found, or a fault hit nothing.
  */
 import { parseArgs } from "node:util";
 import { STORE_KINDS, type StoreKind } from "../../src/store/open.ts";

@@ -17,7 +17,10 @@ export interface Ack {
   asked: number;
 }
 
-/** A run with one call: waiting for a person, with the request's id; granted once, with the grant's; or accepted and not yet reported. */
+/**
+ * A run with one call: waiting for a person, with the request's id; granted once, with the grant's; or accepted and
+ * not yet reported.
+ */
 export interface Seeded {
   run_id: string;
   id: string;

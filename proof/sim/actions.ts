@@ -1,6 +1,7 @@
 /**
- * What can happen in a history: agents ask, plan, withdraw and report, people decide, offer, grant, lend, lose their role,
- * halt and roll back, clocks jump, processes crash. An action names what it is about by number, counted around, so that any part of a history is one too.
+ * What can happen in a history: agents ask, plan, withdraw and report, people decide, offer, grant, lend, lose their
+ * role, halt and roll back, clocks jump, processes crash. An action names what it is about by number, counted around,
+ * so that any part of a history is one too.
  */
 import { seeded } from "../../test/support/env.ts";
 

@@ -1,9 +1,10 @@
 /**
  * Undo beside a foreign writer. Runs put and drop documents, calls of different runs overlap, and a foreign writer
- * writes the same documents all the while, also between the undos of a rollback. An undo may replace nothing but what its own
- * call left; without a foreign write everything is in the end what it was. Two windows are left out, as the guide
- * names them: from a call to the read after it, and from the check to the undo. Now and then all calls are one run's
- * and overlap with their reads and writes in any order: then a rollback that calls itself complete has restored all.
+ * writes the same documents all the while, also between the undos of a rollback. An undo may replace nothing but what
+ * its own call left; without a foreign write everything is in the end what it was. Two windows are left out, as the
+ * guide names them: from a call to the read after it, and from the check to the undo. Now and then all calls are one
+ * run's and overlap with their reads and writes in any order: then a rollback that calls itself complete has restored
+ * all.
  */
 import { type Core, silentListeners } from "../../src/engine/core.ts";
 import { intentUnit } from "../../src/engine/intent.ts";

@@ -1,7 +1,8 @@
 /**
  * `npm run sim [-- --histories n --seed s --store memory|files|sqlite|postgres --rollbacks n
- * --foreign n]`: random histories, each from its seed, on the service and on a model of it. Prints how many, how fast, and the first seed on which
- * the two disagree, with the shortest history that shows it. Exits 1 if there is one.
+ * --foreign n]`: random histories, each from its seed, on the service and on a model of it. Prints how many, how
+ * fast, and the first seed on which the two disagree, with the shortest history that shows it. Exits 1 if there is
+ * one.
  */
 import { parseArgs } from "node:util";
 import { STORE_KINDS } from "../../src/store/open.ts";

@@ -6,7 +6,7 @@
  */
 import type { ToolSet } from "ai";
 import type { Run } from "../library/run.ts";
-import { type Answered, type GovernOptions, Governor, isRefusal, textOf } from "./governor.ts";
+import { type GovernOptions, Governor, isRefusal, type PauseAnswer, textOf } from "./governor.ts";
 import { type Undo, undoWith } from "./thread.ts";
 
 export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
@@ -126,7 +126,7 @@ function answerIn({ messages, toolCallId }: HookOptions): ApprovalPart | undefin
   return parts.find((part) => part.type === "tool-approval-response" && part.approvalId === asked.approvalId);
 }
 
-function approvedIn(options: HookOptions): Answered {
+function approvedIn(options: HookOptions): PauseAnswer {
   const answer = answerIn(options);
   return answer?.approved === true ? { answer } : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * The Claude Agent SDK: hooks around every tool of a session, the built-in ones and those of MCP servers. What is allowed here
- * still meets the SDK's own permissions. Written for the documented shape of `hooks` and `canUseTool`; the package brings
- * an executable of hundreds of megabytes and is not installed for the tests.
+ * The Claude Agent SDK: hooks around every tool of a session, the built-in ones and those of MCP servers. What is
+ * allowed here still meets the SDK's own permissions. Written for the documented shape of `hooks` and `canUseTool`;
+ * the package brings an executable of hundreds of megabytes and is not installed for the tests.
  *
  * @module takeback/claude-agent-sdk
  */

@@ -63,7 +63,7 @@ export interface GovernOptions extends Pick<CallOptions, "timeout_ms" | "read"> 
 }
 
 /** What the framework's pause was answered with; undefined where it did not pause. */
-export type Answered = { answer: unknown } | typeof PAUSED | undefined;
+export type PauseAnswer = { answer: unknown } | typeof PAUSED | undefined;
 /** Told by a pause that comes back although nothing was answered yet: the framework calls again. */
 export const PAUSED = Symbol("paused");
 
@@ -93,7 +93,10 @@ export class Governor {
     return this.run.preview(this.intentOf(call));
   }
 
-  /** For a hook that refuses by itself: the refusal is recorded as any other. Undefined where the call is not refused after all. */
+  /**
+   * For a hook that refuses by itself: the refusal is recorded as any other. Undefined where the call is not refused
+   * after all.
+   */
   async refuse(call: FrameworkCall): Promise<Refusal | undefined> {
     const verdict = await this.ask(call);
     if ("refusal" in verdict) return verdict.refusal;
@@ -108,7 +111,7 @@ export class Governor {
   async make<T>(
     call: FrameworkCall,
     execute: () => Promise<T> | T,
-    pause: (request: ApprovalRequest) => Promise<Answered> | Answered = () => undefined,
+    pause: (request: ApprovalRequest) => Promise<PauseAnswer> | PauseAnswer = () => undefined,
   ): Promise<T | Refusal | undefined> {
     const asked = await this.ask(call);
     const settled =
@@ -147,7 +150,7 @@ export class Governor {
   private async settle(
     call: FrameworkCall,
     request: ApprovalRequest,
-    pause: () => Promise<Answered> | Answered,
+    pause: () => Promise<PauseAnswer> | PauseAnswer,
   ): Promise<Settled> {
     const { approval_id } = request;
     const { onApproval, wait_for_approval = 0 } = this.options;

@@ -1,6 +1,7 @@
 /**
- * Mastra: a tool definition becomes a governed one, for `createTool`. A call that waits suspends as Mastra's tools do. Written
- * for the documented shape of `execute(input, context)` in `@mastra/core` 1, which does not install on Node 20.
+ * Mastra: a tool definition becomes a governed one, for `createTool`. A call that waits suspends as Mastra's tools
+ * do. Written for the documented shape of `execute(input, context)` in `@mastra/core` 1, which does not install on
+ * Node 20.
  *
  * @module takeback/mastra
  */

@@ -56,7 +56,7 @@ export interface Row {
   readonly placed: ReadonlySet<string>;
 }
 
-export interface Places {
+interface Places {
   status?: number;
   shape?: z.ZodType;
   also?: Row["also"];

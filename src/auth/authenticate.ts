@@ -49,7 +49,10 @@ export class Authenticator {
     return this.options.signIn ?? null;
   }
 
-  /** Throws `unauthenticated` (401), `forbidden` for a token without a role, `unavailable` while the issuer is out of reach. */
+  /**
+   * Throws `unauthenticated` (401), `forbidden` for a token without a role, `unavailable` while the issuer is out of
+   * reach.
+   */
   async authenticate(authorization: string | undefined): Promise<Principal> {
     return (await this.identify(authorization)).principal;
   }
@@ -97,7 +100,10 @@ export class Authenticator {
     return typeof found === "string" ? undefined : found.principal;
   }
 
-  /** Who holds a credential by now; null once it has ended. Settings do not change under a process, so a token's holder stays. */
+  /**
+   * Who holds a credential by now; null once it has ended. Settings do not change under a process, so a token's
+   * holder stays.
+   */
   current({ principal, expires_ms, key_sha256 }: Authenticated): Principal | null {
     if (key_sha256 !== null) return this.holderOf(key_sha256) ?? null;
     return expires_ms !== null && this.options.env.now() >= expires_ms ? null : principal;

@@ -28,7 +28,7 @@ interface SignInParts {
 }
 
 /** What one sign-in asks with, and is recognised by when its answer comes. */
-export interface Asked {
+export interface SignInRequest {
   readonly redirect_uri: string;
   readonly state: string;
   readonly nonce: string;
@@ -48,7 +48,7 @@ export class IssuerSignIn {
   }
 
   /** Where the browser goes to sign in. */
-  async address({ redirect_uri, state, nonce, verifier }: Asked): Promise<string> {
+  async address({ redirect_uri, state, nonce, verifier }: SignInRequest): Promise<string> {
     const document = await this.parts.verifier.document();
     const url = new URL(this.endpoint(document, "authorization_endpoint"));
     const asked = {
@@ -66,7 +66,7 @@ export class IssuerSignIn {
   }
 
   /** Whom the issuer signed in: redeems the code and checks the id token that it is worth. */
-  async redeem(code: string, { redirect_uri, verifier, nonce }: Asked): Promise<VerifiedToken> {
+  async redeem(code: string, { redirect_uri, verifier, nonce }: SignInRequest): Promise<VerifiedToken> {
     const token = await this.idToken({
       grant_type: "authorization_code",
       code,
@@ -122,7 +122,10 @@ export class IssuerSignIn {
     return { headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}` }, body: fields };
   }
 
-  /** Groups come with a scope of their own at some issuers and with the profile at others; only what is offered is asked for. */
+  /**
+   * Groups come with a scope of their own at some issuers and with the profile at others; only what is offered is
+   * asked for.
+   */
   private scope(document: JsonObject): string {
     const offered = listOf(document["scopes_supported"]);
     const wanted = ["profile", this.settings.groups_claim].filter((scope) => offered.includes(scope));

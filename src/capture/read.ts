@@ -1,6 +1,6 @@
 /** Reading captured calls page by page, and deleting them. What has expired is never read. */
 import type { Json } from "../kernel/json.ts";
-import type { ListQuery, Row, Store } from "../port/store.ts";
+import type { DocRow, ListQuery, Store } from "../port/store.ts";
 import type { PastCall } from "../sandbox/past-call.ts";
 import { weightOf } from "./queue.ts";
 
@@ -31,7 +31,7 @@ export async function* capturedPages(
 }
 
 /** So many rows as made up half a megabyte on average last time. */
-function nextLimit(limit: number, rows: readonly Row<"captures">[]): number {
+function nextLimit(limit: number, rows: readonly DocRow<"captures">[]): number {
   const weight = rows.reduce((sum, { doc }) => sum + weightOf(doc as unknown as Json), 0);
   const fitting = Math.floor((PAGE.weight * rows.length) / Math.max(1, weight));
   return Math.max(1, Math.min(PAGE.most, 2 * limit, fitting));
@@ -43,7 +43,7 @@ export async function purgeCaptures(
   which: { run_id: string } | { expired_at_ms: number },
 ): Promise<number> {
   const query = "run_id" in which ? { owner: which.run_id } : {};
-  const goes = ({ doc }: Row<"captures">) => "run_id" in which || doc.expires_ms <= which.expired_at_ms;
+  const goes = ({ doc }: DocRow<"captures">) => "run_id" in which || doc.expires_ms <= which.expired_at_ms;
   let removed = 0;
   for await (const rows of rowPages(store, query, () => PURGE_PAGE)) {
     const keys = rows.filter(goes).map(({ key }) => key);
@@ -63,7 +63,7 @@ async function* rowPages(
   store: Store,
   query: Omit<ListQuery, "limit" | "after">,
   limitNow: () => number,
-): AsyncGenerator<Row<"captures">[]> {
+): AsyncGenerator<DocRow<"captures">[]> {
   let after: ListQuery["after"];
   for (;;) {
     const limit = limitNow();

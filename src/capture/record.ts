@@ -15,7 +15,7 @@ export interface CaptureRules {
 }
 
 /** A decided call, and the record that its decision left on the ledger. */
-export interface Decided {
+export interface RecordedCall {
   call: DecidedCall;
   record: LedgerRecord;
   approval_used: boolean;
@@ -23,7 +23,7 @@ export interface Decided {
 
 export async function capturedCall(
   core: Core,
-  { call, record, approval_used }: Decided,
+  { call, record, approval_used }: RecordedCall,
   rules: CaptureRules,
 ): Promise<PastCall> {
   const { run, tool, decision, manifest } = call;

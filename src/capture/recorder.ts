@@ -12,10 +12,10 @@ import type { Unit } from "../port/store.ts";
 import type { PastCall } from "../sandbox/past-call.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { BoundedQueue, weightOf } from "./queue.ts";
-import { type CaptureRules, capturedCall, type Decided, type Finish, finishOf } from "./record.ts";
+import { type CaptureRules, capturedCall, type Finish, finishOf, type RecordedCall } from "./record.ts";
 
 type Item =
-  | { kind: "decided"; weight: number; decided: Decided }
+  | { kind: "decided"; weight: number; decided: RecordedCall }
   | { kind: "finished"; weight: number; call: FinishedCall; tries: number };
 
 type Write =

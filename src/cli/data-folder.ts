@@ -42,9 +42,9 @@ export function doesWithoutStore(command: string, { store, data }: Settings): bo
   const [other] = kinds;
   if (other !== undefined)
     throw invalid(`${data}: holds a store of kind ${other}; say --store ${other}, or leave the option out`);
+  if (!existsSync(data)) throw invalid(`${data}: is not a data folder; give one with -d <dir>`);
+  const inside = join(data, "data");
   throw invalid(
-    existsSync(data)
-      ? `${data}: holds no store; give the data folder with -d <dir>`
-      : `${data}: is not a data folder; give one with -d <dir>`,
+    `${data}: holds no store; give the data folder with -d ${kindsIn(inside).length > 0 ? inside : "<dir>"}`,
   );
 }

@@ -105,6 +105,7 @@ function welcome(io: Io, url: string, keys: Keys, run: string, about: readonly s
     bold("3. Read the trail") + dim("  (hash-chained, no argument values)"),
     `  curl -s ${url}/v1/runs/${run}/export -H 'authorization: Bearer ${keys.auditor}'`,
     "",
+    dim("The command line sees the same: node bin/svc.js runs -d .demo/data"),
     dim("Ctrl-C stops it. Everything it wrote lies in .demo/ (delete it to begin anew)"),
     "",
   ];

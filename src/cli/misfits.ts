@@ -1,4 +1,7 @@
-/** Warns of what a policy and manifests say past each other: a rule that asks about what a card does not show, an idle flow. */
+/**
+ * Warns of what a policy and manifests say past each other: a rule that asks about what a card does not show, an idle
+ * flow.
+ */
 import { existsSync } from "node:fs";
 import { readTextFile } from "../config/files.ts";
 import { loadManifests } from "../config/manifest-source.ts";

@@ -1,7 +1,7 @@
 /** The effective settings for people: each key, its value with secrets masked, and where it came from. */
 import { showDuration } from "../kernel/duration.ts";
 import { MASKED } from "./mask.ts";
-import { isDuration, type Row } from "./row.ts";
+import { isDuration, type SettingRow } from "./row.ts";
 import { allRows, type Origin, type Settings } from "./settings.ts";
 
 interface SettingLine {
@@ -46,7 +46,7 @@ export function showOrigin(origin: Origin): string {
   return origin.from === "file" ? `${origin.file}:${origin.line}` : origin.name;
 }
 
-export function shownValue(row: Row, value: unknown): unknown {
+export function shownValue(row: SettingRow, value: unknown): unknown {
   if (value === undefined || value === null) return null;
   if (row.mask !== undefined) return row.mask(value);
   if (row.secret) return MASKED;

@@ -11,7 +11,7 @@ import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { settingsRules } from "./cross-check.ts";
 import type { Variables } from "./expand.ts";
 import { isSecretName } from "./mask.ts";
-import { isDuration, type Row } from "./row.ts";
+import { isDuration, type SettingRow } from "./row.ts";
 import { allRows, type Origin, type Settings } from "./settings.ts";
 
 export interface LoadOptions {
@@ -50,7 +50,7 @@ class Loader {
     this.fileProblems = [...(file?.problems ?? [])];
   }
 
-  load(key: string, path: readonly string[], row: Row): void {
+  load(key: string, path: readonly string[], row: SettingRow): void {
     const found = [this.fromFlag(row), this.fromEnv(row), this.fromFile(key, row)];
     const fallback = { value: row.default, origin: { from: "default" } as Origin, base: this.options.cwd };
     const chosen = found.find((one) => one !== undefined) ?? fallback;
@@ -87,7 +87,7 @@ class Loader {
     return group;
   }
 
-  private fromFlag(row: Row) {
+  private fromFlag(row: SettingRow) {
     if (row.flag === undefined) return undefined;
     const given = this.flags[row.flag] ?? this.flags[camel(row.flag)];
     if (given === undefined || given === null) return undefined;
@@ -101,14 +101,14 @@ class Loader {
   }
 
   /** An empty variable is one that was not given, as compose files and unit files leave them. */
-  private fromEnv(row: Row) {
+  private fromEnv(row: SettingRow) {
     const name = row.env;
     const text = name === undefined ? undefined : textOf(this.options.env[name]);
     if (name === undefined || text === undefined) return undefined;
     return this.fromOutside(row, name, { from: "env", name }, text);
   }
 
-  private fromOutside(row: Row, name: string, origin: Origin, given: Json) {
+  private fromOutside(row: SettingRow, name: string, origin: Origin, given: Json) {
     const { value, problems } = readValue(row, row.schema, given, typeof given === "string");
     for (const { path, message } of problems) {
       this.problems.push(`${name}: ${path.length === 0 ? "" : `${showPath(path)}: `}${message}`);
@@ -116,7 +116,7 @@ class Loader {
     return problems.length > 0 ? undefined : { value, origin, base: this.options.cwd };
   }
 
-  private fromFile(key: string, row: Row) {
+  private fromFile(key: string, row: SettingRow) {
     const { file } = this;
     const found = file?.values.get(key);
     if (file === undefined || found === undefined) return undefined;
@@ -135,7 +135,7 @@ class Loader {
   }
 }
 
-function readValue(row: Row, schema: z.ZodType, given: Json, isText: boolean): Reading {
+function readValue(row: SettingRow, schema: z.ZodType, given: Json, isText: boolean): Reading {
   let value: unknown = given;
   if (isText && row.fromText !== undefined) {
     try {
@@ -150,7 +150,7 @@ function readValue(row: Row, schema: z.ZodType, given: Json, isText: boolean): R
   return { value: read.data, problems };
 }
 
-function hideSecrets(problem: Problem, row: Row): Problem {
+function hideSecrets(problem: Problem, row: SettingRow): Problem {
   const named = problem.path.some(
     (part) => typeof part === "string" && (isSecretName(part) || part === "url"),
   );

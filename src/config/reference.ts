@@ -1,6 +1,6 @@
 /** The reference page of the configuration, made from the settings table. */
 import { shownValue } from "./describe.ts";
-import { isSection, type Row } from "./row.ts";
+import { isSection, type SettingRow } from "./row.ts";
 import { ENTRIES } from "./settings.ts";
 
 const INTRO = `# Configuration
@@ -38,7 +38,7 @@ export function renderConfigReference(): string {
   return parts.join("\n");
 }
 
-function table(rows: readonly (readonly [key: string, row: Row])[]): string {
+function table(rows: readonly (readonly [key: string, row: SettingRow])[]): string {
   const lines = rows.map(([key, row]) =>
     line([
       code(key),
@@ -69,11 +69,11 @@ function variables(): string {
   return `${line(["Variable", "Sets"])}${line(["-", "-"])}${lines.join("")}`;
 }
 
-function about(row: Row): string {
+function about(row: SettingRow): string {
   return row.secret ? `${row.about} Secret: shown masked.` : row.about;
 }
 
-function showDefault(row: Row): string {
+function showDefault(row: SettingRow): string {
   if (row.shown_default !== undefined) return row.shown_default;
   const value = shownValue({ ...row, secret: false }, row.default);
   if (value === null) return "none";

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { tryDuration } from "../kernel/duration.ts";
 import { parseJson } from "../kernel/json.ts";
 
-export interface Row<T = unknown> {
+export interface SettingRow<T = unknown> {
   /** Reads the value as written, after `${NAME}` was replaced; may turn it into what the program uses. */
   readonly schema: z.ZodType<T>;
   readonly default: T;
@@ -30,24 +30,24 @@ export interface Row<T = unknown> {
 }
 
 /** A row whose value is a duration: written `30m`, kept in milliseconds under `<key>_ms`. */
-export interface DurationRow extends Row<number> {
+export interface DurationRow extends SettingRow<number> {
   readonly unit: "ms";
 }
 
-type Spec<T> = Omit<Row<T>, "schema" | "type" | "default"> & Partial<Pick<Row<T>, "type">>;
+type Spec<T> = Omit<SettingRow<T>, "schema" | "type" | "default"> & Partial<Pick<SettingRow<T>, "type">>;
 
-export function row<T>(spec: Row<T>): Row<T> {
+export function row<T>(spec: SettingRow<T>): SettingRow<T> {
   return spec;
 }
 
 /** A group of rows under one key of the file. `shorthand` is the row that a plain value stands for. */
-export interface Section<R extends Record<string, Row> = Record<string, Row>> {
+export interface Section<R extends Record<string, SettingRow> = Record<string, SettingRow>> {
   readonly about: string;
   readonly rows: R;
   readonly shorthand?: string;
 }
 
-export function section<R extends Record<string, Row>>(
+export function section<R extends Record<string, SettingRow>>(
   about: string,
   rows: R,
   options: { shorthand?: keyof R & string } = {},
@@ -55,7 +55,7 @@ export function section<R extends Record<string, Row>>(
   return { about, rows, ...options };
 }
 
-export function isSection(entry: Row | Section): entry is Section {
+export function isSection(entry: SettingRow | Section): entry is Section {
   return "rows" in entry;
 }
 
@@ -77,7 +77,7 @@ export function locatePath(path: string, base: string): string {
 }
 
 /** A path, absolute once loaded; null where it was not given. */
-export function pathRow(spec: Spec<string | null>): Row<string | null> {
+export function pathRow(spec: Spec<string | null>): SettingRow<string | null> {
   return {
     type: "path",
     ...spec,
@@ -87,15 +87,19 @@ export function pathRow(spec: Spec<string | null>): Row<string | null> {
   };
 }
 
-export function textRow(spec: Spec<string | null>): Row<string | null> {
+export function textRow(spec: Spec<string | null>): SettingRow<string | null> {
   return { type: "text", ...spec, schema: textSchema, default: null };
 }
 
-export function switchRow(spec: Spec<boolean>, fallback = false): Row<boolean> {
+export function switchRow(spec: Spec<boolean>, fallback = false): SettingRow<boolean> {
   return { type: "true or false", fromText: readSwitch, ...spec, schema: z.boolean(), default: fallback };
 }
 
-export function choiceRow<const T extends string>(values: readonly T[], fallback: T, spec: Spec<T>): Row<T> {
+export function choiceRow<const T extends string>(
+  values: readonly T[],
+  fallback: T,
+  spec: Spec<T>,
+): SettingRow<T> {
   return {
     type: values.join(", "),
     ...spec,
@@ -104,7 +108,11 @@ export function choiceRow<const T extends string>(values: readonly T[], fallback
   };
 }
 
-export function numberRow(schema: z.ZodType<number>, fallback: number, spec: Spec<number>): Row<number> {
+export function numberRow(
+  schema: z.ZodType<number>,
+  fallback: number,
+  spec: Spec<number>,
+): SettingRow<number> {
   return { type: "whole number", fromText: readNumber, ...spec, schema, default: fallback };
 }
 
@@ -126,7 +134,7 @@ export function durationRow(fallback_ms: number, min_ms: number, spec: Spec<numb
   return { type: "duration", ...spec, schema: durationSchema(min_ms), default: fallback_ms, unit: "ms" };
 }
 
-export function isDuration(entry: Row): entry is DurationRow {
+export function isDuration(entry: SettingRow): entry is DurationRow {
   return (entry as Partial<DurationRow>).unit === "ms";
 }
 

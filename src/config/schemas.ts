@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { manifestFileSchema } from "../model/manifest/schema.ts";
 import { policySchema } from "../model/policy/schema.ts";
-import { isSection, type Row, type Section } from "./row.ts";
+import { isSection, type Section, type SettingRow } from "./row.ts";
 import { ENTRIES } from "./settings.ts";
 
 type JsonSchema = Record<string, unknown>;
@@ -54,7 +54,7 @@ function sectionSchema(
 }
 
 /** What is not plain text may also come from a variable, and any key may be left empty. */
-function rowSchema(key: string, row: Row, options: SchemaOptions): JsonSchema {
+function rowSchema(key: string, row: SettingRow, options: SchemaOptions): JsonSchema {
   const given = key === "notifications.channels" && options.channels ? options.channels : row.schema;
   const { $schema, ...schema } = toJsonSchema(given);
   const plain =

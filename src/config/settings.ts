@@ -2,7 +2,7 @@
  * The settings table and the type it makes. A key that is not here does not exist: the file is refused,
  * nothing documents it, and no code can read it.
  */
-import { type DurationRow, isSection, type Row, type Section } from "./row.ts";
+import { type DurationRow, isSection, type Section, type SettingRow } from "./row.ts";
 import { GATEWAY_ROWS } from "./sections/gateway.ts";
 import { IDENTITY_ROWS } from "./sections/identity.ts";
 import { OPERATIONS_ROWS } from "./sections/operations.ts";
@@ -18,7 +18,7 @@ export const SETTINGS = {
 } as const;
 
 type Table = typeof SETTINGS;
-type ValueOf<R> = R extends Row<infer T> ? T : never;
+type ValueOf<R> = R extends SettingRow<infer T> ? T : never;
 type SectionValues<R> = {
   [K in keyof R as R[K] extends DurationRow ? `${K & string}_ms` : K]: ValueOf<R[K]>;
 };
@@ -56,13 +56,14 @@ export function keyFileOf({ keys, auth, meta }: Settings): string | null {
 }
 
 /** The table as plain entries, for walking. */
-export const ENTRIES: readonly (readonly [name: string, entry: Row | Section])[] = Object.entries(SETTINGS);
+export const ENTRIES: readonly (readonly [name: string, entry: SettingRow | Section])[] =
+  Object.entries(SETTINGS);
 
 interface KeyedRow {
   /** Dotted, such as `listen.port`. */
   readonly key: string;
   readonly path: readonly [string] | readonly [string, string];
-  readonly row: Row;
+  readonly row: SettingRow;
 }
 
 /** Every row, in the order of the table. */

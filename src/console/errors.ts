@@ -53,7 +53,7 @@ const UNEXPECTED: Words = {
   hint: "Nothing more is known on this page; the server's log has the cause.",
 };
 
-export interface Failure {
+export interface PageFailure {
   status: number;
   code: ErrorCode | null;
   message: string;
@@ -71,7 +71,7 @@ const FASTIFY: Record<string, ErrorCode> = {
 };
 
 /** Null for what was not expected: that goes to the log, and the person is told no details. */
-export function failureOf(error: unknown): Failure | null {
+export function pageFailureOf(error: unknown): PageFailure | null {
   if (error instanceof SvcError)
     return {
       status: ERRORS[error.code].http,
@@ -90,12 +90,12 @@ export function failureOf(error: unknown): Failure | null {
     : null;
 }
 
-export function failureWords(failure: Failure | null): Words {
+export function failureWords(failure: PageFailure | null): Words {
   if (failure?.may_be_found) return MAY_BE_DONE;
   return failure?.code == null ? UNEXPECTED : WORDS[failure.code];
 }
 
-export function failureBody(failure: Failure | null, back: string): Html {
+export function failureBody(failure: PageFailure | null, back: string): Html {
   const { title, hint } = failureWords(failure);
   return html`${pageHead(title)}
 ${notice("bad", html`<p class="said">${sentence(failure?.message ?? "The request failed.")}</p>`)}

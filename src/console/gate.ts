@@ -17,7 +17,7 @@ import { ConsoleSessions, type Notice, SESSION_MS } from "./session.ts";
 import { bare } from "./shell.ts";
 
 /** What is known of a request once it has passed. */
-export interface Visit {
+export interface Admission {
   token: string;
   /** The browser does not have the token yet. */
   fresh: boolean;
@@ -34,7 +34,7 @@ export class Gate {
   readonly mode: "open" | "login";
   readonly sessions: ConsoleSessions;
   private readonly settings: App["settings"];
-  private readonly visits = new WeakMap<FastifyRequest, Visit>();
+  private readonly visits = new WeakMap<FastifyRequest, Admission>();
   private readonly flash: string;
 
   constructor(app: App, auth: Pick<Authenticator, "holderOf" | "today">) {
@@ -79,7 +79,7 @@ export class Gate {
   }
 
   /** Undefined for a request that was turned away before anybody knew who sends it. */
-  visit(request: FastifyRequest): Visit | undefined {
+  visit(request: FastifyRequest): Admission | undefined {
     return this.visits.get(request);
   }
 
@@ -88,7 +88,7 @@ export class Gate {
     return token === undefined ? null : ((await this.sessions.holder(token)) ?? null);
   }
 
-  keepToken(reply: FastifyReply, { token, fresh }: Visit): void {
+  keepToken(reply: FastifyReply, { token, fresh }: Admission): void {
     if (fresh) this.setToken(reply, token);
   }
 

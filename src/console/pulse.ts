@@ -1,6 +1,7 @@
 /**
- * Telling open pages that something changed, by server-sent events. One watcher of the store serves every
- * page of those who see the same: the whole service, or one tenant. A message says only that there is news, and the page fetches what it shows like any reader would.
+ * Telling open pages that something changed, by server-sent events. One watcher of the store serves every page of
+ * those who see the same: the whole service, or one tenant. A message says only that there is news, and the page
+ * fetches what it shows like any reader would.
  */
 import { PassThrough } from "node:stream";
 import type { App } from "../app/app.ts";

@@ -4,7 +4,7 @@
  * and PKCE verifier are made from the sealed id with a key that the browser does not have.
  */
 import { hkdfSync } from "node:crypto";
-import type { Asked } from "../auth/sign-in.ts";
+import type { SignInRequest } from "../auth/sign-in.ts";
 import type { Core } from "../engine/core.ts";
 import { conflict } from "../kernel/errors.ts";
 import { hmacHex, sameSecret, sha256Hex } from "../kernel/hash.ts";
@@ -15,7 +15,7 @@ const DOC = "console_sign_ins";
 /** A cookie holds four kilobytes at most; a longer way back is given up. */
 const MOST_NEXT_CHARS = 1_500;
 
-export interface Begun {
+export interface BegunSignIn {
   readonly id: string;
   readonly expires_ms: number;
   readonly next: string;
@@ -30,7 +30,7 @@ export class SignIns {
     this.key = Buffer.from(hkdfSync("sha256", core.storeKey, "", "svc console sign-in", 32));
   }
 
-  begin(next: string): Begun {
+  begin(next: string): BegunSignIn {
     return {
       id: Buffer.from(this.core.env.bytes(32)).toString("base64url"),
       expires_ms: this.core.env.now() + SIGN_IN_MS,
@@ -38,22 +38,22 @@ export class SignIns {
     };
   }
 
-  asked({ id }: Begun): Omit<Asked, "redirect_uri"> {
+  asked({ id }: BegunSignIn): Omit<SignInRequest, "redirect_uri"> {
     const made = (what: string) => hmacHex(this.key, `${what}:${id}`);
     return { state: made("state"), nonce: made("nonce"), verifier: made("verifier") };
   }
 
-  isState(begun: Begun, given: string | undefined): boolean {
+  isState(begun: BegunSignIn, given: string | undefined): boolean {
     return given !== undefined && sameSecret(this.asked(begun).state, given);
   }
 
-  seal({ id, expires_ms, next }: Begun): string {
+  seal({ id, expires_ms, next }: BegunSignIn): string {
     const text = Buffer.from(JSON.stringify([id, expires_ms, next])).toString("base64url");
     return `${text}.${hmacHex(this.key, `sealed:${text}`)}`;
   }
 
   /** Null for what this service did not seal, and for a sign-in whose time is up. */
-  open(value: string | undefined): Begun | null {
+  open(value: string | undefined): BegunSignIn | null {
     const [text, mac] = value?.split(".") ?? [];
     if (!text || !mac || !sameSecret(mac, hmacHex(this.key, `sealed:${text}`))) return null;
     const [id, expires_ms, next] = JSON.parse(Buffer.from(text, "base64url").toString()) as [
@@ -65,7 +65,7 @@ export class SignIns {
   }
 
   /** A sign-in counts once, in whichever process its answer arrives; those whose time is up need no remembering. */
-  spend({ id, expires_ms }: Begun): Promise<void> {
+  spend({ id, expires_ms }: BegunSignIn): Promise<void> {
     const name = sha256Hex(id);
     const now = this.core.env.now();
     return this.core.store.transact({

@@ -4,10 +4,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "../app/app.ts";
-import { type Asked, type IssuerSignIn, shownCode } from "../auth/sign-in.ts";
+import { type IssuerSignIn, type SignInRequest, shownCode } from "../auth/sign-in.ts";
 import { forbidden, invalid, messageOf, SvcError } from "../kernel/errors.ts";
 import { plainQuery } from "./ctx.ts";
-import { failureOf, sentence } from "./errors.ts";
+import { pageFailureOf, sentence } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { isLocalHost } from "./guard.ts";
 import { html } from "./html.ts";
@@ -15,7 +15,7 @@ import { arrivalPage, beginSession, safeNext } from "./login.ts";
 import { notice } from "./parts/blocks.ts";
 import { sendHtml } from "./send.ts";
 import { bare } from "./shell.ts";
-import { type Begun, SIGN_IN_MS, SignIns } from "./sign-in-state.ts";
+import { type BegunSignIn, SIGN_IN_MS, SignIns } from "./sign-in-state.ts";
 
 const CALLBACK = "/console/login/callback";
 
@@ -71,7 +71,7 @@ export class ConsoleSignIn {
     return sendHtml(reply, 200, arrivalPage(begun.next));
   }
 
-  private asked(request: FastifyRequest, begun: Begun): Asked {
+  private asked(request: FastifyRequest, begun: BegunSignIn): SignInRequest {
     return { ...this.states.asked(begun), redirect_uri: this.redirectUri(request) };
   }
 
@@ -96,7 +96,7 @@ export class ConsoleSignIn {
     try {
       return await run();
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = pageFailureOf(error);
       if (!(error instanceof SvcError) || failure === null) throw error;
       if (failure.status >= 500) this.app.log.warn("a sign-in failed", { problem: messageOf(error) });
       const page = bare(

@@ -8,10 +8,10 @@ import { within } from "../kernel/deadline.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { readBody, toInit } from "./body.ts";
-import { codeOf, Guard, type Lookup, type ResolvedAddress } from "./guard.ts";
+import { codeOf, EgressGuard, type Lookup, type ResolvedAddress } from "./guard.ts";
 import { parseHost, plainHost } from "./host.ts";
 import { type Hop, isRedirect, nextHop } from "./redirect.ts";
-import { EgressRefused, type Refusal } from "./refusal.ts";
+import { type EgressRefusal, EgressRefused } from "./refusal.ts";
 import { describeEgress, type EgressDescription, type EgressSettings } from "./settings.ts";
 
 export interface EgressRequest {
@@ -45,7 +45,7 @@ export interface Egress {
   /** `fetch` with the same checks, for libraries that take one; its body may stream for ever. */
   readonly fetch: typeof globalThis.fetch;
   /** What would be refused, without sending anything. */
-  check(url: string): Promise<Refusal | null>;
+  check(url: string): Promise<EgressRefusal | null>;
   checkHost(host: string, port: number): Promise<CheckedHost>;
   describe(): EgressDescription;
   close(): Promise<void>;
@@ -75,13 +75,13 @@ export function createEgress(settings: EgressSettings, parts: EgressParts = {}):
 class GuardedEgress implements Egress {
   private readonly settings: EgressSettings;
   private readonly log: EgressParts["log"];
-  private readonly guard: Guard;
+  private readonly guard: EgressGuard;
   private sending: Promise<Sender> | undefined;
 
   constructor(settings: EgressSettings, parts: EgressParts) {
     this.settings = settings;
     this.log = parts.log;
-    this.guard = new Guard(settings, parts.lookup);
+    this.guard = new EgressGuard(settings, parts.lookup);
   }
 
   /** The library is loaded with the first request: most commands send none, and start the sooner. */
@@ -150,7 +150,7 @@ class GuardedEgress implements Egress {
     return response;
   }) as unknown as typeof globalThis.fetch;
 
-  async check(url: string): Promise<Refusal | null> {
+  async check(url: string): Promise<EgressRefusal | null> {
     const read = this.guard.readUrl(url);
     if ("refused" in read) return read.refused;
     try {

@@ -8,7 +8,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import { classifyAddress } from "./address.ts";
 import { compileAllow, type HostMatcher, isLoopbackName, isMetadataName, plainHost } from "./host.ts";
-import { EgressRefused, type Refusal, type RuleName, refusal } from "./refusal.ts";
+import { type EgressRefusal, EgressRefused, type RuleName, refusal } from "./refusal.ts";
 import type { EgressSettings } from "./settings.ts";
 
 export interface ResolvedAddress {
@@ -20,7 +20,7 @@ export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
 const defaultLookup: Lookup = (hostname) => systemLookup(hostname, { all: true, verbatim: true });
 
-export class Guard {
+export class EgressGuard {
   private readonly allows: HostMatcher | null;
   private readonly blockPrivate: boolean;
   private readonly region: string | null;
@@ -33,12 +33,12 @@ export class Guard {
     this.lookup = lookup;
   }
 
-  refuse(rule: RuleName, host: string, detail?: string): Refusal {
+  refuse(rule: RuleName, host: string, detail?: string): EgressRefusal {
     return refusal(rule, host, this.region, detail);
   }
 
   /** Reads an address and judges all that its text shows. */
-  readUrl(text: string | URL): { url: URL } | { refused: Refusal } {
+  readUrl(text: string | URL): { url: URL } | { refused: EgressRefusal } {
     let url: URL;
     try {
       url = new URL(text);
@@ -55,7 +55,7 @@ export class Guard {
   }
 
   /** Judges a host in its plain spelling, without looking it up. */
-  judgeHost(host: string): Refusal | null {
+  judgeHost(host: string): EgressRefusal | null {
     if (host === "") return this.refuse("url", "the destination");
     if (isMetadataName(host)) return this.refuse("metadata", host);
     if (isIP(host) !== 0) {
@@ -69,11 +69,11 @@ export class Guard {
     return this.blockPrivate && isLoopbackName(host) ? this.refuse("private", host, "loopback") : null;
   }
 
-  private judgeAllowed(host: string): Refusal | null {
+  private judgeAllowed(host: string): EgressRefusal | null {
     return this.allows === null || this.allows(host) ? null : this.refuse("allow", host);
   }
 
-  private judgeAddress(host: string, address: string): Refusal | null {
+  private judgeAddress(host: string, address: string): EgressRefusal | null {
     const { kind, range } = classifyAddress(address);
     if (kind === "metadata") return this.refuse("metadata", host);
     return kind === "private" && this.blockPrivate ? this.refuse("private", host, range) : null;

@@ -22,14 +22,14 @@ export const RULES = {
 
 export type RuleName = keyof typeof RULES;
 
-export interface Refusal {
+export interface EgressRefusal {
   readonly rule: RuleName;
   readonly host: string;
   readonly message: string;
 }
 
 /** `detail` says more than the rule's own sentence, such as the kind of address. */
-export function refusal(rule: RuleName, host: string, region: string | null, detail?: string): Refusal {
+export function refusal(rule: RuleName, host: string, region: string | null, detail?: string): EgressRefusal {
   const why = detail === undefined ? RULES[rule] : `${RULES[rule]}: ${detail}`;
   const where = region === null ? "" : ` (region ${region})`;
   return { rule, host, message: `egress rule "${rule}" refuses ${host}${where}: ${why}` };
@@ -37,9 +37,9 @@ export function refusal(rule: RuleName, host: string, region: string | null, det
 
 /** Thrown where a destination is refused. Sending it again cannot help, so it is not retried. */
 export class EgressRefused extends SvcError {
-  readonly refusal: Refusal;
+  readonly refusal: EgressRefusal;
 
-  constructor(refused: Refusal) {
+  constructor(refused: EgressRefusal) {
     super("delivery_failed", refused.message);
     this.name = "EgressRefused";
     this.refusal = refused;

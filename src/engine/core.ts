@@ -28,7 +28,10 @@ export interface Core {
   storeKey: string;
   /** The authority that a kept principal has now; absent where this process knows no credentials. */
   today?: Today | undefined;
-  /** Throws where whoever asks may have no further request open; absent where requests are not counted. May be asked again. */
+  /**
+   * Throws where whoever asks may have no further request open; absent where requests are not counted. May be asked
+   * again.
+   */
   mayOpen?: ((run: RunDoc, approval_id: string) => void) | undefined;
   /** Takes credentials out of free text before it is kept anywhere. */
   redact(text: string): string;
@@ -83,4 +86,4 @@ export const ENGINE = "engine";
 export type Asking = Pick<Principal, "id" | "name"> & Partial<Pick<Principal, "tenant">>;
 
 /** Who asks for a call, with what the credential may ask for now: a run may have been opened when that was more. */
-export type Caller = Asking & Pick<Principal, "max_permissions" | "allow_observe">;
+export type IntentCaller = Asking & Pick<Principal, "max_permissions" | "allow_observe">;

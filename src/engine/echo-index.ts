@@ -2,7 +2,7 @@
  * What a text might echo, made ready once: its pieces that stand alone, its numbers, and its runs of four
  * characters, over all of its readings. Asking for a value costs a look-up, however many values there are.
  */
-import { type Reading, readings } from "./text-readings.ts";
+import { readings, type TextReading } from "./text-readings.ts";
 
 /** Of the original text. */
 export type Range = readonly [from: number, to: number];
@@ -16,7 +16,7 @@ export class EchoIndex {
   private readonly alone = new Map<string, Range[]>();
   private readonly numbers = new Map<string, Range[]>();
   /** Which readings hold a run of four characters. */
-  private readonly runs = new Map<string, Reading[]>();
+  private readonly runs = new Map<string, TextReading[]>();
   /** What the readings end with, where the text was cut and may end in the middle of a value. */
   private readonly cut = new Map<string, Range[]>();
 
@@ -29,7 +29,7 @@ export class EchoIndex {
     }
   }
 
-  private addPieces(reading: Reading): void {
+  private addPieces(reading: TextReading): void {
     const { text } = reading;
     const kinds = text.split("").map(kindOf);
     for (let from = 0; from < text.length; from++) {
@@ -42,14 +42,14 @@ export class EchoIndex {
   }
 
   /** Whole numbers and fractions; what has more dots or commas is an address, a version or a date. */
-  private addNumbers(reading: Reading): void {
+  private addNumbers(reading: TextReading): void {
     for (const { 0: found, index } of reading.text.matchAll(/\d+(?:[.,]\d+)*/g)) {
       const number = canonicalNumber(found);
       if (number !== null) add(this.numbers, number, rangeIn(reading, index, index + found.length));
     }
   }
 
-  private addRuns(reading: Reading): void {
+  private addRuns(reading: TextReading): void {
     const { text } = reading;
     for (let i = 0; i + ANYWHERE <= text.length; i++) {
       const run = text.slice(i, i + ANYWHERE);
@@ -59,7 +59,7 @@ export class EchoIndex {
     }
   }
 
-  private addEnd(reading: Reading): void {
+  private addEnd(reading: TextReading): void {
     const { length } = reading.text;
     for (let from = Math.max(0, length - PARTLY.at_least + 1); from < length; from++)
       add(this.cut, reading.text.slice(from), rangeIn(reading, from, length));
@@ -103,12 +103,12 @@ function add(map: Map<string, Range[]>, key: string, range: Range): void {
   else known.push(range);
 }
 
-function rangeIn({ at }: Reading, from: number, to: number): Range {
+function rangeIn({ at }: TextReading, from: number, to: number): Range {
   return [at[from]!, at[to]!];
 }
 
 /** Goes on behind what it found, so that repetitions cost no more than the text is long. */
-function* beginnings(reading: Reading, echo: string, begin: string): Generator<Range> {
+function* beginnings(reading: TextReading, echo: string, begin: string): Generator<Range> {
   const { text } = reading;
   for (let from = text.indexOf(begin), to = 0; from >= 0; from = text.indexOf(begin, to)) {
     to = from + sharedStart(text.slice(from), echo);
@@ -117,7 +117,7 @@ function* beginnings(reading: Reading, echo: string, begin: string): Generator<R
 }
 
 /** The same from behind. */
-function* ends(reading: Reading, echo: string, end: string): Generator<Range> {
+function* ends(reading: TextReading, echo: string, end: string): Generator<Range> {
   const { text } = reading;
   for (let at = text.lastIndexOf(end); at >= 0; ) {
     const to = at + end.length;

@@ -14,7 +14,7 @@ import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../port/docs.ts";
 import type { Key, Tx } from "../port/store.ts";
 import { beforeFacts, type Seen, seenHash } from "./before.ts";
-import type { Caller, Core } from "./core.ts";
+import type { Core, IntentCaller } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "./keys.ts";
 import { type PlannedNow, plannedNow } from "./plans/order.ts";
@@ -106,7 +106,7 @@ export function gather(
   core: Core,
   tx: Tx,
   run: RunDoc,
-  caller: Caller,
+  caller: IntentCaller,
   input: IntentInput,
   fresh_approval_id: string,
   hashArgs: HashArgs,

@@ -14,7 +14,7 @@ import {
   takeApproval,
 } from "./approvals/requests.ts";
 import type { BeforeFacts, BeforeRead, Seen } from "./before.ts";
-import { type Caller, type Core, ENGINE } from "./core.ts";
+import { type Core, ENGINE, type IntentCaller } from "./core.ts";
 import { CHANGED_SINCE, coveredBy } from "./decide/approval-stage.ts";
 import { decide } from "./decide/decide.ts";
 import type { Facts } from "./decide/facts.ts";
@@ -48,7 +48,7 @@ export interface IntentResult {
 /** `known` holds the run's unchanging facts where the caller has them; they only save round trips. */
 export function intentUnit(
   core: Core,
-  asking: Caller,
+  asking: IntentCaller,
   run_id: string,
   input: IntentInput,
   known?: RunFacts,
@@ -77,7 +77,12 @@ interface Previewed {
 }
 
 /** What the intent would be answered now; it writes nothing. */
-export function previewUnit(core: Core, asking: Caller, run_id: string, input: IntentInput): Unit<Previewed> {
+export function previewUnit(
+  core: Core,
+  asking: IntentCaller,
+  run_id: string,
+  input: IntentInput,
+): Unit<Previewed> {
   const hashArgs = hashArgsOnce(input.args);
   return {
     needs: [["runs", run_id]],
@@ -146,7 +151,10 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
 
-/** A planned call that is not accepted ends its plan, also where a person could still approve it: it was planned otherwise. */
+/**
+ * A planned call that is not accepted ends its plan, also where a person could still approve it: it was planned
+ * otherwise.
+ */
 function movePlan(tx: Tx, { facts, planned }: Gathered, step: number | undefined): LedgerRecord[] {
   if (planned === null) return [];
   const { run, now } = facts;

@@ -1,6 +1,7 @@
 /** Writing a run's records: every one carries the run's seal and its number within the run. */
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import type { ApprovalDoc } from "../model/approval.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
 
@@ -41,6 +42,16 @@ export function appendRunRecord(tx: Tx, run: RunDoc, record: RunRecord): LedgerR
     manifest_version: record.manifest_version,
     scope_seal: run.scope.seal,
   });
+}
+
+/** The record that a move of a request leaves. */
+export function appendApprovalRecord(
+  tx: Tx,
+  run: RunDoc,
+  { tool, step, reason, args_hash }: ApprovalDoc,
+  move: { event: LedgerEvent; actor: string; ts_ms: number; detail: string },
+): LedgerRecord {
+  return appendRunRecord(tx, run, { ...move, tool, step: step ?? undefined, reason, args_hash });
 }
 
 /** The facts of a step that stand on each of its records. */

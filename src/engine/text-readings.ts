@@ -4,7 +4,7 @@
  * characters come from.
  */
 
-export interface Reading {
+export interface TextReading {
   text: string;
   /** Where each character begins in the original; one more for its end. */
   at: readonly number[];
@@ -21,7 +21,7 @@ function foldCase(text: string): string {
 }
 
 /** The readings that differ from one another. */
-export function readings(text: string): Reading[] {
+export function readings(text: string): TextReading[] {
   const plain = plainly(text);
   const once = unescaped(plain);
   const twice = unescaped(once);
@@ -30,7 +30,7 @@ export function readings(text: string): Reading[] {
   return [...new Set([plain, once, twice, spaced, ungrouped])];
 }
 
-function plainly(text: string): Reading {
+function plainly(text: string): TextReading {
   const writer = new Writer();
   for (let i = 0; i < text.length; i++) writer.put(foldCase(text[i]!), i);
   return writer.end(text.length);
@@ -49,7 +49,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** JSON and similar backslashes, percent-encoding, HTML entities. */
-function unescaped(reading: Reading): Reading {
+function unescaped(reading: TextReading): TextReading {
   return rewrite(reading, ESCAPE, ([whole, unicode, hex, letter, bytes, decimal, code, entity]) => {
     if (bytes !== undefined) return percentDecoded(bytes);
     if (letter !== undefined) return LETTERS[letter] ?? letter;
@@ -73,10 +73,10 @@ type Rewritten = string | { text: string; used: number };
 
 /** Replaces what matches, and keeps track of where everything comes from; the same reading where nothing does. */
 function rewrite(
-  reading: Reading,
+  reading: TextReading,
   pattern: RegExp,
   replacement: (match: RegExpExecArray) => Rewritten,
-): Reading {
+): TextReading {
   const { text, at } = reading;
   if (text.search(pattern) < 0) return reading;
   const search = new RegExp(pattern.source, pattern.flags);
@@ -108,7 +108,7 @@ class Writer {
     }
   }
 
-  end(origin: number): Reading {
+  end(origin: number): TextReading {
     this.at.push(origin);
     return { text: this.out.join(""), at: this.at };
   }

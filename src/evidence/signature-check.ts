@@ -5,10 +5,10 @@
 import { messageOf } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { TrustedKeys } from "./key-files.ts";
-import { type Domain, type PublicKey, parsePublicKey, verifySignature } from "./signing.ts";
+import { type PublicKey, parsePublicKey, type SignatureDomain, verifySignature } from "./signing.ts";
 
 export interface Signed {
-  domain: Domain;
+  domain: SignatureDomain;
   summary: Json;
   key_id: Json | undefined;
   public_key: Json | undefined;

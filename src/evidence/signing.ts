@@ -16,7 +16,7 @@ import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 
 const DOMAINS = { bundle: "svc-bundle/v1\n", anchor: "svc-anchor/v1\n" } as const;
-export type Domain = keyof typeof DOMAINS;
+export type SignatureDomain = keyof typeof DOMAINS;
 
 export interface PublicKey {
   key: KeyObject;
@@ -27,7 +27,7 @@ export interface PublicKey {
 }
 
 export interface SigningKey extends PublicKey {
-  sign(domain: Domain, summary: Json): string;
+  sign(domain: SignatureDomain, summary: Json): string;
   /** For formats that keep their kinds of text apart by themselves: signed notes and cosignatures. */
   signText(text: string): Buffer;
 }
@@ -126,14 +126,19 @@ export function parseSigningKey(pem: string, what: string): SigningKey {
   };
 }
 
-export function verifySignature(key: PublicKey, domain: Domain, summary: Json, signature: string): boolean {
+export function verifySignature(
+  key: PublicKey,
+  domain: SignatureDomain,
+  summary: Json,
+  signature: string,
+): boolean {
   // One spelling only: a signature that decodes leniently could be changed without changing it.
   const bytes = strictBase64(signature);
   if (bytes?.length !== 64) return false;
   return verifyBytes(null, message(domain, summary), key.key, bytes);
 }
 
-function message(domain: Domain, summary: Json): Buffer {
+function message(domain: SignatureDomain, summary: Json): Buffer {
   return Buffer.from(DOMAINS[domain] + canonical(summary), "utf8");
 }
 

@@ -25,13 +25,13 @@ export interface SinkResult {
 }
 
 /** Has a witness cosign; rejects with why it would not. */
-export type Ask = (sink: WitnessSink) => Promise<void>;
+export type AskWitness = (sink: WitnessSink) => Promise<void>;
 
 export function publishAnchor(
   anchor: Anchor,
   sinks: readonly AnchorSink[],
   egress: Egress,
-  ask: Ask,
+  ask: AskWitness,
 ): Promise<SinkResult[]> {
   const line = anchorLine(anchor);
   return Promise.all(

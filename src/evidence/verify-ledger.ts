@@ -7,8 +7,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SvcError } from "../kernel/errors.ts";
 import type { Head } from "../ledger/record.ts";
 import { asLines, type CheckOptions, StretchChecker } from "./chain/chunk.ts";
-import { type FirstBad, LedgerJoin, type Moment } from "./chain/join.ts";
-import { allCores, checkAndJoin, openCheckers, type Task } from "./chain/pool.ts";
+import { type FirstBad, LedgerJoin, type LedgerMoment } from "./chain/join.ts";
+import { allCores, type CheckTask, checkAndJoin, openCheckers } from "./chain/pool.ts";
 import { LineFile, type Region } from "./chain/region.ts";
 import { newRunSeed } from "./chain/runs.ts";
 
@@ -27,7 +27,7 @@ export interface LedgerCheck {
   /** The root of the tree over all records; null unless asked for. */
   root: string | null;
   /** Head and root at each of the sizes asked for that the ledger reached. */
-  moments: ReadonlyMap<number, Moment>;
+  moments: ReadonlyMap<number, LedgerMoment>;
   /** How many threads did the work; 0 where it was done here. */
   threads: number;
 }
@@ -120,7 +120,7 @@ export function checkTail(lines: readonly string[], from: number): { bad: FirstB
 }
 
 /** The records from one position to another, page by page. */
-export async function* storeTasks(store: LedgerReader, from: number, to: number): AsyncGenerator<Task> {
+export async function* storeTasks(store: LedgerReader, from: number, to: number): AsyncGenerator<CheckTask> {
   let next = from;
   while (next < to) {
     const lines = await readablePage(store, next, to - 1);
@@ -163,7 +163,7 @@ function result(join: LedgerJoin, threads: number): LedgerCheck {
   return { records: bad?.seq ?? records, head, first_bad: bad, root: join.root(), moments, threads };
 }
 
-function* ranges(region: Region): Generator<Task> {
+function* ranges(region: Region): Generator<CheckTask> {
   for (let from = region.start; from < region.end; from += CHUNK_BYTES) {
     yield { kind: "range", region, from, to: Math.min(from + CHUNK_BYTES, region.end) };
   }

@@ -6,13 +6,13 @@
 import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
-import { type Asked, isOwn, progressOf, unknownTool } from "./asked.ts";
+import { type GatewayCall, isOwnTool, progressOf, unknownTool } from "./asked.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
 import { CallWaits } from "./call-waits.ts";
 import type { Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import type { DirectRequest } from "./http/session-transport.ts";
-import { isLogLevel, type LogLevel, reaches } from "./log-level.ts";
+import { isLogLevel, type McpLogLevel, reaches } from "./log-level.ts";
 import { declaresTasks, TASKS_EXTENSION } from "./native-wait.ts";
 import { OwnLinks, offered, principalHolder } from "./own-links.ts";
 import { asProtocolError, createPeer, invalidParams, methodNotFound } from "./peer.ts";
@@ -54,7 +54,7 @@ export class AgentPeer {
   private readonly waits: CallWaits;
   private readonly calls = new Map<Upstream, RequestContext[]>();
   private readonly holderKeys = new Set<string>();
-  private level: LogLevel | null = null;
+  private level: McpLogLevel | null = null;
 
   constructor(gateway: Gateway, { local, run, named, era, method }: AgentOptions) {
     this.gateway = gateway;
@@ -182,8 +182,8 @@ export class AgentPeer {
     const { gateway } = this;
     const { listing } = gateway;
     const tool = listing.dotted(params.name);
-    if (isOwn(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
-    if (isOwn(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
+    if (isOwnTool(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
+    if (isOwnTool(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
     if (!gateway.routes().has(tool)) await gateway.upstreamsUp();
     const route = gateway.routes().get(tool);
@@ -213,7 +213,7 @@ export class AgentPeer {
   }
 
   /** The run of a call: named, or of a request for this very call that still stands, or its session's or its own. */
-  private async runOf({ tool, args }: Asked, context: RequestContext): Promise<BoundRun> {
+  private async runOf({ tool, args }: GatewayCall, context: RequestContext): Promise<BoundRun> {
     const { runs, waiting } = this.gateway;
     const principal = this.asking(context);
     const run = (await this.continued(context)) ?? runs.fresh(principal);
@@ -222,11 +222,11 @@ export class AgentPeer {
     return other === undefined ? run : runs.named(principal, other);
   }
 
-  private govern(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
+  private govern(run: BoundRun, asked: GatewayCall, context: RequestContext): Promise<JsonObject> {
     return this.gateway.track(this.governed(run, asked, context));
   }
 
-  private async governed(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
+  private async governed(run: BoundRun, asked: GatewayCall, context: RequestContext): Promise<JsonObject> {
     const { meta } = context;
     const { route } = asked;
     const leave = route === undefined ? () => {} : this.enter(route.upstream, context);
@@ -346,7 +346,7 @@ export class AgentPeer {
     const wanted = this.era === "modern" ? context?.envelope?.[LOG_LEVEL_META_KEY] : this.level;
     // In the newer era a client that names no level wants none; before, it gets what the server sends.
     if (wanted === undefined || wanted === null) return this.era === "legacy";
-    return reaches(message["level"], wanted as LogLevel);
+    return reaches(message["level"], wanted as McpLogLevel);
   }
 
   close(): void {

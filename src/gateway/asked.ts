@@ -5,14 +5,14 @@ import { invalidParams } from "./peer.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** A call as it was asked for: the tool as manifests name it, its arguments, and why. */
-export interface Asked {
+export interface GatewayCall {
   tool: string;
   route: Route | undefined;
   args: JsonObject;
   reason: string | undefined;
 }
 
-export function isOwn(tool: string): boolean {
+export function isOwnTool(tool: string): boolean {
   return OWN_PREFIXES.some((prefix) => tool.startsWith(prefix));
 }
 

@@ -5,13 +5,17 @@ import type { Json } from "../kernel/json.ts";
 import type { UpstreamUndo } from "./rollback.ts";
 
 /** What a read showed, or why there is none to go on with. */
-export type Reading = { value: Json | undefined } | { problem: string };
+export type BeforeReading = { value: Json | undefined } | { problem: string };
 
 /** Through the upstreams, over the connection of the call: what it changes is seen there. */
 export type Reads = Pick<UpstreamUndo, "reader" | "objection">;
 
 /** A read that fails, or answers with more than may be kept, stops the call unless its manifest lets it pass. */
-export async function readBefore(reads: Reads, asked: BeforeRead, signal: AbortSignal): Promise<Reading> {
+export async function readBefore(
+  reads: Reads,
+  asked: BeforeRead,
+  signal: AbortSignal,
+): Promise<BeforeReading> {
   const reading = await readState(reads, asked, signal);
   const wrong = "problem" in reading ? reading.problem : answerProblem(asked, reading.value);
   if (wrong === null) return reading;
@@ -37,7 +41,7 @@ export async function readForCard(
   reads: Reads,
   { before: asked }: { before?: BeforeRead | undefined },
   signal: AbortSignal,
-): Promise<{ seen: Seen; reading: Reading | null }> {
+): Promise<{ seen: Seen; reading: BeforeReading | null }> {
   if (asked === undefined) return { seen: null, reading: null };
   const reading = await readBefore(reads, asked, signal);
   return { seen: { value: "value" in reading ? reading.value : undefined }, reading };

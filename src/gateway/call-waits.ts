@@ -9,7 +9,7 @@ import { SvcError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../model/approval.ts";
 import type { Principal } from "../model/roles.ts";
-import { type Asked, approvalOf, progressOf, stillAsking } from "./asked.ts";
+import { approvalOf, type GatewayCall, progressOf, stillAsking } from "./asked.ts";
 import type { Route } from "./catalog.ts";
 import type { Gateway } from "./gateway.ts";
 import {
@@ -34,7 +34,7 @@ import { created, withinTask } from "./tasks-older.ts";
 interface AgentSide {
   server: Server;
   asking(context: RequestContext): Principal;
-  govern(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject>;
+  govern(run: BoundRun, asked: GatewayCall, context: RequestContext): Promise<JsonObject>;
   project(result: JsonObject, route: Route | undefined): JsonObject;
 }
 
@@ -48,7 +48,7 @@ export class CallWaits {
   }
 
   /** Makes the call; where that needs a person, waits by the client's own means, or answers that it does. */
-  async call(run: BoundRun, asked: Asked, context: RequestContext): Promise<JsonObject> {
+  async call(run: BoundRun, asked: GatewayCall, context: RequestContext): Promise<JsonObject> {
     const result = await this.agent.govern(run, asked, context);
     const approval_id = this.noted(run, asked, result, context);
     if (approval_id === null) return result;
@@ -56,7 +56,7 @@ export class CallWaits {
   }
 
   /** Makes the call, and waits for it, beside the request, which is answered with a task at once. */
-  callAsTask(run: BoundRun, asked: Asked, context: RequestContext): JsonObject {
+  callAsTask(run: BoundRun, asked: GatewayCall, context: RequestContext): JsonObject {
     const { gateway, agent } = this;
     const { app, tasks } = gateway;
     const principal = agent.asking(context);
@@ -75,20 +75,25 @@ export class CallWaits {
   }
 
   /** The request that a blocked call waits for, kept in mind for when it is sent again; null where there is none. */
-  private noted(run: BoundRun, { tool }: Asked, result: JsonObject, context: RequestContext): string | null {
+  private noted(
+    run: BoundRun,
+    { tool }: GatewayCall,
+    result: JsonObject,
+    context: RequestContext,
+  ): string | null {
     const approval_id = approvalOf(result);
     if (approval_id !== null) this.gateway.waiting.note(this.agent.asking(context), run.run_id, tool);
     return approval_id;
   }
 
-  private waitingCall({ tool, args }: Asked, context: RequestContext): WaitingCall {
+  private waitingCall({ tool, args }: GatewayCall, context: RequestContext): WaitingCall {
     return { principal: this.agent.asking(context), tool, args };
   }
 
   /** Null where the client has no means, or its person does not want to wait. */
   private async wait(
     run: BoundRun,
-    asked: Asked,
+    asked: GatewayCall,
     approval_id: string,
     context: RequestContext,
   ): Promise<JsonObject | null> {
@@ -103,7 +108,12 @@ export class CallWaits {
   }
 
   /** Waits beside the request, which is answered with a task; null where too many are under way. */
-  private task(run: BoundRun, asked: Asked, approval_id: string, context: RequestContext): JsonObject | null {
+  private task(
+    run: BoundRun,
+    asked: GatewayCall,
+    approval_id: string,
+    context: RequestContext,
+  ): JsonObject | null {
     const { app, tasks } = this.gateway;
     const call = this.waitingCall(asked, context);
     const wait = waitOf(app, call, approval_id, context.envelope?.[CLIENT_CAPABILITIES_META_KEY]);
@@ -120,7 +130,7 @@ export class CallWaits {
   private async decidedTask(
     task: Task,
     run: BoundRun,
-    asked: Asked,
+    asked: GatewayCall,
     approval_id: string,
     context: RequestContext,
   ): Promise<JsonObject | null> {
@@ -146,7 +156,7 @@ export class CallWaits {
   }
 
   /** The second half of a call that waits: held until there is a decision, and then made like any other. */
-  async resume(asked: Asked, state: string, context: RequestContext): Promise<JsonObject> {
+  async resume(asked: GatewayCall, state: string, context: RequestContext): Promise<JsonObject> {
     const { app, runs } = this.gateway;
     const { agent } = this;
     const call = this.waitingCall(asked, context);
@@ -163,7 +173,7 @@ export class CallWaits {
   /** What becomes of the call once its request was looked at; null while that is open. */
   private async decided(
     run: BoundRun,
-    asked: Asked,
+    asked: GatewayCall,
     approval: ApprovalDoc,
     context: RequestContext,
   ): Promise<JsonObject | null> {

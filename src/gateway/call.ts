@@ -1,8 +1,8 @@
 /**
- * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to
- * the agent. But for the read that a card shows, nothing is sent upstream without a recorded intent, and nothing of the agent's but the arguments
- * that were judged and hashed; nothing is answered without a recorded outcome, and what is not known is
- * recorded as not known.
+ * One `tools/call`, governed: the intent, the upstream's answer, the outcome, and only then the answer to the agent.
+ * But for the read that a card shows, nothing is sent upstream without a recorded intent, and nothing of the agent's
+ * but the arguments that were judged and hashed; nothing is answered without a recorded outcome, and what is not
+ * known is recorded as not known.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { z } from "zod";
@@ -19,7 +19,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import { approvalIn } from "../model/approval.ts";
 import type { Principal } from "../model/roles.ts";
 import type { OutcomeStatus } from "../model/run.ts";
-import { type Reading, type Reads, readAfter, readBefore, readForCard } from "./before.ts";
+import { type BeforeReading, type Reads, readAfter, readBefore, readForCard } from "./before.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Route } from "./catalog.ts";
 import type { Flights } from "./flights.ts";
@@ -132,7 +132,7 @@ function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Ca
 interface Decided {
   decision: Decision;
   /** What was read for the card; null where nothing was. */
-  reading: Reading | null;
+  reading: BeforeReading | null;
 }
 
 async function decide(gateway: Governing, call: ToolCall, context: Caller): Promise<Decided> {
@@ -200,7 +200,7 @@ async function executeBetweenReads(
   gateway: Governing,
   call: ToolCall,
   asked: BeforeRead | undefined,
-  already: Reading | null,
+  already: BeforeReading | null,
 ): Promise<End> {
   if (asked === undefined) return execute(gateway, call);
   const reads = readsOf(gateway, call);

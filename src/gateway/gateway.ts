@@ -12,13 +12,13 @@ import type { Governing } from "./call.ts";
 import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
 import { Listing } from "./listing.ts";
-import { type LogLevel, milder } from "./log-level.ts";
+import { type McpLogLevel, milder } from "./log-level.ts";
 import { RunSessions } from "./own-links.ts";
 import { Passthrough } from "./passthrough.ts";
 import { Pins } from "./pins.ts";
 import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
-import { type Listener, Subscriptions } from "./subscriptions.ts";
+import { type Subscriber, Subscriptions } from "./subscriptions.ts";
 import { Tasks } from "./tasks.ts";
 import type { NamedCall, SpokenCall, ToolServices } from "./tools/own-tool.ts";
 import type { Link } from "./upstream/link.ts";
@@ -35,7 +35,10 @@ export interface GatewayOptions {
 /** Tells clients that have no session of changes; the HTTP surface has one. */
 type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
-/** How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither clients nor the others. */
+/**
+ * How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither
+ * clients nor the others.
+ */
 const START_MS = 3_000;
 /** How long a list of tools waits while no upstream is there at all. */
 const PATIENCE_MS = 15_000;
@@ -59,14 +62,14 @@ export class Gateway implements Governing {
   readonly services: ToolServices;
   readonly listing: Listing;
   private readonly pins: Pins;
-  private readonly listeners = new Set<Listener>();
+  private readonly listeners = new Set<Subscriber>();
   private readonly underway = new Set<Promise<unknown>>();
   private broadcast: Broadcast = () => {};
   private catalog: Catalog = NO_CATALOG;
   private complained = new Set<string>();
   private started = false;
   private began_ms = 0;
-  private level: LogLevel | null = null;
+  private level: McpLogLevel | null = null;
 
   constructor(app: App) {
     this.app = app;
@@ -226,7 +229,7 @@ export class Gateway implements Governing {
   }
 
   /** Upstreams are asked for the mildest level that any session wants. */
-  wantLogLevel(level: LogLevel): void {
+  wantLogLevel(level: McpLogLevel): void {
     this.level = this.level === null ? level : milder(this.level, level);
     for (const upstream of this.upstreams) for (const link of upstream.links) this.askForLogs(link);
   }
@@ -257,7 +260,10 @@ export class Gateway implements Governing {
     return holders;
   }
 
-  /** Lists, and calls of what is not listed yet, wait a little for upstreams that are about to come, not for one that hangs. */
+  /**
+   * Lists, and calls of what is not listed yet, wait a little for upstreams that are about to come, not for one that
+   * hangs.
+   */
   async upstreamsUp(): Promise<void> {
     const coming = this.upstreams.filter(({ isStarting }) => isStarting);
     if (coming.length === 0) return;
@@ -289,7 +295,7 @@ export class Gateway implements Governing {
     this.broadcast(method, undefined);
   }
 
-  join(listener: Listener): () => void {
+  join(listener: Subscriber): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }

@@ -4,7 +4,7 @@
  * it shares with no other; elsewhere the upstream's `isolation` says.
  */
 import type { ClientCapabilities } from "@modelcontextprotocol/client";
-import type { Upstream as UpstreamSpec } from "../config/sections/gateway.ts";
+import type { UpstreamSpec } from "../config/sections/gateway.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
 import { methodNotFound } from "./peer.ts";

@@ -8,7 +8,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { type Json, parseJson } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { readMessage } from "./http/session-transport.ts";
-import { Lines } from "./upstream/lines.ts";
+import { LineSplitter } from "./upstream/lines.ts";
 
 const INVALID_REQUEST = -32_600;
 const PARSE_ERROR = -32_700;
@@ -22,7 +22,7 @@ export class StrictStdio implements Transport {
 
   private readonly input: Readable;
   private readonly output: Writable;
-  private readonly lines = new Lines(LIMITS.body_bytes);
+  private readonly lines = new LineSplitter(LIMITS.body_bytes);
   private readonly unanswered = new Set<string | number>();
   private ended = false;
   private over = false;

@@ -1,17 +1,17 @@
 /** Who wants to hear of which resource, so that an update reaches those who asked and no others. */
 import type { JsonObject } from "../kernel/json.ts";
 
-export interface Listener {
+export interface Subscriber {
   tell(method: string, params?: JsonObject): void;
   /** Whether what came over the connection of that holder is for it. */
   hears(holder: string | null): boolean;
 }
 
 export class Subscriptions {
-  private readonly byUri = new Map<string, Set<Listener>>();
+  private readonly byUri = new Map<string, Set<Subscriber>>();
 
   /** Carries out a request that may change who wants to hear of `uri`. */
-  async around<T>(method: string, uri: unknown, listener: Listener, request: () => Promise<T>): Promise<T> {
+  async around<T>(method: string, uri: unknown, listener: Subscriber, request: () => Promise<T>): Promise<T> {
     if (typeof uri !== "string") return request();
     // Before the request: an update may arrive together with the answer.
     const added = method === "resources/subscribe" && this.add(uri, listener);
@@ -25,7 +25,7 @@ export class Subscriptions {
     }
   }
 
-  private add(uri: string, listener: Listener): boolean {
+  private add(uri: string, listener: Subscriber): boolean {
     const listeners = this.byUri.get(uri) ?? new Set();
     const known = listeners.has(listener);
     this.byUri.set(uri, listeners.add(listener));
@@ -39,11 +39,11 @@ export class Subscriptions {
       if (listener.hears(holder)) listener.tell("notifications/resources/updated", params);
   }
 
-  drop(listener: Listener): void {
+  drop(listener: Subscriber): void {
     for (const uri of [...this.byUri.keys()]) this.remove(uri, listener);
   }
 
-  private remove(uri: string, listener: Listener): void {
+  private remove(uri: string, listener: Subscriber): void {
     const listeners = this.byUri.get(uri);
     listeners?.delete(listener);
     if (listeners?.size === 0) this.byUri.delete(uri);

@@ -43,7 +43,7 @@ export interface Task extends CallWait {
 }
 
 /** Answers null where the call was not made because the task was cancelled. */
-export type Work = (task: Task) => Promise<JsonObject | null>;
+export type TaskWork = (task: Task) => Promise<JsonObject | null>;
 
 export class Tasks {
   private readonly env: Env;
@@ -57,7 +57,7 @@ export class Tasks {
   }
 
   /** What is under way from now on, or null where too much is. */
-  begin({ id: holder }: Principal, wait: CallWait, work: Work): Task | null {
+  begin({ id: holder }: Principal, wait: CallWait, work: TaskWork): Task | null {
     this.forget();
     const underway = [...this.tasks.values()].filter(({ end }) => end === null);
     if (underway.length >= UNDERWAY) return null;

@@ -4,12 +4,12 @@
  */
 import { readSync } from "node:fs";
 import { join } from "node:path";
-import { type Answer, HOOK_CLIENTS, type HookClient, isRecord, refuseAnswer } from "./clients.ts";
-import { type Look, lookAt, restore } from "./files.ts";
+import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients.ts";
+import { type FileLook, lookAt, restore } from "./files.ts";
 import { handleEvent } from "./hook.ts";
-import { hooksFolder, readSettings, type Variables } from "./settings.ts";
+import { hooksFolder, readSettings } from "./settings.ts";
 
-async function hookMain(argv: readonly string[], input: string, env: Variables): Promise<Answer> {
+async function hookMain(argv: readonly string[], input: string, env: NodeJS.ProcessEnv): Promise<HookAnswer> {
   const [what, ...rest] = argv;
   if (what === "restore" || what === "read") return undo(what, input);
   if (!(HOOK_CLIENTS as readonly string[]).includes(what ?? ""))
@@ -20,12 +20,12 @@ async function hookMain(argv: readonly string[], input: string, env: Variables):
 }
 
 /** A compensation call or a read request on stdin, as `svc rollback` gives them to its commands. */
-function undo(what: "restore" | "read", input: string): Answer {
+function undo(what: "restore" | "read", input: string): HookAnswer {
   try {
     const given: unknown = JSON.parse(input);
     if (!isRecord(given)) throw new Error("the input is not a JSON object");
     if (what === "restore") {
-      const { state, content } = given["args"] as Look;
+      const { state, content } = given["args"] as FileLook;
       restore(content === undefined ? { state } : { state, content });
       return { out: "", err: "", code: 0 };
     }
@@ -56,7 +56,7 @@ function standardInput(): string {
 }
 
 export async function runHook(argv: readonly string[]): Promise<void> {
-  let answer: Answer;
+  let answer: HookAnswer;
   try {
     answer = await hookMain(argv, standardInput(), process.env);
   } catch (error) {

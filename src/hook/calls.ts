@@ -1,8 +1,8 @@
 /** From a client's own tools to the tools of the pack: what the call is, its arguments, and the files it changes. */
-import { createHash } from "node:crypto";
 import { isAbsolute, join, resolve } from "node:path";
 import { type HookClient, type HookEvent, isRecord, text } from "./clients.ts";
 import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
+import { sha256 } from "./hash.ts";
 import { withHome } from "./homes.ts";
 import { judgeCommand } from "./shell/classify.ts";
 
@@ -205,11 +205,9 @@ function shown(input: Record<string, unknown>): Record<string, unknown> {
   );
 }
 
-const digest = (value: string): string => createHash("sha256").update(value).digest("hex");
-
 function short(value: unknown): unknown {
   if (typeof value === "string")
-    return value.length > MOST_TEXT ? `[${value.length} characters, sha256 ${digest(value)}]` : value;
+    return value.length > MOST_TEXT ? `[${value.length} characters, sha256 ${sha256(value)}]` : value;
   if (Array.isArray(value)) return value.map(short);
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, short(inner)]));

@@ -2,13 +2,13 @@
  * The hook interfaces of coding agents, each as its maker documents it: how an event comes in, how an answer goes
  * out, and where the hook is configured. An allow of ours is always silence: the client then asks its user as ever.
  */
-import { createHash } from "node:crypto";
+import { sha256 } from "./hash.ts";
 
 export const HOOK_CLIENTS = ["claude-code", "cursor", "codex", "gemini"] as const;
 export type HookClient = (typeof HOOK_CLIENTS)[number];
 
 /** `ended`: the agent's turn or session is over, so no call of it is under way any more. */
-export type Moment = "before" | "after" | "failed" | "ended";
+type Moment = "before" | "after" | "failed" | "ended";
 
 /** One event of a client, whatever the client calls its parts. */
 export interface HookEvent {
@@ -30,7 +30,7 @@ export interface HookEvent {
   declined: boolean;
 }
 
-export interface Answer {
+export interface HookAnswer {
   out: string;
   err: string;
   code: number;
@@ -125,16 +125,16 @@ function errorOf(given: Record<string, unknown>, response: unknown): string | nu
   return typeof response["error"] === "string" ? response["error"] : JSON.stringify(response["error"]);
 }
 
-const NOTHING: Answer = { out: "", err: "", code: 0 };
+const NOTHING: HookAnswer = { out: "", err: "", code: 0 };
 
 /** No opinion: the client goes on as if there were no hook. */
-export function passAnswer(client: HookClient, remark: string | null = null): Answer {
+export function passAnswer(client: HookClient, remark: string | null = null): HookAnswer {
   // With failClosed Cursor takes an answer that is no JSON for a failure.
   if (client === "cursor") return { ...NOTHING, out: "{}" };
   return remark === null ? NOTHING : { ...NOTHING, out: JSON.stringify({ systemMessage: remark }) };
 }
 
-export function denyAnswer(client: HookClient, reason: string): Answer {
+export function denyAnswer(client: HookClient, reason: string): HookAnswer {
   return { ...NOTHING, out: JSON.stringify(DENIALS[client](reason)) };
 }
 
@@ -153,7 +153,7 @@ const DENIALS: Record<HookClient, (reason: string) => object> = {
 };
 
 /** Where nothing else can be said any more: all four take exit code 2 for a refusal, with stderr as its reason. */
-export const refuseAnswer = (reason: string): Answer => ({ out: "", err: reason, code: 2 });
+export const refuseAnswer = (reason: string): HookAnswer => ({ out: "", err: reason, code: 2 });
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -169,8 +169,5 @@ function firstText(list: unknown): string | null {
 
 /** Gemini numbers no calls: the same call again is the same one, which only a pair of equal ones at once confuses. */
 function fingerprint(tool: string | null, input: unknown): string {
-  return createHash("sha256")
-    .update(JSON.stringify([tool, input]))
-    .digest("hex")
-    .slice(0, 32);
+  return sha256(JSON.stringify([tool, input])).slice(0, 32);
 }

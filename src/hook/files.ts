@@ -2,7 +2,6 @@
  * Files as an edit found and left them, byte for byte, and putting them back. `state` is what counts when two looks
  * are compared; `content` is what a restore writes, and is read before the call alone.
  */
-import { createHash } from "node:crypto";
 import {
   chmodSync,
   existsSync,
@@ -16,11 +15,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { sha256 } from "./hash.ts";
 
 type FileState = { exists: false } | { exists: true; sha256: string; mode: number };
 
-export interface Look {
+export interface FileLook {
   state: Record<string, FileState>;
   content?: Record<string, string>;
 }
@@ -28,7 +27,7 @@ export interface Look {
 /** Together they must fit into the body of one request. */
 const MOST_CONTENT = 700_000;
 
-export function lookAt(paths: readonly string[], keep: boolean): Look {
+export function lookAt(paths: readonly string[], keep: boolean): FileLook {
   const state: Record<string, FileState> = {};
   const content: Record<string, string> = {};
   for (const path of paths) {
@@ -38,7 +37,7 @@ export function lookAt(paths: readonly string[], keep: boolean): Look {
     else {
       const bytes = readFileSync(path);
       state[path] = { exists: true, sha256: sha256(bytes), mode: found.mode & 0o777 };
-      if (keep) content[path] = gzipSync(bytes).toString("base64");
+      if (keep) content[path] = zlib().gzipSync(bytes).toString("base64");
     }
   }
   const size = Object.values(content).reduce((sum, kept) => sum + kept.length, 0);
@@ -47,7 +46,7 @@ export function lookAt(paths: readonly string[], keep: boolean): Look {
 }
 
 /** Writes what was there; each file whole or not at all. */
-export function restore({ state, content = {} }: Look): void {
+export function restore({ state, content = {} }: FileLook): void {
   for (const [path, was] of Object.entries(state)) {
     if (!was.exists) {
       rmSync(path, { force: true });
@@ -55,7 +54,7 @@ export function restore({ state, content = {} }: Look): void {
     }
     const kept = content[path];
     if (kept === undefined) throw new Error(`what was in ${path} was not kept`);
-    const bytes = gunzipSync(Buffer.from(kept, "base64"));
+    const bytes = zlib().gunzipSync(Buffer.from(kept, "base64"));
     if (sha256(bytes) !== was.sha256) throw new Error(`what was kept of ${path} is damaged`);
     mkdirSync(dirname(path), { recursive: true });
     // A link stays one: what it leads to is written.
@@ -67,4 +66,5 @@ export function restore({ state, content = {} }: Look): void {
   }
 }
 
-const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+/** Loaded where it is used, as hashes are. */
+const zlib = () => process.getBuiltinModule("node:zlib");

@@ -2,13 +2,13 @@
  * What no call of a coding agent may touch: the service's own folder, keys and settings, the hook's settings in the
  * client, and credentials. It recognises what is written plainly; it is no boundary against a program that hides it.
  */
-import { readlinkSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients.ts";
 import { braces, filesOf, GLOB, liesBelow, matches } from "./globs.ts";
 import { withHome } from "./homes.ts";
 
-export interface Surroundings {
+interface Surroundings {
   home: string;
   /** Folders and files of the service, from the hook's settings. */
   protect: readonly string[];
@@ -218,21 +218,29 @@ const MOST_LINKS = 20;
 function real(path: string, links = 0): string {
   const missing: string[] = [];
   for (let at = path; ; at = dirname(at)) {
-    try {
-      return join(realpathSync(at), ...missing);
-    } catch {
-      if (dirname(at) === at) return path;
-      const target = linkAt(at);
-      if (target !== null && links < MOST_LINKS)
-        return real(join(resolve(dirname(at), target), ...missing), links + 1);
-      missing.unshift(basename(at));
-    }
+    const found = realAt(at);
+    if (found !== null) return join(found, ...missing);
+    if (dirname(at) === at) return path;
+    const target = linkAt(at);
+    if (target !== null && links < MOST_LINKS)
+      return real(join(resolve(dirname(at), target), ...missing), links + 1);
+    missing.unshift(basename(at));
+  }
+}
+
+// Most of what is asked for is not there, and a thrown error takes longer than the question.
+function realAt(path: string): string | null {
+  try {
+    return existsSync(path) ? realpathSync.native(path) : null;
+  } catch {
+    return null;
   }
 }
 
 function linkAt(path: string): string | null {
   try {
-    return readlinkSync(path);
+    const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+    return link ? readlinkSync(path) : null;
   } catch {
     return null;
   }

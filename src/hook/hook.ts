@@ -4,15 +4,15 @@
  */
 import { packCall } from "./calls.ts";
 import {
-  type Answer,
   denyAnswer,
+  type HookAnswer,
   type HookClient,
   type HookEvent,
   passAnswer,
   readEvent,
   refuseAnswer,
 } from "./clients.ts";
-import { type Look, lookAt } from "./files.ts";
+import { type FileLook, lookAt } from "./files.ts";
 import { createGuard } from "./guard.ts";
 import { type Note, Notes } from "./notes.ts";
 import { askFor, report, Unreachable } from "./service.ts";
@@ -29,7 +29,7 @@ export async function handleEvent(
   client: HookClient,
   text: string,
   settings: () => HookSettings,
-): Promise<Answer> {
+): Promise<HookAnswer> {
   let event: HookEvent | string | null;
   try {
     event = readEvent(client, JSON.parse(text));
@@ -54,7 +54,7 @@ function explain(error: unknown, settings: () => HookSettings): string {
     : `svc: ${said}`;
 }
 
-async function before(client: HookClient, event: HookEvent, settings: HookSettings): Promise<Answer> {
+async function before(client: HookClient, event: HookEvent, settings: HookSettings): Promise<HookAnswer> {
   const guard = createGuard({
     home: settings.home,
     protect: settings.protect,
@@ -153,7 +153,7 @@ function success({ before, files }: Note): object {
 }
 
 /** Null where the files cannot be read or kept, or something else lies there by now. */
-function seen(files: readonly string[], keep = false): Look | null {
+function seen(files: readonly string[], keep = false): FileLook | null {
   try {
     return lookAt(files, keep);
   } catch {

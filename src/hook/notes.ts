@@ -1,8 +1,8 @@
 /** What is remembered of a call between the event before it and the one after it: two processes, one file each call. */
-import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Look } from "./files.ts";
+import type { FileLook } from "./files.ts";
+import { sha256 } from "./hash.ts";
 
 export interface Note {
   run: string;
@@ -13,10 +13,10 @@ export interface Note {
   command: { cwd: string; began_ms: number } | null;
   /** The files whose bytes are in `before`. */
   files: string[];
-  before: Look | null;
+  before: FileLook | null;
 }
 
-export interface Kept {
+export interface KeptNote {
   note: Note;
   /** When it was kept by the clock that stamps files, which lags behind the one that programs read. */
   kept_ms: number;
@@ -29,7 +29,7 @@ export class Notes {
   private readonly folder: string;
 
   constructor(root: string, session: string) {
-    this.folder = join(root, digest(session));
+    this.folder = join(root, nameOf(session));
   }
 
   keep(call: string, note: Note): void {
@@ -45,7 +45,7 @@ export class Notes {
     }
   }
 
-  find(call: string): Kept | null {
+  find(call: string): KeptNote | null {
     for (let twin = 0; twin <= MOST_TWINS; twin++) {
       const found = this.read(this.path(call, twin));
       if (found !== null) return found;
@@ -54,7 +54,7 @@ export class Notes {
   }
 
   /** The calls of this session that no event came after. */
-  left(): Kept[] {
+  left(): KeptNote[] {
     let names: string[] = [];
     try {
       names = readdirSync(this.folder);
@@ -65,10 +65,10 @@ export class Notes {
   }
 
   private path(call: string, twin: number): string {
-    return join(this.folder, `${digest(call)}.${twin}.json`);
+    return join(this.folder, `${nameOf(call)}.${twin}.json`);
   }
 
-  private read(path: string): Kept | null {
+  private read(path: string): KeptNote | null {
     try {
       const note = JSON.parse(readFileSync(path, "utf8")) as Note;
       return { note, kept_ms: statSync(path).mtimeMs, forget: () => rmSync(path, { force: true }) };
@@ -78,4 +78,6 @@ export class Notes {
   }
 }
 
-const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 40);
+/** An id as a file's name: itself where it looks as ids do, capitals marked for disks that fold them; else its hash. */
+const nameOf = (id: string): string =>
+  /^[\w-]{1,80}$/.test(id) ? `id-${id.replace(/[A-Z]/g, "=$&")}` : sha256(id).slice(0, 40);

@@ -7,7 +7,7 @@ interface ServiceAddress {
   key: string;
 }
 
-export interface Decided {
+interface Decided {
   decision: "allow" | "would_block" | "block";
   step?: number;
   reasons?: string[];

@@ -16,13 +16,11 @@ export interface HookSettings {
   config_option: string;
 }
 
-export type Variables = Readonly<Record<string, string | undefined>>;
-
-export const hooksFolder = (env: Variables): string =>
+export const hooksFolder = (env: NodeJS.ProcessEnv): string =>
   join(env["XDG_CONFIG_HOME"] || join(env["HOME"] || homedir(), ".config"), "svc", "hooks");
 
 /** Throws with a sentence where something is missing; the hook then refuses. */
-export function readSettings(file: string, env: Variables): HookSettings {
+export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings {
   const given: unknown = JSON.parse(readFileSync(file, "utf8"));
   if (!isRecord(given)) throw new Error(`${file}: must be a JSON object`);
   const folder = dirname(resolve(file));

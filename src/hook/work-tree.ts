@@ -2,7 +2,6 @@
  * Which files of the work tree a shell command changed, by git's own list of what counts (ignored files do not). It
  * keeps nothing, so what it finds is beyond undo; it only says so.
  */
-import { execFileSync } from "node:child_process";
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -24,6 +23,8 @@ export function changedSince(cwd: string, since_ms: number): string[] | null {
 
 function listed(cwd: string, options: readonly string[]): string[] | null {
   try {
+    // Loaded here alone, for most calls look at no work tree.
+    const { execFileSync } = process.getBuiltinModule("node:child_process");
     const out = execFileSync("git", ["ls-files", "-z", ...options], {
       cwd,
       timeout: PATIENCE_MS,

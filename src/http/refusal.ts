@@ -3,7 +3,7 @@ import { FACTS_HEADER } from "../api/row.ts";
 import type { App } from "../app/app.ts";
 import { ERRORS, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
 
-export interface Refusal {
+export interface HttpRefusal {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: object;
@@ -11,7 +11,7 @@ export interface Refusal {
 
 const NO_HEADERS = {};
 
-export function refusalOf({ log }: App, error: unknown): Refusal {
+export function refusalOf({ log }: App, error: unknown): HttpRefusal {
   if (!(error instanceof SvcError)) {
     log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
     return { status: 500, headers: NO_HEADERS, body: { error: "internal error; see the server's log" } };
@@ -25,7 +25,7 @@ export function refusalOf({ log }: App, error: unknown): Refusal {
 /** A body is `error` alone, but for an anchor that failed: its sinks are listed as those of one that did not. */
 const told = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
 
-function headersOf(status: number, error: SvcError): Refusal["headers"] {
+function headersOf(status: number, error: SvcError): HttpRefusal["headers"] {
   if (status === 409 && error.extra !== undefined)
     return { [FACTS_HEADER]: encodeURIComponent(JSON.stringify(error.extra)) };
   if (status === 401) return { "www-authenticate": "Bearer" };

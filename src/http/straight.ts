@@ -44,7 +44,6 @@ const OUTCOME = placeOf(outcome);
 const PLAIN_URL = /^\/v1\/runs\/([A-Za-z0-9._-]{1,128})\/(?:intents|steps\/(\d{1,15})\/outcome)$/;
 const PLAIN_LENGTH = /^[1-9]\d{0,6}$/;
 const NO_QUERY = {};
-const CLOSE = { connection: "close" };
 
 export function answerStraight(server: Server, parts: Straight): void {
   const [router] = server.listeners("request") as RequestListener[];
@@ -101,10 +100,15 @@ class Exchange {
 
   async answer(): Promise<void> {
     try {
-      await this.admit();
+      const admitted = this.admit();
+      if (admitted !== undefined) await admitted;
       const body = await bytesOf(this.request);
       // A client that left in the middle of its request is told nothing.
-      if (body !== undefined) this.send(this.plain.place.row.status, await this.perform(this.read(body)));
+      if (body === undefined) return;
+      const value = this.read(body);
+      // A body that took its time: authority may have changed since it was asked for.
+      if (performance.now() - this.arrived > LIMITS.look_again_ms) this.principal = await this.who();
+      this.send(this.plain.place.row.status, (await this.perform(value)) as object);
     } catch (error) {
       const { status, headers, body } = refusalOf(this.parts.app, error);
       await discardUnread(this.request);
@@ -113,12 +117,18 @@ class Exchange {
   }
 
   /** Before the body is read: a stranger's megabyte is not parsed. */
-  private async admit(): Promise<void> {
+  private admit(): Promise<void> | undefined {
     const wrong = ambiguity(this.request);
     if (wrong !== undefined) throw wrong;
     const found = this.who();
-    this.principal = found instanceof Promise ? await found : found;
-    this.parts.app.quotas?.admit(this.principal);
+    if (found instanceof Promise) return found.then((principal) => this.comeIn(principal));
+    this.comeIn(found);
+    return undefined;
+  }
+
+  private comeIn(principal: Principal): void {
+    this.principal = principal;
+    this.parts.app.quotas?.admit(principal);
   }
 
   private who(): Principal | Promise<Principal> {
@@ -132,27 +142,24 @@ class Exchange {
     return body;
   }
 
-  private async perform(body: unknown): Promise<object> {
-    // A body that took its time: authority may have changed since it was asked for.
-    if (performance.now() - this.arrived > LIMITS.look_again_ms) this.principal = await this.who();
+  private perform(body: unknown): Promise<unknown> {
     const { headers } = this.request;
     const { params, place } = this.plain;
     const { row } = place;
     const again = () => this.who();
     const caller = new HttpCaller(this.parts.app, this.principal!, again, headers, this.response);
     const { input, complaint } = readRequest(row, { params, query: NO_QUERY, headers, body });
-    return (await perform(row.op, caller, input, complaint)) as object;
+    return perform(row.op, caller, input, complaint);
   }
 
   private send(status: number, answer: object, more?: Readonly<Record<string, string>>): void {
     const text = JSON.stringify(answer);
-    this.response.writeHead(status, {
-      "x-request-id": this.request_id,
-      ...(this.closes ? CLOSE : undefined),
-      ...more,
-      "content-type": "application/json; charset=utf-8",
-      "content-length": Buffer.byteLength(text),
-    });
+    const headers = ["x-request-id", this.request_id];
+    if (this.closes) headers.push("connection", "close");
+    for (const name in more) headers.push(name, more[name]!);
+    headers.push("content-type", "application/json; charset=utf-8");
+    headers.push("content-length", String(Buffer.byteLength(text)));
+    this.response.writeHead(status, headers);
     this.response.end(text);
     this.parts.answered?.({
       method: "POST",
@@ -171,7 +178,7 @@ function bytesOf(request: IncomingMessage): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.once("end", () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
-    request.once("close", () => resolve(undefined));
+    request.on("end", () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
+    request.on("close", () => resolve(undefined));
   });
 }

@@ -42,7 +42,10 @@ export const LIMITS = {
   page_default: 50,
   page_max: 500,
   store_deadline_ms: 5_000,
-  /** A stop as a whole; and in it, for requests under way (longer than a store is waited for), and for what is still to be told. */
+  /**
+   * A stop as a whole; and in it, for requests under way (longer than a store is waited for), and for what is still
+   * to be told.
+   */
   stop_ms: 9_000,
   drain_ms: 5_500,
   tell_ms: 2_500,

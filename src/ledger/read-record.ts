@@ -20,7 +20,7 @@ export interface RecordFacts {
 }
 
 /** Facts, or what is wrong in words. */
-export type Reading = RecordFacts | string;
+type Reading = RecordFacts | string;
 
 const HEX64 = /^[0-9a-f]{64}$/;
 const COUNTS = fieldsOf("count");

@@ -46,7 +46,7 @@ export interface Approvals {
 }
 
 /** The request after at most so many seconds of waiting for its decision. */
-export type Look = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
+export type LookAtApproval = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
 
 /** A request of a run, with what a person offered in its place when they denied it. */
 export type OfferedApproval = ApprovalView & { offer?: { approval_id: string; args?: unknown } };
@@ -61,7 +61,7 @@ const DEFAULT_WAIT = "10m";
 
 /** A server holds one question for a minute at most; whoever waits longer asks again. */
 export async function waitFor(
-  look: Look,
+  look: LookAtApproval,
   id: string,
   { for: time = DEFAULT_WAIT, signal }: { for?: Wait; signal?: AbortSignal | undefined } = {},
 ): Promise<OfferedApproval> {

@@ -12,7 +12,7 @@ import { isPlanId } from "../model/plan.ts";
 import { workOn } from "../rollback/execute.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { RollbackReport } from "../rollback/report.ts";
-import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
+import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
 import type { RunOptions, Svc } from "./open.ts";
 import { RemoteDesk } from "./remote-desk.ts";
 import { dependingOn, type RollbackRequest, Run, statusIn, tellingReplays } from "./run.ts";
@@ -70,7 +70,7 @@ export async function connect(options: ConnectOptions): Promise<RemoteSvc> {
 }
 
 const lookFrom =
-  (client: Client): Look =>
+  (client: Client): LookAtApproval =>
   (approval_id, wait, signal) =>
     client.perform(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
 

@@ -20,7 +20,7 @@ import type { DrillDoc } from "../model/proof.ts";
 import type { Principal } from "../model/roles.ts";
 import type { Mode } from "../model/run.ts";
 import type { RollbackReport } from "../rollback/report.ts";
-import { type Approvals, type DecideOptions, type Look, waitFor } from "./approvals.ts";
+import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
 import { type DrillOptions, drillWith } from "./drill.ts";
 import { dependingOn, type RollbackRequest, Run, statusIn, tellingReplays } from "./run.ts";
 
@@ -190,7 +190,7 @@ function rollback(
 }
 
 const lookWith =
-  (call: Ask): Look =>
+  (call: Ask): LookAtApproval =>
   (approval_id, wait, signal) =>
     call(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
 

@@ -12,7 +12,7 @@ import type { Compensator, Overwrite, Reader, ReadRequest } from "../rollback/po
 import type { RollbackReport } from "../rollback/report.ts";
 import {
   endedReason,
-  type Look,
+  type LookAtApproval,
   type OfferedApproval,
   offerOf,
   type Wait,
@@ -96,7 +96,7 @@ export interface RunTransport {
   preview(intent: Intent): Promise<Preview>;
   status(step: number): Promise<StepStatus>;
   /** A request of this run, with what was offered in its place. */
-  look: Look;
+  look: LookAtApproval;
   propose(plan: ProposedPlan): Promise<PlanView>;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
   withdraw(id: string): Promise<ApprovalView | PlanView>;
@@ -108,7 +108,10 @@ export interface RunTransport {
 export interface CallOptions {
   /** After this long the outcome counts as unknown. */
   timeout_ms?: number;
-  /** Makes the read that a manifest's `before` asks for, before the call and after it. Without it such a call is not made, unless the manifest says `required: false`. */
+  /**
+   * Makes the read that a manifest's `before` asks for, before the call and after it. Without it such a call is not
+   * made, unless the manifest says `required: false`.
+   */
   read?: (request: ReadRequest) => Promise<Json> | Json;
   /** How long to wait for a person, where one must decide: a duration such as `10m`, or seconds. */
   wait_for_approval?: Wait;

@@ -33,7 +33,7 @@ export const UNKNOWN: ReadonlySet<StepStatus> = new Set(["intended", "uncertain"
 export const READERS = ["agent", "gateway", "library"] as const;
 export type ReadBy = (typeof READERS)[number];
 
-export interface Scope {
+export interface SealedScope {
   permissions: string[];
   seal: string;
 }
@@ -57,9 +57,9 @@ export function scopeSeal(facts: SealedFacts): string {
   });
 }
 
-type Sealed = Omit<SealedFacts, "permissions"> & { scope: Scope };
+type Sealed = Omit<SealedFacts, "permissions"> & { scope: SealedScope };
 
-const intact = new WeakMap<Scope, Omit<Sealed, "scope"> & { seal: string }>();
+const intact = new WeakMap<SealedScope, Omit<Sealed, "scope"> & { seal: string }>();
 
 /**
  * Whether the run's scope is as it was sealed. A scope read from the store is checked once: as long as the very
@@ -92,7 +92,7 @@ export interface RunDoc {
   tenant: string | null;
   environment: string | null;
   reason: string | null;
-  scope: Scope;
+  scope: SealedScope;
   created_ms: number;
   /** Keys the hashes of this run's values; gone with the run, and then they cannot be guessed. */
   salt: string;

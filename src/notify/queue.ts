@@ -8,7 +8,7 @@ import type { Logger } from "../telemetry/log.ts";
 import type { Delivery } from "./channel.ts";
 import { Undelivered } from "./deliver.ts";
 
-export interface Job {
+export interface DeliveryJob {
   readonly event: string;
   /** Made when its turn comes, so that a waiting job holds the event and not its rendering. */
   render(): readonly Delivery[];
@@ -36,7 +36,7 @@ const REPEAT_LOG_MS = 60_000;
 
 export class ChannelQueue {
   private readonly parts: QueueParts;
-  private readonly jobs: Job[] = [];
+  private readonly jobs: DeliveryJob[] = [];
   private readonly stop = new AbortController();
   private running: Promise<void> | null = null;
   private readonly counts = { ok: 0, failed: 0, dropped: 0 };
@@ -48,7 +48,7 @@ export class ChannelQueue {
     this.parts = parts;
   }
 
-  push(job: Job): void {
+  push(job: DeliveryJob): void {
     if (this.jobs.length >= MAX_QUEUED) {
       // The oldest goes: by now it is the least news.
       this.jobs.shift();

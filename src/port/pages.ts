@@ -1,5 +1,5 @@
 /** Reading the ledger and lists from end to end, in pages, so that whatever is there fits any memory. */
-import type { ListQuery, Row, Store } from "./store.ts";
+import type { DocRow, ListQuery, Store } from "./store.ts";
 import type { TableName } from "./tables.ts";
 
 const PAGE = 1_000;
@@ -27,7 +27,7 @@ export async function* rowPages<N extends TableName>(
   store: Pick<Store, "list">,
   table: N,
   { page = PAGE, ...query }: PageQuery = {},
-): AsyncGenerator<Row<N>[]> {
+): AsyncGenerator<DocRow<N>[]> {
   let { after } = query;
   for (;;) {
     const rows = await store.list(table, { ...query, after, limit: page });
@@ -43,6 +43,6 @@ export async function* allRows<N extends TableName>(
   store: Pick<Store, "list">,
   table: N,
   query: PageQuery = {},
-): AsyncGenerator<Row<N>> {
+): AsyncGenerator<DocRow<N>> {
   for await (const rows of rowPages(store, table, query)) yield* rows;
 }

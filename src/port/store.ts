@@ -68,7 +68,7 @@ export interface CountQuery {
   tenant?: string | undefined;
 }
 
-export interface Row<N extends TableName> {
+export interface DocRow<N extends TableName> {
   key: string;
   sort: number;
   doc: Tables[N];
@@ -141,7 +141,7 @@ export interface Store {
   /** A document as this process or any other last left it. */
   get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined>;
   /** Documents in (`sort`, key) order. */
-  list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]>;
+  list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]>;
   count(table: TableName, query?: CountQuery): Promise<number>;
 
   /** Committed ledger lines (canonical JSON, no line break), in `seq` order. */

@@ -31,7 +31,7 @@ export interface ThreadsOptions {
   patience_ms?: number;
 }
 
-export interface Asking {
+export interface JobOptions {
   transfer?: readonly TransferListItem[];
   /** Takes a job out of the queue, or ends the thread that has it in hand; the job fails with the signal's reason. */
   signal?: AbortSignal;
@@ -50,7 +50,7 @@ export interface Duty<I> {
 type Order = { work: unknown } | "end";
 type Reply = "ready" | "ended" | { answer: unknown } | { failure: Failure };
 
-interface Job extends Asking {
+interface Job extends JobOptions {
   input: unknown;
   resolve(answer: unknown): void;
   reject(error: unknown): void;
@@ -83,7 +83,7 @@ export class Threads {
     return this.queue.length;
   }
 
-  async ask<T>(input: unknown, asking: Asking = {}): Promise<T> {
+  async ask<T>(input: unknown, asking: JobOptions = {}): Promise<T> {
     const { signal } = asking;
     signal?.throwIfAborted();
     if (this.isClosed) throw this.closed();

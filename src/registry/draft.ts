@@ -6,13 +6,13 @@ import { readManifests } from "../model/manifest/load.ts";
 import type { Lifecycle, Manifest } from "../model/manifest/types.ts";
 import { parseYaml } from "../model/yaml.ts";
 
-export interface Draft {
+export interface ManifestDraft {
   manifest: Manifest;
   yaml: string;
 }
 
 /** What it says of its own lifecycle does not count: publishing does not approve. */
-export function draftOf(given: { manifest: JsonObject } | { yaml: string }): Draft {
+export function draftOf(given: { manifest: JsonObject } | { yaml: string }): ManifestDraft {
   const text = "yaml" in given ? asList(given.yaml) : stringify([given.manifest]);
   return { manifest: onlyEntry(text), yaml: withLifecycle(text, "draft") };
 }

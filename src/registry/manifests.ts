@@ -12,7 +12,7 @@ import type { JsonObject } from "../kernel/json.ts";
 import { LIFECYCLES, type Lifecycle, type Manifest } from "../model/manifest/types.ts";
 import { compareVersions } from "../model/manifest/version.ts";
 import type { Principal } from "../model/roles.ts";
-import type { Draft } from "./draft.ts";
+import type { ManifestDraft } from "./draft.ts";
 import { digestOf, numberOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
 
 export interface RegistryEntry {
@@ -32,7 +32,7 @@ interface Stored extends RegistryEntry {
 
 /** How texts are read, wherever that is done. Each refuses with an error that says what is wrong. */
 interface ManifestReader {
-  draft(given: { manifest: JsonObject } | { yaml: string }): Promise<Draft>;
+  draft(given: { manifest: JsonObject } | { yaml: string }): Promise<ManifestDraft>;
   entries(file: string, yaml: string): Promise<readonly Pick<Manifest, "tool" | "version" | "lifecycle">[]>;
   withLifecycle(yaml: string, to: Lifecycle): Promise<string>;
   /** Refuses what could not be in force beside all the other manifests once the file says this. */

@@ -154,7 +154,10 @@ export class PolicyRegistry {
     return before;
   }
 
-  /** The other admin who activated the very same change before, and still may; otherwise this one is remembered as the first. */
+  /**
+   * The other admin who activated the very same change before, and still may; otherwise this one is remembered as the
+   * first.
+   */
   private async firstOf(change: Change, by: Principal, how: Activating): Promise<string | null> {
     const file = join(this.folder, WAITING_FILE);
     const known: Waiting | null = await readFile(file, "utf8").then(JSON.parse, () => null);

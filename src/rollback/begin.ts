@@ -13,7 +13,7 @@ import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import { type RunDoc, STANDING, type StepDoc } from "../model/run.ts";
 import type { Key, Tx, Unit } from "../port/store.ts";
-import { classify, closedText, needsUndo, type Standing, type Undo } from "./classify.ts";
+import { classify, closedText, needsUndo, type Standing, type UndoCall } from "./classify.ts";
 import { markUndone } from "./complete.ts";
 import { type Beside, besideOf, type Conflict, stateNow } from "./conflict.ts";
 import { dropConsent, settleConsent } from "./consent.ts";
@@ -44,7 +44,7 @@ interface BeginInput {
 
 /** `stale`: steps that may depend on this one came meanwhile, and the caller must look again. */
 export type BeginResult =
-  | { state: "begun"; undo: Undo; salt: string; records: LedgerRecord[] }
+  | { state: "begun"; undo: UndoCall; salt: string; records: LedgerRecord[] }
   | { state: "blocked"; blocked_by: readonly number[]; records: LedgerRecord[] }
   | { state: "stale"; records: LedgerRecord[] }
   | { state: "unread"; read: ReadRequest; records: LedgerRecord[] }
@@ -98,7 +98,7 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   // That there is nothing to undo is the run's own principal's word, and spares it no question.
   if (seen.is === "as_before" && !own) return nothingToDo(core, tx, run, step, input.actor);
 
-  const consent = settleConsent(core, tx, run, step, undo, input);
+  const consent = settleConsent(core, tx, run, step, undo, { ...input, ...seen });
   if (consent.waits_for !== null) {
     tx.put("steps", key, step);
     tx.put("runs", run.run_id, run);
@@ -178,7 +178,7 @@ function nothingToDo(
   return { state: "as_before", records: [...dropped, begun, done] };
 }
 
-function undoOrRefuse(step: StepDoc, standing: Standing | null): Undo {
+function undoOrRefuse(step: StepDoc, standing: Standing | null): UndoCall {
   const n = step.step;
   if (standing === null) {
     const why =

@@ -32,7 +32,7 @@ export interface StateCheck {
   masked_args: Json;
 }
 
-export interface Undo {
+export interface UndoCall {
   tool: string;
   args: Json;
   idempotency_key: string;
@@ -45,7 +45,7 @@ export interface Undo {
 }
 
 export type Standing =
-  | { kind: "compensate"; undo: Undo }
+  | { kind: "compensate"; undo: UndoCall }
   | { kind: "skip" | "unresolved" | "unmanifested" }
   /** `closed`: there was a way back, until then. */
   | { kind: "unrecoverable"; closed?: true };
@@ -87,7 +87,7 @@ export function needsUndo(step: StepDoc): boolean {
   return !HARMLESS.has(step.effect) || step.compensation_tool !== null;
 }
 
-function undoOf(step: StepDoc, manifest: Manifest, payload: PayloadDoc): Undo | undefined {
+function undoOf(step: StepDoc, manifest: Manifest, payload: PayloadDoc): UndoCall | undefined {
   const { compensation } = manifest;
   if (compensation === null || step.handle === null) return undefined;
   const way = wayBack(manifest, payload);

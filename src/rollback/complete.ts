@@ -12,12 +12,15 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../port/store.ts";
-import type { Undo } from "./classify.ts";
+import type { UndoCall } from "./classify.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { isOwn, ownDetail, ownReadBack } from "./own.ts";
 import type { ReadBack } from "./readback.ts";
 
-/** How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where there was nothing to read back. */
+/**
+ * How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where
+ * there was nothing to read back.
+ */
 export type UndoEnd =
   | { ok: true; attempts: number; read_back: ReadBack | null }
   | {
@@ -114,6 +117,7 @@ export function markUndone(tx: Tx, step: StepDoc, seq: number, unverified: boole
   if (unverified) step.unverified = true;
   releaseLogicalCall(tx, step);
   unlistClosing(tx, step);
+  if (step.before_hash !== undefined) tx.delete("touches", stepKey(step.run_id, step.step));
   // Kept for this undo alone.
   tx.delete("payloads", stepKey(step.run_id, step.step));
 }
@@ -129,7 +133,7 @@ function attemptsText(attempts: number): string | undefined {
 }
 
 /** What a compensator says of its failure, without credentials, values of the call, or terminal commands. */
-export function cleanError(core: Core, undo: Pick<Undo, "args" | "read_back">, text: string): string {
+export function cleanError(core: Core, undo: Pick<UndoCall, "args" | "read_back">, text: string): string {
   const plain = withoutValues(text, undo.args, undo.read_back?.arguments)
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
     .trim();

@@ -5,7 +5,7 @@ import type { Json } from "../kernel/json.ts";
 import type { StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
 import { beginUnit } from "./begin.ts";
-import { classify, type Standing, type Undo } from "./classify.ts";
+import { classify, type Standing, type UndoCall } from "./classify.ts";
 import { cleanError, completeUnit, type UndoEnd } from "./complete.ts";
 import { conflictOf, conflictOutcome, notChecked, stateNow } from "./conflict.ts";
 import type { Begun, Desk, Look, Recheck, UndoTask, Visit } from "./desk.ts";
@@ -157,12 +157,20 @@ function outcomeOf(standing: Standing): StepOutcome | null {
   return { as: standing.kind === "skip" ? "skipped" : standing.kind };
 }
 
-function taskOf(run_id: string, step: number, original_tool: string, undo: Undo): Omit<UndoTask, "recheck"> {
+function taskOf(
+  run_id: string,
+  step: number,
+  original_tool: string,
+  undo: UndoCall,
+): Omit<UndoTask, "recheck"> {
   const { tool, args, idempotency_key, read_back } = undo;
   return { call: { run_id, step, tool, original_tool, args, idempotency_key }, read_back };
 }
 
-function recheckOf(begun: { salt: string; undo: Undo }, overwrite: Overwrite | undefined): Recheck | null {
+function recheckOf(
+  begun: { salt: string; undo: UndoCall },
+  overwrite: Overwrite | undefined,
+): Recheck | null {
   const { state } = begun.undo;
   return (
     state && {

@@ -7,7 +7,7 @@ import { canonical } from "../kernel/canonical.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
-import { classify, type StateCheck, type Undo } from "./classify.ts";
+import { classify, type StateCheck, type UndoCall } from "./classify.ts";
 import { besideOf, compareState } from "./conflict.ts";
 import type { Reader, ReadRequest, UndoObjection } from "./ports.ts";
 import { Things } from "./things.ts";
@@ -59,7 +59,7 @@ export class States {
   }
 
   /** What this undo will meet; undefined where nothing is, or could be, read. */
-  meet(doc: StepDoc, { state }: Undo): StateNow | undefined {
+  meet(doc: StepDoc, { state }: UndoCall): StateNow | undefined {
     const { run_id } = doc;
     const shown = state === null ? undefined : this.shown.get(keyOf(run_id, state.read));
     if (state === null || shown === undefined) return undefined;
@@ -74,7 +74,7 @@ export class States {
     return { is, seen: { current_hash, conflict: seen === "conflict" || seen === "overlapped" } };
   }
 
-  undone(doc: StepDoc, { state, args }: Undo): void {
+  undone(doc: StepDoc, { state, args }: UndoCall): void {
     this.things.get(doc.run_id)?.undone(doc.step);
     const place = state === null ? undefined : this.shown.get(keyOf(doc.run_id, state.read))?.place;
     const changes = new Set(texts(args));

@@ -4,7 +4,7 @@ import type { Json } from "../kernel/json.ts";
 import { plural } from "../kernel/plural.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
-import { classify, type Standing, type StateCheck, sizeOf, type Undo } from "./classify.ts";
+import { classify, type Standing, type StateCheck, sizeOf, type UndoCall } from "./classify.ts";
 import { Dependents } from "./dependents.ts";
 import { inTurn } from "./in-order.ts";
 import type { StateNow, States, Surroundings } from "./look.ts";
@@ -209,7 +209,7 @@ function actionFor(
 
 function compensateAction(
   doc: StepDoc,
-  undo: Undo,
+  undo: UndoCall,
   view: RollbackPlanView,
   now: StateNow | undefined,
 ): CompensateAction {

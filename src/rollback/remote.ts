@@ -10,7 +10,7 @@ import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Tx } from "../port/store.ts";
 import { type BeginResult, beginNeeds, beginStep } from "./begin.ts";
-import { classify, needsUndo, type Undo } from "./classify.ts";
+import { classify, needsUndo, type UndoCall } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
 import { dropLease, leaseHolder, leaseNeed, takeLease } from "./lease.ts";
@@ -118,7 +118,7 @@ async function tryBegin(
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
     blocked_by: dependents.blockersOf(step),
-    beside: await loadBeside(core.store, step),
+    beside: await loadBeside(core.store, run, step),
     hints: step,
     current,
     overwrite,
@@ -135,7 +135,7 @@ async function tryBegin(
   return { begun, tool: step.tool };
 }
 
-function taskOf(run_id: string, step: number, original_tool: string, undo: Undo): CompensationTask {
+function taskOf(run_id: string, step: number, original_tool: string, undo: UndoCall): CompensationTask {
   const { read_back } = undo;
   const readable = read_back !== null && read_back.arguments !== undefined;
   return {
@@ -190,7 +190,7 @@ export async function completeCompensation(
 /** What was begun before it closed may be told of afterwards. */
 const BEGUN_IN_TIME = 0;
 
-function begunUndo(tx: Tx, run_id: string, n: number): Undo {
+function begunUndo(tx: Tx, run_id: string, n: number): UndoCall {
   const step = loadStep(tx, run_id, n);
   if (step.status !== "compensating")
     throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
@@ -200,14 +200,14 @@ function begunUndo(tx: Tx, run_id: string, n: number): Undo {
   return standing.undo;
 }
 
-function endOf(core: Core, undo: Undo, outcome: WorkerOutcome): UndoEnd {
+function endOf(core: Core, undo: UndoCall, outcome: WorkerOutcome): UndoEnd {
   const attempts = outcome.attempts ?? 1;
   if (outcome.status === "failed")
     return { ok: false, attempts, error: cleanError(core, undo, outcome.error ?? "") };
   return { ok: true, attempts, read_back: readBackOf(undo, outcome.observed) };
 }
 
-function readBackOf({ read_back }: Undo, observed: Json | undefined): ReadBack | null {
+function readBackOf({ read_back }: UndoCall, observed: Json | undefined): ReadBack | null {
   if (read_back === null) return null;
   if (read_back.arguments === undefined) return cannotVerify();
   return observed === undefined ? { as: "unverified" } : compareReadBack(read_back, observed);

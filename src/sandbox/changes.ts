@@ -5,7 +5,7 @@ import type { Json } from "../kernel/json.ts";
 import { type Path, parsePath, readPath } from "../kernel/paths.ts";
 import type { PastCall } from "./past-call.ts";
 
-export interface Change {
+export interface ReplayChange {
   /** Null: every step, and the calls that never became one. */
   step: number | null;
   /** Null: every tool. */
@@ -15,7 +15,7 @@ export interface Change {
   value: Json;
 }
 
-interface ParsedChange extends Change {
+interface ParsedChange extends ReplayChange {
   at: Path;
   applied: number;
   seen: number;
@@ -24,7 +24,7 @@ interface ParsedChange extends Change {
 export class ChangeSet {
   private readonly changes: ParsedChange[];
 
-  constructor(changes: readonly Change[]) {
+  constructor(changes: readonly ReplayChange[]) {
     this.changes = changes.map((change) => ({ ...change, at: parsePath(change.path), applied: 0, seen: 0 }));
   }
 

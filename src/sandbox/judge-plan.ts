@@ -3,7 +3,7 @@ import type { Evaluation } from "../model/policy/evaluate.ts";
 import { madeUpResult } from "./made-up.ts";
 import { few, type Ruling } from "./past-call.ts";
 import { assumeNothing, type Sandbox, type SandboxRun } from "./sandbox.ts";
-import { ask, type PlannedCall } from "./speculate.ts";
+import { ask, type SpeculatedCall } from "./speculate.ts";
 
 interface JudgedCall {
   decision: Ruling;
@@ -23,7 +23,7 @@ interface JudgedPlan {
 export function judgePlan(
   sandbox: Sandbox,
   run: Omit<SandboxRun, "run_id" | "mode">,
-  calls: readonly PlannedCall[],
+  calls: readonly SpeculatedCall[],
   now_ms: number,
 ): JudgedPlan {
   const run_id = "plan";

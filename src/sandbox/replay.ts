@@ -2,7 +2,7 @@
 import { policyCall } from "../engine/gather.ts";
 import { canonical } from "../kernel/canonical.ts";
 import type { PlanKind, RollbackPlan } from "../rollback/plan.ts";
-import { type Change, ChangeSet, isRenamed } from "./changes.ts";
+import { ChangeSet, isRenamed, type ReplayChange } from "./changes.ts";
 import { History } from "./history.ts";
 import { few, type PastCall, plainReasons, type Ruling } from "./past-call.ts";
 import { redactedReads } from "./redacted-reads.ts";
@@ -46,11 +46,11 @@ export interface ReplayReport {
   variant_plan: RollbackPlan;
 }
 
-export interface ReplayInput {
+interface ReplayInput {
   run_id: string;
   /** All captured calls of the run, in their order. */
   calls: readonly PastCall[];
-  changes: readonly Change[];
+  changes: readonly ReplayChange[];
   /** Under the policy in force. */
   baseline: Sandbox;
   /** Under the policy to try, or the one in force. */

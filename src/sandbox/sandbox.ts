@@ -3,7 +3,7 @@
  * every permission of the manifests, its counters start empty, no halt reaches it, and a call that it
  * refuses leaves nothing behind.
  */
-import { type Caller, type Core, type Rules, silentListeners } from "../engine/core.ts";
+import { type Core, type IntentCaller, type Rules, silentListeners } from "../engine/core.ts";
 import { policyCall } from "../engine/gather.ts";
 import { type HeldGrants, NO_GRANTS, putHeld } from "../engine/grants/hand.ts";
 import { type IntentResult, intentUnit } from "../engine/intent.ts";
@@ -19,7 +19,7 @@ import { counterKeys, type Evaluation, evaluatePolicy } from "../model/policy/ev
 import type { Principal } from "../model/roles.ts";
 import { type Mode, type PayloadDoc, type RunDoc, scopeSeal } from "../model/run.ts";
 import type { CounterDoc } from "../port/docs.ts";
-import type { ListQuery, Row, Store, Tx, Unit } from "../port/store.ts";
+import type { DocRow, ListQuery, Store, Tx, Unit } from "../port/store.ts";
 import type { TableName, Tables } from "../port/tables.ts";
 import { planRollback, type RollbackPlan } from "../rollback/plan.ts";
 import { plainReasons, type Ruling, rulingOf } from "./past-call.ts";
@@ -30,7 +30,7 @@ import { type Assumptions, type RecordCount, SandboxTx } from "./view.ts";
 export interface SandboxStore extends Store {
   transactSync<T>(unit: Unit<T>): T;
   getSync<N extends TableName>(table: N, key: string): Tables[N] | undefined;
-  listSync<N extends TableName>(table: N, query: ListQuery): Row<N>[];
+  listSync<N extends TableName>(table: N, query: ListQuery): DocRow<N>[];
 }
 
 interface SandboxSetup {
@@ -94,7 +94,7 @@ export class Sandbox {
   private readonly core: Core;
   private readonly template: RunDoc;
   private readonly count: RecordCount = { records: 0 };
-  private readonly asking: Caller = PRINCIPAL;
+  private readonly asking: IntentCaller = PRINCIPAL;
   private now_ms: number;
 
   constructor({ store, rules, env, storeKey, environment, held = NO_GRANTS }: SandboxSetup) {

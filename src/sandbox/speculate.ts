@@ -8,7 +8,7 @@ import { madeUpResult } from "./made-up.ts";
 import { few } from "./past-call.ts";
 import { assumeNothing, causesOf, type Judgement, type Sandbox } from "./sandbox.ts";
 
-export interface PlannedCall {
+export interface SpeculatedCall {
   tool: string;
   args: Json;
   /** What the call is expected to answer; made up from the manifest where it is left out. */
@@ -17,7 +17,7 @@ export interface PlannedCall {
 
 export interface Plan {
   name: string;
-  calls: readonly PlannedCall[];
+  calls: readonly SpeculatedCall[];
 }
 
 interface NeededApproval {
@@ -114,7 +114,7 @@ export function ask(
   sandbox: Sandbox,
   run_id: string,
   step: number,
-  { tool, args }: PlannedCall,
+  { tool, args }: SpeculatedCall,
   at_ms: number,
   approved: boolean,
 ): Judgement {
@@ -147,7 +147,7 @@ class Tally {
     this.plan = plan;
   }
 
-  judged(call: number, { tool }: PlannedCall, judgement: Judgement): void {
+  judged(call: number, { tool }: SpeculatedCall, judgement: Judgement): void {
     const { ruling, reasons, risk_score, evaluation, result } = judgement;
     this.highest = Math.max(this.highest, risk_score);
     this.total += risk_score;
@@ -165,7 +165,11 @@ class Tally {
   }
 
   /** The call's result, given or made up; what its undo will miss is noted. */
-  resultOf(call: number, { tool, args, result }: PlannedCall, manifest: Manifest | null): Json | undefined {
+  resultOf(
+    call: number,
+    { tool, args, result }: SpeculatedCall,
+    manifest: Manifest | null,
+  ): Json | undefined {
     const answer = result === undefined ? madeUpResult(manifest) : result;
     if (result === undefined && answer !== undefined)
       this.note(`call ${call} (${tool}): its result was made up from the manifest`);

@@ -11,7 +11,7 @@ import { PLACES, type TableName, type Tables } from "../port/tables.ts";
 type AnyDoc = Tables[TableName];
 
 /** A change of one document; `doc` is undefined for a deletion. */
-export interface Change {
+export interface DocChange {
   table: TableName;
   key: string;
   doc: AnyDoc | undefined;
@@ -47,18 +47,18 @@ export interface CommittedUnit {
   readonly lines: readonly string[];
   readonly records: readonly LedgerRecord[];
   /** Every document it changed, each once, in its final form. */
-  readonly changes: readonly Change[];
+  readonly changes: readonly DocChange[];
 }
 
 /** Changes by table and key, each key once. Two levels, so that no lookup has to build a string. */
 class Changes {
-  private readonly tables = new Map<TableName, Map<string, Change>>();
+  private readonly tables = new Map<TableName, Map<string, DocChange>>();
 
-  get(table: TableName, key: string): Change | undefined {
+  get(table: TableName, key: string): DocChange | undefined {
     return this.tables.get(table)?.get(key);
   }
 
-  set(change: Change): void {
+  set(change: DocChange): void {
     const docs = this.tables.get(change.table);
     if (docs === undefined) this.tables.set(change.table, new Map([[change.key, change]]));
     else docs.set(change.key, change);
@@ -68,7 +68,7 @@ class Changes {
     this.tables.get(table)?.delete(key);
   }
 
-  *[Symbol.iterator](): IterableIterator<Change> {
+  *[Symbol.iterator](): IterableIterator<DocChange> {
     for (const docs of this.tables.values()) yield* docs.values();
   }
 }
@@ -88,8 +88,8 @@ export class Batch {
   /** Whether the view would have to go to the network for a document; absent where it never has to. */
   private readonly lacks: ((table: TableName, key: string) => boolean) | undefined;
   /** What the unit that runs now has changed, and what it wrote over, at the same places. */
-  private written: Change[] = [];
-  private overwritten: (Change | undefined)[] = [];
+  private written: DocChange[] = [];
+  private overwritten: (DocChange | undefined)[] = [];
 
   /** Without a head its place is not known yet: its records are sealed later. */
   constructor(head: Head | undefined, view: View, lacks?: (table: TableName, key: string) => boolean) {

@@ -6,7 +6,7 @@
 import { conflict } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Halt } from "../model/approval.ts";
-import type { ListQuery, RecordQuery, Row, Store, Tx } from "../port/store.ts";
+import type { DocRow, ListQuery, RecordQuery, Store, Tx } from "../port/store.ts";
 import { hasTenants, type TableName, type Tables } from "../port/tables.ts";
 
 const PAGE = 1_000;
@@ -76,8 +76,8 @@ async function listOwn<N extends TableName>(
   tenant: string,
   table: N,
   query: ListQuery,
-): Promise<Row<N>[]> {
-  const found: Row<N>[] = [];
+): Promise<DocRow<N>[]> {
+  const found: DocRow<N>[] = [];
   let after = query.after;
   const theirs = hasTenants(table) ? { ...query, tenant } : query;
   const limit = hasTenants(table) ? query.limit : Math.max(query.limit, PAGE);
@@ -179,6 +179,7 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   grants: ({ match }, { tenant }) => match.tenant === tenant,
   steps: byRun,
   closings: byRun,
+  touches: byRun,
   run_tools: byRun,
   jobs: byRun,
   replies: byRun,

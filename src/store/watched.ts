@@ -10,18 +10,24 @@ export interface StoreWatch {
 }
 
 export function watched(store: Store, watch: StoreWatch): Store {
+  const tell = (operation: string, error: unknown): never => {
+    if (!(error instanceof SvcError) || error.code === "unavailable" || error.code === "corrupt")
+      watch.failed(operation);
+    throw error;
+  };
   const seen = <T>(operation: string, promise: Promise<T>): Promise<T> =>
-    promise.catch((error: unknown) => {
-      if (!(error instanceof SvcError) || error.code === "unavailable" || error.code === "corrupt")
-        watch.failed(operation);
-      throw error;
-    });
+    promise.catch((error: unknown) => tell(operation, error));
   return {
     kind: store.kind,
     replica: store.replica,
     async transact(unit) {
       const start = performance.now();
-      const value = await seen("append", store.transact(unit));
+      let value: Awaited<ReturnType<typeof unit.run>>;
+      try {
+        value = await store.transact(unit);
+      } catch (error) {
+        return tell("append", error);
+      }
       watch.committed(performance.now() - start);
       return value;
     },

@@ -113,8 +113,96 @@ export function createMetrics(options: MetricsOptions): Metrics {
   };
 }
 
+interface StateSeries {
+  readonly name: string;
+  readonly help: string;
+  readonly label_names: readonly string[];
+  /** A count that only grows; a gauge where it is left out. */
+  readonly counter?: true;
+  /** The series is absent where the source has no such method. */
+  readonly of: keyof MetricsSource;
+  read(source: Required<MetricsSource>, options: MetricsOptions): Promise<readonly Sample[]>;
+}
+
+type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
+
+const labelled = (label: string, counts: Counts): Sample[] =>
+  Object.entries(counts).map(([name, count]) => [{ [label]: name }, count]);
+const zeros = (names: readonly string[]): Counts => Object.fromEntries(names.map((name) => [name, 0]));
+
+/** What is asked of the source, by the name under which a scrape that failed is counted. */
+const STATE: Readonly<Record<string, StateSeries>> = {
+  ledger_events: {
+    name: "svc_ledger_events_total",
+    help: "Records on the ledger, by event",
+    label_names: ["event"],
+    counter: true,
+    of: "ledgerEvents",
+    read: async (source, { events }) =>
+      labelled("event", { ...zeros(events), ...(await source.ledgerEvents()) }),
+  },
+  approvals: {
+    name: "svc_approvals",
+    help: "Approval requests, by status",
+    label_names: ["status"],
+    of: "approvals",
+    read: async (source, { approval_statuses }) =>
+      labelled("status", { ...zeros(approval_statuses), ...(await source.approvals()) }),
+  },
+  halted: {
+    name: "svc_halted",
+    help: "1 while any halt is in force, else 0",
+    label_names: [],
+    of: "halted",
+    read: async (source) => [[{}, (await source.halted()) ? 1 : 0]],
+  },
+  runs: {
+    name: "svc_runs",
+    help: "Runs whose working data is kept",
+    label_names: [],
+    of: "runs",
+    read: async (source) => [[{}, await source.runs()]],
+  },
+  undo_closing: {
+    name: "svc_undo_closing",
+    help: "Undos that stop working within the time that alerts.undo_closing sets",
+    label_names: [],
+    of: "undosClosing",
+    read: async (source) => [[{}, await source.undosClosing()]],
+  },
+  replica_lag: {
+    name: "svc_replica_lag_seconds",
+    help: "How far the replica is behind that reads are sent to; NaN while that is not known",
+    label_names: [],
+    of: "replicaLagMs",
+    read: async (source) => [[{}, ((await source.replicaLagMs()) ?? Number.NaN) / 1_000]],
+  },
+  oldest_approval: {
+    name: "svc_oldest_approval_age_seconds",
+    help: "How long the oldest open approval request has been waiting, 0 where none is open",
+    label_names: [],
+    of: "oldestApprovalMs",
+    read: async (source) => [[{}, ((await source.oldestApprovalMs()) ?? 0) / 1_000]],
+  },
+  queues: {
+    name: "svc_queue_depth",
+    help: "Entries waiting in a queue of this process",
+    label_names: ["queue"],
+    of: "queues",
+    read: async (source) => labelled("queue", await source.queues()),
+  },
+  deliveries: {
+    name: "svc_deliveries_total",
+    help: "Notifications, traces and anchors sent by this process, by target and result",
+    label_names: ["target", "result"],
+    counter: true,
+    of: "deliveries",
+    read: async (source) =>
+      (await source.deliveries()).map(({ target, result, count }) => [{ target, result }, count]),
+  },
+};
+
 function addState(registry: Registry, options: MetricsOptions): void {
-  const { source } = options;
   const registers = [registry];
   const failures = new Counter({
     name: "svc_scrape_errors_total",
@@ -122,140 +210,30 @@ function addState(registry: Registry, options: MetricsOptions): void {
     labelNames: ["series"],
     registers,
   });
-  /** A collect function: reads, then sets in one go, so that two scrapes at once do not add up. */
-  const fill = async <T>(
-    metric: { reset(): void; remove(labels: object): void },
-    series: string,
-    read: () => Awaitable<T>,
-    set: (value: T) => void,
-  ) => {
-    try {
-      const value = await read();
-      metric.reset();
-      set(value);
-    } catch {
-      // Absent, not zero: "not halted" must never be what a broken store looks like.
-      metric.reset();
-      metric.remove({});
-      failures.inc({ series });
-    }
-  };
-  const known = (names: readonly string[], counts: Counts): [string, number][] =>
-    Object.entries({ ...Object.fromEntries(names.map((name) => [name, 0])), ...counts });
-
   new Gauge({ name: "svc_build_info", help: "The running version", labelNames: ["version"], registers }).set(
     { version: options.version },
     1,
   );
-  new Counter({
-    name: "svc_ledger_events_total",
-    help: "Records on the ledger, by event",
-    labelNames: ["event"],
-    registers,
-    collect() {
-      return fill(this, "ledger_events", source.ledgerEvents.bind(source), (counts) => {
-        for (const [event, count] of known(options.events, counts)) this.inc({ event }, count);
-      });
-    },
-  });
-  new Gauge({
-    name: "svc_approvals",
-    help: "Approval requests, by status",
-    labelNames: ["status"],
-    registers,
-    collect() {
-      return fill(this, "approvals", source.approvals.bind(source), (counts) => {
-        for (const [status, count] of known(options.approval_statuses, counts)) this.set({ status }, count);
-      });
-    },
-  });
-  new Gauge({
-    name: "svc_halted",
-    help: "1 while any halt is in force, else 0",
-    registers,
-    collect() {
-      return fill(this, "halted", source.halted.bind(source), (halted) => this.set(halted ? 1 : 0));
-    },
-  });
-  new Gauge({
-    name: "svc_runs",
-    help: "Runs whose working data is kept",
-    registers,
-    collect() {
-      return fill(this, "runs", source.runs.bind(source), (runs) => this.set(runs));
-    },
-  });
-  addOptionalState(registry, source, fill);
-}
-
-type Fill = <T>(
-  metric: { reset(): void; remove(labels: object): void },
-  series: string,
-  read: () => Awaitable<T>,
-  set: (value: T) => void,
-) => Promise<void>;
-
-function addOptionalState(registry: Registry, source: MetricsSource, fill: Fill): void {
-  const registers = [registry];
-  const { oldestApprovalMs, undosClosing, replicaLagMs, queues, deliveries } = source;
-  if (undosClosing !== undefined) {
-    new Gauge({
-      name: "svc_undo_closing",
-      help: "Undos that stop working within the time that alerts.undo_closing sets",
-      registers,
-      collect() {
-        return fill(this, "undo_closing", undosClosing.bind(source), (undos) => this.set(undos));
-      },
-    });
-  }
-  if (replicaLagMs !== undefined) {
-    new Gauge({
-      name: "svc_replica_lag_seconds",
-      help: "How far the replica is behind that reads are sent to; NaN while that is not known",
-      registers,
-      collect() {
-        return fill(this, "replica_lag", replicaLagMs.bind(source), (ms) =>
-          this.set(ms === null ? Number.NaN : ms / 1_000),
-        );
-      },
-    });
-  }
-  if (oldestApprovalMs !== undefined) {
-    new Gauge({
-      name: "svc_oldest_approval_age_seconds",
-      help: "How long the oldest open approval request has been waiting, 0 where none is open",
-      registers,
-      collect() {
-        return fill(this, "oldest_approval", oldestApprovalMs.bind(source), (ms) =>
-          this.set((ms ?? 0) / 1_000),
-        );
-      },
-    });
-  }
-  if (queues !== undefined) {
-    new Gauge({
-      name: "svc_queue_depth",
-      help: "Entries waiting in a queue of this process",
-      labelNames: ["queue"],
-      registers,
-      collect() {
-        return fill(this, "queues", queues.bind(source), (depths) => {
-          for (const [queue, depth] of Object.entries(depths)) this.set({ queue }, depth);
-        });
-      },
-    });
-  }
-  if (deliveries !== undefined) {
-    new Counter({
-      name: "svc_deliveries_total",
-      help: "Notifications, traces and anchors sent by this process, by target and result",
-      labelNames: ["target", "result"],
-      registers,
-      collect() {
-        return fill(this, "deliveries", deliveries.bind(source), (all) => {
-          for (const { target, result, count } of all) this.inc({ target, result }, count);
-        });
-      },
-    });
+  for (const [series, { name, help, label_names, counter, of, read }] of Object.entries(STATE)) {
+    if (options.source[of] === undefined) continue;
+    const described = { name, help, labelNames: [...label_names], registers };
+    /** Reads, then sets in one go, so that two scrapes at once do not add up. */
+    const collect = async () => {
+      try {
+        const samples = await read(options.source as Required<MetricsSource>, options);
+        metric.reset();
+        for (const [labels, value] of samples)
+          if (metric instanceof Counter) metric.inc(labels, value);
+          else metric.set(labels, value);
+      } catch {
+        // Absent, not zero: "not halted" must never be what a broken store looks like.
+        metric.reset();
+        metric.remove({});
+        failures.inc({ series });
+      }
+    };
+    const metric = counter
+      ? new Counter<string>({ ...described, collect })
+      : new Gauge<string>({ ...described, collect });
   }
 }

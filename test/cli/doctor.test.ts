@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { openApp } from "../../src/app/wiring/open-app.ts";
 import { clockFindings } from "../../src/cli/doctor/clock.ts";
 import { roomFinding } from "../../src/cli/doctor/disk.ts";
-import type { Finding } from "../../src/cli/doctor/finding.ts";
+import type { DoctorFinding } from "../../src/cli/doctor/finding.ts";
 import { ledgerTail } from "../../src/cli/doctor/store.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { haltUnit } from "../../src/engine/halts.ts";
@@ -34,7 +34,7 @@ const key = (name: string, rest: object) => ({ name, key_sha256: sha256Hex(name)
 
 async function doctor(args: string[] = [], options: Partial<SpeakOptions> = {}) {
   const { code, out, err } = await speak(["doctor", "--json", ...args], { cwd: folder, ...options });
-  const { ok, checks } = JSON.parse(out) as { ok: boolean; checks: Finding[] };
+  const { ok, checks } = JSON.parse(out) as { ok: boolean; checks: DoctorFinding[] };
   expect(err).toBe("");
   expect(ok).toBe(code === 0);
   return {

@@ -71,6 +71,8 @@ describe("a data folder", () => {
     const before = readdirSync(join(folder, "data")).filter((name) => !name.startsWith("svc."));
     expect((await svc(["verify", "-d", "data"])).out).toMatch(/^ok: 5 records/);
     expect((await svc(["export", "-d", "data"])).out).toContain('"tool":"crm.get"');
+    const around = (await svc(["runs", "-d", "."])).err;
+    expect(around).toContain(`holds no store; give the data folder with -d ${join(folder, "data")}`);
     const { code, err } = await svc(["runs", "-d", "data", "--store", "files"]);
     expect([code, err]).toEqual([
       1,

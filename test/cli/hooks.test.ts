@@ -29,6 +29,15 @@ function started(command: string, input: object, env: Record<string, string>): P
   });
 }
 
+describe("svc hook", () => {
+  it("is one file that loads little of Node before its call is read", () => {
+    verifies("beyond.hooks.quick");
+    const built = readFileSync(new URL("../../dist/hook/bin.cjs", import.meta.url), "utf8");
+    const loaded = [...built.matchAll(/\brequire\("(.*?)"\)/g)].map(([, name]) => name);
+    expect([...new Set(loaded)].sort()).toEqual(["node:fs", "node:http", "node:os", "node:path"]);
+  });
+});
+
 describe("svc connect --hooks", () => {
   it("governs a session of Claude Code from the first call to the rollback", async () => {
     verifies("beyond.hooks.connect", "beyond.hooks.restores", "beyond.hooks.fails-closed");

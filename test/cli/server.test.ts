@@ -1,4 +1,7 @@
-/** `svc server` as a process of its own: where its settings come from, what it logs where, signals, and refusals to start. */
+/**
+ * `svc server` as a process of its own: where its settings come from, what it logs where, signals, and refusals to
+ * start.
+ */
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

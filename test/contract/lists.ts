@@ -1,6 +1,6 @@
 /** Lists and counts: filters, order, bounds and cursors, by example and against a plain model. */
 import { describe, expect, it } from "vitest";
-import type { ListQuery, Row, Store } from "../../src/port/store.ts";
+import type { DocRow, ListQuery, Store } from "../../src/port/store.ts";
 import { seeded } from "../support/env.ts";
 import { approvalDoc, put, remove, stepDoc } from "./samples.ts";
 import type { Bench } from "./store.ts";
@@ -16,7 +16,7 @@ interface Entry {
 
 export function listTests(bench: Bench): void {
   describe("lists", () => {
-    const keys = (rows: Row<"approvals">[] | Row<"steps">[]): string[] => rows.map(({ key }) => key);
+    const keys = (rows: DocRow<"approvals">[] | DocRow<"steps">[]): string[] => rows.map(({ key }) => key);
 
     it("come in (sort, key) order, or the other way round", async () => {
       const store = await bench.open();

@@ -17,5 +17,6 @@ export const beyondHooks = section("beyond", "Coding agents", {
   "beyond.hooks.no-override": [22, "an allow of the service is no word at all to the client, whose own prompt stays"],
   "beyond.hooks.observe": [22, "in observe mode nothing is blocked and the session is told what would have been"],
   "beyond.hooks.work-tree": [22, "files that a shell command changed are found by comparing the work tree under its ignore rules, and said to be beyond undo"],
+  "beyond.hooks.quick": [22, "the hook adds little to a call: it is one file of its own, and loads nothing of the service"],
   "beyond.hooks.no-outcome": [22, "a call that no event came after is settled when the turn ends"],
 });

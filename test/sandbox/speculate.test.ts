@@ -1,11 +1,11 @@
 /** Speculation: the ranking to the number, results given and made up, and plans that are none. */
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/kernel/json.ts";
-import type { PlannedCall } from "../../src/sandbox/speculate.ts";
+import type { SpeculatedCall } from "../../src/sandbox/speculate.ts";
 import { verifies } from "../support/verifies.ts";
 import { type Capturing, capturing, everythingOf, speculated } from "./support.ts";
 
-const call = (tool: string, args: Json = {}, result?: Json): PlannedCall =>
+const call = (tool: string, args: Json = {}, result?: Json): SpeculatedCall =>
   result === undefined ? { tool, args } : { tool, args, result };
 
 const RULES = `
@@ -14,7 +14,7 @@ rules:
   - {id: no, match: {tool: mail.send}, when: [{path: $args.to, op: eq, value: all}], action: deny, reason: not to all}
 `;
 
-async function one(s: Capturing, calls: PlannedCall[], policy?: string) {
+async function one(s: Capturing, calls: SpeculatedCall[], policy?: string) {
   const { plans } = await speculated(s, [{ name: "p", calls }], policy);
   return plans[0]!;
 }
@@ -30,7 +30,7 @@ describe("the ranking", () => {
     verifies("ops.speculation.risk-zero", "contract.readings.speculation-quorum");
     const s = await capturing();
     const policy = `version: 1${RULES}`;
-    const rank = async (...calls: PlannedCall[]) => (await one(s, calls, policy)).rank;
+    const rank = async (...calls: SpeculatedCall[]) => (await one(s, calls, policy)).rank;
     const charge = call("pay.charge", { amount: 1 }, { id: 1 });
     expect(await rank(call("crm.get"))).toBe(0);
     expect(await rank(charge)).toBe(10);

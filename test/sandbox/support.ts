@@ -7,7 +7,7 @@ import type { Operation } from "../../src/app/door/operation.ts";
 import { perform } from "../../src/app/door/perform.ts";
 import { intent, outcome } from "../../src/app/operations/journal.ts";
 import { openRun } from "../../src/app/operations/runs.ts";
-import type { Job, Task } from "../../src/app/sandbox/job.ts";
+import type { Job, SandboxTask } from "../../src/app/sandbox/job.ts";
 import { doJob } from "../../src/app/sandbox/work.ts";
 import { openService, type Service } from "../../src/app/wiring/service.ts";
 import { capturedPages } from "../../src/capture/read.ts";
@@ -16,7 +16,7 @@ import type { Decision } from "../../src/engine/decide/verdict.ts";
 import type { Json } from "../../src/kernel/json.ts";
 import type { Principal } from "../../src/model/roles.ts";
 import type { Store } from "../../src/port/store.ts";
-import type { Change } from "../../src/sandbox/changes.ts";
+import type { ReplayChange } from "../../src/sandbox/changes.ts";
 import type { PastCall } from "../../src/sandbox/past-call.ts";
 import type { ReplayReport } from "../../src/sandbox/replay.ts";
 import type { SimulationReport } from "../../src/sandbox/simulate.ts";
@@ -157,7 +157,7 @@ export async function everythingOf(store: Store): Promise<string> {
 }
 
 /** A job on the service's rules and history, done in this thread. */
-export async function inSandbox<T>(s: Capturing, task: Task, policy?: string): Promise<T> {
+export async function inSandbox<T>(s: Capturing, task: SandboxTask, policy?: string): Promise<T> {
   const { core } = s.app;
   const { manifests, policy: active } = core.rules();
   const job: Job = {
@@ -177,7 +177,7 @@ export async function inSandbox<T>(s: Capturing, task: Task, policy?: string): P
 export const simulated = (s: Capturing, policy?: string) =>
   inSandbox<SimulationReport>(s, { kind: "simulate" }, policy);
 
-export const replayed = (s: Capturing, run_id: string, changes: Partial<Change>[], policy?: string) =>
+export const replayed = (s: Capturing, run_id: string, changes: Partial<ReplayChange>[], policy?: string) =>
   inSandbox<ReplayReport>(
     s,
     {

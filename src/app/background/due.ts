@@ -3,7 +3,7 @@
  * what was opened since the last one and what is due, however many are open.
  */
 import { allRows } from "../../port/pages.ts";
-import type { Row, Store } from "../../port/store.ts";
+import type { DocRow, Store } from "../../port/store.ts";
 import type { Tables } from "../../port/tables.ts";
 
 type Aging = "approvals" | "plans";
@@ -76,8 +76,8 @@ export async function openRows<N extends Aging>(
   table: N,
   tag: readonly string[],
   from?: number,
-): Promise<Row<N>[]> {
-  const found: Row<N>[] = [];
+): Promise<DocRow<N>[]> {
+  const found: DocRow<N>[] = [];
   for await (const row of allRows(store, table, { tag, from })) found.push(row);
   return found;
 }

@@ -1,6 +1,7 @@
 /**
- * Who may touch which run. To a credential that is bound to a tenant, whatever belongs to another is not there. To an agent another's run is a 404 whatever the route; auditors and above may
- * read any run; only the principal that opened a run journals on it.
+ * Who may touch which run. To a credential that is bound to a tenant, whatever belongs to another is not there. To an
+ * agent another's run is a 404 whatever the route; auditors and above may read any run; only the principal that
+ * opened a run journals on it.
  */
 import type { KeyView } from "../../auth/manage.ts";
 import type { RunFacts } from "../../engine/gather.ts";
@@ -140,9 +141,14 @@ export async function undoesOwnRun(app: App, principal: Principal, run_id: unkno
   return (await runFacts(app, run_id))?.principal === principal.id;
 }
 
-/** The facts of a run that this principal opened. */
-export async function ownRun(app: App, principal: Principal, run_id: string): Promise<RunFacts> {
-  const facts = await runFacts(app, run_id);
+/** The facts of a run that this principal opened; at once for a run that is known. */
+export function ownRun(app: App, principal: Principal, run_id: string): RunFacts | Promise<RunFacts> {
+  const known = runFacts(app, run_id);
+  if (known instanceof Promise) return known.then((facts) => assertOwn(facts, principal, run_id));
+  return assertOwn(known, principal, run_id);
+}
+
+function assertOwn(facts: RunFacts | undefined, principal: Principal, run_id: string): RunFacts {
   if (facts === undefined || !seesTenant(principal, facts.tenant)) throw unknownRun(run_id);
   if (facts.principal !== principal.id) {
     throw hasRole(principal, "auditor")

@@ -17,7 +17,7 @@ import {
   startContainment,
 } from "./contain/job.ts";
 import { type ContainReport, containReport, stillLeft } from "./contain/report.ts";
-import { checkScope, type Found, findActors, type Scope } from "./contain/scope.ts";
+import { checkScope, findActors, type Scope, type ScopeMatch } from "./contain/scope.ts";
 import { survey } from "./contain/survey.ts";
 import { givenId, nullable, personsReason, text } from "./schemas.ts";
 
@@ -113,7 +113,12 @@ function rollbackOf(app: App, no_rollback: boolean): ContainReport["rollback"] {
 }
 
 /** A pattern that means more, or others, than its author believes stops the wrong agents. */
-function expectActors(scope: Scope, { actors }: Found, expected: number | undefined, dry: boolean): void {
+function expectActors(
+  scope: Scope,
+  { actors }: ScopeMatch,
+  expected: number | undefined,
+  dry: boolean,
+): void {
   if (actors.length === 0) {
     const where = scope.tenant === null ? "" : ` within tenant ${JSON.stringify(scope.tenant)}`;
     throw notFound(
@@ -136,19 +141,22 @@ function expectActors(scope: Scope, { actors }: Found, expected: number | undefi
 async function foretellAll(
   app: App,
   scope: Scope,
-  found: Found,
+  found: ScopeMatch,
   rollback: ContainReport["rollback"],
 ): Promise<ContainReport> {
   const halt = await haltInForce(app.core, scope);
   return survey(app, scope, found, rollback, { id: halt?.id ?? null, was_there: halt !== undefined });
 }
 
-/** The last containment of the scope, where it was to do as much, its halt is in force, nothing is left that another could do, and nothing that it left was settled since. */
+/**
+ * The last containment of the scope, where it was to do as much, its halt is in force, nothing is left that another
+ * could do, and nothing that it left was settled since.
+ */
 async function nothingLeft(
   app: App,
   last: ContainmentDoc | undefined,
   scope: Scope,
-  found: Found,
+  found: ScopeMatch,
   rollback: ContainReport["rollback"],
 ): Promise<ContainmentDoc | null> {
   if (last?.state !== "done" || !coversWish(last, scope, rollback)) return null;

@@ -47,13 +47,14 @@ export const intent = operation({
     not_found: "unknown run, or another agent's",
     conflict: "the Idempotency-Key was used with another request",
   },
-  async run(call, { run_id, idempotency_key: key, ...body }) {
-    const run = await ownRun(call.app, call.principal, run_id);
+  async run(call, given) {
+    const known = ownRun(call.app, call.principal, given.run_id);
+    const run = known instanceof Promise ? await known : known;
     const input = {
-      tool: body.tool,
-      args: body.args as Json,
-      reason: body.reason,
-      depends_on: body.depends_on ?? [],
+      tool: given.tool,
+      args: given.args as Json,
+      reason: given.reason,
+      depends_on: given.depends_on ?? [],
       objections: call.objections,
       drill: call.drill,
       seen: call.seen,
@@ -64,13 +65,13 @@ export const intent = operation({
     const ask = () =>
       answered(
         call,
-        { key, operation: "intent", run, request: body as Json },
+        given.idempotency_key === undefined ? null : keyed(given, "intent", run),
         unit,
         (result) => result.decision,
         (result) => intentDone(call, input.args, result, performance.now() - arrived),
       );
     const { openRequests } = call.app;
-    return openRequests === undefined ? ask() : openRequests.around(run, ask);
+    return await (openRequests === undefined ? ask() : openRequests.around(run, ask));
   },
 });
 
@@ -141,20 +142,21 @@ export const outcome = operation({
   output: outcomeView,
   errors: { not_found: "unknown run or step", conflict: "an outcome was already reported" },
   run_of: ({ run_id }) => run_id,
-  async run(call, { run_id, step, idempotency_key: key, ...body }) {
-    const run = await ownRun(call.app, call.principal, run_id);
+  async run(call, given) {
+    const known = ownRun(call.app, call.principal, given.run_id);
+    const run = known instanceof Promise ? await known : known;
     const input = {
-      status: body.status,
-      result: body.result as Json | undefined,
-      error: body.error,
-      before: body.before as Json | undefined,
-      after: body.after as Json | undefined,
+      status: given.status,
+      result: given.result as Json | undefined,
+      error: given.error,
+      before: given.before as Json | undefined,
+      after: given.after as Json | undefined,
       read_by: call.reads_by,
     };
-    const unit = outcomeUnit(call.app.core, call.principal, run.run_id, step, input);
-    return answered(
+    const unit = outcomeUnit(call.app.core, call.principal, run.run_id, given.step, input);
+    return await answered(
       call,
-      { key, operation: `outcome ${step}`, run, request: body as Json },
+      given.idempotency_key === undefined ? null : keyed(given, `outcome ${given.step}`, run),
       unit,
       (result) => result.answer,
       (result) => outcomeDone(call, input.result, result),
@@ -174,21 +176,35 @@ function outcomeDone({ app }: Caller, result: Json | undefined, done: OutcomeRes
   });
 }
 
+/** What the answer is kept under: the client's key, and what it asked for. */
+function keyed(
+  {
+    run_id,
+    step,
+    idempotency_key,
+    ...body
+  }: { run_id: string; step?: number; idempotency_key?: string | undefined },
+  operation: string,
+  run: ReplyScope["run"],
+): ReplyScope {
+  return { key: idempotency_key!, operation, run, request: body as Json };
+}
+
 /** Runs the unit, remembers its answer under the client's Idempotency-Key, and tells the side channels once. */
 async function answered<T, A extends Json>(
   caller: Caller,
-  { key, ...scope }: Omit<ReplyScope, "key"> & { key: string | undefined },
+  scope: ReplyScope | null,
   unit: Unit<T>,
   bodyOf: (result: T) => A,
   done: (result: T) => void,
 ): Promise<A> {
   const { core } = caller.app;
-  if (key === undefined) {
+  if (scope === null) {
     const result = await core.store.transact(unit);
     done(result);
     return bodyOf(result);
   }
-  const replied = await core.store.transact(withReply(core, unit, { key, ...scope }, bodyOf));
+  const replied = await core.store.transact(withReply(core, unit, scope, bodyOf));
   if (replied.replayed) {
     caller.replayed?.();
     return replied.body as A;

@@ -223,7 +223,10 @@ interface PlannedCard extends JudgedCard, Pick<CardSurroundings, "proof" | "clos
   text: string;
 }
 
-/** Of each call, whether its values are for this principal's eyes: those that need no decision are judged as the policy's defaults say. */
+/**
+ * Of each call, whether its values are for this principal's eyes: those that need no decision are judged as the
+ * policy's defaults say.
+ */
 async function callsSeen(app: App, principal: Principal, plan: PlanDoc): Promise<boolean[]> {
   const delegations = await delegationsTo(app, principal.name);
   return plan.internal.requests.map((request) => seesCard(app, principal, request, delegations));

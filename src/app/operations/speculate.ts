@@ -1,7 +1,7 @@
 /** Speculation: several plans tried in the sandbox and ranked, before any of them is begun. */
 import * as z from "zod";
 import type { Json } from "../../kernel/json.ts";
-import type { PlannedCall } from "../../sandbox/speculate.ts";
+import type { SpeculatedCall } from "../../sandbox/speculate.ts";
 import { operation } from "../door/operation.ts";
 import { nullable, text, tool } from "./schemas.ts";
 import { speculatePlans } from "./simulate/jobs.ts";
@@ -18,7 +18,7 @@ export const plansShape = z.array(plan).max(1_000, "at most 1000 plans");
 function plansOf(plans: z.output<typeof plansShape>) {
   return plans.map(({ name, calls }) => ({
     name,
-    calls: calls.map(({ tool, args, result }): PlannedCall => {
+    calls: calls.map(({ tool, args, result }): SpeculatedCall => {
       const call = { tool, args: (args ?? {}) as Json };
       return result === undefined ? call : { ...call, result: result as Json };
     }),

@@ -6,7 +6,7 @@ import { MessageChannel } from "node:worker_threads";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { entryModule } from "../../process/package.ts";
 import { Threads } from "../../process/threads.ts";
-import type { Job, Order, Page } from "./job.ts";
+import type { Job, Order, PastCalls } from "./job.ts";
 import type { Reading } from "./readings.ts";
 
 interface JobLimits {
@@ -38,7 +38,7 @@ export class SandboxHost {
   }
 
   /** The report as JSON text. `history` is read only as fast as the thread asks for it. */
-  async run(job: Job | Reading, history: AsyncIterable<Page>, signal: AbortSignal): Promise<string> {
+  async run(job: Job | Reading, history: AsyncIterable<PastCalls>, signal: AbortSignal): Promise<string> {
     if (signal.aborted) throw stopped();
     if (this.threads.waiting >= MOST_WAITING)
       throw new SvcError("too_many", "too many simulations are under way; try again in a while");

@@ -4,7 +4,7 @@ import type { HeldGrants } from "../../engine/grants/hand.ts";
 import type { Manifest } from "../../model/manifest/types.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
 import type { DrillDoc } from "../../model/proof.ts";
-import type { Change } from "../../sandbox/changes.ts";
+import type { ReplayChange } from "../../sandbox/changes.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import type { Plan } from "../../sandbox/speculate.ts";
 import type { Reading } from "./readings.ts";
@@ -17,7 +17,7 @@ export interface PolicyText {
 }
 
 export interface Job {
-  task: Task;
+  task: SandboxTask;
   /** The rules as they are loaded now. */
   manifests: readonly Manifest[];
   active: PolicyDoc;
@@ -32,14 +32,17 @@ export interface Job {
   held?: HeldGrants | undefined;
 }
 
-export type Task =
+export type SandboxTask =
   | { kind: "simulate" }
-  | { kind: "replay"; run_id: string; changes: readonly Change[] }
+  | { kind: "replay"; run_id: string; changes: readonly ReplayChange[] }
   | { kind: "speculate"; plans: readonly Plan[]; actor: string };
 
-export type Page = readonly PastCall[];
+export type PastCalls = readonly PastCall[];
 
-/** To the thread: what to do, and where it asks for history. Each word there is answered with a page, or null behind the last. */
+/**
+ * To the thread: what to do, and where it asks for history. Each word there is answered with a page, or null behind
+ * the last.
+ */
 export interface Order {
   job: Job | Reading;
   wanted: MessagePort;

@@ -4,7 +4,7 @@
  */
 import { compiling, type Policy } from "../../model/policy/compile.ts";
 import { JOB_LIMITS, SandboxHost } from "./host.ts";
-import type { Page } from "./job.ts";
+import type { PastCalls } from "./job.ts";
 import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
 
 /** Reading costs a few microseconds a character at most. */
@@ -36,7 +36,7 @@ async function read<R extends Reading>(
   return JSON.parse(await host.run(reading, nothing(), signal)) as ReadAs<R>;
 }
 
-async function* nothing(): AsyncGenerator<Page> {}
+async function* nothing(): AsyncGenerator<PastCalls> {}
 
 const isPlain = (text: string): boolean => text.length <= SHORT_CHARS && !COSTLY.test(text);
 

@@ -16,7 +16,7 @@ import { keepTest } from "../../model/policy/keep-test.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import { type ClaimResult, checkClaims } from "../../model/policy/prove/claims.ts";
 import { diffPolicies, type PolicyDiff } from "../../model/policy/prove/diff.ts";
-import type { Budget } from "../../model/policy/prove/search.ts";
+import type { SearchBudget } from "../../model/policy/prove/search.ts";
 import type { PolicyDoc, PolicyTestDoc } from "../../model/policy/schema.ts";
 import { type PolicyTestResult, runPolicyTests } from "../../model/policy/tests.ts";
 import { type Trial, type TypedCall, tryCall } from "../../model/policy/trial.ts";
@@ -91,7 +91,7 @@ const READERS = {
 /** Kinds of calls that a proof or a comparison may look at, and how long; beyond that it is incomplete. */
 const MOST_KINDS = 400_000;
 const PROVING_MS = 15_000;
-const budget = (): Budget => {
+const budget = (): SearchBudget => {
   const until = performance.now() + PROVING_MS;
   return { cells: MOST_KINDS, late: () => performance.now() > until };
 };

@@ -13,10 +13,10 @@ import { type SpeculationReport, speculate } from "../../sandbox/speculate.ts";
 import { openStore } from "../../store/open.ts";
 import type { Job } from "./job.ts";
 
-export type Report = SimulationReport | ReplayReport | SpeculationReport;
+export type JobReport = SimulationReport | ReplayReport | SpeculationReport;
 type History = AsyncIterable<readonly PastCall[]>;
 
-export async function doJob(job: Job, history: History): Promise<Report> {
+export async function doJob(job: Job, history: History): Promise<JobReport> {
   const manifests = manifestSet(job.manifests);
   const active = compilePolicy(job.active);
   const tried = job.policy === null ? active : compilePolicy(loadPolicy(job.policy.text, job.policy.file));

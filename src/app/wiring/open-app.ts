@@ -32,7 +32,7 @@ const CLEAR_MS = 1_500;
 const KNOWN_RUNS = 20_000;
 const STORE_KEY = "store_key";
 
-export interface OpenOptions {
+export interface AppOptions {
   listeners?: Listeners;
   log?: Logger;
   /** A store of the caller's own, instead of the one that the settings name. */
@@ -41,7 +41,7 @@ export interface OpenOptions {
   watch?: StoreWatch;
 }
 
-export async function openApp(settings: Settings, env: Env, options: OpenOptions = {}): Promise<App> {
+export async function openApp(settings: Settings, env: Env, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   for (const warning of settings.meta.warnings) log.warn(warning);
   const signing = openSigningKey(settings.signing_key);

@@ -33,7 +33,7 @@ import { refuse } from "../operations/reload.ts";
 import { commandTools } from "../operations/rollback/job-tools.ts";
 import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
-import { type OpenOptions, openApp } from "./open-app.ts";
+import { type AppOptions, openApp } from "./open-app.ts";
 import { SideChannels } from "./side-channels.ts";
 
 const SWEEP_MS = 1_000;
@@ -51,7 +51,7 @@ export interface Service extends App {
 export async function openService(
   settings: Settings,
   env: Env,
-  options: Pick<OpenOptions, "log" | "store"> = {},
+  options: Pick<AppOptions, "log" | "store"> = {},
 ): Promise<Service> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);

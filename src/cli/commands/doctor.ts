@@ -3,7 +3,7 @@ import { createEgress } from "../../egress/egress.ts";
 import { invalid, ProblemsError } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { examine } from "../doctor/checks.ts";
-import { type Finding, failures, STANDINGS, type Standing } from "../doctor/finding.ts";
+import { type DoctorFinding, type FindingStatus, failures, STANDINGS } from "../doctor/finding.ts";
 import { type Io, inert, table } from "../io.ts";
 
 const NOTE = `
@@ -34,7 +34,7 @@ export const registerDoctor: Register = (program, context) => {
     });
 };
 
-async function diagnose(context: Context, flags: Flags): Promise<Finding[]> {
+async function diagnose(context: Context, flags: Flags): Promise<DoctorFinding[]> {
   const { io } = context;
   let settings: ReturnType<Context["settings"]>;
   try {
@@ -52,7 +52,7 @@ async function diagnose(context: Context, flags: Flags): Promise<Finding[]> {
   }
 }
 
-function print(io: Io, findings: readonly Finding[]): void {
+function print(io: Io, findings: readonly DoctorFinding[]): void {
   const colors = { ok: io.color.green, warn: io.color.yellow, fail: io.color.red };
   const rows = findings.map(({ check, status, message, fix }) => [
     colors[status](status.padEnd(4)),
@@ -60,6 +60,6 @@ function print(io: Io, findings: readonly Finding[]): void {
     inert(fix === null ? message : `${message} -> ${fix}`),
   ]);
   for (const row of table(rows)) io.out(row);
-  const count = (status: Standing) => findings.filter((one) => one.status === status).length;
+  const count = (status: FindingStatus) => findings.filter((one) => one.status === status).length;
   io.out(STANDINGS.map((status) => `${count(status)} ${status}`).join(", "));
 }

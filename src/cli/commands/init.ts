@@ -2,9 +2,9 @@
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../app/wiring/version.ts";
-import type { Upstream } from "../../config/sections/gateway.ts";
+import type { UpstreamSpec } from "../../config/sections/gateway.ts";
 import { createEgress } from "../../egress/egress.ts";
-import { type Draft, draftManifests } from "../../gateway/init/guess.ts";
+import { draftManifests, type ToolDraft } from "../../gateway/init/guess.ts";
 import { packRules } from "../../gateway/init/packs/packs.ts";
 import { readTools, suggestName } from "../../gateway/init/read-tools.ts";
 import { configText, manifestText, policyText, type UpstreamDraft } from "../../gateway/init/render.ts";
@@ -59,7 +59,7 @@ async function init(context: Context, flags: Record<string, unknown>): Promise<v
   }
 }
 
-function readTarget(flags: Record<string, unknown>): { spec: Upstream; draft: UpstreamDraft } {
+function readTarget(flags: Record<string, unknown>): { spec: UpstreamSpec; draft: UpstreamDraft } {
   const from = (flags["from"] as string).trim();
   const url = /^https?:\/\//i.test(from) ? from : undefined;
   if (url !== undefined && !URL.canParse(url)) throw invalid("--from: is not a valid address");
@@ -125,7 +125,7 @@ async function write(folder: string, files: Record<string, string>, force: boole
 const kindOf = (name: string) =>
   name === "policy.yaml" ? "policy" : name === "svc.config.yaml" ? "config" : "manifest";
 
-function report({ io }: Context, folder: string, files: object, drafts: readonly Draft[]): void {
+function report({ io }: Context, folder: string, files: object, drafts: readonly ToolDraft[]): void {
   const shown = relative(io.cwd, folder) || ".";
   const tried = drafts.filter((draft) => draft.tried !== undefined);
   const undoable = drafts.filter(

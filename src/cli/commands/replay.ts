@@ -4,7 +4,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { tryPath } from "../../kernel/paths.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";
-import type { Change } from "../../sandbox/changes.ts";
+import type { ReplayChange } from "../../sandbox/changes.ts";
 import type { ReplayReport } from "../../sandbox/replay.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { columnsOf, count, fitted } from "../fit.ts";
@@ -44,7 +44,7 @@ export const registerReplay: Register = (program, context) => {
 };
 
 /** The three forms of `--set`. A path may leave `$args` out: `amount` is `$args.amount`. */
-export function parseSet(source: string): Change {
+export function parseSet(source: string): ReplayChange {
   const equals = valueStart(source);
   if (equals < 0) throw invalid(`--set ${source}: write <path>=<value>, such as $args.amount=20`);
   const { step, tool, path } = target(source.slice(0, equals));

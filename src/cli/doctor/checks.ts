@@ -4,7 +4,7 @@ import { messageOf } from "../../kernel/errors.ts";
 import { checkDestinations, sendTests } from "./destinations.ts";
 import { checkDisk } from "./disk.ts";
 import { checkAnchors, checkSigningKey } from "./evidence.ts";
-import { type Check, counted, type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { type Check, counted, type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
 import { checkGateway } from "./gateway.ts";
 import { checkKeys, checkOidc } from "./identity.ts";
 import { checkRules } from "./rules.ts";
@@ -27,8 +27,8 @@ const CHECKS: readonly (readonly [name: string, check: Check])[] = [
   ["gateway", checkGateway],
 ];
 
-export async function examine(world: World, options: { send_test: boolean }): Promise<Finding[]> {
-  const findings: Finding[] = [];
+export async function examine(world: World, options: { send_test: boolean }): Promise<DoctorFinding[]> {
+  const findings: DoctorFinding[] = [];
   const checks = options.send_test ? [...CHECKS, ["send-test", sendTests] as const] : CHECKS;
   for (const [name, check] of checks) {
     try {
@@ -40,7 +40,7 @@ export async function examine(world: World, options: { send_test: boolean }): Pr
   return findings;
 }
 
-async function checkConfig({ settings }: World): Promise<Finding[]> {
+async function checkConfig({ settings }: World): Promise<DoctorFinding[]> {
   const { file, warnings } = settings.meta;
   const given = describeSettings(settings).filter(({ origin }) => origin.from !== "default").length;
   const where = file ?? "no svc.config.yaml: options, environment and defaults";

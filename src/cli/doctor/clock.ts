@@ -1,5 +1,5 @@
 /** Whether the clock can be right: time stands on every record, and decides on keys, windows and expiry. */
-import { type Finding, fail, ok, warn } from "./finding.ts";
+import { type DoctorFinding, fail, ok, warn } from "./finding.ts";
 
 const CLOCK = "clock";
 /** This program did not exist before; a clock that says so lost its battery. */
@@ -8,7 +8,7 @@ const LATEST_MS = Date.UTC(2100, 0, 1);
 const AHEAD_MS = 60_000;
 
 /** `last_ms` is the time of the newest record, null where there is none. */
-export function clockFindings(now: number, last_ms: number | null): Finding[] {
+export function clockFindings(now: number, last_ms: number | null): DoctorFinding[] {
   const shown = new Date(now).toISOString();
   if (now < EARLIEST_MS || now > LATEST_MS) {
     return [fail(CLOCK, `it is ${shown} on this machine`, "set the clock, and keep it set with NTP")];

@@ -7,7 +7,7 @@ import { redactSecrets } from "../../model/detect/secrets.ts";
 import type { Destination } from "../../notify/channel.ts";
 import type { Notifier } from "../../notify/notifier.ts";
 import { silentLogger } from "../../telemetry/log.ts";
-import { type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
 
 const EGRESS = "egress";
 const CHANNEL = "send-test";
@@ -41,14 +41,14 @@ function placesOf(settings: Settings, notifier: Notifier): Place[] {
 }
 
 /** Resolves names and judges addresses; no connection is made. */
-export async function checkDestinations(world: World): Promise<Finding[]> {
+export async function checkDestinations(world: World): Promise<DoctorFinding[]> {
   const places = placesOf(world.settings, notifierOf(world));
   const { sentences } = world.egress.describe();
   const found = await Promise.all(places.map((place) => judge(world, place)));
   return [ok(EGRESS, sentences.join(" ")), ...found];
 }
 
-async function judge({ egress }: World, { what, destination }: Place): Promise<Finding> {
+async function judge({ egress }: World, { what, destination }: Place): Promise<DoctorFinding> {
   const fix =
     "correct the address, the name service, or the egress rules; until then nothing is delivered there";
   if (destination.kind === "url") {
@@ -66,7 +66,7 @@ async function judge({ egress }: World, { what, destination }: Place): Promise<F
 }
 
 /** One message through each channel, now. */
-export async function sendTests(world: World): Promise<Finding[]> {
+export async function sendTests(world: World): Promise<DoctorFinding[]> {
   const results = await notifierOf(world).sendTest("svc doctor");
   if (results.length === 0) {
     return [warn(CHANNEL, "no notification channel is configured", "add one under notifications.channels")];

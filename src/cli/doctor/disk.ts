@@ -1,7 +1,7 @@
 /** Room on the disk of the data folder. */
 import { statfs } from "node:fs/promises";
 import { messageOf } from "../../kernel/errors.ts";
-import { type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
 import { nearestExisting } from "./place.ts";
 
 const DISK = "disk";
@@ -16,7 +16,7 @@ interface Room {
   free_files: number | null;
 }
 
-export async function checkDisk({ settings }: World): Promise<Finding[]> {
+export async function checkDisk({ settings }: World): Promise<DoctorFinding[]> {
   const place = await nearestExisting(settings.data);
   try {
     const { bavail, bsize, files, ffree } = await statfs(place);
@@ -26,7 +26,7 @@ export async function checkDisk({ settings }: World): Promise<Finding[]> {
   }
 }
 
-export function roomFinding({ free_bytes, free_files }: Room, place: string): Finding {
+export function roomFinding({ free_bytes, free_files }: Room, place: string): DoctorFinding {
   const shown =
     free_bytes >= 10 * 1_024 * MIB
       ? `${Math.floor(free_bytes / 1_024 / MIB)} GiB`

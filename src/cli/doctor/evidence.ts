@@ -5,13 +5,13 @@ import type { AnchorSink } from "../../config/sections/operations.ts";
 import type { Settings } from "../../config/settings.ts";
 import { readSigningKey } from "../../evidence/key-files.ts";
 import { showDuration } from "../../kernel/duration.ts";
-import { counted, type Finding, fail, failures, ok, type World, warn } from "./finding.ts";
+import { counted, type DoctorFinding, fail, failures, ok, type World, warn } from "./finding.ts";
 import { nearestExisting } from "./place.ts";
 
 const SIGNING = "signing key";
 const ANCHORS = "anchors";
 
-export async function checkSigningKey({ settings }: World): Promise<Finding[]> {
+export async function checkSigningKey({ settings }: World): Promise<DoctorFinding[]> {
   const path = settings.signing_key;
   if (path === null)
     return [ok(SIGNING, "none: no signed bundles, and anchors are unsigned; svc keygen makes one")];
@@ -28,7 +28,7 @@ export async function checkSigningKey({ settings }: World): Promise<Finding[]> {
   }
 }
 
-export async function checkAnchors({ settings }: World): Promise<Finding[]> {
+export async function checkAnchors({ settings }: World): Promise<DoctorFinding[]> {
   const { sinks, interval_ms } = settings.anchor;
   if (sinks.length === 0) return [ok(ANCHORS, "no sinks are configured")];
   const findings = [ok(ANCHORS, `${counted(sinks.length, "sink")}, every ${showDuration(interval_ms)}`)];

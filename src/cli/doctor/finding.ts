@@ -5,11 +5,11 @@ import type { Env } from "../../kernel/env.ts";
 import { messageOf, ProblemsError } from "../../kernel/errors.ts";
 
 export const STANDINGS = ["ok", "warn", "fail"] as const;
-export type Standing = (typeof STANDINGS)[number];
+export type FindingStatus = (typeof STANDINGS)[number];
 
-export interface Finding {
+export interface DoctorFinding {
   check: string;
-  status: Standing;
+  status: FindingStatus;
   message: string;
   /** What to do; null where there is nothing to do. */
   fix: string | null;
@@ -24,19 +24,24 @@ export interface World {
   cwd: string;
 }
 
-export type Check = (world: World) => Promise<Finding[]>;
+export type Check = (world: World) => Promise<DoctorFinding[]>;
 
 const MOST_PROBLEMS = 20;
 const MOST_NAMES = 5;
 
-export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message, fix: null });
-export const warn = (check: string, message: string, fix: string): Finding => ({
+export const ok = (check: string, message: string): DoctorFinding => ({
+  check,
+  status: "ok",
+  message,
+  fix: null,
+});
+export const warn = (check: string, message: string, fix: string): DoctorFinding => ({
   check,
   status: "warn",
   message,
   fix,
 });
-export const fail = (check: string, message: string, fix: string): Finding => ({
+export const fail = (check: string, message: string, fix: string): DoctorFinding => ({
   check,
   status: "fail",
   message,
@@ -44,7 +49,7 @@ export const fail = (check: string, message: string, fix: string): Finding => ({
 });
 
 /** Everything that an error tells, a failure for each problem. */
-export function failures(check: string, error: unknown, fix: string): Finding[] {
+export function failures(check: string, error: unknown, fix: string): DoctorFinding[] {
   const problems = error instanceof ProblemsError ? error.problems : [messageOf(error)];
   const told = problems.slice(0, MOST_PROBLEMS).map((problem) => fail(check, problem, fix));
   const left = problems.length - told.length;

@@ -2,14 +2,14 @@
 import { VERSION } from "../../app/wiring/version.ts";
 import { readTools } from "../../gateway/init/read-tools.ts";
 import { messageOf } from "../../kernel/errors.ts";
-import { counted, type Finding, fail, listed, ok, type World, warn } from "./finding.ts";
+import { counted, type DoctorFinding, fail, listed, ok, type World, warn } from "./finding.ts";
 
 const GATEWAY = "gateway";
 
 const namesOf = (tools: readonly { name: string }[]): string =>
   tools.length === 0 ? "" : ` (${listed(tools.map(({ name }) => name))})`;
 
-export async function checkGateway({ settings, egress }: World): Promise<Finding[]> {
+export async function checkGateway({ settings, egress }: World): Promise<DoctorFinding[]> {
   const { upstreams, tool_names } = settings;
   if (upstreams.length === 0) return [];
   const naming =
@@ -21,7 +21,7 @@ export async function checkGateway({ settings, egress }: World): Promise<Finding
           "set tool_names: underscores; calls, manifests and policies may keep the dotted names",
         );
   const seen = await Promise.all(
-    upstreams.map(async (spec): Promise<Finding> => {
+    upstreams.map(async (spec): Promise<DoctorFinding> => {
       if ("url" in spec)
         return ok(GATEWAY, `upstream ${spec.name}: is reached over HTTP, and was not contacted`);
       try {

@@ -7,12 +7,12 @@ import { IssuerSignIn } from "../../auth/sign-in.ts";
 import { keyFileOf } from "../../config/settings.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { messageOf } from "../../kernel/errors.ts";
-import { counted, type Finding, fail, failures, listed, ok, type World, warn } from "./finding.ts";
+import { counted, type DoctorFinding, fail, failures, listed, ok, type World, warn } from "./finding.ts";
 
 const KEYS = "keys";
 const OIDC = "oidc";
 
-export async function checkKeys({ settings, env }: World): Promise<Finding[]> {
+export async function checkKeys({ settings, env }: World): Promise<DoctorFinding[]> {
   const path = keyFileOf(settings);
   if (path === null) {
     if (settings.oidc.issuer !== null)
@@ -54,7 +54,7 @@ const RULES: readonly EntryRule[] = [
 ];
 
 /** What is wrong with entries that are switched on; a disabled key does no harm. */
-function entryFindings(entries: readonly KeyEntry[], now: number): Finding[] {
+function entryFindings(entries: readonly KeyEntry[], now: number): DoctorFinding[] {
   const enabled = entries.filter(({ disabled }) => !disabled);
   const findings = RULES.flatMap(({ broken, what, fix }) => {
     const names = enabled.filter((entry) => broken(entry, now)).map(({ name }) => name);
@@ -79,10 +79,10 @@ function isExpired({ expires_at }: KeyEntry, now: number): boolean {
  * Discovery is a request, and the only one made without `--send-test` besides reading remote manifests:
  * it carries nothing of ours, and without it it is not known whether a token could be checked.
  */
-export async function checkOidc({ settings, egress, env }: World): Promise<Finding[]> {
+export async function checkOidc({ settings, egress, env }: World): Promise<DoctorFinding[]> {
   const { issuer, audience, role_map, tenant_map, groups_claim, max_permissions } = settings.oidc;
   if (issuer === null) return [];
-  const findings: Finding[] = [];
+  const findings: DoctorFinding[] = [];
   const refused = await egress.check(issuer);
   const verifier = new OidcVerifier(
     { issuer, audience, role_map, tenant_map, groups_claim, max_permissions },

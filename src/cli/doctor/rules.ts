@@ -7,14 +7,14 @@ import type { LoadedManifests } from "../../model/manifest/load.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { registryRules } from "../../registry/rules.ts";
 import { type Logger, silentLogger } from "../../telemetry/log.ts";
-import { counted, type Finding, failures, listed, ok, type World, warn } from "./finding.ts";
+import { counted, type DoctorFinding, failures, listed, ok, type World, warn } from "./finding.ts";
 
 const MANIFESTS = "manifests";
 const POLICY = "policy";
 const FIX_MANIFESTS = "correct the file; svc validate <path> checks it alone";
 const FIX_POLICY = "correct the file; svc policy check <file> checks it alone";
 
-export async function checkRules(world: World): Promise<Finding[]> {
+export async function checkRules(world: World): Promise<DoctorFinding[]> {
   const registry = registryRules(world.settings.registry);
   const manifests = await loadManifestsOf(world, registry);
   const policy = await loadPolicyOf(world, registry, manifests.set);
@@ -23,7 +23,7 @@ export async function checkRules(world: World): Promise<Finding[]> {
 
 interface LoadedSet {
   set: LoadedManifests | null;
-  findings: Finding[];
+  findings: DoctorFinding[];
 }
 
 async function loadManifestsOf(world: World, registry: RegistryRules): Promise<LoadedSet> {
@@ -77,7 +77,7 @@ function shownPlace(place: string): string {
 }
 
 /** A tool for which nothing but a draft speaks. */
-function drafts(set: LoadedManifests): Finding[] {
+function drafts(set: LoadedManifests): DoctorFinding[] {
   const tools = [...new Set(set.all.map(({ tool }) => tool))].filter(
     (tool) => set.active(tool)?.lifecycle === "draft",
   );
@@ -90,7 +90,7 @@ async function loadPolicyOf(
   { settings, egress }: World,
   registry: RegistryRules,
   manifests: LoadedManifests | null,
-): Promise<Finding[]> {
+): Promise<DoctorFinding[]> {
   const onlyPolicy = { ...registry, manifestsPath: null };
   let rules: LoadedRules;
   let active: { file: string } | null;

@@ -5,13 +5,13 @@ import { isLoopbackHost } from "../../config/loopback.ts";
 import { showDuration } from "../../kernel/duration.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { splitCommand } from "../../process/split-command.ts";
-import { type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
 
 const CAPTURE = "capture";
 const CONSOLE = "console";
 const COMMANDS = "commands";
 
-export async function checkCapture({ settings }: World): Promise<Finding[]> {
+export async function checkCapture({ settings }: World): Promise<DoctorFinding[]> {
   const { enabled, ttl_ms, redact_pii } = settings.capture;
   if (!enabled)
     return [ok(CAPTURE, "off: arguments are not kept, and there is nothing to simulate or replay")];
@@ -20,7 +20,7 @@ export async function checkCapture({ settings }: World): Promise<Finding[]> {
   return [warn(CAPTURE, text, "set capture.redact_pii: true unless you must have it")];
 }
 
-export async function checkConsole({ settings }: World): Promise<Finding[]> {
+export async function checkConsole({ settings }: World): Promise<DoctorFinding[]> {
   const { mode, role } = settings.console;
   if (mode === "off") return [ok(CONSOLE, "off")];
   if (mode === "open") {
@@ -35,9 +35,9 @@ export async function checkConsole({ settings }: World): Promise<Finding[]> {
 }
 
 /** The programs that rollbacks and upstreams start. */
-export async function checkCommands({ settings, variables, cwd }: World): Promise<Finding[]> {
+export async function checkCommands({ settings, variables, cwd }: World): Promise<DoctorFinding[]> {
   const { compensator_cmd, reader_cmd } = settings.rollback;
-  const findings: Finding[] = [];
+  const findings: DoctorFinding[] = [];
   const look = async (what: string, program: () => string, from: string) => {
     try {
       const name = program();

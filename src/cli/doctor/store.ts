@@ -10,7 +10,7 @@ import { messageOf, SvcError } from "../../kernel/errors.ts";
 import type { Store } from "../../port/store.ts";
 import { openStore } from "../../store/open.ts";
 import { clockFindings } from "./clock.ts";
-import { counted, type Finding, fail, ok, type World, warn } from "./finding.ts";
+import { counted, type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
 import { nearestExisting } from "./place.ts";
 
 const STORE = "store";
@@ -19,7 +19,7 @@ const TAIL = 1_000;
 /** A small fact of the store that the service never reads, gone again when doctor is done. */
 const PROBE_KEY = "doctor";
 
-export async function checkStore(world: World): Promise<Finding[]> {
+export async function checkStore(world: World): Promise<DoctorFinding[]> {
   const { settings, env } = world;
   const early = settings.store === "postgres" ? [] : await beforeOpening(settings.data);
   if (early.length > 0) return [...early, ...clockFindings(env.now(), null)];
@@ -50,7 +50,7 @@ export async function checkStore(world: World): Promise<Finding[]> {
 }
 
 /** A folder that doctor made, or files written under another account, would keep the service out. */
-async function beforeOpening(data: string): Promise<Finding[]> {
+async function beforeOpening(data: string): Promise<DoctorFinding[]> {
   const found = await stat(data).catch(() => undefined);
   if (found === undefined) {
     const parent = await nearestExisting(data);
@@ -75,7 +75,7 @@ async function beforeOpening(data: string): Promise<Finding[]> {
   return [warn(STORE, text, "run doctor as the account of the service")];
 }
 
-async function tryOut(store: Store, { settings, env }: World): Promise<Finding> {
+async function tryOut(store: Store, { settings, env }: World): Promise<DoctorFinding> {
   try {
     await store.ready();
     await store.transact({ run: (tx) => tx.put("meta", PROBE_KEY, { at_ms: env.now() }) });
@@ -91,7 +91,7 @@ async function tryOut(store: Store, { settings, env }: World): Promise<Finding> 
   }
 }
 
-function storeFailure(error: unknown): Finding {
+function storeFailure(error: unknown): DoctorFinding {
   const corrupt = error instanceof SvcError && error.code === "corrupt";
   const fix = corrupt
     ? "svc verify names the first bad record; restore a backup of the data"
@@ -99,7 +99,7 @@ function storeFailure(error: unknown): Finding {
   return fail(STORE, messageOf(error), fix);
 }
 
-async function contents(store: Store, { env, settings }: World): Promise<Finding[]> {
+async function contents(store: Store, { env, settings }: World): Promise<DoctorFinding[]> {
   const { finding, last_ms } = await ledgerTail(store);
   const findings = [finding, ...clockFindings(env.now(), last_ms)];
   const halts = (await store.get("halts", HALTS_KEY))?.active ?? [];
@@ -120,7 +120,7 @@ const unsound = (problem: string) => ({
   last_ms: null,
 });
 
-export async function ledgerTail(store: Store): Promise<{ finding: Finding; last_ms: number | null }> {
+export async function ledgerTail(store: Store): Promise<{ finding: DoctorFinding; last_ms: number | null }> {
   const { records, hash } = await store.head();
   if (records === 0) return { finding: ok(LEDGER, "no records yet"), last_ms: null };
   const from = Math.max(0, records - TAIL);

@@ -52,7 +52,7 @@ interface UrlUpstream extends UpstreamBase {
   url: string;
   headers: Record<string, string>;
 }
-export type Upstream = CommandUpstream | UrlUpstream;
+export type UpstreamSpec = CommandUpstream | UrlUpstream;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const headers = z
@@ -118,7 +118,7 @@ const upstreamsSchema = z
   })
   .transform((list) => list.map(toUpstream));
 
-function toUpstream(given: z.infer<typeof upstreamSchema>): Upstream {
+function toUpstream(given: z.infer<typeof upstreamSchema>): UpstreamSpec {
   const base = {
     name: given.name,
     namespace: given.namespace,
@@ -196,7 +196,7 @@ export const GATEWAY_ROWS = {
     fromText: readList,
     about: "The scope of the runs that the gateway opens.",
   }),
-  upstreams: row<Upstream[]>({
+  upstreams: row<UpstreamSpec[]>({
     type: "list of upstreams",
     schema: upstreamsSchema,
     default: [],

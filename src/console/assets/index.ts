@@ -1,4 +1,7 @@
-/** The console's own files: one style sheet, one script, one icon. They are part of the program, so that it has no build step. */
+/**
+ * The console's own files: one style sheet, one script, one icon. They are part of the program, so that it has no
+ * build step.
+ */
 import type { FastifyInstance } from "fastify";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { BASE } from "./css/base.ts";

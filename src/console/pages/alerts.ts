@@ -7,7 +7,7 @@ import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, table } from "../parts/blocks.ts";
 import { runPath } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
-import { ago, span } from "../parts/time.ts";
+import { ago, span, timed } from "../parts/time.ts";
 
 export const alertRoutes = [get("/alerts", alerts)];
 
@@ -31,7 +31,7 @@ function quiet(): Html {
 }
 
 function alertItem(ctx: Ctx, one: Alert): Html {
-  return html`<li class="alert ${one.severity}" id="${one.id}"><div class="alert-head">${severityMark(one.severity)}<h2>${one.title}</h2><span class="soft">since ${ago(one.since_ms, ctx.app.core.env.now())}</span></div><p>${one.message}</p>${whatToDo(one)}</li>`;
+  return html`<li class="alert ${one.severity}" id="${one.id}"><div class="alert-head">${severityMark(one.severity)}<h2>${one.title}</h2><span class="soft">${ago(one.since_ms, ctx.app.core.env.now())}</span></div><p>${timed(one.message)}</p>${whatToDo(one)}</li>`;
 }
 
 function whatToDo(one: Alert): Html {

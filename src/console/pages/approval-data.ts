@@ -29,7 +29,7 @@ export type Sort = keyof typeof SORTS;
 type Waiting = Pick<ApprovalDoc, "requested_ms" | "expires_ms" | "internal">;
 
 /** One line of the list. */
-export interface RequestLine {
+export interface ApprovalLine {
   approval: ApprovalDoc;
   parts: SentencePart[];
   irreversible: boolean;
@@ -56,7 +56,7 @@ export async function requestLines(ctx: Ctx, sort: Sort, most: number) {
   const delegations = await delegationsTo(ctx.app, ctx.principal.name);
   const shown = docs.sort(SORTS[sort][1]).slice(0, most);
   const lines = await Promise.all(
-    shown.map(async (approval): Promise<RequestLine> => {
+    shown.map(async (approval): Promise<ApprovalLine> => {
       const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
       const [run, values] = await Promise.all([
         store.get("runs", approval.run_id),

@@ -5,7 +5,7 @@ import { type Html, html, joined } from "../html.ts";
 import { button, form, input } from "../parts/forms.ts";
 import { plural, riskTone } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
-import { type RequestLine, SORTS, type Sort } from "./approval-data.ts";
+import { type ApprovalLine, SORTS, type Sort } from "./approval-data.ts";
 
 const APPROVALS = "/console/approvals";
 
@@ -18,7 +18,7 @@ export function sortLinks(at: Sort): Html {
 }
 
 /** What has the same actor, tool and rule under one head, with the buttons that decide all of it. */
-export function groupedList(ctx: Ctx, lines: readonly RequestLine[], at: string | null, sort: Sort): Html {
+export function groupedList(ctx: Ctx, lines: readonly ApprovalLine[], at: string | null, sort: Sort): Html {
   const byId = new Map(lines.map((line) => [line.approval.id, line]));
   const groups = requestGroups(lines.map(({ approval }) => approval)).map(({ requests, ...alike }) => {
     const own = requests.map(({ id }) => byId.get(id)!);
@@ -32,13 +32,13 @@ export function groupedList(ctx: Ctx, lines: readonly RequestLine[], at: string 
 }
 
 /** So that all are not decided without a look at one. */
-function firstOf([line]: readonly RequestLine[]): Html {
+function firstOf([line]: readonly ApprovalLine[]): Html {
   const { approval, parts } = line!;
   return html`<p class="soft">The first: <a href="${APPROVALS}/${approval.id}">${sentenceHtml(parts)}</a>, because “${approval.reason}”</p>`;
 }
 
 /** Each request goes with the hash of its own card; those that are decided by themselves stay out. */
-function groupForm(ctx: Ctx, lines: readonly RequestLine[]): Html | null {
+function groupForm(ctx: Ctx, lines: readonly ApprovalLine[]): Html | null {
   const together = lines.filter(({ card_hash }) => card_hash !== null);
   if (together.length < 2) return null;
   const ids = together.map(
@@ -60,7 +60,7 @@ function groupForm(ctx: Ctx, lines: readonly RequestLine[]): Html | null {
   );
 }
 
-export function requestList(ctx: Ctx, lines: readonly RequestLine[], at: string | null, sort: Sort): Html {
+export function requestList(ctx: Ctx, lines: readonly ApprovalLine[], at: string | null, sort: Sort): Html {
   const now = ctx.app.core.env.now();
   const query = sort === "age" ? "" : `?sort=${sort}`;
   const items = lines.map(({ approval, parts, irreversible, score, card_hash }) => {
@@ -75,12 +75,12 @@ export function requestList(ctx: Ctx, lines: readonly RequestLine[], at: string 
   return html`<ol class="requests">${items}</ol>`;
 }
 
-export function sentenceHtml(parts: RequestLine["parts"]): Html {
+export function sentenceHtml(parts: ApprovalLine["parts"]): Html {
   return html`${parts.map(({ text, value }) => (value ? html`<b class="value">${text}</b>` : text))}`;
 }
 
 /** Decides several at once, each by its own card; the boxes in the list belong to it. */
-export function bulkBar(ctx: Ctx, lines: readonly RequestLine[]): Html {
+export function bulkBar(ctx: Ctx, lines: readonly ApprovalLine[]): Html {
   const count = lines.filter(({ card_hash }) => card_hash !== null).length;
   if (count < 2) return html``;
   return html`<details class="bulk disclosed"><summary>Decide several of ${plural(count, "request")}</summary>${form(

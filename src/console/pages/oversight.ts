@@ -2,7 +2,7 @@
 import { oversightReport } from "../../app/operations/oversight.ts";
 import type { OversightReport } from "../../evidence/report/oversight.ts";
 import { oversightHeadline, oversightSections } from "../../evidence/report/oversight-formats.ts";
-import type { Cell, Section } from "../../evidence/report/period-rows.ts";
+import type { Cell, ReportSection } from "../../evidence/report/period-rows.ts";
 import { visible } from "../../evidence/report/text.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html, type Part } from "../html.ts";
@@ -44,7 +44,7 @@ ${oversightSections(report).map(sectionCard)}
   return { page: { title: "Oversight", nav: "approvals", body } };
 }
 
-function sectionCard({ title, note, columns, rows, none }: Section): Html {
+function sectionCard({ title, note, columns, rows, none }: ReportSection): Html {
   if (rows.length === 0) return card({ title }, html`<p class="soft">${none}</p>`);
   return card(
     { title },

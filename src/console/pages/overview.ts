@@ -14,8 +14,8 @@ import { card, command, empty, pageHead } from "../parts/blocks.ts";
 import { hoursChart, legend } from "../parts/charts.ts";
 import { hashText, runLink } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
-import { readTrail, trail } from "../parts/records.ts";
-import { ago, span } from "../parts/time.ts";
+import { trail, trailOf } from "../parts/records.ts";
+import { ago, span, timed } from "../parts/time.ts";
 import { worstFirst } from "./alerts.ts";
 import { openApprovals } from "./approval-data.ts";
 
@@ -44,7 +44,7 @@ ${
     ? firstSteps(ctx)
     : html`${card({ title: "Calls per hour", aside: legend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">A long ledger: older hours are still being counted and fill in as this page is read again.</p>`)}
 <div class="columns">${waitingCard(open, now)}${attentionCard(alerts, attention.runs, now)}</div>
-${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trail(readTrail(newest), { runs: true }))}`
+${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trail(trailOf(newest), { runs: true }))}`
 }</div>`;
   return { page: { title: "Overview", nav: "overview", body, live: "/console" } };
 }
@@ -52,7 +52,10 @@ ${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger"
 const ALERTS_MS = 2_000;
 const evaluated = new WeakMap<object, { at: number; halts: string; alerts: Promise<Alert[]> }>();
 
-/** Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but a halt is shown at once. */
+/**
+ * Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but a halt
+ * is shown at once.
+ */
 async function recentAlerts(ctx: Ctx): Promise<Alert[]> {
   const at = ctx.app.core.env.elapsed();
   const halts = (await activeHalts(ctx.app)).map(({ id }) => id).join();
@@ -173,7 +176,7 @@ function attentionCard(alerts: readonly Alert[], runs: readonly FoundRun[], now:
     .slice(0, FEW)
     .map(
       (one) =>
-        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${one.message}</span></a></li>`,
+        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${timed(one.message)}</span></a></li>`,
     );
   const known = new Set(alerts.map(({ run_id }) => run_id));
   const others = runs

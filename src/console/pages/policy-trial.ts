@@ -1,4 +1,7 @@
-/** A call on the bench: its fields, and what a policy says of it, entry by entry. With scripts it is decided as one types. */
+/**
+ * A call on the bench: its fields, and what a policy says of it, entry by entry. With scripts it is decided as one
+ * types.
+ */
 import { tryOnPolicy } from "../../app/operations/simulate/jobs.ts";
 import { ProblemsError, SvcError } from "../../kernel/errors.ts";
 import type { PolicyTestDoc } from "../../model/policy/schema.ts";

@@ -9,7 +9,7 @@ import type { Mode, StepStatus } from "../../model/run.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
-import { readTrail, type Trailed } from "../parts/records.ts";
+import { type Trailed, trailOf } from "../parts/records.ts";
 
 export interface StepView {
   step: number;
@@ -89,7 +89,7 @@ export async function readRunPage(ctx: Ctx): Promise<RunPageData> {
     plan,
     job: job?.job ?? null,
     approvals,
-    trail: readTrail(lines.slice(0, TRAIL_PAGE)),
+    trail: trailOf(lines.slice(0, TRAIL_PAGE)),
     trail_from,
     trail_more: lines.length > TRAIL_PAGE,
   };

@@ -21,14 +21,14 @@ import { folded } from "../parts/fold.ts";
 import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
 import { mark, planMark, plural, proofMark, type Tone } from "../parts/marks.ts";
-import { ago, when } from "../parts/time.ts";
+import { when } from "../parts/time.ts";
 import type { JobView, RunPageData } from "./run-data.ts";
 
 export function planCard(ctx: Ctx, { run_id, plan, job }: RunPageData): Html {
   if (plan === null) return nothing;
   return card(
     { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },
-    job === null ? nothing : jobBlock(ctx, job),
+    job === null ? nothing : jobBlock(job),
     plan.actions.length === 0
       ? html`<p class="calm">Nothing stands: there is nothing to undo.</p>`
       : html`${honest(plan)}<ol class="plan">${folded(plan.actions, sameUndo).map((group) => actionGroup(ctx, run_id, group))}</ol>${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
@@ -67,7 +67,7 @@ function honest({ actions }: RollbackPlan): Html {
   if (gone.length > 0) lines.push(html`<b>Cannot be undone:</b> ${steps(gone)}.`);
   if (unknown.length > 0)
     lines.push(
-      html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve them first; the service does not guess.`,
+      html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve ${unknown.length === 1 ? "it" : "them"} first; the service does not guess.`,
     );
   if (held.length > 0)
     lines.push(html`<b>Has to wait:</b> ${steps(held)}, because what depends on it still stands.`);
@@ -207,8 +207,7 @@ const STATES: Record<JobView["state"], [Tone, string]> = {
   failed: ["bad", "failed"],
 };
 
-function jobBlock(ctx: Ctx, job: JobView): Html {
-  const now = ctx.app.core.env.now();
+function jobBlock(job: JobView): Html {
   const [tone, word] =
     job.state === "done" && job.report?.complete === false
       ? (["warn", "done, not complete"] as const)
@@ -217,7 +216,7 @@ function jobBlock(ctx: Ctx, job: JobView): Html {
     ["State", mark(tone, word)],
     ["By", job.by],
     ["Started", when(job.started_ms)],
-    job.finished_ms === null ? null : ["Ended", ago(job.finished_ms, now)],
+    job.finished_ms === null ? null : ["Ended", when(job.finished_ms)],
     job.current_step === null ? null : ["Undoing now", `step ${job.current_step}`],
   ])}${job.state === "running" ? html`<p class="working" role="status">Rolling back${job.current_step === null ? "" : `: step ${job.current_step}`}. Each step appears here as it is done.</p>` : nothing}${
     job.error === null ? null : notice("bad", html`<p>${job.error}</p>`)

@@ -7,7 +7,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { hashText, runLink } from "./ids.ts";
 import { mark, type Tone } from "./marks.ts";
-import { when } from "./time.ts";
+import { timed, when } from "./time.ts";
 
 const EVENT_TONES: Record<LedgerEvent, Tone> = {
   blocked: "bad",
@@ -71,12 +71,12 @@ export function linked(text: string): Part[] {
     const id = found[2]!;
     const kind = id.slice(0, 3);
     parts.push(
-      text.slice(at, found.index),
+      ...timed(text.slice(at, found.index)),
       html`<a href="${PAGE_OF[kind]!}/${id}" title="${id}">${kind === "pln" ? "this plan" : "this request"}</a>`,
     );
     at = found.index + found[0].length;
   }
-  return [...parts, text.slice(at)];
+  return [...parts, ...timed(text.slice(at))];
 }
 
 export interface Trailed {
@@ -90,7 +90,7 @@ export function checked(record: LedgerRecord): Trailed {
   return { record, sound: sha256Hex(canonical(rest as unknown as Json)) === hash };
 }
 
-export function readTrail(lines: readonly string[]): Trailed[] {
+export function trailOf(lines: readonly string[]): Trailed[] {
   return lines.map((line) => checked(JSON.parse(line) as LedgerRecord));
 }
 

@@ -1,5 +1,8 @@
-/** Times with their zone. The server writes them in UTC; the page's script puts them into the reader's zone, both on hover. */
-import { type Html, html } from "../html.ts";
+/**
+ * Times with their zone. The server writes them in UTC; the page's script puts them into the reader's zone, both on
+ * hover.
+ */
+import { type Html, html, type Part } from "../html.ts";
 
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
@@ -12,6 +15,21 @@ const exact = (ms: number): string => iso(ms).replace("T", " ").replace("Z", " U
 export function when(ms: number): Html {
   const shown = iso(ms).slice(0, 16).replace("T", " ");
   return html`<time datetime="${iso(ms)}" title="${exact(ms)}" data-at="clock">${shown} UTC</time>`;
+}
+
+const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g;
+
+/** A text with the moments in it as the page writes moments. */
+export function timed(text: string): Part[] {
+  const parts: Part[] = [];
+  let at = 0;
+  for (const found of text.matchAll(INSTANT)) {
+    const ms = Date.parse(found[0]);
+    if (Number.isNaN(ms)) continue;
+    parts.push(text.slice(at, found.index), when(ms));
+    at = found.index + found[0].length;
+  }
+  return [...parts, text.slice(at)];
 }
 
 /** How long ago, for what happened lately. */

@@ -19,12 +19,12 @@ import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../port/store.ts";
 import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
+import { appendApprovalRecord } from "../records.ts";
 import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";
 import { cardFacts } from "./card-facts.ts";
 import { countedBefore, countingVoters, voterOf } from "./counting.ts";
 import { makeOffer, type OfferInput } from "./offer.ts";
 import { moveApproval } from "./requests.ts";
-import { writeRecord } from "./write-record.ts";
 
 interface DecideInput {
   decision: "approve" | "deny";
@@ -152,15 +152,12 @@ function settle(
   const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     tx.put("approvals", voted.id, voted);
-    const record = writeRecord(
-      tx,
-      run,
-      voted,
-      "approved",
-      vote.by,
-      core.env.now(),
-      `request ${voted.id} (${voters.length} of ${voted.approvers.quorum})${tail}`,
-    );
+    const record = appendApprovalRecord(tx, run, voted, {
+      event: "approved",
+      actor: vote.by,
+      ts_ms: core.env.now(),
+      detail: `request ${voted.id} (${voters.length} of ${voted.approvers.quorum})${tail}`,
+    });
     tx.put("runs", run.run_id, run);
     return { approval: voted, records: [record], refused: null };
   }
@@ -168,7 +165,12 @@ function settle(
   const status = vote.decision === "approve" ? "approved" : "denied";
   const moved = moveApproval(tx, run, decided, status);
   if (status === "approved" && moved.kind === "compensation") run.awaiting--;
-  const record = writeRecord(tx, run, moved, status, vote.by, core.env.now(), `request ${moved.id}${tail}`);
+  const record = appendApprovalRecord(tx, run, moved, {
+    event: status,
+    actor: vote.by,
+    ts_ms: core.env.now(),
+    detail: `request ${moved.id}${tail}`,
+  });
   tx.put("runs", run.run_id, run);
   return { approval: moved, records: [record], refused: null };
 }
@@ -199,7 +201,12 @@ export function breakGlassUnit(
       };
       const moved = moveApproval(tx, run, decided, "approved");
       if (moved.kind === "compensation") run.awaiting--;
-      const record = writeRecord(tx, run, moved, "approved", principal.name, now, `break-glass: ${why}`);
+      const record = appendApprovalRecord(tx, run, moved, {
+        event: "approved",
+        actor: principal.name,
+        ts_ms: now,
+        detail: `break-glass: ${why}`,
+      });
       tx.put("runs", run.run_id, run);
       return { approval: moved, records: [record], refused: null };
     },
@@ -218,7 +225,12 @@ export function withdrawUnit(core: Core, principal: Principal, id: string): Unit
         throw forbidden("the request is for an undo of this run; deny it or let it expire");
       const moved = moveApproval(tx, run, { ...approval, note: WITHDRAWN }, "expired");
       const detail = `request ${id}: ${WITHDRAWN}`;
-      const record = writeRecord(tx, run, moved, "approval_expired", principal.name, core.env.now(), detail);
+      const record = appendApprovalRecord(tx, run, moved, {
+        event: "approval_expired",
+        actor: principal.name,
+        ts_ms: core.env.now(),
+        detail,
+      });
       tx.put("runs", run.run_id, run);
       return { approval: moved, records: [record], refused: null };
     },
@@ -255,7 +267,12 @@ export function ageUnit(core: Core, id: string): Unit<DecideResult | null> {
       };
       const moved = moveApproval(tx, run, widened, "escalated");
       const to = escalate_to.length === 0 ? "" : ` to ${escalate_to.join(", ")}`;
-      const record = writeRecord(tx, run, moved, "approval_escalated", ENGINE, now, `request ${id}${to}`);
+      const record = appendApprovalRecord(tx, run, moved, {
+        event: "approval_escalated",
+        actor: ENGINE,
+        ts_ms: now,
+        detail: `request ${id}${to}`,
+      });
       tx.put("runs", run.run_id, run);
       return { approval: moved, records: [record], refused: null };
     },
@@ -284,15 +301,12 @@ function openRequest(
 function expire(core: Core, tx: Tx, approval: ApprovalDoc): DecideResult {
   const run = loadRun(tx, approval.run_id);
   const moved = moveApproval(tx, run, approval, "expired");
-  const record = writeRecord(
-    tx,
-    run,
-    moved,
-    "approval_expired",
-    ENGINE,
-    core.env.now(),
-    `request ${approval.id}`,
-  );
+  const record = appendApprovalRecord(tx, run, moved, {
+    event: "approval_expired",
+    actor: ENGINE,
+    ts_ms: core.env.now(),
+    detail: `request ${approval.id}`,
+  });
   tx.put("runs", run.run_id, run);
   return { approval: moved, records: [record], refused: null };
 }

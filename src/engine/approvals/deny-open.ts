@@ -4,9 +4,8 @@ import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../../model/approval
 import type { Tx } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 import { loadRun } from "../load-run.ts";
-
+import { appendApprovalRecord } from "../records.ts";
 import { moveApproval } from "./requests.ts";
-import { writeRecord } from "./write-record.ts";
 
 /** Denies those that are still open; the others were ended by another caller, and stay as they are. */
 export function denyOpen(
@@ -32,7 +31,14 @@ export function denyOpen(
     };
     const run = loadRun(tx, approval.run_id);
     const moved = moveApproval(tx, run, decided, "denied");
-    records.push(writeRecord(tx, run, moved, "denied", by, now, `request ${id}: ${note}`));
+    records.push(
+      appendApprovalRecord(tx, run, moved, {
+        event: "denied",
+        actor: by,
+        ts_ms: now,
+        detail: `request ${id}: ${note}`,
+      }),
+    );
     tx.put("runs", run.run_id, run);
     denied.push(id);
   }

@@ -17,10 +17,10 @@ import type { RunDoc } from "../../model/run.ts";
 import type { Tx } from "../../port/store.ts";
 import type { Core } from "../core.ts";
 import { policyCall, readCounters } from "../gather.ts";
+import { appendApprovalRecord } from "../records.ts";
 import { type AuthorityFacts, authoritiesOver } from "./authority.ts";
 import { countingVoters, voterOf } from "./counting.ts";
 import { moveApproval, newApproval, offerSlot, slotOf } from "./requests.ts";
-import { writeRecord } from "./write-record.ts";
 
 export interface OfferInput {
   /** The id that the offered request will have. */
@@ -135,9 +135,14 @@ function settleOffer(
   if (!needsMet(voted.internal.needs, voters)) {
     tx.put("approvals", voted.id, voted);
     const detail = `request ${voted.id} (${voters.length} of ${voted.approvers.quorum}): ${why}`;
-    return writeRecord(tx, run, voted, "approved", vote.by, now, detail);
+    return appendApprovalRecord(tx, run, voted, { event: "approved", actor: vote.by, ts_ms: now, detail });
   }
   const decided: ApprovalDoc = { ...voted, decided_by: vote.by, decided_ms: vote.at_ms };
   const moved = moveApproval(tx, run, decided, "approved");
-  return writeRecord(tx, run, moved, "approved", vote.by, now, `pre-approved: ${why}`);
+  return appendApprovalRecord(tx, run, moved, {
+    event: "approved",
+    actor: vote.by,
+    ts_ms: now,
+    detail: `pre-approved: ${why}`,
+  });
 }

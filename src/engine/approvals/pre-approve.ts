@@ -12,10 +12,10 @@ import { type Core, ENGINE } from "../core.ts";
 import { coveredBy } from "../decide/approval-stage.ts";
 import { slotKey } from "../keys.ts";
 import { loadSealedRun } from "../load-run.ts";
+import { appendApprovalRecord } from "../records.ts";
 import { assertNotOwn } from "./authority.ts";
 import type { DecideResult } from "./decide-request.ts";
 import { moveApproval, newApproval } from "./requests.ts";
-import { writeRecord } from "./write-record.ts";
 
 interface PreApproveInput {
   tool: string;
@@ -56,15 +56,12 @@ export function preApproveUnit(
         internal: { ...request.internal, voters: [{ groups: [...principal.groups] }] },
       };
       const approval = moveApproval(tx, run, decided, "approved");
-      const record = writeRecord(
-        tx,
-        run,
-        approval,
-        "approved",
-        principal.name,
-        now,
-        `pre-approved: ${note ?? ""}`.trimEnd(),
-      );
+      const record = appendApprovalRecord(tx, run, approval, {
+        event: "approved",
+        actor: principal.name,
+        ts_ms: now,
+        detail: `pre-approved: ${note ?? ""}`.trimEnd(),
+      });
       tx.put("runs", run.run_id, run);
       return { approval, records: [...closed, record], refused: null };
     },
@@ -113,5 +110,12 @@ function closeCovered(
   if (!needsMet(asked.internal.needs, [{ groups }])) return [];
   const note = coveredBy(`request ${id}`);
   const moved = moveApproval(tx, run, { ...asked, note }, "expired");
-  return [writeRecord(tx, run, moved, "approval_expired", ENGINE, now, `request ${asked.id}: ${note}`)];
+  return [
+    appendApprovalRecord(tx, run, moved, {
+      event: "approval_expired",
+      actor: ENGINE,
+      ts_ms: now,
+      detail: `request ${asked.id}: ${note}`,
+    }),
+  ];
 }

@@ -6,11 +6,11 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import { type Evaluation, evaluatePolicy } from "../../model/policy/evaluate.ts";
 import { approvalStage, CHANGED_SINCE, coveredBy } from "./approval-stage.ts";
 import type { Facts } from "./facts.ts";
-import { type Refusal, STAGES } from "./stages.ts";
+import { STAGES, type StageRefusal } from "./stages.ts";
 import type { ApprovalMove, RecordPart, Verdict } from "./verdict.ts";
 
 export function decide(facts: Facts): Verdict {
-  const refusals: Refusal[] = [];
+  const refusals: StageRefusal[] = [];
   for (const stage of STAGES) for (const refusal of stage(facts)) refusals.push(refusal);
   const policy = evaluatePolicy(facts.policy, facts.call, facts.now, facts.counters);
 

@@ -6,14 +6,14 @@ import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { CounterDoc } from "../../port/docs.ts";
 import type { BeforeFacts } from "../before.ts";
-import type { Caller } from "../core.ts";
+import type { IntentCaller } from "../core.ts";
 import type { GrantInHand } from "../grants/coverage.ts";
 
 export interface Facts {
   now: number;
   run: RunDoc;
   /** What the caller's credential may ask for now. */
-  caller: Pick<Caller, "max_permissions" | "allow_observe">;
+  caller: Pick<IntentCaller, "max_permissions" | "allow_observe">;
   tool: string;
   args: Json;
   manifest: Manifest | null;

@@ -10,17 +10,17 @@ import { haltsCovering } from "./halt-index.ts";
 /** `always` refuses in every mode; `mode` refuses in enforce and only warns in observe and advise. */
 type Force = "always" | "mode";
 
-export interface Refusal {
+export interface StageRefusal {
   force: Force;
   reason: string;
 }
 
 const NO_MANIFEST = "no manifest is registered for this tool";
 
-type Stage = (facts: Facts) => Refusal[];
+type Stage = (facts: Facts) => StageRefusal[];
 
 const runState: Stage = ({ run, caller }) => {
-  const found: Refusal[] = [];
+  const found: StageRefusal[] = [];
   if (!isSealed(run))
     found.push({
       force: "always",
@@ -48,7 +48,7 @@ const lifecycle: Stage = ({ manifest, run }) => {
 };
 
 const objections: Stage = ({ objections = [] }) =>
-  objections.map((reason): Refusal => ({ force: "mode", reason }));
+  objections.map((reason): StageRefusal => ({ force: "mode", reason }));
 
 const scope: Stage = ({ manifest, run, caller }) => {
   if (manifest === null) return [];
@@ -61,7 +61,7 @@ const scope: Stage = ({ manifest, run, caller }) => {
 };
 
 const halts: Stage = (facts) => {
-  const found: Refusal[] = [];
+  const found: StageRefusal[] = [];
   if (facts.kill_switch !== null)
     found.push({ force: "always", reason: `kill switch: ${facts.kill_switch}` });
   const { tool, run } = facts;
@@ -73,13 +73,13 @@ const halts: Stage = (facts) => {
 
 const prerequisites: Stage = (facts) => [
   ...facts.missing_prerequisites.map(
-    (tool): Refusal => ({
+    (tool): StageRefusal => ({
       force: "mode",
       reason: `prerequisite ${tool} has not succeeded in this run`,
     }),
   ),
   ...facts.fallen_dependencies.map(
-    (step): Refusal => ({
+    (step): StageRefusal => ({
       force: "mode",
       reason: `step ${step}, which this call depends on, does not stand`,
     }),

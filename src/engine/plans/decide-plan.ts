@@ -13,10 +13,9 @@ import type { Tx, Unit } from "../../port/store.ts";
 import { type AuthorityFacts, assertNotOwn, authoritiesOver } from "../approvals/authority.ts";
 import { cardFacts } from "../approvals/card-facts.ts";
 import { countedBefore, countingVoters, voterOf } from "../approvals/counting.ts";
-import { writeRecord } from "../approvals/write-record.ts";
 import { type Core, ENGINE, type Rules } from "../core.ts";
 import { loadRun } from "../load-run.ts";
-import { appendRunRecord } from "../records.ts";
+import { appendApprovalRecord, appendRunRecord } from "../records.ts";
 import { endPlan, leaveRun } from "./order.ts";
 import { enterRun } from "./propose.ts";
 
@@ -191,15 +190,12 @@ function makeApproval(tx: Tx, run: RunDoc, plan: PlanDoc, request: ApprovalDoc, 
     note: vote.note,
   };
   tx.put("approvals", approval.id, approval);
-  return writeRecord(
-    tx,
-    run,
-    approval,
-    "approved",
-    vote.by,
-    vote.at_ms,
-    `request ${approval.id} of plan ${plan.id}`,
-  );
+  return appendApprovalRecord(tx, run, approval, {
+    event: "approved",
+    actor: vote.by,
+    ts_ms: vote.at_ms,
+    detail: `request ${approval.id} of plan ${plan.id}`,
+  });
 }
 
 /** Whoever proposed it takes it back, decided or not, as long as it is under way. */

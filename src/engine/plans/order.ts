@@ -8,8 +8,8 @@ import type { PlanDoc } from "../../model/plan.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx } from "../../port/store.ts";
 import { moveApproval } from "../approvals/requests.ts";
-import { writeRecord } from "../approvals/write-record.ts";
 import { ENGINE } from "../core.ts";
+import { appendApprovalRecord } from "../records.ts";
 
 /** The plan whose turn this call is, and the approval that was made for it. */
 export interface PlannedNow {
@@ -61,7 +61,9 @@ export function endPlan(
     if (made?.status !== "approved") continue;
     const moved = moveApproval(tx, run, { ...made, note: `plan ${plan.id} ended` }, "expired");
     const detail = `request ${id}: plan ${plan.id} ended`;
-    records.push(writeRecord(tx, run, moved, "approval_expired", ENGINE, now, detail));
+    records.push(
+      appendApprovalRecord(tx, run, moved, { event: "approval_expired", actor: ENGINE, ts_ms: now, detail }),
+    );
   }
   return records;
 }

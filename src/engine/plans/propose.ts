@@ -39,9 +39,9 @@ interface Proposal {
   residue: string[];
 }
 
-export type PlanResult = { plan: PlanDoc; records: LedgerRecord[] };
+export type RecordedPlan = { plan: PlanDoc; records: LedgerRecord[] };
 
-export function proposeUnit(core: Core, asking: Asking, run_id: string, input: Proposal): Unit<PlanResult> {
+export function proposeUnit(core: Core, asking: Asking, run_id: string, input: Proposal): Unit<RecordedPlan> {
   const id = `pln_${core.env.uuid()}`;
   const ids = input.calls.map(() => `apr_${core.env.uuid()}`);
   return {
@@ -109,7 +109,10 @@ function settledAtOnce(plan: PlanDoc): PlanDoc {
   return { ...plan, status: "ended", note: `call ${refused} is refused` };
 }
 
-/** A plan is one question more; one past the actor's flood is told with the others, unless it holds what nothing takes back. */
+/**
+ * A plan is one question more; one past the actor's flood is told with the others, unless it holds what nothing takes
+ * back.
+ */
 function isToldTogether(core: Core, tx: Tx, run: RunDoc, { irreversible }: Proposal, now: number): boolean {
   const { flood } = core.rules().policy.approvals;
   return flood !== null && countRequest(tx, run, flood, now) && irreversible.length === 0;

@@ -9,7 +9,7 @@ import { readRecordLine } from "../../ledger/read-record.ts";
 import { asLines, StretchChecker } from "./chunk.ts";
 import { LedgerJoin } from "./join.ts";
 import { idBytes, newRunSeed, RunTable } from "./runs.ts";
-import { Found, HASH, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, scanRecord } from "./scan.ts";
+import { HASH, numberAt, PREV, RUN_ID, RUN_SEQ, ScannedFields, SEQ, scanRecord } from "./scan.ts";
 import { Frontier, NodeBuilder } from "./subtrees.ts";
 
 /** Checks the lines in stretches of these lengths and joins them. */
@@ -29,7 +29,7 @@ function joined(lines: readonly string[], size: number, cuts: number[] = []) {
 
 function scan(line: string) {
   const { bytes } = asLines(`${line}\n`);
-  const found = new Found();
+  const found = new ScannedFields();
   const end = scanRecord(new DataView(bytes.buffer), bytes, 0, found);
   if (end < 0 || bytes[end] !== 0x0a) return undefined;
   const text = (field: number) => bytes.toString("utf8", found.at[field]!, found.to[field]!);
@@ -99,7 +99,7 @@ describe("the quick scanner", () => {
       Buffer.alloc(16),
     ]);
     const copy = Buffer.from(new Uint8Array(bytes).buffer);
-    expect(scanRecord(new DataView(copy.buffer), copy, 0, new Found())).toBe(-1);
+    expect(scanRecord(new DataView(copy.buffer), copy, 0, new ScannedFields())).toBe(-1);
   });
 });
 

@@ -5,11 +5,22 @@
 import { hash as digest } from "node:crypto";
 import { isHash, type RecordFacts, readRecordLine, readRecordText } from "../../ledger/read-record.ts";
 import { idBytes, type RunSeed, type RunSpans, RunTable } from "./runs.ts";
-import { Found, HASH, HashSlot, numberAt, PREV, RUN_ID, RUN_SEQ, SEQ, SLACK, scanRecord } from "./scan.ts";
+import {
+  HASH,
+  HashSlot,
+  numberAt,
+  PREV,
+  RUN_ID,
+  RUN_SEQ,
+  ScannedFields,
+  SEQ,
+  SLACK,
+  scanRecord,
+} from "./scan.ts";
 import { type Node, NodeBuilder } from "./subtrees.ts";
 
 /** Whole lines: `length` bytes that end in a line break, with room for the scanner behind them. */
-export interface Lines {
+export interface WholeLines {
   bytes: Buffer;
   length: number;
   /** The last of them is the last of all. */
@@ -49,7 +60,7 @@ const MEMBER = ',"hash":';
 const CUT = MEMBER.length + 66;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export function asLines(text: string): Lines {
+export function asLines(text: string): WholeLines {
   const length = Buffer.byteLength(text);
   const bytes = Buffer.from(new ArrayBuffer(length + SLACK));
   bytes.write(text);
@@ -59,7 +70,7 @@ export function asLines(text: string): Lines {
 export class StretchChecker {
   private readonly options: CheckOptions;
   private readonly runs: RunTable | null;
-  private readonly found = new Found();
+  private readonly found = new ScannedFields();
   /** The hash of the last good record, and room for that of the next. */
   private last = new HashSlot();
   private stated = new HashSlot();
@@ -72,7 +83,7 @@ export class StretchChecker {
   }
 
   /** Changes the bytes on the way. */
-  check(lines: Lines): StretchFacts {
+  check(lines: WholeLines): StretchFacts {
     const { bytes, length } = lines;
     const facts: StretchFacts = { first: null, records: 0, hash: "", runs: null, nodes: null, bad: null };
     this.facts = facts;
@@ -101,7 +112,7 @@ export class StretchChecker {
   }
 
   /** Behind the line break, if the line ends as it should right behind the record. */
-  private lineEnd({ bytes, length, is_end }: Lines, end: number): number {
+  private lineEnd({ bytes, length, is_end }: WholeLines, end: number): number {
     const isPlain = !this.options.in_bundle || (is_end && end === length - 1);
     const p = isPlain ? end : end + 1;
     if (!isPlain && (bytes[end] !== 0x2c || (is_end && p === length - 1))) return -1;
@@ -148,7 +159,7 @@ export class StretchChecker {
     return runs.countRecord(view, found.at[RUN_ID]! + 1, found.to[RUN_ID]! - 1, run_seq, seq) === undefined;
   }
 
-  private takeSlowly({ bytes, length, is_end }: Lines, p: number): string | undefined {
+  private takeSlowly({ bytes, length, is_end }: WholeLines, p: number): string | undefined {
     const { facts } = this;
     const to = bytes.indexOf(0x0a, p);
     const reading = this.read(bytes.subarray(p, to), is_end && to === length - 1);

@@ -13,7 +13,7 @@ export interface FirstBad {
 }
 
 /** The ledger at one of its sizes. */
-export interface Moment {
+export interface LedgerMoment {
   head: string;
   root: string;
 }
@@ -23,7 +23,7 @@ export class LedgerJoin {
   private readonly frontier: Frontier | null;
   private readonly onNode: ((node: Node) => void) | undefined;
   private readonly wanted: ReadonlySet<number>;
-  readonly moments = new Map<number, Moment>();
+  readonly moments = new Map<number, LedgerMoment>();
   records: number;
   head: string;
   bad: FirstBad | null = null;

@@ -1,4 +1,7 @@
-/** Every full node of an RFC 6962 tree over a growing list of hashes: any range, any path, without going back to the list. */
+/**
+ * Every full node of an RFC 6962 tree over a growing list of hashes: any range, any path, without going back to the
+ * list.
+ */
 import { joinHashes } from "../../ledger/tree.ts";
 import { splitOf } from "./subtrees.ts";
 

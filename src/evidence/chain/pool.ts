@@ -10,7 +10,7 @@ import { type CheckOptions, StretchChecker, type StretchFacts } from "./chunk.ts
 import type { LedgerJoin } from "./join.ts";
 import { LineFile, type Region } from "./region.ts";
 
-export type Task =
+export type CheckTask =
   | { kind: "range"; region: Region; from: number; to: number }
   | { kind: "lines"; bytes: ArrayBuffer; length: number };
 
@@ -23,7 +23,7 @@ export interface CheckSetup {
 /** Checks tasks one at a time or several at once. */
 interface Checkers {
   readonly width: number;
-  check(task: Task): Promise<StretchFacts>;
+  check(task: CheckTask): Promise<StretchFacts>;
   close(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export function allCores(): number {
 
 /** Feeds tasks to the checkers and the results, in order, to the join; stops at the first thing wrong. */
 export async function checkAndJoin(
-  tasks: AsyncIterable<Task> | Iterable<Task>,
+  tasks: AsyncIterable<CheckTask> | Iterable<CheckTask>,
   checkers: Checkers,
   join: LedgerJoin,
 ): Promise<void> {
@@ -66,7 +66,7 @@ export class CheckHere implements Checkers {
     this.file = setup.path === null ? null : new LineFile(setup.path);
   }
 
-  async check(task: Task): Promise<StretchFacts> {
+  async check(task: CheckTask): Promise<StretchFacts> {
     // A server that checks its own ledger goes on answering in between.
     await nextTurn();
     if (task.kind === "range") return this.checker.check(this.file!.lines(task.region, task.from, task.to));
@@ -92,7 +92,7 @@ class CheckPool implements Checkers {
     });
   }
 
-  check(task: Task): Promise<StretchFacts> {
+  check(task: CheckTask): Promise<StretchFacts> {
     return this.threads.ask(task, { transfer: task.kind === "lines" ? [task.bytes] : [] });
   }
 

@@ -5,7 +5,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { fileError, unreadable } from "../../config/files.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import type { Lines } from "./chunk.ts";
+import type { WholeLines } from "./chunk.ts";
 import { SLACK } from "./scan.ts";
 
 /** More than a record of a 1 MB request can take, escapes included. */
@@ -67,7 +67,7 @@ export class LineFile {
    * The lines that begin in `[from, to)`. The bytes are good until the next call. `region` bounds what
    * is looked at and ends behind a line break.
    */
-  lines(region: Region, from: number, to: number): Lines {
+  lines(region: Region, from: number, to: number): WholeLines {
     // One byte earlier: a line begins here only where another ended just before.
     const base = from === region.start ? from : from - 1;
     let want = Math.min(region.end, to + STEP) - base;

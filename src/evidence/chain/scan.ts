@@ -22,7 +22,7 @@ export const SEQ = FIELDS.indexOf("seq");
 const TS_MS = FIELDS.indexOf("ts_ms");
 
 /** Where the values of the line that was scanned last stand. */
-export class Found {
+export class ScannedFields {
   /** Where each field's value begins; what an absent field says is of an earlier line. */
   readonly at = new Int32Array(COUNT);
   /** Behind the value. */
@@ -67,7 +67,7 @@ FIELDS.forEach((name, field) => {
  * The position behind the record's closing brace, or -1 when the line needs the strict reader. What `hash`
  * and `prev` say is not looked at: whoever takes the record compares them with hashes it has computed.
  */
-export function scanRecord(view: DataView, bytes: Uint8Array, start: number, found: Found): number {
+export function scanRecord(view: DataView, bytes: Uint8Array, start: number, found: ScannedFields): number {
   const { at, to, after } = found;
   if (bytes[start] !== 0x7b) return -1;
   let p = start;

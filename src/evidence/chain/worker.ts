@@ -2,12 +2,12 @@
 import type { TransferListItem } from "node:worker_threads";
 import { serveThread } from "../../process/threads.ts";
 import type { StretchFacts } from "./chunk.ts";
-import { CheckHere, type CheckSetup, type Task } from "./pool.ts";
+import { CheckHere, type CheckSetup, type CheckTask } from "./pool.ts";
 
 serveThread((setup: CheckSetup) => {
   const checker = new CheckHere(setup);
   return {
-    work: (task: Task) => checker.check(task),
+    work: (task: CheckTask) => checker.check(task),
     transfer: ({ runs }: StretchFacts) =>
       (runs === null ? [] : [runs.keys, runs.at, runs.first, runs.last]).map(
         ({ buffer }) => buffer as TransferListItem,

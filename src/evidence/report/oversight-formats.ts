@@ -4,7 +4,7 @@ import { showDuration } from "../../kernel/duration.ts";
 import type { DecisionFigures, OversightReport } from "./oversight.ts";
 import { type Markup, pageParts } from "./page.ts";
 import { htmlSection, markdownSection, type PeriodFormat } from "./period-formats.ts";
-import { type Cell, percent, type Section } from "./period-rows.ts";
+import { type Cell, percent, type ReportSection } from "./period-rows.ts";
 import { time } from "./text.ts";
 
 const t = (text: string): Cell => ({ text });
@@ -86,7 +86,7 @@ function figures(one: DecisionFigures): Cell[] {
   ];
 }
 
-export function oversightSections(report: OversightReport): Section[] {
+export function oversightSections(report: OversightReport): ReportSection[] {
   const { by_approver, by_rule, break_glass, grants, rules, supports } = report;
   const candidates = (list: readonly { rule: string; requests: number }[]) =>
     list.map(({ rule, requests }) => [name(rule), n(requests)]);

@@ -97,7 +97,7 @@ export function code(value: string | null | undefined): Markup {
   return value === null || value === undefined ? html`–` : html`<code>${visible(value)}</code>`;
 }
 
-export type Tone = "ok" | "bad" | "warn" | "idle";
+type Tone = "ok" | "bad" | "warn" | "idle";
 
 /** How a status, an event or a decision strikes the eye; what is not here is neutral. */
 const TONES: Readonly<Record<string, Tone>> = {

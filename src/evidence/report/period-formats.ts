@@ -4,7 +4,7 @@ import { daysChart } from "./days-chart.ts";
 import { code, facts, type Markup, pageParts, tableParts, text } from "./page.ts";
 import type { PeriodReport } from "./period.ts";
 import { DAY_COLUMNS } from "./period-counts.ts";
-import { type Cell, headline, type Section, sections } from "./period-rows.ts";
+import { type Cell, headline, type ReportSection, sections } from "./period-rows.ts";
 import { codeSpan, time } from "./text.ts";
 
 export const PERIOD_FORMATS = ["md", "html", "json"] as const;
@@ -56,7 +56,7 @@ ${daysChart(report.per_day)}
 ${facts(about(report).map(([name, value]) => [name, htmlCell(value)] as const))}`;
 }
 
-export function* htmlSection({ title, note, columns, rows, none }: Section): Generator<Markup> {
+export function* htmlSection({ title, note, columns, rows, none }: ReportSection): Generator<Markup> {
   yield html`<h2>${title}</h2>
 `;
   if (columns === null) {
@@ -109,7 +109,7 @@ function toMarkdown(report: PeriodReport): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-export function markdownSection({ title, note, columns, rows, none }: Section): string[] {
+export function markdownSection({ title, note, columns, rows, none }: ReportSection): string[] {
   if (columns === null)
     return [
       `## ${title}`,

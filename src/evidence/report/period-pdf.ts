@@ -2,7 +2,7 @@
 import { daysChartBars } from "./days-chart.ts";
 import { type Doc, each, heading, INK, line, MARGIN, pair, paper, room, SOFT } from "./pdf.ts";
 import type { PeriodReport } from "./period.ts";
-import { type Cell, headline, type Section, sections } from "./period-rows.ts";
+import { type Cell, headline, type ReportSection, sections } from "./period-rows.ts";
 import { clip, forPlainFont, time } from "./text.ts";
 
 const CARDS_A_ROW = 5;
@@ -87,7 +87,7 @@ function chart(doc: Doc, report: PeriodReport): void {
 /** A time in a narrow column breaks between its day and its hour. */
 const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:)/;
 
-async function table(doc: Doc, { title, note, columns, rows, none }: Section): Promise<void> {
+async function table(doc: Doc, { title, note, columns, rows, none }: ReportSection): Promise<void> {
   heading(doc, title);
   if (columns === null) {
     for (const [name, value] of rows) pair(doc, words(name!), words(value!));

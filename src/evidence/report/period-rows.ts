@@ -8,7 +8,7 @@ import { time } from "./text.ts";
 /** `text` is our own words; `name` came from elsewhere and must be shown as such. */
 export type Cell = { text: string } | { name: string } | { number: number };
 
-export interface Section {
+export interface ReportSection {
   title: string;
   note?: string;
   /** Without columns, each row is a name and its value. */
@@ -46,7 +46,7 @@ export function headline(report: PeriodReport): [label: string, value: string][]
   ];
 }
 
-export function sections(report: PeriodReport): Section[] {
+export function sections(report: PeriodReport): ReportSection[] {
   return [
     attention(report),
     callSection("Calls by tool", "Tool", report.by_tool),
@@ -92,7 +92,7 @@ function cut(rows: readonly unknown[]): { note?: string } {
     : {};
 }
 
-function callSection(title: string, what: string, rows: PeriodReport["by_tool"]): Section {
+function callSection(title: string, what: string, rows: PeriodReport["by_tool"]): ReportSection {
   return {
     title,
     columns: [what, ...CALL_COLUMNS],
@@ -102,7 +102,7 @@ function callSection(title: string, what: string, rows: PeriodReport["by_tool"])
   };
 }
 
-function attention({ attention }: PeriodReport): Section {
+function attention({ attention }: PeriodReport): ReportSection {
   return {
     title: "Runs that need attention",
     columns: ["Run", "Actor", "Opened", "Unresolved steps"],
@@ -117,7 +117,7 @@ function attention({ attention }: PeriodReport): Section {
   };
 }
 
-function approvals({ approvals }: PeriodReport): Section {
+function approvals({ approvals }: PeriodReport): ReportSection {
   const { median_decision_ms } = approvals;
   return {
     title: "Approvals",
@@ -136,7 +136,7 @@ function approvals({ approvals }: PeriodReport): Section {
   };
 }
 
-function rollbacks({ rollbacks }: PeriodReport): Section {
+function rollbacks({ rollbacks }: PeriodReport): ReportSection {
   return {
     title: "Rollback results",
     columns: null,
@@ -153,7 +153,7 @@ function rollbacks({ rollbacks }: PeriodReport): Section {
   };
 }
 
-function irreversible({ irreversible: { ran, latest } }: PeriodReport): Section {
+function irreversible({ irreversible: { ran, latest } }: PeriodReport): ReportSection {
   return {
     title: "Irreversible actions that ran",
     columns: ["Time", "Tool", "Run", "Step", "Actor", "Outcome"],
@@ -170,7 +170,7 @@ function irreversible({ irreversible: { ran, latest } }: PeriodReport): Section 
   };
 }
 
-function budgets({ budgets }: PeriodReport): Section {
+function budgets({ budgets }: PeriodReport): ReportSection {
   return {
     title: "Budgets near their limit",
     note: "As of now.",

@@ -11,7 +11,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { appendLine } from "../sinks.ts";
 import { type StreamRecord, severityOf } from "./formats.ts";
 
-export interface Written extends StreamRecord {
+export interface FormattedRecord extends StreamRecord {
   /** In the sink's format. */
   text: string;
 }
@@ -28,7 +28,11 @@ export function sinkName(sink: ExportSink): string {
   return sink.type === "webhook" ? maskUrl(sink.url) : `${sink.protocol}://${sink.host}:${sink.port}`;
 }
 
-export async function deliver(sink: ExportSink, batch: readonly Written[], egress: Egress): Promise<void> {
+export async function deliver(
+  sink: ExportSink,
+  batch: readonly FormattedRecord[],
+  egress: Egress,
+): Promise<void> {
   if (sink.type === "file") return appendLine(sink.path, batch.map(({ text }) => text).join("\n"));
   if (sink.type === "webhook") return post(sink, batch, egress);
   const place = await egress.checkHost(sink.host, sink.port);
@@ -38,7 +42,7 @@ export async function deliver(sink: ExportSink, batch: readonly Written[], egres
 
 async function post(
   sink: Extract<ExportSink, { type: "webhook" }>,
-  batch: readonly Written[],
+  batch: readonly FormattedRecord[],
   egress: Egress,
 ): Promise<void> {
   const body = batch.map(({ text }) => `${text}\n`).join("");
@@ -61,7 +65,7 @@ async function post(
 }
 
 /** RFC 5424. The position stands in the structured data, whatever the message's format. */
-function syslogMessage({ record, text }: Written): string {
+function syslogMessage({ record, text }: FormattedRecord): string {
   const { seq, ts_ms, event, hash } = record;
   const at = new Date(ts_ms);
   const time = Number.isNaN(at.getTime()) ? "-" : at.toISOString();

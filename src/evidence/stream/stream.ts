@@ -14,7 +14,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Store } from "../../port/store.ts";
 import type { Logger } from "../../telemetry/log.ts";
-import { deliver, sinkName, type Written } from "./deliver.ts";
+import { deliver, type FormattedRecord, sinkName } from "./deliver.ts";
 import { writeRecord } from "./formats.ts";
 
 interface StreamParts {
@@ -92,7 +92,7 @@ class Stream {
     if (from === null) return "others";
     const lines = await store.records({ from, limit: BATCH });
     if (lines.length === 0) return "empty";
-    const batch = lines.map((line): Written => {
+    const batch = lines.map((line): FormattedRecord => {
       const one = { line, record: JSON.parse(line) as LedgerRecord };
       return { ...one, text: writeRecord(one, this.sink.format, version) };
     });

@@ -8,10 +8,10 @@ import {
   COSIGNATURE,
   isSignedBy,
   NOTE_SIGNATURE,
-  type Note,
   type NoteSignature,
   noteKeyId,
   parseNote,
+  type SignedNote,
   signatureLine,
   signNote,
   type VerifierKey,
@@ -24,8 +24,8 @@ export interface TreeHead {
   root: string;
 }
 
-export interface Checkpoint extends TreeHead {
-  note: Note;
+export interface SignedTreeHead extends TreeHead {
+  note: SignedNote;
 }
 
 export function checkpointBody({ origin, size, root }: TreeHead): string {
@@ -39,7 +39,7 @@ export function signCheckpoint(head: TreeHead, key: SigningKey, cosignatures = "
 }
 
 /** The checkpoint, or what is wrong with it. Nothing of it counts before a signature was checked. */
-export function parseCheckpoint(text: string): Checkpoint | string {
+export function parseCheckpoint(text: string): SignedTreeHead | string {
   const note = parseNote(text);
   if (typeof note === "string") return note;
   const [origin = "", count = "", coded = "", ...more] = note.body.slice(0, -1).split("\n");
@@ -54,7 +54,7 @@ export function parseCheckpoint(text: string): Checkpoint | string {
 type LogSignature = "good" | "bad" | "none";
 
 /** Whether the log signed: `bad` where a line claims to be the key's and does not verify. */
-export function logSignature({ note }: Checkpoint, keys: readonly VerifierKey[]): LogSignature {
+export function logSignature({ note }: SignedTreeHead, keys: readonly VerifierKey[]): LogSignature {
   let found: LogSignature = "none";
   for (const signature of note.signatures) {
     const key = keys.find((one) => isSignedBy(signature, one));

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { isConsistent } from "../../ledger/tree.ts";
 import type { Members } from "../bundle-members.ts";
 import type { PublicKey } from "../signing.ts";
-import { type Checkpoint, cosignatureOf, logKey, logSignature, parseCheckpoint } from "./checkpoint.ts";
+import { cosignatureOf, logKey, logSignature, parseCheckpoint, type SignedTreeHead } from "./checkpoint.ts";
 import type { VerifierKey } from "./note.ts";
 
 export interface WitnessDemand {
@@ -56,7 +56,7 @@ export function checkWitnesses(
 }
 
 function checkpointProblem(
-  checkpoint: Checkpoint,
+  checkpoint: SignedTreeHead,
   tree: { size: number; root: string },
   consistency: readonly string[],
   key: PublicKey,

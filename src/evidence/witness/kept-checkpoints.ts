@@ -3,7 +3,7 @@
  * has signed two checkpoints of which no ledger continues both.
  */
 import type { TrustedKeys } from "../key-files.ts";
-import { type Checkpoint, logSignature, parseCheckpoint, type TreeHead } from "./checkpoint.ts";
+import { logSignature, parseCheckpoint, type SignedTreeHead, type TreeHead } from "./checkpoint.ts";
 import { NOTE_SIGNATURE, type VerifierKey } from "./note.ts";
 
 export interface CheckpointFile {
@@ -26,7 +26,7 @@ export type HoldAgainst = (head: TreeHead) => Promise<string | undefined>;
 
 interface Read {
   name: string;
-  checkpoint: Checkpoint | string;
+  checkpoint: SignedTreeHead | string;
 }
 
 export async function verifyCheckpoints(
@@ -56,7 +56,7 @@ export function readCheckpoints(files: readonly CheckpointFile[]): Read[] {
   return files.map(({ name, text }) => ({ name, checkpoint: parseCheckpoint(text) }));
 }
 
-function signatureProblem(checkpoint: Checkpoint, trusted: TrustedKeys): string | undefined {
+function signatureProblem(checkpoint: SignedTreeHead, trusted: TrustedKeys): string | undefined {
   if (trusted.size === 0) return undefined;
   const keys = [...trusted.values()].map((key): VerifierKey => ({ name: null, type: NOTE_SIGNATURE, key }));
   const found = logSignature(checkpoint, keys);
@@ -66,7 +66,7 @@ function signatureProblem(checkpoint: Checkpoint, trusted: TrustedKeys): string 
     : "it is not signed with a trusted key";
 }
 
-function forkProblem(checkpoint: Checkpoint, name: string, all: readonly Read[]): string | undefined {
+function forkProblem(checkpoint: SignedTreeHead, name: string, all: readonly Read[]): string | undefined {
   const other = all.find(
     ({ name: of, checkpoint: one }) =>
       of !== name &&

@@ -16,15 +16,15 @@ import type { LedgerProofs } from "./proofs.ts";
 export interface Cosigned extends TreeHead, Cosignature {}
 
 /** By the witness's key. */
-export type Kept = Readonly<Record<string, Cosigned>>;
+export type KeptCosignatures = Readonly<Record<string, Cosigned>>;
 
 const KEY = "witnesses";
 /** What the service writes about itself. A ledger that gained nothing else has nothing new to be witnessed. */
 const OWN_EVENTS: ReadonlySet<LedgerEvent> = new Set(["witnessed", "probed"]);
 const OTHER_EVENTS = EVENT_NAMES.filter((event) => !OWN_EVENTS.has(event));
 
-export async function keptCosignatures(store: Store): Promise<Kept> {
-  return ((await store.get("meta", KEY)) ?? {}) as unknown as Kept;
+export async function keptCosignatures(store: Store): Promise<KeptCosignatures> {
+  return ((await store.get("meta", KEY)) ?? {}) as unknown as KeptCosignatures;
 }
 
 /** Keeps them, and writes one `witnessed` record where the ledger gained more than the service's own since. */
@@ -41,7 +41,7 @@ export async function keepCosignatures(
   return store.transact({
     needs: [["meta", KEY]],
     run(tx) {
-      const kept = { ...((tx.get("meta", KEY) ?? {}) as unknown as Kept) };
+      const kept = { ...((tx.get("meta", KEY) ?? {}) as unknown as KeptCosignatures) };
       for (const one of given) {
         const known = kept[one.key_id];
         if (known === undefined || known.origin !== one.origin || known.size <= one.size)
@@ -85,7 +85,7 @@ export interface CarriedCheckpoint {
  * Throws where the ledger no longer is what a witness cosigned.
  */
 export async function carriedCheckpoints(
-  kept: Kept,
+  kept: KeptCosignatures,
   proofs: LedgerProofs,
   size: number,
   key: SigningKey,

@@ -18,7 +18,7 @@ export interface NoteSignature {
   line: string;
 }
 
-export interface Note {
+export interface SignedNote {
   /** With its last line break. */
   body: string;
   signatures: NoteSignature[];
@@ -55,7 +55,7 @@ export function signNote(body: string, name: string, key: SigningKey): string {
 }
 
 /** The note, or what is wrong with it. */
-export function parseNote(text: string): Note | string {
+export function parseNote(text: string): SignedNote | string {
   if (text.length > MAX_NOTE_CHARS) return "the note is too long";
   if (!text.isWellFormed() || CONTROL.test(text)) return "the note holds characters that no note may hold";
   const at = text.lastIndexOf("\n\n");

@@ -9,7 +9,7 @@ import {
   closeDatabase,
   type Database,
   openDatabase,
-  type Statement,
+  type PreparedStatement,
   sqliteFailure,
 } from "../../store/logged/connection.ts";
 
@@ -25,8 +25,8 @@ const WAIT_MS = 5_000;
 export class WitnessState {
   private readonly path: string;
   private readonly db: Database;
-  private readonly find: Statement;
-  private readonly put: Statement;
+  private readonly find: PreparedStatement;
+  private readonly put: PreparedStatement;
 
   constructor(folder: string) {
     this.path = join(folder, "witness.db");

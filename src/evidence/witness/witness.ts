@@ -4,7 +4,7 @@
  */
 import { EMPTY_ROOT, isConsistent } from "../../ledger/tree.ts";
 import { type SigningKey, strictBase64 } from "../signing.ts";
-import { type Checkpoint, cosign, cosignatureOf, logSignature, parseCheckpoint } from "./checkpoint.ts";
+import { cosign, cosignatureOf, logSignature, parseCheckpoint, type SignedTreeHead } from "./checkpoint.ts";
 import { COSIGNATURE, MAX_NOTE_CHARS, type VerifierKey, verifierKeyText } from "./note.ts";
 import type { Remembered, WitnessState } from "./state.ts";
 
@@ -27,7 +27,7 @@ const no = (status: WitnessAnswer["status"], problem: string): WitnessAnswer => 
 interface Submission {
   old: number;
   proof: string[];
-  checkpoint: Checkpoint;
+  checkpoint: SignedTreeHead;
 }
 
 interface WitnessParts {
@@ -107,7 +107,7 @@ export class Witness {
   }
 
   /** Its own cosignature on what it does not remember: only an older state than its newest can explain that. */
-  private wasAheadOf({ size, root, note }: Checkpoint, last: Remembered | undefined): boolean {
+  private wasAheadOf({ size, root, note }: SignedTreeHead, last: Remembered | undefined): boolean {
     const own = cosignatureOf(note.body, note.signatures, this.own);
     if (own === null || own === "bad") return false;
     return size > (last?.size ?? 0) || (size === last?.size && root !== last.root);

@@ -22,13 +22,13 @@ import type { Logger } from "../../telemetry/log.ts";
 import { extraOf, type RequestExtra } from "../request-context.ts";
 import type { BoundRun } from "../runs.ts";
 import { NEWER_ERA } from "../upstream/link.ts";
-import type { Guard } from "./guard.ts";
+import type { OriginGuard } from "./guard.ts";
 import { readMessage } from "./session-transport.ts";
 import type { McpSession, McpSessions, Opened } from "./sessions.ts";
 
 export interface EndpointParts {
   path: string;
-  guard: Guard;
+  guard: OriginGuard;
   sessions: McpSessions;
   log: Logger;
   quotas: Quotas | undefined;

@@ -8,9 +8,9 @@ import { isLoopbackHost } from "../../config/loopback.ts";
 import type { Settings } from "../../config/settings.ts";
 import { forbidden } from "../../kernel/errors.ts";
 
-export type Guard = (headers: IncomingHttpHeaders) => void;
+export type OriginGuard = (headers: IncomingHttpHeaders) => void;
 
-export function originGuard({ listen, console_url }: Pick<Settings, "listen" | "console_url">): Guard {
+export function originGuard({ listen, console_url }: Pick<Settings, "listen" | "console_url">): OriginGuard {
   const local = isLoopbackHost(listen.host);
   const own = console_url === null ? null : new URL(console_url).hostname;
   const known = (hostname: string) => isLoopbackHost(hostname) || hostname === own;

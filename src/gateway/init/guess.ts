@@ -14,7 +14,7 @@ interface DraftArgument {
   why: string;
 }
 
-export interface Draft {
+export interface ToolDraft {
   tool: string;
   effect: Effect;
   effect_why: string;
@@ -37,7 +37,7 @@ interface Tool {
 export function draftManifests(
   definitions: readonly { tool: string; name: string; definition: JsonObject }[],
   prefix: string,
-): Draft[] {
+): ToolDraft[] {
   const tools = definitions.map(
     ({ tool, name, definition }): Tool => ({ tool, definition, read: readName(name) }),
   );
@@ -54,12 +54,12 @@ export function draftManifests(
 
 /** The pack's word stands; what was guessed beside it is dropped. */
 function triedDraft(
-  guessed: Draft,
+  guessed: ToolDraft,
   entry: PackEntry,
   by: string,
   shown: ReadonlyMap<string, string>,
   prefix: string,
-): Draft {
+): ToolDraft {
   return {
     ...guessed,
     effect: entry.effect,
@@ -73,7 +73,7 @@ function triedDraft(
 const levelOf = (effect: Effect) =>
   effect === "read" ? "read" : effect === "irreversible" ? "destroy" : "write";
 
-function draft(tool: Tool, all: readonly Tool[], prefix: string): Draft {
+function draft(tool: Tool, all: readonly Tool[], prefix: string): ToolDraft {
   const compensation = isRead(tool) ? null : undoOf(tool, all);
   const { effect, why } = effectOf(tool, compensation !== null);
   return {
@@ -127,7 +127,7 @@ function runsAnything({ definition }: Tool): boolean {
   });
 }
 
-function undoOf(tool: Tool, all: readonly Tool[]): Draft["compensation"] {
+function undoOf(tool: Tool, all: readonly Tool[]): ToolDraft["compensation"] {
   const back = wayBack(tool);
   if (back !== null) return back;
   const undo = undoTool(tool, all);
@@ -147,7 +147,7 @@ function undoTool(tool: Tool, all: readonly Tool[]): Tool | undefined {
 }
 
 /** What moves from one place to another moves back with the two exchanged. */
-function wayBack(tool: Tool): Draft["compensation"] {
+function wayBack(tool: Tool): ToolDraft["compensation"] {
   const { verb } = tool.read;
   if (verb !== "move" && verb !== "rename") return null;
   const names = Object.keys(properties(tool.definition, "inputSchema"));

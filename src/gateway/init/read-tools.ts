@@ -1,5 +1,5 @@
 /** Connects to a tool server just to see what it offers. */
-import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import type { UpstreamSpec } from "../../config/sections/gateway.ts";
 import type { Egress } from "../../egress/egress.ts";
 import { systemEnv } from "../../kernel/env.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";

@@ -2,7 +2,7 @@
 import { stringify } from "yaml";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { readManifests } from "../../model/manifest/load.ts";
-import type { Draft } from "./guess.ts";
+import type { ToolDraft } from "./guess.ts";
 import type { PackRule } from "./packs/pack.ts";
 
 export interface UpstreamDraft {
@@ -26,7 +26,7 @@ export function scalar(text: string): string {
   return PLAIN.test(text) && !WORDS.test(text) ? text : JSON.stringify(text);
 }
 
-export function manifestText(drafts: readonly Draft[], source: string): string {
+export function manifestText(drafts: readonly ToolDraft[], source: string): string {
   const head = [
     `# Draft manifests for the tools of ${oneLine(source)}, written by svc init.`,
     "# Entries with `tried` were tried against the server itself. Every line with `guess:` was guessed from the",
@@ -37,7 +37,7 @@ export function manifestText(drafts: readonly Draft[], source: string): string {
 }
 
 /** A tool whose name no manifest may have is mentioned and left out; it stays blocked. */
-function declared(draft: Draft): string {
+function declared(draft: ToolDraft): string {
   const text = entry(draft);
   try {
     readManifests([{ file: "draft", text }]);
@@ -48,7 +48,7 @@ function declared(draft: Draft): string {
   }
 }
 
-function entry(draft: Draft): string {
+function entry(draft: ToolDraft): string {
   if (draft.tried !== undefined) return triedEntry(draft, draft.tried);
   const lines = [
     "",
@@ -81,8 +81,8 @@ function entry(draft: Draft): string {
 }
 
 function triedEntry(
-  { tool, permission }: Draft,
-  { by, entry: { note, ...rest } }: NonNullable<Draft["tried"]>,
+  { tool, permission }: ToolDraft,
+  { by, entry: { note, ...rest } }: NonNullable<ToolDraft["tried"]>,
 ) {
   const { effect, ...parts } = rest;
   const manifest = { tool, lifecycle: "draft", effect, permission, ...parts };

@@ -8,7 +8,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { within } from "../../kernel/deadline.ts";
 import { watchGroup } from "../../process/orphan-guard.ts";
 import { NotSent } from "./failure.ts";
-import { Lines } from "./lines.ts";
+import { LineSplitter } from "./lines.ts";
 
 interface ChildCommand {
   command: string;
@@ -45,7 +45,7 @@ export class ChildTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
 
   private readonly spec: ChildCommand;
-  private readonly lines = new Lines(MAX_LINE_BYTES);
+  private readonly lines = new LineSplitter(MAX_LINE_BYTES);
   private child: ChildProcessWithoutNullStreams | null = null;
   private unwatch: () => void = () => {};
   private stderr = "";

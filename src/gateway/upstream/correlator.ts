@@ -14,7 +14,7 @@ interface Pending {
 
 export type Sender = (message: JSONRPCMessage) => Promise<void>;
 
-export interface Ask {
+interface Ask {
   method: string;
   params: JsonObject;
   timeout_ms: number;

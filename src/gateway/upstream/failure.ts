@@ -12,7 +12,7 @@ import {
 import { EgressRefused } from "../../egress/refusal.ts";
 import { messageOf } from "../../kernel/errors.ts";
 
-export type Failure =
+export type UpstreamFailure =
   | { kind: "answered"; code: number; message: string; data: unknown }
   | { kind: "not_sent"; message: string }
   | { kind: "unknown"; message: string };
@@ -29,7 +29,7 @@ export class NotSent extends Error {
 export const LOST = Object.freeze({ lost: true });
 export const LOST_CODE = -32_099;
 
-export function failureOf(error: unknown): Failure {
+export function failureOf(error: unknown): UpstreamFailure {
   if (error instanceof NotSent) return { kind: "not_sent", message: error.message };
   if (error instanceof EgressRefused) return { kind: "not_sent", message: error.message };
   if (error instanceof ProtocolError) {
@@ -55,7 +55,7 @@ export function refusedConnection(error: unknown): string | undefined {
 }
 
 /** A status of the 400s is a refusal before anything ran; anything else leaves it open. */
-function httpFailure(error: SdkHttpError): Failure {
+function httpFailure(error: SdkHttpError): UpstreamFailure {
   const { status } = error;
   if (status >= 400 && status < 500)
     return { kind: "not_sent", message: `it refused the request: HTTP ${status}` };

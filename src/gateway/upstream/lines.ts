@@ -1,5 +1,5 @@
 /** Cuts a stream of bytes into lines without ever holding more than one line of a set length. */
-export class Lines {
+export class LineSplitter {
   private parts: Buffer[] = [];
   private size = 0;
   private readonly max: number;

@@ -8,7 +8,7 @@ import {
   type ServerCapabilities,
   type Transport,
 } from "@modelcontextprotocol/client";
-import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import type { UpstreamSpec } from "../../config/sections/gateway.ts";
 import { atMost } from "../../kernel/deadline.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";

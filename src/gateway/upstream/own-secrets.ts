@@ -2,7 +2,7 @@
  * An upstream's address and credentials, kept out of what is said about it: a server that answers "cannot POST
  * /mcp/<token>" must not put its token into a log line or on the ledger.
  */
-import type { Upstream as UpstreamSpec } from "../../config/sections/gateway.ts";
+import type { UpstreamSpec } from "../../config/sections/gateway.ts";
 
 const MASK = "[secret]";
 /** Shorter pieces would be found in every other word. */

@@ -81,8 +81,8 @@ export class RemoteTransport implements Transport {
 const LOOK_MS = 3_000;
 
 /**
- * Servers of the transport before Streamable HTTP refuse what is posted to their address, and answer a GET with an event that
- * says where to post instead. What the person can do about one of them; null where it is something else.
+ * Servers of the transport before Streamable HTTP refuse what is posted to their address, and answer a GET with an
+ * event that says where to post instead. What the person can do about one of them; null where it is something else.
  */
 export async function olderTransport(
   { url, headers }: { url: string; headers: Readonly<Record<string, string>> },

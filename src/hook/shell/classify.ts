@@ -36,9 +36,9 @@ import {
   WRAPPERS,
   worst,
 } from "./programs.ts";
-import { filesIn, piecesOf, type Role, rolesOf } from "./roles.ts";
+import { filesIn, piecesOf, rolesOf, type WordRole } from "./roles.ts";
 import { isDecidingCommand, namesDecision } from "./svc-command.ts";
-import { ENDS, KEYWORDS, type Known, type Part, parseScript, type Word } from "./words.ts";
+import { type CommandPart, ENDS, KEYWORDS, type Known, parseScript, type Word } from "./words.ts";
 
 export interface Judged {
   class: ShellClass;
@@ -99,7 +99,7 @@ class Judge {
     for (const part of parts) this.part(part, depth);
   }
 
-  private part({ words, redirects, fed, piped }: Part, depth: number): void {
+  private part({ words, redirects, fed, piped }: CommandPart, depth: number): void {
     let at = 0;
     while (at < words.length && KEYWORDS.test(words[at]!.text)) at++;
     const assigned = at;
@@ -271,7 +271,7 @@ class Judge {
     const texts = words.map(({ text }) => text);
     this.classes.push(interpreted(name, texts));
     for (const text of fed.text === null ? texts : [...texts, fed.text]) this.note(this.guard.text(text));
-    const roles = texts.map((text): Role => (/[\s(]/.test(text) ? "code" : "plain"));
+    const roles = texts.map((text): WordRole => (/[\s(]/.test(text) ? "code" : "plain"));
     this.arguments(name, words, roles);
     if (fed.text !== null) this.looked(fed.text, "code");
     const script = texts.findIndex((text) => /(?:^|\/)(?:svc\.js|cli\/bin\.js)$/.test(text));
@@ -326,7 +326,7 @@ class Judge {
     });
   }
 
-  private arguments(name: string, words: readonly Word[], roles: readonly Role[]): void {
+  private arguments(name: string, words: readonly Word[], roles: readonly WordRole[]): void {
     const texts = words.map(({ text }) => text);
     const chosen = texts.some((text) => /^-i?(?:name|path|regex)$/.test(text));
     const reach = TREES.test(name) || (name === "find" && this.classes.includes("destructive") && !chosen);
@@ -357,7 +357,7 @@ class Judge {
   }
 
   /** A script, or words that are only printed: they name files in their own way. */
-  private looked(text: string, role: Role): void {
+  private looked(text: string, role: WordRole): void {
     for (const path of filesIn(text, role)) this.note(this.guard.path(path, this.cwd));
   }
 

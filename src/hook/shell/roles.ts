@@ -5,7 +5,7 @@
 
 import { commandOf } from "./programs.ts";
 
-export type Role = "plain" | "text" | "said" | "sed" | "code";
+export type WordRole = "plain" | "text" | "said" | "sed" | "code";
 
 const SEARCH = /^(?:[efz]?grep|rg|ag|ack)$/;
 const AWK = /^[gmn]?awk$/;
@@ -87,7 +87,7 @@ const ASKS = /^(?:test|\[\[?)$/;
 /** The shell carries out what stands in an index: `[ 'a[$(..)]' -eq 0 ]`. */
 const SAYS_MORE = /[$`[\s]/;
 
-export function rolesOf(name: string, texts: readonly string[], piped: boolean): Role[] {
+export function rolesOf(name: string, texts: readonly string[], piped: boolean): WordRole[] {
   if (ASKS.test(name) || (name === "git" && texts[0] === "check-ignore"))
     return texts.map((text) => (SAYS_MORE.test(text) ? "plain" : "text"));
   const command = commandOf(texts);
@@ -151,13 +151,13 @@ function firstIs(
   );
 }
 
-function roleForSed(text: string, before: string, first: boolean): Role {
+function roleForSed(text: string, before: string, first: boolean): WordRole {
   const follows = /^(?:-[a-zA-Z]*e|--exp[a-z]*)$/.test(before);
   return first || follows || /^(?:-[a-zA-Z]*e.|--exp[a-z]*=)/.test(text) ? "sed" : "plain";
 }
 
 /** What a script names in its own way. */
-export function filesIn(text: string, role: Role): string[] {
+export function filesIn(text: string, role: WordRole): string[] {
   if (role === "sed") return filesOfSed(text);
   return role === "code" ? quotedIn(text).flatMap((one) => [...piecesOf(one)]) : [];
 }

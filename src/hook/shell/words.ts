@@ -12,7 +12,7 @@ export interface Word {
   glob: boolean;
 }
 
-export interface Part {
+export interface CommandPart {
   words: Word[];
   /** Files that it reads from or writes to by redirection. */
   redirects: { write: boolean; target: Word }[];
@@ -23,7 +23,7 @@ export interface Part {
 }
 
 interface Script {
-  parts: Part[];
+  parts: CommandPart[];
   odd: string[];
 }
 
@@ -48,12 +48,12 @@ const COUNTERS = /^[?#!$0-9]/;
 
 class WordReader {
   private at = 0;
-  private readonly parts: Part[] = [];
+  private readonly parts: CommandPart[] = [];
   private readonly odd: string[] = [];
-  private part: Part = empty();
+  private part: CommandPart = empty();
   private word: Word | null = null;
   private waiting: { write: boolean; feeds: "document" | "string" | null } | null = null;
-  private documents: { end: string; part: Part }[] = [];
+  private documents: { end: string; part: CommandPart }[] = [];
 
   private readonly text: string;
   private readonly known: Known;
@@ -225,7 +225,7 @@ class WordReader {
   }
 
   /** A plain assignment, or the names of a loop, make a variable's text known. */
-  private learn({ words }: Part): void {
+  private learn({ words }: CommandPart): void {
     const [first, name, , value] = words;
     if (first?.text === "for" && name !== undefined) {
       if (value !== undefined && !words.some(({ dynamic, glob }) => dynamic || glob))
@@ -260,6 +260,6 @@ class WordReader {
   }
 }
 
-function empty(): Part {
+function empty(): CommandPart {
   return { words: [], redirects: [], fed: null, piped: false };
 }

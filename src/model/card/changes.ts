@@ -85,6 +85,20 @@ export function changesOf(
   });
 }
 
+/** What an undo puts in the place of what is there now, as one change. */
+export function restoredBy(
+  is: Json | undefined,
+  was: Json | undefined,
+  manifest: Pick<Manifest, "before"> | null,
+): CardChange[] {
+  if (is === undefined || was === undefined) return [];
+  const text = (read: Json): Json => {
+    if (manifest?.before !== undefined && isAbsent(manifest.before, read)) return "";
+    return readKeys(read, soleTextPlace(read) ?? []) ?? read;
+  };
+  return [change("what is there", text(is), text(was))];
+}
+
 function editOf(before: Json, value: Json, name: string): CardChange[] {
   const place = soleTextPlace(before);
   const text = place === undefined ? undefined : readKeys(before, place);

@@ -23,7 +23,7 @@ import type {
   RuleDoc,
   UNPROVEN,
 } from "./schema.ts";
-import { type Guard, guardOf } from "./sieve.ts";
+import { type EntryGuard, guardOf } from "./sieve.ts";
 
 export type { PolicyCall } from "./call.ts";
 
@@ -187,7 +187,7 @@ export const EMPTY_POLICY: Policy = compilePolicy({ version: 1 });
 function* index<D extends { match?: MatchDoc | undefined }, T>(
   docs: readonly D[] | undefined,
   compile: (doc: D) => T,
-  guard: (doc: D) => Guard | undefined = () => undefined,
+  guard: (doc: D) => EntryGuard | undefined = () => undefined,
 ): Generator<void, MatchIndex<T>> {
   const made = new MatchIndex<T>();
   for (const doc of docs ?? []) {
@@ -235,7 +235,7 @@ function compileRule(rule: RuleDoc, approvals: ApprovalSettings): Rule {
   };
 }
 
-function ruleGuard({ when = [] }: RuleDoc): Guard | undefined {
+function ruleGuard({ when = [] }: RuleDoc): EntryGuard | undefined {
   return guardOf(when.map(({ path, op, value }) => ({ path: parsePath(path), op, value: value as Json })));
 }
 

@@ -5,7 +5,7 @@
 import { compileGlob, type Glob } from "../../kernel/glob.ts";
 import type { PolicyCall } from "./call.ts";
 import { MATCH_FIELDS, type MatchDoc, type MatchField } from "./schema.ts";
-import { type Guard, Sieve } from "./sieve.ts";
+import { type EntryGuard, Sieve } from "./sieve.ts";
 
 export type Match = (call: PolicyCall) => boolean;
 
@@ -59,7 +59,7 @@ export class MatchIndex<T> {
   }
 
   /** The next entry, in the order of the policy; a guard is a condition without which it says nothing. */
-  add(match: MatchDoc | undefined, item: T, guard?: Guard): void {
+  add(match: MatchDoc | undefined, item: T, guard?: EntryGuard): void {
     const entry: Entry<T> = { order: this.items.length, item, ...compileMatch(match) };
     this.items.push(item);
     for (const { prefix, exact } of entry.tool?.prefixes ?? [{ prefix: "", exact: false }]) {

@@ -7,7 +7,7 @@ import type { Json } from "../../kernel/json.ts";
 import { type Path, readPath } from "../../kernel/paths.ts";
 
 /** One condition of an entry, of those that can be looked up. */
-export interface Guard {
+export interface EntryGuard {
   path: Path;
   op: keyof typeof GUARDS;
   value: Json;
@@ -21,18 +21,18 @@ const GUARDS = { gt: "above", gte: "above", lt: "below", lte: "below", eq: "same
 /** The condition by which an entry is found: sets part more than thresholds do. Undefined where none can be looked up. */
 export function guardOf(
   when: readonly { path: Path; op: string; value: Json | undefined }[],
-): Guard | undefined {
-  const usable = when.filter((one): one is Guard => isGuard(one.op) && one.value !== undefined);
+): EntryGuard | undefined {
+  const usable = when.filter((one): one is EntryGuard => isGuard(one.op) && one.value !== undefined);
   return (
     usable.find((guard) => GUARDS[guard.op] === "same" && scalarsOf(guard) !== null) ??
     usable.find(({ op, value }) => GUARDS[op] !== "same" && typeof value === "number")
   );
 }
 
-const isGuard = (op: string): op is Guard["op"] => Object.hasOwn(GUARDS, op);
+const isGuard = (op: string): op is EntryGuard["op"] => Object.hasOwn(GUARDS, op);
 
 /** The values, where all are plain and of one type: of several types, one can be compared where another cannot. */
-function scalarsOf({ op, value }: Guard): Scalar[] | null {
+function scalarsOf({ op, value }: EntryGuard): Scalar[] | null {
   const list = op === "in" && Array.isArray(value) ? value : [value];
   const type = typeof list[0];
   if (type !== "string" && type !== "number" && type !== "boolean") return null;
@@ -43,7 +43,7 @@ export class Sieve<E> {
   private readonly rest: E[] = [];
   private readonly byPath = new Map<string, OnePath<E>>();
 
-  add(entry: E, guard: Guard | undefined): void {
+  add(entry: E, guard: EntryGuard | undefined): void {
     if (guard === undefined) {
       this.rest.push(entry);
       return;
@@ -82,7 +82,7 @@ class OnePath<E> {
     this.path = path;
   }
 
-  add(entry: E, guard: Guard): void {
+  add(entry: E, guard: EntryGuard): void {
     const kind = GUARDS[guard.op];
     if (kind !== "same") {
       this[kind].push({ at: guard.value as number, entry });

@@ -1,4 +1,7 @@
-/** What every channel must hold to, whatever its format: exact payloads, purity, limits, and nothing that an agent's text could do. */
+/**
+ * What every channel must hold to, whatever its format: exact payloads, purity, limits, and nothing that an agent's
+ * text could do.
+ */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";

@@ -34,14 +34,14 @@ export interface SuggestedGrant {
   evidence: string;
 }
 
-export interface Draft {
+export interface PolicyDraft {
   permissions: UsedPermissions[];
   suggestions: Suggestion[];
   grants: SuggestedGrant[];
 }
 
 /** Requests for approval of one tool by one actor that one rule asked for. */
-export interface Asked {
+export interface AskedApprovals {
   actor: string;
   tool: string;
   tenant: string | null;
@@ -52,12 +52,12 @@ export interface Asked {
   runs: Set<string>;
 }
 
-export interface Surroundings {
+export interface DraftBasis {
   manifests: ManifestSet;
   active: PolicyDoc;
   /** What the runs of each actor were opened with. */
   granted: ReadonlyMap<string, ReadonlySet<string>>;
-  asked: readonly Asked[];
+  asked: readonly AskedApprovals[];
   /** The one actor that the draft is about, or null for all of them. */
   actor: string | null;
 }
@@ -65,7 +65,7 @@ export interface Surroundings {
 /** Often enough to call it always. */
 const ALWAYS = 3;
 
-export function draftPolicy(observed: Observation, around: Surroundings): Draft {
+export function draftPolicy(observed: Observation, around: DraftBasis): PolicyDraft {
   const uses = [...observed.uses.values()].sort(
     (a, b) => a.actor.localeCompare(b.actor) || a.tool.localeCompare(b.tool),
   );
@@ -83,7 +83,7 @@ export function draftPolicy(observed: Observation, around: Surroundings): Draft 
   };
 }
 
-function permissionsUsed(uses: readonly ToolUse[], { manifests, granted }: Surroundings): UsedPermissions[] {
+function permissionsUsed(uses: readonly ToolUse[], { manifests, granted }: DraftBasis): UsedPermissions[] {
   const actors = [...new Set(uses.map(({ actor }) => actor))];
   return actors.map((actor) => {
     const own = uses.filter((use) => use.actor === actor);
@@ -99,7 +99,7 @@ function permissionsUsed(uses: readonly ToolUse[], { manifests, granted }: Surro
   });
 }
 
-function irreversibleRules(uses: readonly ToolUse[], around: Surroundings, ids: Ids): Suggestion[] {
+function irreversibleRules(uses: readonly ToolUse[], around: DraftBasis, ids: Ids): Suggestion[] {
   const { manifests, active, actor, asked } = around;
   const tools = [...new Set(manifests.all.map(({ tool }) => tool))].sort();
   return tools.flatMap((tool): Suggestion[] => {
@@ -138,7 +138,7 @@ function limitFor(use: ToolUse, ids: Ids): Suggestion {
   return { section: "limits", entry, evidence };
 }
 
-function budgetsFor(use: ToolUse, { manifests }: Surroundings, ids: Ids): Suggestion[] {
+function budgetsFor(use: ToolUse, { manifests }: DraftBasis, ids: Ids): Suggestion[] {
   const { actor, tool } = use;
   if (manifests.active(tool)?.effect === "read") return [];
   return [...use.amounts].flatMap(([path, amount]): Suggestion[] => {
@@ -163,7 +163,7 @@ function budgetsFor(use: ToolUse, { manifests }: Surroundings, ids: Ids): Sugges
   });
 }
 
-function grantsFor({ uses }: Observation, { asked, active, manifests }: Surroundings): SuggestedGrant[] {
+function grantsFor({ uses }: Observation, { asked, active, manifests }: DraftBasis): SuggestedGrant[] {
   return asked.flatMap((one): SuggestedGrant[] => {
     const { actor, tool, tenant, rule, approved, otherwise, runs } = one;
     if (approved < ALWAYS || otherwise > 0 || isGlob(actor) || isGlob(tool)) return [];

@@ -2,11 +2,11 @@
 import { Document, isMap, isScalar, isSeq } from "yaml";
 import { quoted } from "../../kernel/shell.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
-import type { Draft, SuggestedGrant, Suggestion, UsedPermissions } from "./draft.ts";
+import type { PolicyDraft, SuggestedGrant, Suggestion, UsedPermissions } from "./draft.ts";
 
 const KEPT = "in force already";
 
-export function writeDraft(active: PolicyDoc, draft: Draft, head: readonly string[]): string {
+export function writeDraft(active: PolicyDoc, draft: PolicyDraft, head: readonly string[]): string {
   const added = (section: Suggestion["section"]) =>
     draft.suggestions.flatMap((one) => (one.section === section ? [one] : []));
   const sections = (["rules", "limits", "budgets"] as const).filter((name) => added(name).length > 0);

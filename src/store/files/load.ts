@@ -9,7 +9,7 @@ import { EMPTY_HEAD, GENESIS, type Head, splitLine } from "../../ledger/record.t
 import { encodeItem, type LineInfo, type UnitBlock } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange, syncFolder, writeAll } from "../logged/disk.ts";
-import { type Loaded, setBack } from "../logged/log.ts";
+import { type LoadedLog, setBack } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Cursor } from "./follow.ts";
 import { scanLedger } from "./ledger-scan.ts";
@@ -18,21 +18,21 @@ import {
   damagedJournal,
   lineInfo,
   type ReadJournal,
+  type Recovery,
   type Repair,
   reconcile,
   refused,
   refusedWhole,
   truncatedLedger,
-  type Verdict,
 } from "./recover.ts";
-import { isContinued, type Standing } from "./standing.ts";
+import { isContinued, type LogStanding } from "./standing.ts";
 
 interface LoadParts {
   disk: Disk;
   folder: string;
   base: Base;
   /** How far this process knew the files before, if it did. */
-  stood: Standing | undefined;
+  stood: LogStanding | undefined;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -40,7 +40,7 @@ interface OpenJournal extends ReadJournal {
   fd: number;
 }
 
-export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loaded: Loaded }> {
+export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loaded: LoadedLog }> {
   const { disk, folder } = parts;
   const ledger_fd = await openExisting(disk, ledgerPath(folder));
   const journals: OpenJournal[] = [];
@@ -58,7 +58,7 @@ function judge(
   ledger_fd: number,
   journals: readonly ReadJournal[],
   missing: SvcError | undefined,
-): Verdict {
+): Recovery {
   const { size } = disk.facts(ledger_fd);
   // Before anything is repaired: what this process knew was neither torn nor unanswered for.
   const isOurs =
@@ -137,7 +137,7 @@ function endsAt(disk: Disk, fd: number, size: number, at: { head: Head; size: nu
 }
 
 /** Does the repairs, closes what is no longer needed, and says where to carry on. */
-async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal[], verdict: Verdict) {
+async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal[], verdict: Recovery) {
   const { disk, base } = parts;
   const { repair, problem, known } = verdict;
   const active = verdict.journals[verdict.journals.length - 1];
@@ -160,7 +160,7 @@ async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal
     if (repair.mark !== undefined) kept[kept.length - 1]!.units.push(repair.mark);
   }
   for (const { fd } of journals) if (fd !== journal_fd) await disk.close(fd).catch(() => {});
-  return { cursor, loaded: { base, journals: kept, problem, known } satisfies Loaded };
+  return { cursor, loaded: { base, journals: kept, problem, known } satisfies LoadedLog };
 }
 
 async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promise<Cursor> {
@@ -225,7 +225,7 @@ export async function rewrite(disk: Disk, path: string, from: number): Promise<v
 const CHUNK = 1_048_576;
 
 /** A ledger without its checkpoint and journals: shown line by line, and refused new ones. */
-export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded: Loaded } {
+export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded: LoadedLog } {
   const lines: LineInfo[] = [];
   let rest = Buffer.alloc(0);
   let size = 0;

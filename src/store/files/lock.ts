@@ -9,7 +9,7 @@ import {
   type Database,
   isBusy,
   openDatabase,
-  type Statement,
+  type PreparedStatement,
   sqliteFailure,
   whenFree,
 } from "../logged/connection.ts";
@@ -19,8 +19,8 @@ export class FileLock {
   private readonly disk: Disk;
   private readonly path: string;
   private db: Database | undefined;
-  private begin: Statement | undefined;
-  private end: Statement | undefined;
+  private begin: PreparedStatement | undefined;
+  private end: PreparedStatement | undefined;
   private ino = 0;
 
   constructor(disk: Disk, path: string) {

@@ -17,7 +17,7 @@ import {
   syncFolder,
   writeAll,
 } from "../logged/disk.ts";
-import type { Journaled, Loaded, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
+import type { Journaled, LoadedLog, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
 import type { Stretch } from "../logged/search.ts";
 import { mayBeFound } from "../may-be-found.ts";
 import { pinFiles } from "./backup.ts";
@@ -26,7 +26,7 @@ import { Handles } from "./handles.ts";
 import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
 import { FileLock } from "./lock.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
-import { type Standing, standingOf } from "./standing.ts";
+import { type LogStanding, standingOf } from "./standing.ts";
 
 interface FilesLogParts {
   disk: Disk;
@@ -44,7 +44,7 @@ export class FilesLog implements Log {
   private readonly handles: Handles;
   private cursor: Cursor | undefined;
   /** How far it knew the files, while what was found there since is not right. */
-  private stood: Standing | undefined;
+  private stood: LogStanding | undefined;
   /** How far this process has made each file durable. */
   private synced = { ledger: 0, journal: 0 };
   private base: Base = EMPTY_BASE;
@@ -101,7 +101,7 @@ export class FilesLog implements Log {
     return found.journals;
   }
 
-  async create(): Promise<Loaded> {
+  async create(): Promise<LoadedLog> {
     const { disk, folder } = this.parts;
     const ledger = await disk.open(this.path, "a+");
     await this.handles.retire(this.cursor?.ledger_fd);
@@ -130,7 +130,7 @@ export class FilesLog implements Log {
     return { base: EMPTY_BASE, journals, problem: undefined, known: "everything" };
   }
 
-  async load(base: Base): Promise<Loaded> {
+  async load(base: Base): Promise<LoadedLog> {
     const { disk, folder, warn } = this.parts;
     const stood = this.stood ?? (this.cursor && standingOf(this.cursor));
     const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });

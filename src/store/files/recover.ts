@@ -35,7 +35,7 @@ export interface Repair {
   mark: UnitBlock | undefined;
 }
 
-export interface Verdict {
+export interface Recovery {
   journals: KeptJournal[];
   problem: SvcError | undefined;
   known: Knowledge;
@@ -50,7 +50,7 @@ export function reconcile(
   lost: SvcError | undefined,
   scan: LedgerScan,
   synced: number,
-): Verdict {
+): Recovery {
   const rotten = rottenLedger(scan);
   const unreliable = lost ?? damagedJournal(journals) ?? disagreement(base, scan, journals);
   // A crash takes what was not yet durable. What was durable, a hand has taken.
@@ -64,16 +64,16 @@ export function reconcile(
 }
 
 /** Read-only: what the journals say is known and shown, and nothing is changed. */
-export function refused(problem: SvcError, journals: readonly ReadJournal[]): Verdict {
+export function refused(problem: SvcError, journals: readonly ReadJournal[]): Recovery {
   return { journals: journals.map(keepAll), problem, known: "everything", repair: undefined };
 }
 
 /** Nothing that could be shown is certain. */
-export function refusedWhole(problem: SvcError, base: Base): Verdict {
+export function refusedWhole(problem: SvcError, base: Base): Recovery {
   return { journals: [emptyJournal(base)], problem, known: "nothing", repair: undefined };
 }
 
-function ledgerAlone(problem: SvcError, base: Base, scan: LedgerScan): Verdict {
+function ledgerAlone(problem: SvcError, base: Base, scan: LedgerScan): Recovery {
   const unit = unitOf(base, scan.lines);
   const journal = { ...emptyJournal(base), units: unit === undefined ? [] : [unit] };
   return { journals: [journal], problem, known: "ledger", repair: undefined };
@@ -97,7 +97,7 @@ function unitOf(at: { head: Head; size: number }, lines: readonly ScannedLine[])
   return { kind: "unit", head, size: last.end, lines: infos, puts: [], end: true };
 }
 
-function repaired(base: Base, journals: readonly ReadJournal[], scan: LedgerScan): Verdict {
+function repaired(base: Base, journals: readonly ReadJournal[], scan: LedgerScan): Recovery {
   const records = base.head.records + scan.lines.length;
   const kept: KeptJournal<Placed<UnitBlock>>[] = [];
   let dropped: Placed<UnitBlock> | undefined;

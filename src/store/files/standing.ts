@@ -8,7 +8,7 @@ import type { Base } from "../logged/checkpoint.ts";
 import type { Cursor } from "./follow.ts";
 import type { ReadJournal } from "./recover.ts";
 
-export interface Standing {
+export interface LogStanding {
   head: Head;
   size: number;
   generation: number;
@@ -16,13 +16,13 @@ export interface Standing {
   crc: number;
 }
 
-export function standingOf({ head, ledger_size: size, generation, journal_size, crc }: Cursor): Standing {
+export function standingOf({ head, ledger_size: size, generation, journal_size, crc }: Cursor): LogStanding {
   return { head, size, generation, journal_size, crc };
 }
 
 /** Whether the journals still have the block behind which the process stood; one taken in has the ledger's word. */
 export function isContinued(
-  { generation, journal_size, crc }: Standing,
+  { generation, journal_size, crc }: LogStanding,
   base: Base,
   journals: readonly ReadJournal[],
 ): boolean {

@@ -6,13 +6,13 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head } from "../../ledger/record.ts";
 import type { TableName } from "../../port/tables.ts";
+import { toText } from "../key-text.ts";
 import { type Slot, textOf, type UnitBlock } from "./block.ts";
 import { type Base, readBase, writeBase } from "./checkpoint.ts";
-import type { Database, Statement } from "./connection.ts";
+import type { Database, PreparedStatement } from "./connection.ts";
 import { Overlay } from "./overlay.ts";
 import { tableOf } from "./schema.ts";
 import { writeSegments } from "./segments.ts";
-import { toText } from "./text.ts";
 
 /** A closed journal: its units, and where it left the ledger. */
 export interface ClosedJournal {
@@ -96,9 +96,9 @@ function writeDocuments(db: Database, table: TableName, docs: Doc[]): void {
 }
 
 class DocumentWriter {
-  private readonly insert: Statement;
-  private readonly update: Statement;
-  private readonly replace: Statement;
+  private readonly insert: PreparedStatement;
+  private readonly update: PreparedStatement;
+  private readonly replace: PreparedStatement;
   /** Whether the last document was new: its neighbours in the tree are likely to be, too. */
   private isNew = false;
 

@@ -5,10 +5,16 @@
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
 import type { CountQuery, ListQuery } from "../../port/store.ts";
 import type { TableName } from "../../port/tables.ts";
-import { closeDatabase, type Database, openDatabase, type Statement, sqliteFailure } from "./connection.ts";
+import { fromText, toText } from "../key-text.ts";
+import {
+  closeDatabase,
+  type Database,
+  openDatabase,
+  type PreparedStatement,
+  sqliteFailure,
+} from "./connection.ts";
 import { LIST_INDEXES, migrateCheckpoint, TENANT, tableOf } from "./schema.ts";
 import { SegmentReader } from "./segments.ts";
-import { fromText, toText } from "./text.ts";
 
 /** The ledger position that the checkpoint reflects, and the journal that ended there. */
 export interface Base {
@@ -76,8 +82,8 @@ export class Checkpoint {
   readonly path: string;
   readonly segments: SegmentReader;
   private readonly db: Database;
-  private readonly statements = new Map<string, Statement>();
-  private readonly gets = new Map<TableName, Statement>();
+  private readonly statements = new Map<string, PreparedStatement>();
+  private readonly gets = new Map<TableName, PreparedStatement>();
 
   private constructor(path: string, db: Database) {
     this.path = path;
@@ -191,7 +197,7 @@ export class Checkpoint {
     closeDatabase(this.db);
   }
 
-  private statement(sql: string): Statement {
+  private statement(sql: string): PreparedStatement {
     let statement = this.statements.get(sql);
     if (statement === undefined) {
       statement = this.db.prepare(sql);

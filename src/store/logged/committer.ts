@@ -11,7 +11,7 @@ import type { Written } from "../group-commit.ts";
 import { type Base, Checkpoint } from "./checkpoint.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { isDiskFull, sqliteFailure, whenFree } from "./connection.ts";
-import type { Journaled, Knowledge, Loaded, Log } from "./log.ts";
+import type { Journaled, Knowledge, LoadedLog, Log } from "./log.ts";
 import type { Mirror } from "./mirror.ts";
 import type { Reserve } from "./reserve.ts";
 import { Turns } from "./turns.ts";
@@ -234,7 +234,7 @@ export class Committer {
     return base;
   }
 
-  private adopt(loaded: Loaded): void {
+  private adopt(loaded: LoadedLog): void {
     const { mirror, warn } = this.parts;
     mirror.reset(this.checkpoint, loaded.base);
     for (const { generation, units } of loaded.journals) mirror.apply(generation, units);

@@ -7,7 +7,7 @@ import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite"
 import { SvcError } from "../../kernel/errors.ts";
 
 export type Database = DatabaseSyncInstance;
-export type Statement = ReturnType<Database["prepare"]>;
+export type PreparedStatement = ReturnType<Database["prepare"]>;
 
 interface ConnectionOptions {
   /**

@@ -1,5 +1,5 @@
 /** Lists and counts: the checkpoint's rows with what the overlays know laid over them. */
-import type { CountQuery, ListQuery, Row } from "../../port/store.ts";
+import type { CountQuery, DocRow, ListQuery } from "../../port/store.ts";
 import type { TableName, Tables } from "../../port/tables.ts";
 import { compareRows, matchesList } from "../query.ts";
 import { docOf, type Slot } from "./block.ts";
@@ -18,7 +18,7 @@ export function listDocuments<N extends TableName>(
   query: ListQuery,
   overlays: Overlays,
   checkpoint: Checkpoint,
-): Row<N>[] {
+): DocRow<N>[] {
   return checkpoint.snapshot(() => merge(table, query, overlays, checkpoint));
 }
 
@@ -27,7 +27,7 @@ function merge<N extends TableName>(
   query: ListQuery,
   overlays: Overlays,
   checkpoint: Checkpoint,
-): Row<N>[] {
+): DocRow<N>[] {
   const compare = compareRows(query.order);
   const fresh: Found[] = [];
   for (const [key, slot] of knownOf(table, query.tenant, overlays)) {
@@ -38,7 +38,7 @@ function merge<N extends TableName>(
     arraySource(fresh),
     ...walksOf(query).map((walk) => baseSource(table, walk, query, overlays, checkpoint)),
   ];
-  const rows: Row<N>[] = [];
+  const rows: DocRow<N>[] = [];
   while (rows.length < query.limit) {
     let first: Source | undefined;
     for (const source of sources) {

@@ -21,7 +21,7 @@ export interface Journaled {
  */
 export type Knowledge = "everything" | "ledger" | "nothing";
 
-export interface Loaded {
+export interface LoadedLog {
   base: Base;
   /** Every journal behind the checkpoint, oldest first, the one being written last, even if empty. */
   journals: Journaled[];
@@ -41,7 +41,10 @@ export function setBack(what: string): SvcError {
 /** Opens a file for reading until the copy is done with. */
 export type OpenForCopy = (path: string) => Promise<number>;
 
-/** The files of a log as it was at one moment, beside a checkpoint with that base; what must be written goes to `scratch`. */
+/**
+ * The files of a log as it was at one moment, beside a checkpoint with that base; what must be written goes to
+ * `scratch`.
+ */
 export type PinnedLog = (base: Base, scratch: string) => Promise<BackupFile[]>;
 
 export interface Log extends LineReader {
@@ -67,13 +70,13 @@ export interface Log extends LineReader {
   news(locked: boolean): Journaled[] | "reload";
 
   /** Under the lock, when there is no checkpoint yet: an empty log, unless a ledger is there already. */
-  create(): Promise<Loaded>;
+  create(): Promise<LoadedLog>;
 
   /**
    * Under the lock: everything behind the checkpoint, held against the ledger and against what this process knew
    * before, and repaired.
    */
-  load(base: Base): Promise<Loaded>;
+  load(base: Base): Promise<LoadedLog>;
 
   /**
    * Under the lock: adds the units and lets others see them; what others may have seen is never taken back. `leave` is

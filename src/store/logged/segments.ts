@@ -4,7 +4,7 @@
  * and never touched again, at a fraction of the cost of one tree entry a record and field.
  */
 import type { LineInfo } from "./block.ts";
-import type { Database, Statement } from "./connection.ts";
+import type { Database, PreparedStatement } from "./connection.ts";
 
 export const SEARCHABLE = ["run_id", "event", "actor", "tool"] as const;
 export type SearchField = (typeof SEARCHABLE)[number];
@@ -63,13 +63,13 @@ function placesByValue(lines: readonly LineInfo[], field: SearchField): [string,
 }
 
 export class SegmentReader {
-  private readonly containing: Statement;
-  private readonly nextUp: Statement;
-  private readonly nextDown: Statement;
-  private readonly lengthsOf: Statement;
-  private readonly posting: Statement;
-  private readonly postingUp: Statement;
-  private readonly postingDown: Statement;
+  private readonly containing: PreparedStatement;
+  private readonly nextUp: PreparedStatement;
+  private readonly nextDown: PreparedStatement;
+  private readonly lengthsOf: PreparedStatement;
+  private readonly posting: PreparedStatement;
+  private readonly postingUp: PreparedStatement;
+  private readonly postingDown: PreparedStatement;
 
   constructor(db: Database) {
     const columns = "SELECT first_seq, records, offset, ts_min, ts_max FROM segments";

@@ -9,10 +9,10 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type {
   Backup,
   CountQuery,
+  DocRow,
   LedgerState,
   ListQuery,
   RecordQuery,
-  Row,
   Store,
   Unit,
 } from "../../port/store.ts";
@@ -126,7 +126,7 @@ export class LoggedStore implements Store {
     return this.look("documents", () => this.mirror.get(table, key));
   }
 
-  list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
+  list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
     const { overlays } = this.mirror;
     return this.look("documents", () => listDocuments(table, query, overlays, this.committer.checkpoint));
   }

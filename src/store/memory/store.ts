@@ -3,7 +3,15 @@
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
-import type { CountQuery, LedgerState, ListQuery, RecordQuery, Row, Store, Unit } from "../../port/store.ts";
+import type {
+  CountQuery,
+  DocRow,
+  LedgerState,
+  ListQuery,
+  RecordQuery,
+  Store,
+  Unit,
+} from "../../port/store.ts";
 import { INDEX, TABLE_NAMES, type TableName, type Tables } from "../../port/tables.ts";
 import { Batch, type Pending } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
@@ -44,13 +52,13 @@ export class MemoryStore implements Store {
     return this.getSync(table, key);
   }
 
-  async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
+  async list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
     this.assertOpen();
     return this.listSync(table, query);
   }
 
-  listSync<N extends TableName>(table: N, query: ListQuery): Row<N>[] {
-    const rows: Row<N>[] = [];
+  listSync<N extends TableName>(table: N, query: ListQuery): DocRow<N>[] {
+    const rows: DocRow<N>[] = [];
     for (const [key, doc] of this.tables.get(table)! as Map<string, Tables[N]>) {
       const entry = INDEX[table](doc);
       if (matchesList(query, entry, key) && matchesTenant(query, table, doc))

@@ -5,10 +5,10 @@
 import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { CountQuery, LedgerState, ListQuery, RecordQuery, Row } from "../../port/store.ts";
+import type { CountQuery, DocRow, LedgerState, ListQuery, RecordQuery } from "../../port/store.ts";
 import type { TableName, Tables } from "../../port/tables.ts";
+import { fromText, toText } from "../key-text.ts";
 import { matchesRecord } from "../query.ts";
-import { fromText, toText } from "./encode.ts";
 import { failure } from "./failures.ts";
 import { likePattern } from "./like.ts";
 import { SessionPool } from "./pool.ts";
@@ -63,7 +63,7 @@ export class PgReader {
     return rows[0] === undefined ? undefined : (JSON.parse(rows[0].doc) as Tables[N]);
   }
 
-  async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
+  async list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
     const sql = listSql(table, query);
     if (sql === undefined) return [];
     const rows = await this.query<{ key: string; sort: number; doc: string }>(sql);

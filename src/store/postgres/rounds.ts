@@ -8,8 +8,9 @@ import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts";
 import type { Key } from "../../port/store.ts";
 import { INDEX, PLACES, type TableName, type Tables, tenantOfDoc } from "../../port/tables.ts";
-import type { Batch, Change } from "../batch.ts";
-import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
+import type { Batch, DocChange } from "../batch.ts";
+import { toText } from "../key-text.ts";
+import { bigintArray, doubleArray, textArray } from "./encode.ts";
 import type { FetchedDocs } from "./facts.ts";
 import { notConfirmed, outcomeUnknown } from "./failures.ts";
 import type { PgSession } from "./session.ts";
@@ -160,7 +161,7 @@ export function statementsOf(batch: Batch, locked: Locked): Statement[] {
   return [...documents([...batch.changes]), ...recordsOf(batch, locked)];
 }
 
-const hasPlaces = ({ table }: Change): boolean => PLACES[table] !== undefined;
+const hasPlaces = ({ table }: DocChange): boolean => PLACES[table] !== undefined;
 
 /** What can be made ready of a batch before its place is known: documents of any size, but those that name places. */
 export function statementsAhead(batch: Batch): Statement[] {
@@ -172,7 +173,7 @@ export function statementsBehind(batch: Batch, locked: Locked): Statement[] {
   return [...documents([...batch.changes].filter(hasPlaces)), ...recordsOf(batch, locked)];
 }
 
-function documents(changes: readonly Change[]): Statement[] {
+function documents(changes: readonly DocChange[]): Statement[] {
   const { puts, removed } = split(changes);
   const statements: Statement[] = [...chunks(puts)].map((chunk) => ({
     ...sql.PUT,
@@ -214,9 +215,9 @@ interface Put {
   json: string;
 }
 
-function split(changes: Iterable<Change>): { puts: Put[]; removed: Change[] } {
+function split(changes: Iterable<DocChange>): { puts: Put[]; removed: DocChange[] } {
   const puts: Put[] = [];
-  const removed: Change[] = [];
+  const removed: DocChange[] = [];
   for (const change of changes) {
     const { table, key, doc } = change;
     if (doc === undefined) removed.push(change);

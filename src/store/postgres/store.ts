@@ -5,11 +5,11 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type {
   CountQuery,
+  DocRow,
   LedgerState,
   ListQuery,
   RecordQuery,
   ReplicaPlace,
-  Row,
   Store,
   Unit,
 } from "../../port/store.ts";
@@ -131,7 +131,7 @@ class PostgresStore implements Store {
     return this.reader.get(table, key);
   }
 
-  async list<N extends TableName>(table: N, query: ListQuery): Promise<Row<N>[]> {
+  async list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
     this.assertOpen();
     return this.reader.list(table, query);
   }

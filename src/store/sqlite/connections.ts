@@ -4,7 +4,7 @@
  * keeps the wait off the event loop.
  */
 import type { Head } from "../../ledger/record.ts";
-import { closeDatabase, type Database, openDatabase, type Statement } from "../logged/connection.ts";
+import { closeDatabase, type Database, openDatabase, type PreparedStatement } from "../logged/connection.ts";
 import type { Disk } from "../logged/disk.ts";
 import { migrateLedger } from "./schema.ts";
 
@@ -41,10 +41,10 @@ interface LedgerRow {
 /** The statements that either connection needs. */
 export class LedgerStatements {
   readonly db: Database;
-  private readonly headRow: Statement;
-  private readonly journalFrom: Statement;
-  private readonly ledgerRange: Statement;
-  private readonly linesRange: Statement;
+  private readonly headRow: PreparedStatement;
+  private readonly journalFrom: PreparedStatement;
+  private readonly ledgerRange: PreparedStatement;
+  private readonly linesRange: PreparedStatement;
 
   constructor(db: Database) {
     this.db = db;
@@ -89,12 +89,12 @@ export class LedgerStatements {
 export class Connections {
   readonly writer: LedgerStatements;
   readonly reader: LedgerStatements;
-  readonly begin: Statement;
-  readonly commit: Statement;
-  readonly rollback: Statement;
-  readonly addRecord: Statement;
-  readonly addBlock: Statement;
-  readonly setHead: Statement;
+  readonly begin: PreparedStatement;
+  readonly commit: PreparedStatement;
+  readonly rollback: PreparedStatement;
+  readonly addRecord: PreparedStatement;
+  readonly addBlock: PreparedStatement;
+  readonly setHead: PreparedStatement;
   readonly ino: number;
   readonly wal_fd: number;
   private readonly disk: Disk;

@@ -11,7 +11,7 @@ import { encodeBatch } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
 import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
-import type { Journaled, Loaded, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
+import type { Journaled, LoadedLog, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
 import type { Helper } from "../logged/side-thread.ts";
 import { mayBeFound } from "../may-be-found.ts";
@@ -115,7 +115,7 @@ export class SqliteLog implements Log {
     }
   }
 
-  async create(): Promise<Loaded> {
+  async create(): Promise<LoadedLog> {
     const open = this.connected();
     if (open.writer.head() !== undefined || open.writer.ledger(0, 1).length > 0)
       return this.withoutCheckpoint();
@@ -129,7 +129,7 @@ export class SqliteLog implements Log {
     return { base: EMPTY_BASE, journals, problem: undefined, known: "everything" };
   }
 
-  async load(base: Base): Promise<Loaded> {
+  async load(base: Base): Promise<LoadedLog> {
     try {
       const { head, journals, problem, known } = verifyTail(this.connected().writer, base, this.at);
       // Whoever looks again must still know what this process knew before.
@@ -331,7 +331,7 @@ export class SqliteLog implements Log {
    * As long as no journal was taken into the checkpoint, svc.db has all there is, and the checkpoint is begun anew.
    * After that the ledger is shown line by line, and refused new ones.
    */
-  private async withoutCheckpoint(): Promise<Loaded> {
+  private async withoutCheckpoint(): Promise<LoadedLog> {
     const whole = await this.load(EMPTY_BASE);
     if (whole.problem === undefined) {
       if (whole.journals.some(({ units }) => units.length > 0))

@@ -1,6 +1,6 @@
 /**
- * What the guide's program uses of `@anthropic-ai/claude-agent-sdk` 0.3, as it documents it: hooks are asked around each call
- * that the executable would make in its model's turns.
+ * What the guide's program uses of `@anthropic-ai/claude-agent-sdk` 0.3, as it documents it: hooks are asked around
+ * each call that the executable would make in its model's turns.
  */
 import type { GovernedSession } from "../../../src/adapters/claude-agent-sdk.ts";
 import type { ScriptedModel } from "./mastra.ts";

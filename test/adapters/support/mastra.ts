@@ -1,4 +1,7 @@
-/** What the guide's program uses of `@mastra/core` 1.71, as it documents it: an agent calls its tools in its model's turns. */
+/**
+ * What the guide's program uses of `@mastra/core` 1.71, as it documents it: an agent calls its tools in its model's
+ * turns.
+ */
 
 interface Tool {
   id: string;

@@ -1,7 +1,7 @@
 /**
  * Finds tests that assert nothing. A test asserts where its text has `expect` or `assert`, waits for a condition that
- * must come (`until`, `waitFor`), or names a function of its file, or one that it imports, which does. It goes by the indentation
- * that the formatter keeps.
+ * must come (`until`, `waitFor`), or names a function of its file, or one that it imports, which does. It goes by the
+ * indentation that the formatter keeps.
  */
 import type { SourceFile } from "../files.ts";
 import { importsOf } from "./imports.ts";

@@ -53,7 +53,10 @@ export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocabl
     revoke: ({ core }, by, id) => revokeUnit(core, by, id),
   },
   grants: {
-    /** One whose glob covers others, too, is theirs as much: it is left to a person. So is one that reaches beyond the tenant. */
+    /**
+     * One whose glob covers others, too, is theirs as much: it is left to a person. So is one that reaches beyond the
+     * tenant.
+     */
     async find({ core }, scope, actors) {
       const now = core.env.now();
       const found: FoundAuthority = { names: [], wider: [] };

@@ -25,7 +25,7 @@ export function within({ actor, tenant }: Scope, who: { actor: string; tenant: s
   return tenant === null || (who.tenant !== null && globMatches(tenant, who.tenant));
 }
 
-export interface Found {
+export interface ScopeMatch {
   /** Names of those who match, in order. */
   actors: string[];
   /** Their runs, oldest first. */
@@ -33,7 +33,10 @@ export interface Found {
 }
 
 /** Who matches: whoever opened a run, and whoever holds a key that could. */
-export async function findActors({ core, keys }: Pick<App, "core" | "keys">, scope: Scope): Promise<Found> {
+export async function findActors(
+  { core, keys }: Pick<App, "core" | "keys">,
+  scope: Scope,
+): Promise<ScopeMatch> {
   const actors = new Set<string>();
   const runs: RunDoc[] = [];
   for await (const { doc } of allRows(core.store, "runs")) {

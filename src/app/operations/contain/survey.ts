@@ -23,7 +23,7 @@ import {
   summed,
   whyLeft,
 } from "./report.ts";
-import { type Found, type RunInScope, runsInScope, type Scope, within } from "./scope.ts";
+import { type RunInScope, runsInScope, type Scope, type ScopeMatch, within } from "./scope.ts";
 
 interface KeysFound {
   /** Enabled keys that are an agent's and nothing else. */
@@ -144,7 +144,7 @@ async function consentedIn(core: Core, runs: readonly Loaded[]): Promise<Set<str
 export async function survey(
   app: App,
   scope: Scope,
-  found: Found,
+  found: ScopeMatch,
   rollback: ContainReport["rollback"],
   halt: ContainReport["halt"],
 ): Promise<ContainReport> {

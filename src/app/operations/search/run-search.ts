@@ -6,7 +6,7 @@ import type { Core } from "../../../engine/core.ts";
 import { runToolKey } from "../../../engine/keys.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import type { RunDoc } from "../../../model/run.ts";
-import type { ListQuery, Row } from "../../../port/store.ts";
+import type { DocRow, ListQuery } from "../../../port/store.ts";
 
 interface RunQuery {
   actor?: string | undefined;
@@ -77,7 +77,7 @@ function storeQuery(query: RunQuery): Pick<ListQuery, "tag" | "from" | "to"> {
   };
 }
 
-async function examine(core: Core, { doc: run }: Row<"runs">, query: RunQuery): Promise<FoundRun | null> {
+async function examine(core: Core, { doc: run }: DocRow<"runs">, query: RunQuery): Promise<FoundRun | null> {
   if (query.actor !== undefined && run.actor !== query.actor) return null;
   if (query.tenant !== undefined && run.tenant !== query.tenant) return null;
   if (query.mode !== undefined && run.mode !== query.mode) return null;

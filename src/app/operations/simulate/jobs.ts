@@ -10,7 +10,7 @@ import type { ClaimResult } from "../../../model/policy/prove/claims.ts";
 import type { PolicyDiff } from "../../../model/policy/prove/diff.ts";
 import type { PolicyTestDoc } from "../../../model/policy/schema.ts";
 import type { Trial, TypedCall } from "../../../model/policy/trial.ts";
-import type { Change } from "../../../sandbox/changes.ts";
+import type { ReplayChange } from "../../../sandbox/changes.ts";
 import type { PastCall } from "../../../sandbox/past-call.ts";
 import type { ReplayReport } from "../../../sandbox/replay.ts";
 import type { SimulationReport } from "../../../sandbox/simulate.ts";
@@ -18,7 +18,7 @@ import { checkPlans, type Plan, type SpeculationReport } from "../../../sandbox/
 import type { App } from "../../app.ts";
 import { JsonText } from "../../door/operation.ts";
 import { SandboxHost } from "../../sandbox/host.ts";
-import type { Job, PolicyText, Task } from "../../sandbox/job.ts";
+import type { Job, PolicyText, SandboxTask } from "../../sandbox/job.ts";
 import { readSent } from "../../sandbox/reader.ts";
 import type { CheckedPolicy, Labelled } from "../../sandbox/readings.ts";
 import { allDrills } from "../drills/proofs.ts";
@@ -34,10 +34,10 @@ interface SimulateInput {
   since?: string | undefined;
 }
 
-export interface ReplayInput {
+interface ReplayInput {
   run_id: string;
   policy: PolicyText | null;
-  changes: readonly Change[];
+  changes: readonly ReplayChange[];
 }
 
 interface SpeculateInput {
@@ -170,7 +170,7 @@ const host = new SandboxHost();
 
 async function runJob<T>(
   app: App,
-  task: Task,
+  task: SandboxTask,
   policy: PolicyText | null,
   history: AsyncIterable<PastCall[]>,
   signal?: AbortSignal,

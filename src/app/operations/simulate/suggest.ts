@@ -8,10 +8,10 @@ import { allRows } from "../../../port/pages.ts";
 import type { Store } from "../../../port/store.ts";
 import type { SimulationReport } from "../../../sandbox/simulate.ts";
 import {
-  type Asked,
+  type AskedApprovals,
   counted,
-  type Draft,
   draftPolicy,
+  type PolicyDraft,
   type Suggestion,
 } from "../../../sandbox/suggest/draft.ts";
 import { Observation } from "../../../sandbox/suggest/observe.ts";
@@ -80,14 +80,18 @@ async function permissionsHeld(
   return held;
 }
 
-async function askedSince(store: Store, since_ms: number, actor: string | undefined): Promise<Asked[]> {
-  const found = new Map<string, Asked>();
+async function askedSince(
+  store: Store,
+  since_ms: number,
+  actor: string | undefined,
+): Promise<AskedApprovals[]> {
+  const found = new Map<string, AskedApprovals>();
   for await (const { doc } of allRows(store, "approvals", { from: since_ms }))
     if (actor === undefined || doc.actor === actor) countRequest(found, doc);
   return [...found.values()];
 }
 
-function countRequest(found: Map<string, Asked>, doc: ApprovalDoc): void {
+function countRequest(found: Map<string, AskedApprovals>, doc: ApprovalDoc): void {
   const { actor, tool, tenant, rule, status, run_id } = doc;
   if (rule === null || doc.kind !== "call") return;
   const key = JSON.stringify([actor, tool, tenant, rule]);
@@ -102,7 +106,7 @@ function countRequest(found: Map<string, Asked>, doc: ApprovalDoc): void {
 }
 
 interface Tried {
-  draft: Draft;
+  draft: PolicyDraft;
   report: SimulationReport;
   /** Entries that would have refused what history let through. */
   left_out: Suggestion[];
@@ -111,7 +115,7 @@ interface Tried {
 }
 
 /** Leaves out whatever would have refused a call that went through, until nothing of the draft does. */
-async function tryOut(app: App, active: PolicyDoc, draft: Draft, since_ms: number): Promise<Tried> {
+async function tryOut(app: App, active: PolicyDoc, draft: PolicyDraft, since_ms: number): Promise<Tried> {
   const left_out: Suggestion[] = [];
   let { suggestions } = draft;
   for (;;) {

@@ -20,7 +20,7 @@ import {
 import { Domain, type Literal } from "./domain.ts";
 import { type ConditionDoc, type Entry, entriesOf } from "./entries.ts";
 import { Undecidable } from "./machine.ts";
-import { type Budget, type Chosen, explore, holds, ordered } from "./search.ts";
+import { type Chosen, explore, holds, ordered, type SearchBudget } from "./search.ts";
 
 const CLAIM_RESULTS = ["proved", "counterexample", "incomplete"] as const;
 
@@ -37,7 +37,7 @@ export interface ClaimResult {
 interface Proving {
   labels: ReadonlyMap<string, ToolLabels>;
   now_ms: number;
-  budget: Budget;
+  budget: SearchBudget;
 }
 
 const RANK: Record<RuleAction, number> = { allow: 0, require_approval: 1, deny: 2 };
@@ -93,7 +93,7 @@ function violation(
   claim: ClaimDoc,
   tools: ToolClass,
   now_ms: number,
-  budget: Budget,
+  budget: SearchBudget,
 ): Concrete | { doubt: string } | null {
   const concerned = concerning(tools.tool);
   if (!concerned(claim.match ?? {}) || (claim.unless && isOnlyTool(claim.unless) && concerned(claim.unless)))

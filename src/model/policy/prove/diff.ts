@@ -21,7 +21,7 @@ import { Domain, type Literal } from "./domain.ts";
 import { type Entry, entriesOf, settingsOf } from "./entries.ts";
 import { countersFor, type Level, levelsOf } from "./levels.ts";
 import { Undecidable } from "./machine.ts";
-import { type Budget, type Chosen, explore, holds, ordered } from "./search.ts";
+import { type Chosen, explore, holds, ordered, type SearchBudget } from "./search.ts";
 import { compareTerms, toldTerms } from "./terms.ts";
 
 type Direction = "looser" | "stricter" | "other";
@@ -68,7 +68,7 @@ const RANK: Record<RuleAction, number> = { allow: 0, require_approval: 1, deny: 
 export interface Comparing {
   labels: ReadonlyMap<string, ToolLabels>;
   now_ms: number;
-  budget: Budget;
+  budget: SearchBudget;
   /** How many kinds of calls one class of tools may take of the budget. */
   share: number;
 }
@@ -167,7 +167,7 @@ class Comparison {
       (this.settled && changes.every(({ literals }) => holds(literals, chosen) === false)) ||
       denying.some(({ literals }) => holds(literals, chosen) === true);
     const { budget, share } = this.how;
-    const own: Budget = { cells: Math.min(share, budget.cells), late: budget.late };
+    const own: SearchBudget = { cells: Math.min(share, budget.cells), late: budget.late };
     const before = own.cells;
     try {
       explore(

@@ -12,7 +12,7 @@ export interface ConditionDoc {
 }
 
 export const SECTIONS = ["rules", "flows", "limits", "budgets", "windows", "freezes"] as const;
-export type Section = (typeof SECTIONS)[number];
+type Section = (typeof SECTIONS)[number];
 
 export interface Entry {
   section: Section;

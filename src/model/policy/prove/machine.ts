@@ -20,7 +20,7 @@ export interface Machine {
 const MOST_STATES = 20_000;
 
 /** Numbers states by what they are made of, so that they can be compared and remembered. */
-export class States<T> {
+export class StateNumbers<T> {
   private readonly ids = new Map<string, number>();
   private readonly all: T[] = [];
 
@@ -57,7 +57,7 @@ export function wildMachine(alternatives: readonly (readonly Piece[])[]): Machin
 export function wildMachines(conditions: readonly (readonly (readonly Piece[])[])[]): Machine {
   const alternatives = conditions.flat();
   const conditionOf = conditions.flatMap((list, i) => list.map(() => i));
-  const states = new States<readonly (readonly [number, number])[]>();
+  const states = new StateNumbers<readonly (readonly [number, number])[]>();
   const intern = (places: Map<string, readonly [number, number]>) => {
     const keys = [...places.keys()].sort();
     return states.of(keys.join(" "), () => keys.map((key) => places.get(key)!));

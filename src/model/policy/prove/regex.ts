@@ -1,6 +1,6 @@
 /** A policy's pattern as a machine: the program that the engine runs, followed for all texts at once. */
 import { type PatternInst, patternProgram } from "../pattern.ts";
-import { around, type Machine, States, Undecidable } from "./machine.ts";
+import { around, type Machine, StateNumbers, Undecidable } from "./machine.ts";
 
 /** The engine's instructions by their numbers. */
 const OP = {
@@ -29,7 +29,7 @@ interface State {
 export function regexMachine(source: string): Machine {
   const { inst, start, numLb } = patternProgram(source);
   if (numLb > 0) throw new Undecidable(`the pattern ${source} looks behind itself`);
-  const states = new States<State>();
+  const states = new StateNumbers<State>();
   const intern = (pcs: readonly number[] | null, before: number) =>
     pcs === null
       ? states.of("matched", () => ({ pcs, before }))

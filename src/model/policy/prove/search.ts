@@ -3,7 +3,7 @@ import type { Atom, Literal, Variable } from "./domain.ts";
 import { Undecidable } from "./machine.ts";
 
 /** How much may be looked at: calls, and until when. */
-export interface Budget {
+export interface SearchBudget {
   cells: number;
   /** Whether the time for it is over. */
   late(): boolean;
@@ -32,7 +32,7 @@ export function explore(
   variables: readonly Variable[],
   cut: (chosen: Chosen) => boolean,
   leaf: (chosen: Chosen) => boolean,
-  budget: Budget,
+  budget: SearchBudget,
 ): boolean {
   const chosen: Chosen = new Map();
   const go = (i: number): boolean => {

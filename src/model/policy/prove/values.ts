@@ -11,7 +11,7 @@ import { regexMachine } from "./regex.ts";
 import { words } from "./words.ts";
 
 /** A condition on the value at a path. */
-export interface Asked {
+export interface ValueCondition {
   op: OpName;
   value: Json | undefined;
 }
@@ -41,7 +41,7 @@ function texts(values: readonly Json[]): Piece[][] {
   return values.flatMap((value) => (typeof value === "string" ? [literal(value)] : []));
 }
 
-export function candidates(asked: readonly Asked[], amounts: readonly number[] = []): Candidate[] {
+export function candidates(asked: readonly ValueCondition[], amounts: readonly number[] = []): Candidate[] {
   const operands = asked.flatMap(({ op, value }): Json[] => {
     if (value === undefined || op === "exists" || op === "absent") return [];
     return op === "in" || op === "not_in" ? (value as Json[]) : [value];
@@ -61,11 +61,15 @@ export function candidates(asked: readonly Asked[], amounts: readonly number[] =
   ];
 }
 
-/** The object with one member more than it has, so that it is none that a condition names. */
-export function freshObject(object: { readonly [name: string]: Json }, named: ReadonlySet<string>): Json {
+/** The object with one member more than it has, none of those looked at, so that no condition names it. */
+export function freshObject(
+  object: { readonly [name: string]: Json },
+  named: ReadonlySet<string>,
+  members: readonly string[] = [],
+): Json {
   for (let name = "other"; ; name += "_") {
     const more = { ...object, [name]: true };
-    if (!Object.hasOwn(object, name) && !named.has(canonical(more))) return more;
+    if (!members.includes(name) && !named.has(canonical(more))) return more;
   }
 }
 
@@ -75,7 +79,7 @@ export function freshList(list: readonly Json[], named: ReadonlySet<string>): Js
   return named.has(canonical(longer)) ? freshList(longer, named) : longer;
 }
 
-function textsTold(asked: readonly Asked[]): Candidate[] {
+function textsTold(asked: readonly ValueCondition[]): Candidate[] {
   const machines: Machine[] = [];
   /** The machines whose texts are a list of single ones. */
   const single = new Set<number>();
@@ -86,8 +90,8 @@ function textsTold(asked: readonly Asked[]): Candidate[] {
     if (op === "eq" || op === "ne" || op === "in" || op === "not_in") single.add(machines.length);
     machines.push(wildMachine(pieces));
   }
-  return words(machines).flatMap(({ shown, texts }) => {
-    const alone = [...single].some((i) => shown[i] === "1");
+  return words(machines).flatMap(({ shown, texts, more }) => {
+    const alone = !more && [...single].some((i) => shown[i] === "1");
     return texts.map((value) => ({ value, alone }));
   });
 }
@@ -96,37 +100,42 @@ function textsTold(asked: readonly Asked[]): Candidate[] {
 export function numbers(named: readonly number[]): Candidate[] {
   const cuts = [...new Set(named)].sort((a, b) => a - b);
   if (cuts.length === 0) return [{ value: 1, alone: false }];
-  const found: Candidate[] = [{ value: below(cuts[0]!), alone: false }];
+  const found: Candidate[] = [];
+  const least = Math.min(Math.ceil(cuts[0]!) - 1, Number.MAX_SAFE_INTEGER);
+  if (canBeSent(least)) found.push({ value: least, alone: false });
   for (const [i, cut] of cuts.entries()) {
-    found.push({ value: cut, alone: true });
+    if (canBeSent(cut)) found.push({ value: cut, alone: true });
     const gap = between(cut, cuts[i + 1]);
     if (gap !== undefined) found.push({ value: gap, alone: false });
   }
   return found;
 }
 
-function below(cut: number): number {
-  return cut - 1 < cut ? Math.ceil(cut) - 1 : cut * (cut < 0 ? 2 : 0.5);
+/** No call has an integer that a computer may have rounded: it is refused before it is decided. */
+function canBeSent(value: number): boolean {
+  return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
 }
 
 /** A plain number above `low` and below `high`, or the nearest that there is; undefined where there is none. */
 export function between(low: number, high: number | undefined): number | undefined {
-  const fits = (value: number) => value > low && (high === undefined || value < high);
+  const fits = (value: number) => value > low && (high === undefined || value < high) && canBeSent(value);
   const near = low + Math.max(Math.abs(low), Number.MIN_VALUE) * Number.EPSILON;
   const middle = high === undefined ? low * 2 : low / 2 + high / 2;
-  return [Math.floor(low) + 1, Number(middle.toPrecision(6)), middle, near].find(fits);
+  const next = Math.max(Math.floor(low) + 1, Number.MIN_SAFE_INTEGER);
+  return [next, Number(middle.toPrecision(6)), middle, near].find(fits);
 }
 
 /**
  * A list is told by what its elements show together, so the lists are the unions of what single elements show, and the
  * empty one. Their first element stands several times, so that none is a list that another condition names.
  */
-function listsTold(asked: readonly Asked[], named: ReadonlySet<string>): Json[] {
+function listsTold(asked: readonly ValueCondition[], named: ReadonlySet<string>): Json[] {
   const sought = asked.flatMap(({ op, value }) =>
     op === "contains" || op === "not_contains" ? [value!] : [],
   );
   const plain: Json[] = [[], freshList([0, 0], named)];
   if (sought.length === 0) return plain;
+  const looked = new Set(sought.map((value) => canonical(value)));
   const elements: Json[] = [
     ...sought,
     null,
@@ -134,8 +143,8 @@ function listsTold(asked: readonly Asked[], named: ReadonlySet<string>): Json[] 
     false,
     freshNumber(sought),
     freshText(sought),
-    [["other"]],
-    {},
+    freshList([], looked),
+    freshObject({}, looked),
   ];
   const shown = (list: readonly Json[]) =>
     sought.map((operand) => joined(list.map((element) => same(operand, element)))).join("");
