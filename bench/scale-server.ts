@@ -1,5 +1,4 @@
 /** One of the servers that `scale` measures: an engine on PostgreSQL with agents that ask as fast as they are answered. */
-import { once } from "node:events";
 import type { Core } from "../src/engine/core.ts";
 import { intentUnit } from "../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../src/engine/open-run.ts";
@@ -47,9 +46,29 @@ async function agent(core: Core, tenant: string | null): Promise<() => Promise<v
   };
 }
 
-/** `together` resolves when all that are measured side by side have come as far. */
-async function measure(url: string, work: ScaleWork, together: () => Promise<void>): Promise<ScaleFigures> {
+interface Loaded {
+  core: Core;
+  asks: (() => Promise<void>)[];
+  neighbour: (() => Promise<void>) | undefined;
+}
+
+/** A server whose agents have their runs, and have asked for a while. */
+async function load(url: string, work: ScaleWork): Promise<Loaded> {
   const core = await open(url, work.kind === "contested" ? CONTESTED : "version: 1");
+  const flooding = work.kind === "neighbour" ? work.flood : AGENTS;
+  const asks: (() => Promise<void>)[] = [];
+  // Some at a time: thousands at once would run out of their time before anything is measured.
+  while (asks.length < flooding) {
+    const more = Math.min(OPENED_AT_ONCE, flooding - asks.length);
+    asks.push(...(await Promise.all(Array.from({ length: more }, () => agent(core, "flood")))));
+  }
+  const neighbour = work.kind === "neighbour" ? await agent(core, "neighbour") : undefined;
+  const warm = [...asks.slice(0, AGENTS), ...(neighbour === undefined ? [] : [neighbour])];
+  for (let asked = 0; asked < WARM_UP; asked += AGENTS) await Promise.allSettled(warm.map((ask) => ask()));
+  return { core, asks, neighbour };
+}
+
+async function measure({ core, asks, neighbour }: Loaded, seconds: number): Promise<ScaleFigures> {
   const until = (end: number, ask: () => Promise<void>, done: (ms: number) => void) =>
     (async () => {
       for (let now = performance.now(); now < end; now = performance.now()) {
@@ -59,22 +78,10 @@ async function measure(url: string, work: ScaleWork, together: () => Promise<voi
     })();
   let decided = 0;
   const waits: number[] = [];
-  const flooding = work.kind === "neighbour" ? work.flood : AGENTS;
-  const asks: (() => Promise<void>)[] = [];
-  // Some at a time: thousands at once would run out of their time before anything is measured.
-  while (asks.length < flooding) {
-    const more = Math.min(OPENED_AT_ONCE, flooding - asks.length);
-    asks.push(...(await Promise.all(Array.from({ length: more }, () => agent(core, "flood")))));
-  }
-  const neighbour = work.kind === "neighbour" ? await agent(core, "neighbour") : undefined;
-  const warm = asks.slice(0, AGENTS);
-  for (let asked = 0; asked < WARM_UP && warm.length > 0; asked += warm.length)
-    await Promise.all(warm.map((ask) => ask()));
-  await together();
   const before = { ...workOf(core.store)! };
   const cpu = process.cpuUsage();
   const began = performance.now();
-  const end = began + work.seconds * 1_000;
+  const end = began + seconds * 1_000;
   const all = asks.map((ask) => until(end, ask, () => decided++));
   if (neighbour !== undefined) all.push(until(end, neighbour, (ms) => waits.push(ms)));
   await Promise.allSettled(all);
@@ -96,12 +103,8 @@ async function measure(url: string, work: ScaleWork, together: () => Promise<voi
 
 process.once("message", async (message) => {
   const { url, work } = message as { url: string; work: ScaleWork };
-  const together = async () => {
-    process.send!("ready");
-    await once(process, "message");
-  };
-  process.send!(await measure(url, work, together));
-  // What the database has spent for it is looked at before its connections end.
-  await once(process, "message");
-  process.exit(0);
+  const loaded = await load(url, work);
+  process.on("message", async () => process.send!(await measure(loaded, work.seconds)));
+  process.on("disconnect", () => process.exit(0));
+  process.send!("ready");
 });
