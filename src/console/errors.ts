@@ -53,7 +53,7 @@ const UNEXPECTED: Words = {
   hint: "Nothing more is known on this page; the server's log has the cause.",
 };
 
-export interface PageFailure {
+interface PageFailure {
   status: number;
   code: ErrorCode | null;
   message: string;

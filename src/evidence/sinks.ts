@@ -25,7 +25,7 @@ export interface SinkResult {
 }
 
 /** Has a witness cosign; rejects with why it would not. */
-export type AskWitness = (sink: WitnessSink) => Promise<void>;
+type AskWitness = (sink: WitnessSink) => Promise<void>;
 
 export function publishAnchor(
   anchor: Anchor,

@@ -1,7 +1,7 @@
 /** `svc registry ...`: drafts of manifests and policies, and what people decide about them. */
 import { resolve } from "node:path";
 import type { z } from "zod";
-import type { Operation } from "../../app/door/operation.ts";
+import type { AnswerTo, Operation } from "../../app/door/operation.ts";
 import {
   activatePolicy,
   approveManifest,
@@ -14,21 +14,9 @@ import { readTextFileSync } from "../../config/files.ts";
 import { ATTENTION, type Context, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 
-interface ManifestEntry {
-  tool: string;
-  version: string;
-  lifecycle: string;
-  created_by: string | null;
-  approved_by: string | null;
-}
-
-interface PolicyEntry {
-  version: string;
-  status: string;
-  hash: string;
-  created_by: string | null;
-  note: string | null;
-}
+type Registry = AnswerTo<typeof readRegistry>;
+type ManifestEntry = Registry["manifests"][number];
+type PolicyEntry = Registry["policies"][number];
 
 type Flags = Record<string, string | undefined>;
 

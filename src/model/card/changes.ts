@@ -21,6 +21,12 @@ const PAIRS = [
 /** More lines than a person reads; the rest is counted. */
 const MOST_LINES = 2_000;
 
+/** An answer that is one text and nothing else, as that text: its lines can be compared. */
+export function plainText(value: Json): Json {
+  const place = isJsonObject(value) && Object.keys(value).length === 1 ? soleTextPlace(value) : undefined;
+  return place === undefined ? value : readKeys(value, place)!;
+}
+
 export function asText(value: Json | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
@@ -92,11 +98,9 @@ export function restoredBy(
   manifest: Pick<Manifest, "before"> | null,
 ): CardChange[] {
   if (is === undefined || was === undefined) return [];
-  const text = (read: Json): Json => {
-    if (manifest?.before !== undefined && isAbsent(manifest.before, read)) return "";
-    return readKeys(read, soleTextPlace(read) ?? []) ?? read;
-  };
-  return [change("what is there", text(is), text(was))];
+  const shown = (read: Json): Json =>
+    manifest?.before !== undefined && isAbsent(manifest.before, read) ? "" : plainText(read);
+  return [change("what is there", shown(is), shown(was))];
 }
 
 function editOf(before: Json, value: Json, name: string): CardChange[] {

@@ -252,6 +252,26 @@ describe("the prover leaves out no kind of value", () => {
       { n: [{ other: true }, { other: true }] },
     ],
     [
+      "a list of nothing but null",
+      [
+        ["$args.n", "contains", {}],
+        ["$args.n", "not_contains", null],
+        ["$args.n", "eq", null],
+        ["$args.n", "absent"],
+      ],
+      [],
+      { n: [null, null] },
+    ],
+    [
+      "a text that is a zero character",
+      [
+        ["$args.n", "ne", "\0"],
+        ["$args.n", "absent"],
+      ],
+      [],
+      { n: "\0" },
+    ],
+    [
       "a number between what two spellings of a member ask for",
       [["$args.n[0]", "gte", 1.5]],
       [

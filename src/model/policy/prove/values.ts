@@ -75,7 +75,7 @@ export function freshObject(
 
 /** The list, made longer until it is none that a condition names. */
 export function freshList(list: readonly Json[], named: ReadonlySet<string>): Json[] {
-  const longer = [...list, list[0] ?? 0];
+  const longer = [...list, list.length === 0 ? 0 : list[0]!];
   return named.has(canonical(longer)) ? freshList(longer, named) : longer;
 }
 

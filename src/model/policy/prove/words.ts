@@ -10,7 +10,7 @@ const KEPT = 3;
 const NICE = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_./@ ,:;+*?!=()[]{}";
 const OTHERS = [0x7f, 0xa0, 0xe9, 0x4e00, 0xfffd, 0x1f600, 10, 9, 0];
 
-export interface MachineWord {
+interface MachineWord {
   /** What each machine shows of it. */
   shown: string[];
   texts: string[];
