@@ -97,8 +97,8 @@ export function svc(count: number, kind: string, folder: string, database: strin
   return start(count, one, true);
 }
 
-/** Intents for so many seconds, or so many outcomes of what was accepted. */
-type Wanted = { intents_for: number } | { outcomes: number };
+/** Intents for so many seconds, so many of them from each process, or so many outcomes of what was accepted. */
+type Wanted = { intents_for: number } | { intents: number } | { outcomes: number };
 
 /** Connections to all processes together. */
 export async function load(running: Running, wanted: Wanted, connections = 64): Promise<Load> {
@@ -115,7 +115,7 @@ export async function load(running: Running, wanted: Wanted, connections = 64): 
     const { non2xx, errors } = result;
     if (non2xx + errors > 0) throw new Error(`${non2xx} answers were not 2xx, ${errors} requests failed`);
     answered += result["2xx"];
-    if ("intents_for" in wanted) accepted[i]! += result["2xx"];
+    if (!("outcomes" in wanted)) accepted[i]! += result["2xx"];
   }
   return { rate: answered / elapsed, cpu: before && after && forEach(before, after, answered) };
 }
@@ -139,6 +139,7 @@ function requestsOf(
     connections: connections / ports.length,
   };
   if ("intents_for" in wanted) return { ...common, body: BODY, duration: wanted.intents_for };
+  if ("intents" in wanted) return { ...common, body: BODY, amount: wanted.intents };
   const setupRequest = (request: autocannon.Request) => {
     request.path = `${run}/steps/${reported[i]!++}/outcome`;
     return request;
