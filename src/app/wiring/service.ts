@@ -105,7 +105,7 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
     /** Whoever asks for it, a person or a signal, it is in the log. */
     async reload() {
       try {
-        // Keys first: changed ones come into force by themselves, but rules only by a reload that is not refused.
+        // Keys first: a reload that is refused over them changes no rules.
         const keys = await identity.auth.reload().catch(refuse);
         const { manifests, policy } = await app.rules.reload().catch(refuse);
         const loaded = { manifests: manifests.all.length, policy: policy.hash, keys };
