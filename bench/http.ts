@@ -30,7 +30,7 @@ const GOALS = {
 };
 const CPU_GOALS = { main: 150, all: 220 };
 
-interface Running {
+export interface Running {
   ports: number[];
   run_ids: (string | null)[];
   pids: number[];
@@ -41,7 +41,7 @@ interface Running {
 }
 
 /** What a load came to: requests a second, and processor time of the measured processes for one request. */
-interface Load {
+export interface Load {
   rate: number;
   cpu: Cpu | undefined;
 }
@@ -91,21 +91,23 @@ function ceiling(count: number): Promise<Running> {
   return start(count, one, false);
 }
 
-function svc(count: number, kind: string, folder: string, database: string): Promise<Running> {
+export function svc(count: number, kind: string, folder: string, database: string): Promise<Running> {
   const one = (port: number) =>
     spawnServer({ port, store: kind, data: join(folder, kind), folder, database, node: slowSync });
   return start(count, one, true);
 }
 
-/** Intents for so many seconds, or so many outcomes of what was accepted. */
-type Wanted = { intents_for: number } | { outcomes: number };
+/** Intents for so many seconds, so many of them from each process, or so many outcomes of what was accepted. */
+type Wanted = { intents_for: number } | { intents: number } | { outcomes: number };
 
-/** 64 connections in all, to all processes together. */
-async function load(running: Running, wanted: Wanted): Promise<Load> {
+/** Connections to all processes together. */
+export async function load(running: Running, wanted: Wanted, connections = 64): Promise<Load> {
   const { ports, pids, accepted } = running;
   const before = cpuOf(pids);
   const started = performance.now();
-  const results = await Promise.all(ports.map((_, i) => autocannon(requestsOf(running, i, wanted))));
+  const results = await Promise.all(
+    ports.map((_, i) => autocannon(requestsOf(running, i, wanted, connections))),
+  );
   const elapsed = (performance.now() - started) / 1_000;
   const after = cpuOf(pids);
   let answered = 0;
@@ -113,7 +115,7 @@ async function load(running: Running, wanted: Wanted): Promise<Load> {
     const { non2xx, errors } = result;
     if (non2xx + errors > 0) throw new Error(`${non2xx} answers were not 2xx, ${errors} requests failed`);
     answered += result["2xx"];
-    if ("intents_for" in wanted) accepted[i]! += result["2xx"];
+    if (!("outcomes" in wanted)) accepted[i]! += result["2xx"];
   }
   return { rate: answered / elapsed, cpu: before && after && forEach(before, after, answered) };
 }
@@ -123,15 +125,21 @@ const forEach = (before: Cpu, after: Cpu, answered: number): Cpu => ({
   all: (after.all - before.all) / answered,
 });
 
-function requestsOf({ ports, run_ids, reported }: Running, i: number, wanted: Wanted): autocannon.Options {
+function requestsOf(
+  { ports, run_ids, reported }: Running,
+  i: number,
+  wanted: Wanted,
+  connections: number,
+): autocannon.Options {
   const run = `/v1/runs/${run_ids[i] ?? "x"}`;
   const common = {
     url: `http://127.0.0.1:${ports[i]}${run}/intents`,
     method: "POST",
     headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" },
-    connections: 64 / ports.length,
+    connections: connections / ports.length,
   };
   if ("intents_for" in wanted) return { ...common, body: BODY, duration: wanted.intents_for };
+  if ("intents" in wanted) return { ...common, body: BODY, amount: wanted.intents };
   const setupRequest = (request: autocannon.Request) => {
     request.path = `${run}/steps/${reported[i]!++}/outcome`;
     return request;
@@ -213,11 +221,17 @@ async function measure(
   }
 }
 
-export async function run(options: BenchOptions): Promise<Row[]> {
+/** What a server is started with. */
+export function serverFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
   writeFileSync(join(folder, "manifests.yaml"), "- {tool: crm.get, effect: read, permission: crm.read}\n");
   const key = { name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex(KEY) };
   writeFileSync(join(folder, "keys.json"), JSON.stringify([key]), { mode: 0o600 });
+  return folder;
+}
+
+export async function run(options: BenchOptions): Promise<Row[]> {
+  const folder = serverFolder();
   const kinds = process.env["SVC_BENCH_STORES"]?.split(",") ?? KINDS;
   const database = await openBenchDatabase();
   const rows: Row[] = [];

@@ -1,6 +1,4 @@
 /** One of the servers that `scale` measures: an engine on PostgreSQL with agents that ask as fast as they are answered. */
-import { readFileSync } from "node:fs";
-import pg from "pg";
 import type { Core } from "../src/engine/core.ts";
 import { intentUnit } from "../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../src/engine/open-run.ts";
@@ -9,24 +7,10 @@ import type { Principal } from "../src/model/roles.ts";
 import { openPostgresStore, workOf } from "../src/store/postgres/store.ts";
 import type { Work } from "../src/store/postgres/writer.ts";
 import { principal, testEngine } from "../test/support/engine.ts";
+import { AGENTS, type ScaleFigures, type ScaleWork } from "./scale-work.ts";
 
-export type ScaleWork =
-  | { kind: "intents" | "contested"; seconds: number }
-  | { kind: "neighbour"; seconds: number; flood: number };
-
-export interface ScaleFigures {
-  decided: number;
-  elapsed_ms: number;
-  cpu_us: number;
-  /** Of all processes of the database that serve anyone, while this server measured. */
-  database_cpu_us: number;
-  work: Work;
-  p99_ms: number;
-}
-
-const AGENTS = 64;
-/** Of Linux, on every machine that Node runs on. */
-const TICKS_A_SECOND = 100;
+/** Asked before anything is measured: code that was just loaded is slow, and the more so the fewer calls it is spread over. */
+const WARM_UP = 4_000;
 const OPENED_AT_ONCE = 256;
 const MANIFESTS = "- {tool: crm.get, effect: read, permission: crm.read}";
 const CONTESTED =
@@ -50,36 +34,15 @@ async function agent(core: Core, tenant: string | null): Promise<() => Promise<v
   };
 }
 
-/** Microseconds that the database's live processes have taken; NaN where they are elsewhere, or this is no Linux. */
-async function databaseCpu(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ pid: number }>(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database()",
-  );
-  let ticks = 0;
-  for (const { pid } of rows) {
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-        .replace(/^.*\) /, "")
-        .split(" ");
-      ticks += Number(fields[11]) + Number(fields[12]);
-    } catch {
-      return Number.NaN;
-    }
-  }
-  return ticks * (1_000_000 / TICKS_A_SECOND);
+interface Loaded {
+  core: Core;
+  asks: (() => Promise<void>)[];
+  neighbour: (() => Promise<void>) | undefined;
 }
 
-async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
+/** A server whose agents have their runs, and have asked for a while. */
+async function load(url: string, work: ScaleWork): Promise<Loaded> {
   const core = await open(url, work.kind === "contested" ? CONTESTED : "version: 1");
-  const until = (end: number, ask: () => Promise<void>, done: (ms: number) => void) =>
-    (async () => {
-      for (let now = performance.now(); now < end; now = performance.now()) {
-        await ask();
-        done(performance.now() - now);
-      }
-    })();
-  let decided = 0;
-  const waits: number[] = [];
   const flooding = work.kind === "neighbour" ? work.flood : AGENTS;
   const asks: (() => Promise<void>)[] = [];
   // Some at a time: thousands at once would run out of their time before anything is measured.
@@ -88,31 +51,44 @@ async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
     asks.push(...(await Promise.all(Array.from({ length: more }, () => agent(core, "flood")))));
   }
   const neighbour = work.kind === "neighbour" ? await agent(core, "neighbour") : undefined;
-  const looking = new pg.Client(url);
-  await looking.connect();
-  const database = await databaseCpu(looking);
+  const warm = [...asks.slice(0, AGENTS), ...(neighbour === undefined ? [] : [neighbour])];
+  for (let asked = 0; asked < WARM_UP; asked += AGENTS) await Promise.allSettled(warm.map((ask) => ask()));
+  return { core, asks, neighbour };
+}
+
+async function measure({ core, asks, neighbour }: Loaded, seconds: number): Promise<ScaleFigures> {
+  const until = (end: number, ask: () => Promise<void>, done: (ms: number) => void) =>
+    (async () => {
+      for (let now = performance.now(); now < end; now = performance.now()) {
+        // Who is refused asks again, and has waited.
+        const answered = await ask().then(
+          () => true,
+          () => false,
+        );
+        if (answered || done === waited) done(performance.now() - now);
+      }
+    })();
+  let decided = 0;
+  const waits: number[] = [];
+  const waited = (ms: number) => waits.push(ms);
   const before = { ...workOf(core.store)! };
   const cpu = process.cpuUsage();
   const began = performance.now();
-  const end = began + work.seconds * 1_000;
+  const end = began + seconds * 1_000;
   const all = asks.map((ask) => until(end, ask, () => decided++));
-  if (neighbour !== undefined) all.push(until(end, neighbour, (ms) => waits.push(ms)));
+  if (neighbour !== undefined) all.push(until(end, neighbour, waited));
   await Promise.allSettled(all);
   const elapsed_ms = performance.now() - began;
   const { user, system } = process.cpuUsage(cpu);
-  const database_cpu_us = (await databaseCpu(looking)) - database;
-  await looking.end();
   const after = workOf(core.store)!;
   const spent = Object.fromEntries(
     Object.entries(after).map(([name, value]) => [name, value - before[name as keyof Work]]),
   ) as unknown as Work;
-  await core.store.close();
   waits.sort((a, b) => a - b);
   return {
     decided,
     elapsed_ms,
     cpu_us: user + system,
-    database_cpu_us,
     work: spent,
     p99_ms: waits[Math.floor(waits.length * 0.99)] ?? 0,
   };
@@ -120,5 +96,8 @@ async function measure(url: string, work: ScaleWork): Promise<ScaleFigures> {
 
 process.once("message", async (message) => {
   const { url, work } = message as { url: string; work: ScaleWork };
-  process.send!(await measure(url, work), () => process.exit(0));
+  const loaded = await load(url, work);
+  process.on("message", async () => process.send!(await measure(loaded, work.seconds)));
+  process.on("disconnect", () => process.exit(0));
+  process.send!("ready");
 });

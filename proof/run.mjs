@@ -1,5 +1,5 @@
 /**
- * `node proof/run.mjs fault|sim|attack|plant [options]`: compiles the proof, and what it uses of the sources, to plain
+ * `node proof/run.mjs fault|sim|attack|plant|prove [options]`: compiles the proof, and what it uses of the sources, to plain
  * JavaScript in a folder of its own, unless that was done already, and runs it there. Processes that are killed by the
  * thousand must start fast, and a loader that reads TypeScript costs several times what they do.
  */
@@ -22,7 +22,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** The folder of each proof. */
-const PROOFS = { fault: "fault", sim: "sim", attack: "attack", plant: "planted" };
+const PROOFS = { fault: "fault", sim: "sim", attack: "attack", plant: "planted", prove: "prove" };
 
 const [proof, ...args] = process.argv.slice(2);
 if (!Object.hasOwn(PROOFS, proof ?? "")) {

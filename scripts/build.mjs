@@ -20,8 +20,8 @@ const BEGUN = [
   "store/files/worker",
   "store/sqlite/worker",
 ];
-/** Loaded when they are needed, built for the machine, or reading files beside them. */
-const APART = ["@photostructure/sqlite", "libphonenumber-js", "nodemailer", "pdfkit", "pg", "pino", "undici"];
+/** A dependency for its types alone, which the exported types use. */
+const BUNDLED = "zod";
 
 const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
 // What it remembers stands with what it made: whoever deletes the one deletes the other.
@@ -31,7 +31,7 @@ const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOn
 });
 if (typed.status !== 0) process.exit(1);
 
-const { exports, peerDependencies } = readPackage(ROOT);
+const { exports, dependencies, peerDependencies } = readPackage(ROOT);
 const exported = Object.values(exports).flatMap(
   (entry) => entry.default?.match(/^\.\/dist\/(.*)\.js$/)?.[1] ?? [],
 );
@@ -51,7 +51,8 @@ const { metafile } = await build({
   splitting: true,
   metafile: true,
   format: "esm",
-  external: [...APART, ...Object.keys(peerDependencies)],
+  // What users install beside us: loaded when it is needed, built for the machine, or reading files beside it.
+  external: Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
   // Packages in the older format ask for Node's own modules with `require`, which a module does not have.
   banner: {
     js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',

@@ -144,14 +144,19 @@ describe("the packed package", () => {
   });
 });
 
-it("names an oldest Node that every production package accepts", () => {
+it("names an oldest Node that every package accepts, be it installed or bundled", () => {
   verifies("beyond.package.engines");
   const semver = createRequire(join(ROOT, "package.json"))("semver") as {
     minVersion(range: string): { version: string };
     satisfies(version: string, range: string): boolean;
   };
   const oldest = semver.minVersion(own.engines.node).version;
-  const refusing = production.filter(
+  const notices = readFileSync(join(ROOT, "dist/THIRD-PARTY.txt"), "utf8");
+  const bundled = [...notices.matchAll(/^(\S+) \d+\.\S+ \(.*\)$/gm)].map(
+    ([, name]) => `node_modules/${name}`,
+  );
+  expect(bundled).toContain("node_modules/fastify");
+  const refusing = [...production, ...bundled.map((path) => [path, packages[path] ?? {}] as const)].filter(
     ([, { engines }]) => engines?.node !== undefined && !semver.satisfies(oldest, engines.node),
   );
   expect(refusing.map(([path]) => path)).toEqual([]);

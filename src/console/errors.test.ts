@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { SvcError } from "../kernel/errors.ts";
 import { mayBeFound } from "../store/may-be-found.ts";
-import { failureOf, failureWords } from "./errors.ts";
+import { failureWords, pageFailureOf } from "./errors.ts";
 
-const hintOf = (error: unknown): string => failureWords(failureOf(error)).hint;
+const hintOf = (error: unknown): string => failureWords(pageFailureOf(error)).hint;
 
 describe("what a person is told", () => {
   it("says that nothing was recorded only where that is known", () => {

@@ -53,7 +53,7 @@ const UNEXPECTED: Words = {
   hint: "Nothing more is known on this page; the server's log has the cause.",
 };
 
-export interface PageFailure {
+interface PageFailure {
   status: number;
   code: ErrorCode | null;
   message: string;
@@ -71,7 +71,7 @@ const FASTIFY: Record<string, ErrorCode> = {
 };
 
 /** Null for what was not expected: that goes to the log, and the person is told no details. */
-export function failureOf(error: unknown): PageFailure | null {
+export function pageFailureOf(error: unknown): PageFailure | null {
   if (error instanceof SvcError)
     return {
       status: ERRORS[error.code].http,

@@ -17,7 +17,7 @@ import { ConsoleSessions, type Notice, SESSION_MS } from "./session.ts";
 import { bare } from "./shell.ts";
 
 /** What is known of a request once it has passed. */
-export interface Admission {
+interface Admission {
   token: string;
   /** The browser does not have the token yet. */
   fresh: boolean;

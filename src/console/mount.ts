@@ -11,7 +11,7 @@ import { boundTo, type Principal } from "../model/roles.ts";
 import { assetRoutes } from "./assets/index.ts";
 import { LedgerCheckup } from "./checkup.ts";
 import { type Answer, type ConsoleRoute, type Ctx, createCtx, Form, plainQuery, type Shared } from "./ctx.ts";
-import { failureBody, failureOf, failureWords } from "./errors.ts";
+import { failureBody, failureWords, pageFailureOf } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { glance } from "./glance.ts";
 import { isArrival } from "./guard.ts";
@@ -198,7 +198,7 @@ class Console {
     } catch (error) {
       if (!(error instanceof SvcError) || !TOLD_AT_LOGIN.has(error.code)) throw error;
       const page = this.loginPage(gate.visit(request)!.token, next, loginProblem(error));
-      return sendHtml(reply, failureOf(error)!.status, page);
+      return sendHtml(reply, pageFailureOf(error)!.status, page);
     }
   }
 
@@ -218,7 +218,7 @@ class Console {
   }
 
   private async fail(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const failure = failureOf(error);
+    const failure = pageFailureOf(error);
     if (failure === null || failure.status >= 500) {
       const route = request.routeOptions.url ?? "";
       this.app.log.warn("console request failed", { error: messageOf(error), route });

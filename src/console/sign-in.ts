@@ -7,7 +7,7 @@ import type { App } from "../app/app.ts";
 import { type IssuerSignIn, type SignInRequest, shownCode } from "../auth/sign-in.ts";
 import { forbidden, invalid, messageOf, SvcError } from "../kernel/errors.ts";
 import { plainQuery } from "./ctx.ts";
-import { failureOf, sentence } from "./errors.ts";
+import { pageFailureOf, sentence } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { isLocalHost } from "./guard.ts";
 import { html } from "./html.ts";
@@ -96,7 +96,7 @@ export class ConsoleSignIn {
     try {
       return await run();
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = pageFailureOf(error);
       if (!(error instanceof SvcError) || failure === null) throw error;
       if (failure.status >= 500) this.app.log.warn("a sign-in failed", { problem: messageOf(error) });
       const page = bare(

@@ -46,7 +46,7 @@ export function beforeFacts(
   };
 }
 
-function beforeRead(before: Before, args: Json): BeforeRead | null {
+export function beforeRead(before: Before, args: Json): BeforeRead | null {
   const filled = fillTemplate(before.args, { args, result: undefined });
   if (filled === undefined) return null;
   const { tool, max_bytes, required } = before;
@@ -86,6 +86,10 @@ export function answerProblem({ max_bytes = BEFORE.max_bytes.default }: { max_by
 const LOST = "\ufffd";
 
 export const byteSize = (value: Json): number => Buffer.byteLength(canonical(value));
+
+/** What a call touches, by the read that shows it; keyed with the run's salt, too. */
+export const thingHash = (salt: string, read: Pick<BeforeRead, "tool" | "arguments">): string =>
+  keyedHash(salt, [read.tool, read.arguments]);
 
 /** Over what counts of the answer, keyed with the run's salt like the hash of arguments. */
 export function stateHash(salt: string, { ignore = [] }: Before, value: Json): string {

@@ -8,7 +8,7 @@ import type { LedgerRecord } from "../ledger/record.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../port/store.ts";
-import { answerProblem, stateHash } from "./before.ts";
+import { answerProblem, beforeRead, stateHash, thingHash } from "./before.ts";
 import { withoutValues } from "./clean-text.ts";
 import { closesAt, listClosing } from "./closing.ts";
 import type { Asking, Core } from "./core.ts";
@@ -152,6 +152,7 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
       listClosing(tx, step, step.finished_ms);
     }
     changeStanding(tx, step, +1);
+    if (before !== undefined) listTouch(tx, run, step, manifest, payload);
   }
   if (input.status === "failed") releaseLogicalCall(tx, step);
   const ended = endItsPlan(tx, run, step);
@@ -188,6 +189,20 @@ function noteState(
   step.before_hash = stateHash(run.salt, declared, before);
   if (after !== undefined) step.after_hash = stateHash(run.salt, declared, after);
   return before;
+}
+
+/** So that an undo finds the other calls on its thing without a look at all of the run's. */
+function listTouch(
+  tx: Tx,
+  { run_id, salt }: RunDoc,
+  { step, succeeded_seq }: StepDoc,
+  manifest: Manifest | null,
+  payload: PayloadDoc | undefined,
+): void {
+  const args = payload?.args;
+  const read = manifest?.before && args !== undefined ? beforeRead(manifest.before, args) : null;
+  if (read === null || succeeded_seq === null) return;
+  tx.put("touches", stepKey(run_id, step), { run_id, step, thing: thingHash(salt, read), succeeded_seq });
 }
 
 /** From here on only the values that the declared undo and read-back name are kept. */

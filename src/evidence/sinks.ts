@@ -25,9 +25,9 @@ export interface SinkResult {
 }
 
 /** Has a witness cosign; rejects with why it would not. */
-export type AskWitness = (sink: WitnessSink) => Promise<void>;
+type AskWitness = (sink: WitnessSink) => Promise<void>;
 
-export function publishAnchor(
+export function sendAnchor(
   anchor: Anchor,
   sinks: readonly AnchorSink[],
   egress: Egress,

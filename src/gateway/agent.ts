@@ -6,7 +6,7 @@
 import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { Principal } from "../model/roles.ts";
-import { type GatewayCall, isOwn, progressOf, unknownTool } from "./asked.ts";
+import { type GatewayCall, isOwnTool, progressOf, unknownTool } from "./asked.ts";
 import { governedCall, isToolCallParams } from "./call.ts";
 import { CallWaits } from "./call-waits.ts";
 import type { Route } from "./catalog.ts";
@@ -182,8 +182,8 @@ export class AgentPeer {
     const { gateway } = this;
     const { listing } = gateway;
     const tool = listing.dotted(params.name);
-    if (isOwn(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
-    if (isOwn(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
+    if (isOwnTool(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
+    if (isOwnTool(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
     if (!gateway.routes().has(tool)) await gateway.upstreamsUp();
     const route = gateway.routes().get(tool);

@@ -12,7 +12,7 @@ export interface GatewayCall {
   reason: string | undefined;
 }
 
-export function isOwn(tool: string): boolean {
+export function isOwnTool(tool: string): boolean {
   return OWN_PREFIXES.some((prefix) => tool.startsWith(prefix));
 }
 

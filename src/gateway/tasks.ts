@@ -43,7 +43,7 @@ export interface Task extends CallWait {
 }
 
 /** Answers null where the call was not made because the task was cancelled. */
-export type TaskWork = (task: Task) => Promise<JsonObject | null>;
+type TaskWork = (task: Task) => Promise<JsonObject | null>;
 
 export class Tasks {
   private readonly env: Env;

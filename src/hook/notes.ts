@@ -16,7 +16,7 @@ export interface Note {
   before: FileLook | null;
 }
 
-export interface KeptNote {
+interface KeptNote {
   note: Note;
   /** When it was kept by the clock that stamps files, which lags behind the one that programs read. */
   kept_ms: number;

@@ -3,7 +3,7 @@ import { FACTS_HEADER } from "../api/row.ts";
 import type { App } from "../app/app.ts";
 import { ERRORS, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
 
-export interface HttpRefusal {
+interface HttpRefusal {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: object;

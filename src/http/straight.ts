@@ -22,7 +22,7 @@ import type { HttpParts } from "./parts.ts";
 import { refusalOf } from "./refusal.ts";
 import { discardUnread } from "./unread-body.ts";
 
-export interface Straight extends HttpParts {
+interface Straight extends HttpParts {
   nextRequestId(): string;
   /** Whether the server takes no more requests; the router tells clients so. */
   isClosing(): boolean;

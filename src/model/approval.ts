@@ -1,5 +1,5 @@
 /** Approval requests, delegations and halts. */
-import type { Because } from "./card/types.ts";
+import type { AskedUndo, Because } from "./card/types.ts";
 import type { ManifestSet } from "./manifest/types.ts";
 import type { ApprovalNeed } from "./policy/approvals.ts";
 import { type KeptPrincipal, keyId, type PrincipalName, principalName } from "./roles.ts";
@@ -75,6 +75,7 @@ export interface ApprovalDoc extends ApprovalView {
     plan?: string | undefined;
     /** What asked for it, for the card; requests of earlier versions do not have it. */
     because?: Because | undefined;
+    undo?: AskedUndo | undefined;
     /** What its card showed to be there, keyed with the run's salt; null where it says that it could not be read. */
     before_hash?: string | null | undefined;
     /** The request that was approved ahead when this call was denied. */

@@ -8,7 +8,7 @@ import type { Logger } from "../telemetry/log.ts";
 import type { Delivery } from "./channel.ts";
 import { Undelivered } from "./deliver.ts";
 
-export interface DeliveryJob {
+interface DeliveryJob {
   readonly event: string;
   /** Made when its turn comes, so that a waiting job holds the event and not its rendering. */
   render(): readonly Delivery[];

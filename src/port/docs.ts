@@ -52,6 +52,14 @@ export interface JobDoc {
   since_seq: number;
 }
 
+/** A call that stands and whose undo looks first: what it touched, as a hash, and where it ended. */
+export interface TouchDoc {
+  run_id: string;
+  step: number;
+  thing: string;
+  succeeded_seq: number;
+}
+
 /** A key entry as a containment names it: never by its value. */
 export interface ContainedKey {
   name: string;

@@ -23,6 +23,7 @@ import type {
   LeaseDoc,
   PinDoc,
   ReplyDoc,
+  TouchDoc,
 } from "./docs.ts";
 
 export interface Tables {
@@ -51,6 +52,8 @@ export interface Tables {
   counters: CounterDoc;
   /** Undos that close, by when. */
   closings: ClosingDoc;
+  /** Calls of a run on one thing, by where they ended. */
+  touches: TouchDoc;
   /** Which step stands for a logical call. */
   idempotency: { run_id: string; step: number };
   /** Answers already given under an Idempotency-Key. */
@@ -73,6 +76,7 @@ export type TableName = keyof Tables;
  */
 export const PLACES: { readonly [T in TableName]?: readonly (keyof Tables[T] & string)[] } = {
   steps: ["intended_seq", "succeeded_seq", "compensated_seq"],
+  touches: ["succeeded_seq"],
 };
 
 export interface IndexEntry {
@@ -115,6 +119,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   }),
   counters: plain,
   closings: (doc) => ({ owner: doc.run_id, sort: doc.closes_ms, tag: "" }),
+  touches: (doc) => ({ owner: touchOwner(doc.run_id, doc.thing), sort: doc.succeeded_seq, tag: "" }),
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,
@@ -137,6 +142,9 @@ export const tenantOfDoc = (table: TableName, doc: Tables[TableName]): string | 
   hasTenants(table) ? (doc as Tables[TenantTable]).tenant : null;
 
 export const TABLE_NAMES = Object.keys(INDEX) as TableName[];
+
+/** No id of a run holds a slash. */
+export const touchOwner = (run_id: string, thing: string): string => `${run_id}/${thing}`;
 
 /** `attention` at once, `open` when a step may grow old, else nothing. */
 function runTag(doc: RunDoc): string {

@@ -31,7 +31,7 @@ export interface ThreadsOptions {
   patience_ms?: number;
 }
 
-export interface JobOptions {
+interface JobOptions {
   transfer?: readonly TransferListItem[];
   /** Takes a job out of the queue, or ends the thread that has it in hand; the job fails with the signal's reason. */
   signal?: AbortSignal;

@@ -146,7 +146,7 @@ async function ownedKeys(store: Store, run_id: string): Promise<Owned> {
   ] as const) {
     for await (const row of allRows(store, table, { owner: run_id })) {
       owned.push([table, row.key]);
-      if (table === "steps") owned.push(["payloads", row.key]);
+      if (table === "steps") owned.push(["payloads", row.key], ["touches", row.key]);
       if (table === "approvals") {
         const slot = slotOf(row.doc as Parameters<typeof slotOf>[0]);
         owned.push(["approval_slots", slot], ["approval_slots", offerSlot(slot)]);

@@ -86,7 +86,7 @@ function putActive(tx: Tx, holds: Hold[]): void {
 /** Holds are read whole where no page is asked for. */
 export const HOLDS_LISTED = 10_000;
 
-export async function listHolds(store: Store): Promise<Hold[]> {
+export async function readHolds(store: Store): Promise<Hold[]> {
   const rows = await store.list("holds", { tag: "active", order: "desc", limit: HOLDS_LISTED });
   return rows.map((row) => row.doc);
 }

@@ -8,7 +8,7 @@ import type { RunDoc } from "../model/run.ts";
 import { allRows } from "../port/pages.ts";
 import type { ListQuery } from "../port/store.ts";
 import { wholeOf } from "../store/confined.ts";
-import { coveringHold, listHolds } from "./holds.ts";
+import { coveringHold, readHolds } from "./holds.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -36,8 +36,8 @@ export async function* planRetention(
   after?: ListQuery["after"],
 ): AsyncGenerator<PlannedRun> {
   const holds = {
-    told: await listHolds(core.store),
-    all: await listHolds(wholeOf(core.store)),
+    told: await readHolds(core.store),
+    all: await readHolds(wholeOf(core.store)),
   };
   const { manifests } = core.rules();
   for await (const { doc } of allRows(core.store, "runs", { after }))

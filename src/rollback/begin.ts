@@ -98,7 +98,7 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   // That there is nothing to undo is the run's own principal's word, and spares it no question.
   if (seen.is === "as_before" && !own) return nothingToDo(core, tx, run, step, input.actor);
 
-  const consent = settleConsent(core, tx, run, step, undo, input);
+  const consent = settleConsent(core, tx, run, step, undo, { ...input, ...seen });
   if (consent.waits_for !== null) {
     tx.put("steps", key, step);
     tx.put("runs", run.run_id, run);

@@ -117,6 +117,7 @@ export function markUndone(tx: Tx, step: StepDoc, seq: number, unverified: boole
   if (unverified) step.unverified = true;
   releaseLogicalCall(tx, step);
   unlistClosing(tx, step);
+  if (step.before_hash !== undefined) tx.delete("touches", stepKey(step.run_id, step.step));
   // Kept for this undo alone.
   tx.delete("payloads", stepKey(step.run_id, step.step));
 }

@@ -55,8 +55,8 @@ function isBelow(other: Beside, { before_hash, after_hash }: Trace): boolean {
 }
 
 type Now =
-  | { is: "free"; over?: string }
-  | { is: "as_before" }
+  | { is: "free"; over?: string; current_hash?: string }
+  | { is: "as_before"; current_hash: string }
   | { is: "unread"; result: { state: "unread"; read: ReadRequest } }
   | { is: "conflict"; result: { state: "conflict"; conflict: Conflict } };
 
@@ -78,9 +78,9 @@ export function stateNow(
   if (current === undefined) return { is: "unread", result: { state: "unread", read: state.read } };
   const current_hash = stateHash(salt, state.declared, current);
   const seen = compareState(state, current_hash, beside);
-  if (seen === "as_after") return { is: "free" };
-  if (seen === "as_before") return { is: "as_before" };
-  if (overwrite?.current_hash === current_hash) return { is: "free", over: overwrite.reason };
+  if (seen === "as_after") return { is: "free", current_hash };
+  if (seen === "as_before") return { is: "as_before", current_hash };
+  if (overwrite?.current_hash === current_hash) return { is: "free", over: overwrite.reason, current_hash };
   const error = overwrite !== undefined ? MOVED : whyNot(state, seen);
   return { is: "conflict", result: { state: "conflict", conflict: { error, current_hash } } };
 }

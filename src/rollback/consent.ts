@@ -5,11 +5,14 @@
 import { covers } from "../engine/approvals/counting.ts";
 import { moveApproval, newApproval, takeApproval } from "../engine/approvals/requests.ts";
 import { type Core, ENGINE } from "../engine/core.ts";
+import { CHANGED_SINCE } from "../engine/decide/approval-stage.ts";
 import { appendApprovalRecord, appendRunRecord, stepFacts } from "../engine/records.ts";
 import { keyedHash } from "../kernel/hash.ts";
+import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { type ApprovalDoc, OPEN_APPROVAL, type Vote } from "../model/approval.ts";
-import { keptUndoArgs } from "../model/card/kept.ts";
+import { UNDO_ASKS } from "../model/card/card.ts";
+import { keptBefore, keptUndoArgs } from "../model/card/kept.ts";
 import { mergeTerms } from "../model/policy/approvals.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
@@ -20,6 +23,11 @@ interface ConsentInput {
   /** The operator's decision to approve every compensation of this rollback. */
   approve: boolean;
   fresh_approval_id: string;
+  /** What is there now, and its hash; absent where the undo does not look. */
+  current?: Json | undefined;
+  current_hash?: string | undefined;
+  /** Why it is to pass over what was written since, where it is. */
+  over?: string | undefined;
 }
 
 interface Consent {
@@ -39,19 +47,20 @@ export function settleConsent(
   undo: UndoCall,
   input: ConsentInput,
 ): Consent {
-  // A step that was begun before had its consent then.
-  if (!undo.needs_approval || step.status !== "succeeded")
+  let request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
+  if (!undo.needs_approval || hadConsent(step, request, input))
     return { waits_for: null, opened: null, records: [] };
   const records: LedgerRecord[] = [];
-  let request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
-  if (request !== undefined && isPast(request, core.env.now())) {
-    request = moveApproval(tx, run, request, "expired");
+  const ended = request && endOf(request, core.env.now(), input);
+  if (request !== undefined && ended !== undefined) {
+    request = moveApproval(tx, run, { ...request, note: ended ?? request.note }, "expired");
+    const detail = `request ${request.id}${ended === null ? "" : `: ${ended}`}`;
     records.push(
       appendApprovalRecord(tx, run, request, {
         event: "approval_expired",
         actor: ENGINE,
         ts_ms: core.env.now(),
-        detail: `request ${request.id}`,
+        detail,
       }),
     );
   }
@@ -76,9 +85,15 @@ export function settleConsent(
   if (request !== undefined && OPEN_APPROVAL.has(request.status))
     return { waits_for: request, opened: null, records };
   if (!isCounted(request)) run.awaiting++;
-  const opened = openRequest(core, tx, run, step, undo, input.fresh_approval_id);
+  const opened = openRequest(core, tx, run, step, undo, input);
   step.undo_request = opened.id;
   return { waits_for: opened, opened, records };
+}
+
+/** A step that was begun before had its consent then, unless it is to pass over something that was not judged. */
+function hadConsent({ status }: StepDoc, request: ApprovalDoc | undefined, input: ConsentInput): boolean {
+  if (status === "succeeded") return false;
+  return input.over === undefined || request?.internal.before_hash === input.current_hash;
 }
 
 /** Whether the step's undo could begin now without asking a person. */
@@ -109,6 +124,14 @@ export function dropConsent(core: Core, tx: Tx, run: RunDoc, step: StepDoc): Led
       detail: `request ${request.id}`,
     }),
   ];
+}
+
+/** Why a request that could be decided or used ends here: a note, or null where its time is over. */
+function endOf(request: ApprovalDoc, now: number, { current_hash }: ConsentInput): string | null | undefined {
+  if (isPast(request, now)) return null;
+  const { before_hash } = request.internal;
+  const speaks = OPEN_APPROVAL.has(request.status) || request.status === "approved";
+  return speaks && before_hash !== undefined && before_hash !== current_hash ? CHANGED_SINCE : undefined;
 }
 
 function isPast(request: ApprovalDoc, now: number): boolean {
@@ -156,13 +179,15 @@ function openRequest(
   run: RunDoc,
   step: StepDoc,
   undo: UndoCall,
-  id: string,
+  { actor, fresh_approval_id, current, current_hash, over }: ConsentInput,
 ): ApprovalDoc {
-  const { manifests, policy } = core.rules();
-  const call = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
-  const args = () => keptUndoArgs(undo.args, call ?? null, manifests.active(undo.tool) ?? null);
+  const { policy } = core.rules();
+  const over_it =
+    over && `it overwrites what was written since the call; ${actor} says why: ${core.redact(over)}`;
+  const causes = over_it === undefined ? [UNDO_ASKS] : [over_it, UNDO_ASKS];
+  const { kind, residue, read_back } = undo;
   return newApproval(tx, run, {
-    id,
+    id: fresh_approval_id,
     spec: mergeTerms([policy.approvals]),
     rule: null,
     tool: undo.tool,
@@ -173,7 +198,29 @@ function openRequest(
     kind: "compensation",
     step: step.step,
     risk_score: step.risk_score,
-    shown: policy.approvals.show === "names" ? null : { args: args() },
+    because: { causes: causes.map((reason) => ({ rule: null, reason })), risk: null },
+    undo: { of: step.tool, kind, residue: [...residue], read_back: read_back !== null },
+    before_hash: current_hash,
+    shown: policy.approvals.show === "names" ? null : shownOf(core, tx, step, undo, current),
     flood: policy.approvals.flood,
   });
+}
+
+function shownOf(
+  core: Core,
+  tx: Tx,
+  step: StepDoc,
+  { tool, args, state }: UndoCall,
+  current: Json | undefined,
+) {
+  const { manifests } = core.rules();
+  const call = (step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash)) ?? null;
+  const shown = { args: keptUndoArgs(args, call, manifests.active(tool) ?? null) };
+  if (state === null || current === undefined) return shown;
+  const reader = manifests.active(state.read.tool) ?? null;
+  return {
+    ...shown,
+    before: keptBefore(current, call, reader),
+    restored: keptBefore(state.was, call, reader),
+  };
 }

@@ -1,15 +1,16 @@
 /** Reading all that a rollback looks at: the run, its steps, the manifests they ran under, the kept values. */
+import { thingHash } from "../engine/before.ts";
 import { stepKey } from "../engine/keys.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
-import { rowPages } from "../port/pages.ts";
+import { allRows, rowPages } from "../port/pages.ts";
 import type { Store } from "../port/store.ts";
-import { classify } from "./classify.ts";
+import { touchOwner } from "../port/tables.ts";
+import { classify, type StateCheck } from "./classify.ts";
 import { type Lookout, readStates } from "./look.ts";
 import { planRollback, type RollbackPlan } from "./plan.ts";
-import { mayBeOver, type Stated, Things } from "./things.ts";
 
 /** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
 const PAGE = 20_000;
@@ -80,31 +81,24 @@ export function listStanding(store: Store, run_id: string, after: number): Promi
   return listSteps(store, run_id, after + 1, [...STANDING, ...UNKNOWN]);
 }
 
-/**
- * The steps on the same thing that stand and may have taken effect after this one; what they read is loaded for those
- * alone.
- */
-export async function loadBeside(store: Store, step: StepDoc): Promise<number[]> {
-  if (step.before_hash === undefined) return [];
-  const others = (await listSteps(store, step.run_id, 0, [...STANDING])).filter(
-    (other) => other.before_hash !== undefined && mayBeOver(step, other),
-  );
-  if (others.length === 0) return [];
-  const stated: Stated[] = [];
-  await eachOf([step, ...others], async (doc) => {
-    const one = await statedOf(store, doc);
-    if (one !== null) stated.push(one);
-  });
-  stated.sort((a, b) => a.doc.step - b.doc.step);
-  return new Things(stated).beside(step).map((other) => other.step);
+/** The steps on the same thing that stand and may have taken effect after this one: no other is looked at. */
+export async function loadBeside(store: Store, { salt }: RunDoc, step: StepDoc): Promise<number[]> {
+  const state = step.before_hash === undefined ? null : await stateOf(store, step);
+  if (state === null) return [];
+  const owner = touchOwner(step.run_id, thingHash(salt, state.read));
+  const beside: number[] = [];
+  for await (const { key, doc } of allRows(store, "touches", { owner, from: step.intended_seq + 1 })) {
+    const other = doc.step === step.step ? undefined : await store.get("steps", key);
+    if (other !== undefined && (await stateOf(store, other)) !== null) beside.push(other.step);
+  }
+  return beside;
 }
 
-async function statedOf(store: Store, doc: StepDoc): Promise<Stated | null> {
+async function stateOf(store: Store, doc: StepDoc): Promise<StateCheck | null> {
   const payload = await store.get("payloads", stepKey(doc.run_id, doc.step));
   const manifest = doc.manifest_hash === null ? undefined : await store.get("manifests", doc.manifest_hash);
   const standing = classify(doc, manifest, payload, 0);
-  const state = standing?.kind === "compensate" ? standing.undo.state : null;
-  return state && { doc, state };
+  return standing?.kind === "compensate" ? standing.undo.state : null;
 }
 
 async function listSteps(

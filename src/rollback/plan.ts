@@ -127,7 +127,7 @@ const CLEARS: Record<PlanKind, boolean> = {
   defer: false,
 };
 
-export interface RollbackPlanView {
+interface RollbackPlanView {
   /** Undos whose time has passed by then are closed. */
   now_ms?: number | undefined;
   /** Shows how large what was there is instead of what it was. */

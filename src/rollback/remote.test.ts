@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { rollbackBench } from "../../test/sim/rollback-fixture.ts";
 import { verifies } from "../../test/support/verifies.ts";
+import type { Core } from "../engine/core.ts";
 import { compensationKey } from "../engine/keys.ts";
+import type { Store, Tx } from "../port/store.ts";
 import { beginCompensation, completeCompensation, WORKER_LEASE_MS, type WorkerOutcome } from "./remote.ts";
 
 const PETE = { id: "key:pete", name: "pete" };
@@ -152,4 +154,59 @@ describe("a remote worker", () => {
     expect(await b.rollback()).toMatchObject({ compensated: [0], complete: true });
     await expect(b.complete(0, { status: "failed" })).rejects.toThrow("step 0 is compensated");
   });
+
+  it(`costs no more the more calls of the run stand ${verifies("beyond.conflict.flat")}`, async () => {
+    const looks = async (calls: number) => {
+      const b = rollbackBench({ tools: DOCUMENTS });
+      await b.openRun();
+      for (let n = 0; n < calls; n++) {
+        const { step } = (await b.intent(b.agent, "r1", "doc.put", { id: n % 2 })) as { step: number };
+        await b.outcome(b.agent, "r1", step, { status: "succeeded", result: null, before: n, after: n + 2 });
+      }
+      const seen = countReads(b.core);
+      const { store } = b.core;
+      await beginCompensation({ ...b.core, store: seen.store }, b.operator, "r1", calls - 1, {
+        current: calls + 1,
+      });
+      expect(await store.list("touches", { limit: 1_000 })).toHaveLength(calls);
+      await completeCompensation(b.core, b.operator, "r1", calls - 1, { status: "succeeded" });
+      expect(await store.list("touches", { limit: 1_000 })).toHaveLength(calls - 1);
+      return seen.count();
+    };
+    expect(await looks(60)).toBe(await looks(6));
+  });
 });
+
+const DOCUMENTS = `
+- {tool: doc.get, effect: read, permission: p}
+- {tool: doc.put, effect: reversible, permission: p, before: {tool: doc.get, args: {id: $args.id}},
+   compensation: {tool: doc.put, args: {id: $args.id, text: $before}}}
+`;
+
+/** Documents that are read, one by one or in lists, outside units and within them. */
+function countReads({ store }: Core) {
+  let read = 0;
+  const counted: Store = Object.assign(Object.create(store) as Store, {
+    get: ((table, key) => {
+      read++;
+      return store.get(table, key);
+    }) satisfies Store["get"],
+    list: (async (table, query) => {
+      const rows = await store.list(table, query);
+      read += rows.length;
+      return rows;
+    }) satisfies Store["list"],
+    transact: ((unit) =>
+      store.transact({
+        ...unit,
+        run: (tx) => {
+          const get: Tx["get"] = (table, key) => {
+            read++;
+            return tx.get(table, key);
+          };
+          return unit.run(Object.assign(Object.create(tx) as Tx, { get }));
+        },
+      })) satisfies Store["transact"],
+  });
+  return { store: counted, count: () => read };
+}

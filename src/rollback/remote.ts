@@ -118,7 +118,7 @@ async function tryBegin(
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
     blocked_by: dependents.blockersOf(step),
-    beside: await loadBeside(core.store, step),
+    beside: await loadBeside(core.store, run, step),
     hints: step,
     current,
     overwrite,

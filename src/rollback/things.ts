@@ -15,7 +15,7 @@ export interface Stated {
 const thingOf = ({ read }: Stated["state"]): string => canonical([read.tool, read.arguments]);
 
 /** Whether the other one may have taken effect after this one: it ended when this one had been accepted. */
-export function mayBeOver(doc: StepDoc, other: StepDoc): boolean {
+function mayBeOver(doc: StepDoc, other: StepDoc): boolean {
   return other.step !== doc.step && endOf(other) > doc.intended_seq;
 }
 

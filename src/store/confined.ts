@@ -179,6 +179,7 @@ const BELONGS: { [T in TableName]: Rule<Tables[T]> } = {
   grants: ({ match }, { tenant }) => match.tenant === tenant,
   steps: byRun,
   closings: byRun,
+  touches: byRun,
   run_tools: byRun,
   jobs: byRun,
   replies: byRun,

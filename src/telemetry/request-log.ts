@@ -3,7 +3,7 @@ import { redactSecrets } from "../model/detect/secrets.ts";
 import { type Redact, scrubText } from "./scrub.ts";
 import { fdSink, type Sink } from "./sink.ts";
 
-export interface RequestLine {
+interface RequestLine {
   readonly method: string;
   /** The path as requested; its query string is cut off, since values there may be private. */
   readonly path: string;

@@ -19,6 +19,7 @@ import { manifestText, policyText } from "../../src/gateway/init/render.ts";
 import type { Json } from "../../src/kernel/json.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { type AnyResult, call, type GatewayTest, testGateway, toolNames } from "./support/gateway.ts";
 import { rowsOf, versionOf } from "./support/guide-table.ts";
@@ -159,6 +160,14 @@ const sayingRules = Object.entries(SAYINGS)
   })
   .join("");
 
+/** Examples of calls that change something here, for the undos that the packs declare. */
+const DRILLS: Record<string, unknown> = {
+  "filesystem.write_file": { path: join(files, "said.txt"), content: "drilled" },
+  "filesystem.edit_file": { path: join(files, "said.txt"), edits: [{ oldText: "nothing", newText: "much" }] },
+  "filesystem.move_file": { source: join(files, "said.txt"), destination: join(files, "moved.txt") },
+  "memory.create_entities": { entities: [{ name: "drill", entityType: "x", observations: [] }] },
+};
+
 const words = new DatabaseSync(database);
 const tools: Record<string, Route[]> = {};
 let g: GatewayTest;
@@ -192,7 +201,11 @@ beforeAll(async () => {
     manifests: drafted
       .join("\n")
       .replaceAll("lifecycle: draft", "lifecycle: approved")
-      .replace(OWN_UNDO.draft, OWN_UNDO.manifest),
+      .replace(OWN_UNDO.draft, OWN_UNDO.manifest)
+      .replace(/^- tool: (\S+)\n/gm, (entry, tool: string) =>
+        DRILLS[tool] === undefined ? entry : `${entry}  drill: {args: ${JSON.stringify(DRILLS[tool])}}\n`,
+      ),
+    config: { environment: "test", drills: { environments: ["test"] } },
     policy: policyText(Object.values(tools).flatMap(packRules)).replace("limits:", `${sayingRules}limits:`),
   });
   return () => words.close();
@@ -240,6 +253,29 @@ describe("the tools of each server", () => {
     }
     const git = manifestText(draftManifests(tools["git"]!, "git"), "x");
     expect(git).toMatch(/tool: git\.git_push\n {2}lifecycle: draft\n {2}effect: irreversible +# guess:/);
+  });
+});
+
+describe("the undos of packs", () => {
+  it("pass their drills", async () => {
+    verifies("beyond.packs.drilled");
+    for (const name of ["filesystem", "memory"]) {
+      const mine = Object.keys(DRILLS).filter((tool) => tool.startsWith(name));
+      const headers = { authorization: "Bearer operator", "content-type": "application/json" };
+      const body = JSON.stringify({ upstream: name });
+      const started = await fetch(`${g.url}/v1/drills`, { method: "POST", headers, body });
+      expect(started.status).toBe(202);
+      const seen = async () => {
+        const { drills } = (await (await fetch(`${g.url}/v1/drills`, { headers })).json()) as {
+          drills: { tool: string; passed: boolean; problem: string | null }[];
+        };
+        return drills.filter(({ tool }) => mine.includes(tool));
+      };
+      await until(async () => (await seen()).length === mine.length, "the drills to end");
+      for (const drill of await seen()) expect(drill).toMatchObject({ passed: true, problem: null });
+    }
+    expect(readFileSync(join(files, "said.txt"), "utf8")).toBe("nothing yet");
+    expect(readdirSync(files)).toEqual(["said.txt"]);
   });
 });
 

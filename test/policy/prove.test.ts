@@ -85,6 +85,9 @@ const COUNTED = (id: string) =>
 
 const FLOWING = (id: string) =>
   `flows: [{id: ${id}, after: {tool: crm.get}, then: {tool: pay}, action: require_approval}]`;
+const ASKING = (groups: string, more = "") =>
+  `version: 1\nrules:\n  - {id: r, match: {tool: pay.refund}, action: require_approval, approval: {groups: [${groups}]${more}}}\n`;
+const GROUP = (group: string) => `approvals: {groups: [${group}]}\n`;
 const UNPROVEN = "undo: {max_age: 30d, unproven: require_approval}";
 
 describe("svc policy diff", () => {
@@ -100,6 +103,10 @@ describe("svc policy diff", () => {
     expect(stricter.out).toContain("0 looser, 1 stricter, 0 other");
     expect(stricter.code).toBe(0);
     expect((await svc("policy", "diff", a, a)).out).toBe("the same decision for every call\n");
+    const others = await svc("policy", "diff", file("f.yaml", ASKING("f")), file("g.yaml", ASKING("g")));
+    expect(others.out).toContain("1 looser, 0 stricter, 0 other");
+    expect(others.out).toMatch(/1 approver of f[\s\S]*1 approver of g/);
+    expect(others.code).toBe(2);
   });
 
   it("names the declared tools that a change concerns, and says where it had to make a name up", async () => {
@@ -140,29 +147,43 @@ describe("on a server", () => {
     [COUNTED("s"), COUNTED("s2"), "budgets: s has another id"],
     [FLOWING("s"), FLOWING("s2"), "flows: s has another id"],
     [`${UNPROVEN}\napprovals: {quorum: 2}`, UNPROVEN, "undo.unproven asks for approval"],
-    ["content: {max_bytes: 1010000}", "content: {max_bytes: 1040000}", "content.max_bytes differs beyond"],
+    [
+      "content: {max_bytes: 1010000}",
+      "content: {max_bytes: 1040000}",
+      "content.max_bytes differs, and no call",
+    ],
+    ["content: {max_bytes: 20}", "content: {max_bytes: 21}", "content.max_bytes differs, and no call"],
   ])("does not call %s and %s the same: what came before a call decides", async (a, b, why) => {
     verifies("beyond.diff.never-wrong");
     const { body } = await s.call("operator", "POST", "/v1/policy/diff", {
       a: `version: 1\n${a}\n`,
       b: `version: 1\n${b}\n`,
     });
-    expect(body).toMatchObject({ complete: false, covered: { reasons: [expect.stringContaining(why)] } });
+    expect([body.complete, body.covered.reasons.join("\n")]).toEqual([false, expect.stringContaining(why)]);
   });
 
   it("finds a bound that rose by one byte, and people who may decide sooner", async () => {
     verifies("beyond.diff.never-wrong");
     const bound = (most: number) => `version: 1\ncontent: {max_bytes: ${most}}\n`;
-    const asking = (more: string) =>
-      `version: 1\nrules:\n  - {id: r, match: {tool: pay}, action: require_approval, approval: {groups: [f]${more}}}\n`;
     for (const [a, b] of [
       [bound(1_000), bound(1_001)],
-      [asking(""), asking(", escalate_after: 1m, escalate_to: [everyone]")],
+      [ASKING("f"), ASKING("f", ", escalate_after: 1m, escalate_to: [everyone]")],
+      [ASKING("f"), ASKING("g")],
+      [ASKING("f"), ASKING("f, g")],
+      [ASKING("f", ", ttl: 1h"), ASKING("f", ", ttl: 2h")],
       // Whom a count asks shows only once it is used up.
       [`version: 1\napprovals: {quorum: 2}\n${FLOWING("s")}\n`, `version: 1\n${FLOWING("s")}\n`],
     ]) {
       const { body } = await s.call("operator", "POST", "/v1/policy/diff", { a, b });
       expect(body.looser.length, b).toBeGreaterThan(0);
+    }
+    for (const [a, b] of [
+      [ASKING("f, g"), ASKING("g")],
+      [ASKING("f", ", ttl: 2h"), ASKING("f", ", ttl: 1h")],
+      [ASKING("f"), ASKING("f", ", quorum: 2")],
+    ]) {
+      const { body } = await s.call("operator", "POST", "/v1/policy/diff", { a, b });
+      expect([body.looser, body.stricter.length > 0], b).toEqual([[], true]);
     }
   });
 
@@ -198,8 +219,11 @@ describe("on a server", () => {
     expect((await activate(version)).status).toBe(202);
     const done = await activate(version, "admin2");
     expect(done).toMatchObject({ status: 200, body: { status: "active" } });
-    const stricter = await publish(RULES(100));
+    const stricter = await publish(RULES(100) + GROUP("f"));
     expect(await activate(stricter)).toMatchObject({ status: 200, body: { status: "active" } });
+    const others = await publish(RULES(100) + GROUP("g"));
+    expect(await activate(others)).toMatchObject({ status: 202, body: { waiting_for: "another admin" } });
+    expect((await activate(others, "admin2")).body.status).toBe("active");
   });
 
   const activations = async () =>

@@ -5,6 +5,7 @@ import { section } from "./types.ts";
 export const beyondDrills = section("beyond", "Drills", {
   "beyond.drill.manifest": [17, "a manifest may hold `drill: {args, expect}`; without an undo or a read-back it is a problem at validation"],
   "beyond.drill.pipeline": [17, "a drill makes the call in a run of its own through the whole pipeline, undoes it and reads back"],
+  "beyond.packs.drilled": [17, "the packed undos of the filesystem and memory servers pass a drill with the real server"],
   "beyond.drill.expect": [17, "the result is checked in part against `expect`"],
   "beyond.drill.effect": [17, "a read-back that matches before the undo fails the drill"],
   "beyond.drill.liars": [17, "a compensator that answers success and does nothing, half of it or all of it twice fails its drill"],

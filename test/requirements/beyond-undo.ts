@@ -25,6 +25,7 @@ export const beyondBefore = section("beyond", "Before", {
 // biome-ignore format: one statement a line
 export const beyondConflict = section("beyond", "Conflict", {
   "beyond.conflict.left-alone": [17, "an undo that meets a foreign write is left alone: `failed`, `conflict: true`, an error that begins `conflict:`, no record, the step still `succeeded`"],
+  "beyond.conflict.flat": [17, "what a remote worker's beginning of an undo looks at does not grow with the calls of the run that stand"],
   "beyond.conflict.overlapped": [17, "where calls of one run overlapped on the same thing and what they read does not tell their order, their undos are left as conflicts"],
   "beyond.conflict.each-attempt": [17, "what is there is read again before each further attempt of an undo: foreign writes are left alone, and what took effect after all is not done again"],
   "beyond.conflict.never-lost": [17, "over generated histories of several runs and a foreign writer no undo replaces what its call did not leave"],
@@ -36,6 +37,8 @@ export const beyondConflict = section("beyond", "Conflict", {
   "beyond.conflict.overwrite-stale": [17, "an overwrite whose `current_hash` is no longer current is a 409, and one without reason or hash a 400"],
   "beyond.conflict.worker": [17, "a remote worker sends `current` when it begins, else 409"],
   "beyond.conflict.console": [17, "the console shows was, is and would be, and overwrites on a reason"],
+  "beyond.card.undo": [17, "the card of an undo says what it takes back and leaves, what is there now and would be, that it overwrites what was written since and on whose word, whether it is proven and when it closes"],
+  "beyond.card.undo-changed": [17, "an approval of an undo is not used where what is there is not what its card showed: it ends, and a new request opens"],
   "beyond.conflict.cli": [17, "`svc rollback --overwrite` with `--current` and `--reason` goes over a conflict"],
   "beyond.conflict.gateway": [17, "`svc.execute_rollback` goes over a conflict with `overwrite`, `reason` and `current_hash`"],
 });

@@ -44,20 +44,33 @@ export const VALUES: (Json | undefined)[] = [
   [],
   { k: 1 },
   { k: "a" },
+  {},
+  { other: 1 },
+  { x: null },
+  [null],
+  [{ x: 1 }],
+  [["x"]],
+  1.25,
+  "ſ",
+  "K",
 ];
 export const AT = ["2026-06-15T12:00:00Z", "2026-06-15T20:00:00Z", "2026-06-20T12:00:00Z"].map((at) =>
   Date.parse(at),
 );
 
-const match = (r: Random) => ({
-  tool: r.maybe(0.6, () => r.pick(["a.*", "a.x", "*b", "?", "{a.x,b}", "*"])),
-  actor: r.maybe(0.3, () => r.pick(["u", "u*", "?", "{u,v}"])),
-  environment: r.maybe(0.3, () => r.pick(["prod", "?*", "*", "d*"])),
-  effect: r.maybe(0.2, () => r.pick(["read", "ir*", "*e*"])),
-  source: r.maybe(0.2, () => r.pick(["s", "?", "*", "t"])),
+const match = (r: Random, often = 1) => ({
+  tool: r.maybe(0.6 * often, () => r.pick(["a.*", "a.x", "*b", "?", "{a.x,b}", "*"])),
+  actor: r.maybe(0.3 * often, () => r.pick(["u", "u*", "?", "{u,v}"])),
+  environment: r.maybe(0.3 * often, () => r.pick(["prod", "?*", "*", "d*"])),
+  effect: r.maybe(0.2 * often, () => r.pick(["read", "ir*", "*e*"])),
+  source: r.maybe(0.2 * often, () => r.pick(["s", "?", "*", "t"])),
 });
-export const condition = (r: Random) => {
-  const path = r.pick(["$args.n", "$args.n", "$args.m", "$args.n.k"]);
+const PATHS = [["$args.n"], ["$args.n.k"], ["$args.n.other"], ["$args.n[0]"], ["$args.m"]].map((paths) => [
+  "$args.n",
+  ...paths,
+]);
+export const condition = (r: Random, paths: readonly string[] = PATHS.flat()) => {
+  const path = r.pick(paths);
   const op = r.pick([
     "gt",
     "lte",
@@ -76,18 +89,18 @@ export const condition = (r: Random) => {
   const value = {
     gt: () => r.pick([0, 1, 5]),
     lte: () => r.pick([0, 5]),
-    eq: () => r.pick([5, "a", null, true, ["a"], { k: 1 }]),
-    ne: () => r.pick([5, "ab"]),
-    in: () => r.pick([[1, "a"], ["ab", "b"], [null]]),
+    eq: () => r.pick([5, "a", null, true, ["a"], { k: 1 }, {}, []]),
+    ne: () => r.pick([5, "ab", null, {}, [], "k"]),
+    in: () => r.pick([[1, "a"], ["ab", "b"], [null], [{}, "", 0]]),
     not_in: () =>
       r.pick([
         ["a", "b"],
         [0, 1],
       ]),
-    contains: () => r.pick(["a", 1, "b"]),
+    contains: () => r.pick(["a", 1, "b", null, {}, []]),
     not_contains: () => r.pick(["b", "ab"]),
     starts_with: () => r.pick(["a", "ab"]),
-    matches: () => r.pick(["^a", "b$", "^[a-c]+$", "a.?b", "(?i)A"]),
+    matches: () => r.pick(["^a", "b$", "^[a-c]+$", "a.?b", "(?i)A", "(?i)^[ks]$", "^\\W"]),
     not_matches: () => r.pick(["^ab?$", "c"]),
     exists: () => undefined,
     absent: () => undefined,
@@ -97,24 +110,57 @@ export const condition = (r: Random) => {
 export const many = <T>(r: Random, most: number, make: () => T): T[] =>
   Array.from({ length: Math.floor(r.next() * (most + 1)) }, make);
 
+/** What a policy is about: the arguments of calls, the rest of them, or both. */
+interface Theme {
+  matching: number;
+  conditions: number;
+  paths: readonly string[];
+}
+const ANY: Theme = { matching: 1, conditions: 2, paths: PATHS.flat() };
+
+/** One thing at a time, mostly: what is looked at apart is told apart by itself. */
+const themeOf = (r: Random): Theme =>
+  r.pick([
+    ANY,
+    ...[1, 2, 3, 4].map(() => ({ matching: 0.2, conditions: 2, paths: r.pick(PATHS) })),
+    ...[1, 2, 3].map(() => ({ matching: 1, conditions: 0.5, paths: ["$args.n"] })),
+  ]);
+
 type Doc = { version: 1 } & { [section in keyof typeof ENTRIES]?: { id: string }[] };
 
 const ENTRIES = {
-  rules: (r: Random) => ({
+  rules: (r: Random, { matching, conditions, paths } = ANY) => ({
     id: "r",
-    match: match(r),
-    when: many(r, 2, () => condition(r)),
+    match: match(r, matching),
+    when: many(r, conditions, () => condition(r, paths)),
     action: r.pick(["deny", "require_approval", "deny", "allow"]),
+    approval: r.maybe(0.5, () => ({
+      groups: r.pick([["A"], ["B"], ["A", "B"], []]),
+      quorum: r.maybe(0.3, () => 2),
+    })),
   }),
-  windows: (r: Random) => ({
+  windows: (r: Random, { matching } = ANY) => ({
     id: "w",
-    match: match(r),
+    match: match(r, matching),
     hours: "09:00-17:00",
     days: ["mon"],
     action: r.pick(["deny", "require_approval"]),
   }),
-  budgets: (r: Random) => ({ id: "b", match: match(r), path: "$args.n", max: 5, per: "run", window: "1h" }),
-  limits: (r: Random) => ({ id: "l", match: match(r), max: r.pick([0, 2]), per: "run", window: "1h" }),
+  budgets: (r: Random, { matching } = ANY) => ({
+    id: "b",
+    match: match(r, matching),
+    path: "$args.n",
+    max: 5,
+    per: "run",
+    window: "1h",
+  }),
+  limits: (r: Random, { matching } = ANY) => ({
+    id: "l",
+    match: match(r, matching),
+    max: r.pick([0, 2]),
+    per: "run",
+    window: "1h",
+  }),
 };
 
 /** Without the way through YAML and its checks, which takes longer than a proof. */
@@ -145,18 +191,21 @@ export function policyOf(r: Random, claims: boolean): Policy {
   return compiled(doc);
 }
 
-/** A policy of a few entries, and one in which a single entry is another, is new, or is gone. */
-export function relatedPair(r: Random): [Policy, Policy] {
+/** A policy of a few entries, and others in each of which a single entry is another, is new, or is gone. */
+export function family(r: Random, size: number): { policy: Policy; others: Policy[] } {
   // Mostly rules: what counts is tried at several levels, and takes ten times as long.
-  const section = r.next() < 0.85 ? "rules" : r.pick(["windows", "budgets", "limits"] as const);
-  const rules = [ENTRIES.rules(r), ...many(r, 2, () => ENTRIES.rules(r))];
+  const theme = themeOf(r);
+  const section = r.next() < 0.92 ? "rules" : r.pick(["windows", "budgets", "limits"] as const);
+  const rules = [ENTRIES.rules(r, theme), ...many(r, 2, () => ENTRIES.rules(r, theme))];
   const doc: Doc = { version: 1, rules: rules.map((rule, i) => ({ ...rule, id: `r${i}` })) };
-  doc[section] ??= [ENTRIES[section](r)];
+  doc[section] ??= [ENTRIES[section](r, theme)];
   const [first, ...rest] = doc[section]!;
-  const next = { ...ENTRIES[section](r), id: first!.id };
-  const other = r.pick([[next, ...rest], [next, ...rest], rest, [...doc[section]!, { ...next, id: "n" }]]);
-  const pair = [doc, { ...doc, [section]: other }];
-  return (r.next() < 0.5 ? pair : pair.reverse()).map(compiled) as [Policy, Policy];
+  const others = Array.from({ length: size }, () => {
+    const next = { ...ENTRIES[section](r, theme), id: first!.id };
+    const other = r.pick([[next, ...rest], [next, ...rest], rest, [...doc[section]!, { ...next, id: "n" }]]);
+    return compiled({ ...doc, [section]: other });
+  });
+  return { policy: compiled(doc), others };
 }
 
 /** A value that a policy does not name, near one that it might. */

@@ -15,6 +15,11 @@ beforeAll(async () => {
   s = await consoleServer({
     env,
     manifests: `${MANIFESTS}- {tool: loan.make, effect: reversible, permission: p, compensation: {tool: doc.put, args: {id: loan, text: ""}, until: $result.until}}
+- tool: doc.asked
+  effect: reversible
+  permission: p
+  before: {tool: doc.get, args: {id: $args.id}, absent: {exists: false}, ignore: [$before.mtime]}
+  compensation: {tool: doc.put, args: {id: $args.id, text: $before.text}, kind: inverse, residue: [readers saw it], until: 2h, requires_approval: true}
 - {tool: latch.set, effect: reversible, permission: p, compensation: {tool: latch.free, args: {id: latch}, until: $result.until}}\n`,
     config: `console: login\nrollback: {compensator_cmd: "${shelf.compensator}", reader_cmd: "${shelf.reader}"}\n`,
   });
@@ -289,6 +294,59 @@ describe("a foreign write", () => {
     expect(await rolledBack(round, word)).toMatchObject({ compensated: [0] });
     expect(await rolledBack(round)).toMatchObject({ compensated: [1], complete: true });
     expect(shelf.text("o")).toBe("one");
+  });
+
+  it("is on the card of an undo that a person has to approve, and no approval of another undo covers it", async () => {
+    verifies("beyond.card.undo", "beyond.card.undo-changed");
+    const run = await opened();
+    shelf.write("q", "was-text");
+    const step = await put(run, "q", "left-text", "doc.asked");
+    const asked = async (more: object = {}) => {
+      expect(await rolledBack(run, more)).toMatchObject({ awaiting_approval: [step] });
+      const { approvals } = await ok("approver", "GET", `/v1/approvals?run_id=${run}&status=pending`);
+      expect(approvals.length).toBe(1);
+      return ok("approver", "GET", `/v1/approvals/${approvals[0].id}/card`);
+    };
+    const approved = ({ approval_id, card_hash }: { approval_id: string; card_hash: string }) =>
+      ok("approver", "POST", `/v1/approvals/${approval_id}/approve`, { card_hash });
+    const closes = new Date((await plan(run)).actions[0].closes_ms).toISOString();
+    const plain = await asked();
+    expect(plain).toMatchObject({
+      kind: "compensation",
+      causes: ["the manifest says that this undo needs a person"],
+      changes: [{ label: "what is there", before: "left-text", after: "was-text" }],
+      way_back: {
+        residue: ["readers saw it"],
+        text: `This call is itself the undo of step ${step} (doc.asked): it restores the exact state.`,
+      },
+      proof: "never proven",
+      closes: `closes ${closes}`,
+    });
+    await approved(plain);
+
+    shelf.write("q", "foreign-text");
+    const { current_hash } = (await plan(run)).actions[0];
+    const word = { overwrite: step, reason: "agreed with its author", current_hash };
+    const over = await asked(word);
+    expect(await ok("approver", "GET", `/v1/approvals/${plain.approval_id}`)).toMatchObject({
+      status: "expired",
+      note: expect.stringMatching(/no longer as its card showed/),
+    });
+    const said = "it overwrites what was written since the call; operator says why: agreed with its author";
+    expect(over).toMatchObject({
+      causes: [said, plain.causes[0]],
+      changes: [{ before: "foreign-text", after: "was-text" }],
+    });
+    expect(over.text).toMatch(
+      new RegExp(`Cause +${said}[^]*- foreign-text\n +\\+ was-text[^]*closes ${closes}`),
+    );
+    const page = (await (await loggedIn(s.url, "approver")).get(`/console/approvals/${over.approval_id}`))
+      .text;
+    for (const shown of [said, "foreign-text", `closes ${closes}`, "readers saw it"])
+      expect(page).toContain(shown);
+    await approved(over);
+    expect(await rolledBack(run, word)).toMatchObject({ compensated: [step], complete: true });
+    expect(shelf.text("q")).toBe("was-text");
   });
 
   it("is shown in the console, and overwritten there", async () => {

@@ -185,8 +185,8 @@ export const STORAGE: readonly Bug[] = [
   {
     name: "postgres: a server does not hear how far the others have come",
     file: "src/store/postgres/listener.ts",
-    find: "if (!this.hearing.isOwn(processId)) this.stir();",
-    replace: "void processId;",
+    find: "this.hearing.wake();\n      this.stir();",
+    replace: "this.hearing.wake();",
     tests: ["test/faults/postgres-set-back.test.ts"],
     only: "only heard of",
   },

@@ -106,6 +106,9 @@ export function operation<I extends Shape, S extends Output, O extends AnswerOf<
   return op;
 }
 
+/** What performing the operation answers. */
+export type AnswerTo<Op extends Operation> = Awaited<ReturnType<Op["run"]>>;
+
 type AnswerOf<S extends Output> = S extends Shape
   ? Answer<z.input<S>>
   : S extends { text_of: infer T extends Shape }

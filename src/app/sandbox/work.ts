@@ -13,7 +13,7 @@ import { type SpeculationReport, speculate } from "../../sandbox/speculate.ts";
 import { openStore } from "../../store/open.ts";
 import type { Job } from "./job.ts";
 
-export type JobReport = SimulationReport | ReplayReport | SpeculationReport;
+type JobReport = SimulationReport | ReplayReport | SpeculationReport;
 type History = AsyncIterable<readonly PastCall[]>;
 
 export async function doJob(job: Job, history: History): Promise<JobReport> {

@@ -1,7 +1,7 @@
 /** `svc registry ...`: drafts of manifests and policies, and what people decide about them. */
 import { resolve } from "node:path";
 import type { z } from "zod";
-import type { Operation } from "../../app/door/operation.ts";
+import type { AnswerTo, Operation } from "../../app/door/operation.ts";
 import {
   activatePolicy,
   approveManifest,
@@ -14,21 +14,9 @@ import { readTextFileSync } from "../../config/files.ts";
 import { ATTENTION, type Context, globalOptions, type Register } from "../context.ts";
 import { inert, table } from "../io.ts";
 
-interface ManifestEntry {
-  tool: string;
-  version: string;
-  lifecycle: string;
-  created_by: string | null;
-  approved_by: string | null;
-}
-
-interface PolicyEntry {
-  version: string;
-  status: string;
-  hash: string;
-  created_by: string | null;
-  note: string | null;
-}
+type Registry = AnswerTo<typeof readRegistry>;
+type ManifestEntry = Registry["manifests"][number];
+type PolicyEntry = Registry["policies"][number];
 
 type Flags = Record<string, string | undefined>;
 
@@ -49,11 +37,7 @@ export const registerRegistry: Register = (program, context) => {
       const found = await ask(context, flags, readRegistry, {});
       if (flags["json"]) return io.out(JSON.stringify(found));
       if (found.manifests.length + found.policies.length === 0) return io.err("the registry is empty");
-      const rows = [
-        ...found.manifests.map((entry) => ["manifest", ...manifestColumns(entry)]),
-        ...found.policies.map((entry) => ["policy", ...policyColumns(entry)]),
-      ];
-      for (const line of table(rows)) io.out(line);
+      for (const line of table(rowsOf(found))) io.out(line);
     });
 
   command("publish <manifest.yaml>", "publish one manifest as a draft").action(
@@ -112,6 +96,11 @@ async function ask<I extends z.ZodType, O>(
 ): Promise<O> {
   return context.withDoor(flags, (door) => door.perform(op, input));
 }
+
+const rowsOf = ({ manifests, policies }: Registry): string[][] => [
+  ...manifests.map((entry) => ["manifest", ...manifestColumns(entry)]),
+  ...policies.map((entry) => ["policy", ...policyColumns(entry)]),
+];
 
 const said = ({ tool, version }: ManifestEntry): string => `${inert(tool)} ${inert(version)}`;
 

@@ -1,4 +1,5 @@
 /** `svc show <run>`: what a run did, in order. Values are shown where the data are here and calls are captured. */
+import type { AnswerTo } from "../../app/door/operation.ts";
 import { exportRun } from "../../app/operations/export.ts";
 import { getRun } from "../../app/operations/runs.ts";
 import { capturedPages } from "../../capture/read.ts";
@@ -35,7 +36,7 @@ export const registerShow: Register = (program, context) => {
     });
 };
 
-type ShownRun = Awaited<ReturnType<typeof getRun.run>>;
+type ShownRun = AnswerTo<typeof getRun>;
 
 async function trailOf(door: Door, run_id: string): Promise<LedgerRecord[]> {
   let text = "";

@@ -44,7 +44,7 @@ function namesOnly(approval: ApprovalDoc): Html {
 }
 
 /** A call as it is judged, alone or in a plan. */
-type Judged = JudgedCard & Pick<CardSurroundings, "proof" | "closes">;
+type Judged = JudgedCard & Pick<CardSurroundings, "proof" | "closes"> & Partial<Pick<LoadedCard, "kind">>;
 
 export function judgedParts(card: Judged, around: Html = nothing): Html {
   const fields = [...card.fields, ...card.more];
@@ -52,7 +52,7 @@ export function judgedParts(card: Judged, around: Html = nothing): Html {
 ${furtherChanges(card).map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3>${diffBlock(`What changes in ${label}`, lines)}</section>`)}
 ${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
 ${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
-<blockquote class="reason"><p>${card.reason}</p><footer>the agent's reason</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
+<blockquote class="reason"><p>${card.reason}</p><footer>${card.kind === "compensation" ? "what it takes back" : "the agent's reason"}</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
 <div class="approval-grid">${whyAsked(card)}
 ${riskBlock(card)}${wayBack(card)}${around}</div>`;
 }
@@ -76,12 +76,12 @@ function riskBlock({ risk }: Judged): Html {
   return html`<section><h3>Risk</h3><p class="risk"><b>${risk.score}</b>${meter(risk.score, 100, riskTone(risk.score))}</p><p class="soft">${risk.text}</p></section>`;
 }
 
-function wayBack({ way_back, proof, closes }: Judged): Html {
-  return html`<section><h3>If it goes wrong</h3><p>${way_back.text}</p>${
+function wayBack({ way_back, proof, closes, kind }: Judged): Html {
+  return html`<section><h3>${kind === "compensation" ? "What it does" : "If it goes wrong"}</h3><p>${way_back.text}</p>${
     way_back.residue.length === 0
       ? null
       : html`<p class="soft">What cannot be undone:</p>${bullets(way_back.residue, "residue")}`
-  }${way_back.tool === null || proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
+  }${proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
 }
 
 function before({ so_far, like }: LoadedCard): Html {

@@ -14,7 +14,7 @@ import { card, command, empty, pageHead } from "../parts/blocks.ts";
 import { hoursChart, legend } from "../parts/charts.ts";
 import { hashText, runLink } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
-import { readTrail, trail } from "../parts/records.ts";
+import { trail, trailOf } from "../parts/records.ts";
 import { ago, span, timed } from "../parts/time.ts";
 import { worstFirst } from "./alerts.ts";
 import { openApprovals } from "./approval-data.ts";
@@ -44,7 +44,7 @@ ${
     ? firstSteps(ctx)
     : html`${card({ title: "Calls per hour", aside: legend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">A long ledger: older hours are still being counted and fill in as this page is read again.</p>`)}
 <div class="columns">${waitingCard(open, now)}${attentionCard(alerts, attention.runs, now)}</div>
-${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trail(readTrail(newest), { runs: true }))}`
+${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trail(trailOf(newest), { runs: true }))}`
 }</div>`;
   return { page: { title: "Overview", nav: "overview", body, live: "/console" } };
 }

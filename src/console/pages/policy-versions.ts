@@ -1,4 +1,5 @@
 /** Policy versions of the registry: drafts, the one in force, and those before it. */
+import type { AnswerTo } from "../../app/door/operation.ts";
 import { activatePolicy, publishPolicy, readRegistry } from "../../app/operations/registry.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
@@ -7,13 +8,7 @@ import { button, form } from "../parts/forms.ts";
 import { hashText } from "../parts/ids.ts";
 import { mark, type Tone } from "../parts/marks.ts";
 
-interface Version {
-  version: string;
-  status: "draft" | "active" | "retired";
-  hash: string;
-  created_by: string | null;
-  note: string | null;
-}
+type Version = AnswerTo<typeof readRegistry>["policies"][number];
 
 const STATUS: Record<Version["status"], Tone> = { draft: "warn", active: "good", retired: "quiet" };
 

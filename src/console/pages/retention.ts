@@ -1,4 +1,5 @@
 /** Retention: what is due, shown first and deleted only when a person says so twice. */
+import type { AnswerTo } from "../../app/door/operation.ts";
 import { getRetentionPlan, runRetention } from "../../app/operations/retention.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { ApplyReport } from "../../retention/apply.ts";
@@ -66,13 +67,6 @@ function retentionForms(ctx: Ctx): Html {
   return html`<div class="columns">${dry}${real}</div>`;
 }
 
-interface PlannedRun {
-  run_id: string;
-  age_days: number;
-  keep_days: number;
-  decision: string;
-}
-
 /** A dry run, or the real one; answers what came of it. */
 export async function workRetention(ctx: Ctx): Promise<Html> {
   const text = ctx.form.optional("days");
@@ -87,7 +81,7 @@ export async function workRetention(ctx: Ctx): Promise<Html> {
   return appliedResult(await ctx.call(runRetention, { days, archive_dir }));
 }
 
-function dryResult(runs: readonly PlannedRun[]): Html {
+function dryResult(runs: AnswerTo<typeof getRetentionPlan>["runs"]): Html {
   const due = runs.filter(({ decision }) => decision.startsWith("due"));
   const held = runs.filter(({ decision }) => decision.startsWith("HELD"));
   const lines = [...due, ...held]

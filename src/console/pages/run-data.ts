@@ -1,57 +1,18 @@
 /** Everything that a run's page shows, read in one go. */
+import type { AnswerTo } from "../../app/door/operation.ts";
 import { listApprovals } from "../../app/operations/approvals.ts";
 import { exportRun } from "../../app/operations/export.ts";
 import { getRollback, plan as planOp } from "../../app/operations/rollback.ts";
 import { getRun } from "../../app/operations/runs.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ApprovalView } from "../../model/approval.ts";
-import type { Mode, StepStatus } from "../../model/run.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";
-import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
-import { readTrail, type Trailed } from "../parts/records.ts";
+import { type Trailed, trailOf } from "../parts/records.ts";
 
-export interface StepView {
-  step: number;
-  tool: string;
-  reason: string;
-  effect: string | null;
-  status: StepStatus;
-  depends_on: number[];
-  compensation_tool: string | null;
-  handle: string | null;
-  error: string | null;
-  manifest_version: string | null;
-  risk_score: number;
-  args_hash: string;
-  result_hash: string | null;
-  intended_ms: number;
-  finished_ms: number | null;
-}
-
-export interface RunView {
-  run_id: string;
-  actor: string;
-  mode: Mode;
-  tenant: string | null;
-  environment: string | null;
-  reason: string | null;
-  scope: { permissions: string[]; seal: string };
-  created_ms: number;
-  steps: StepView[];
-  unresolved: number[];
-}
-
-export interface JobView {
-  run_id: string;
-  state: "running" | "done" | "failed";
-  started_ms: number;
-  finished_ms: number | null;
-  by: string;
-  current_step: number | null;
-  report: RollbackReport | null;
-  error: string | null;
-}
+export type RunView = AnswerTo<typeof getRun>;
+export type StepView = RunView["steps"][number];
+export type JobView = AnswerTo<typeof getRollback>["job"];
 
 export const TRAIL_PAGE = 200;
 
@@ -89,7 +50,7 @@ export async function readRunPage(ctx: Ctx): Promise<RunPageData> {
     plan,
     job: job?.job ?? null,
     approvals,
-    trail: readTrail(lines.slice(0, TRAIL_PAGE)),
+    trail: trailOf(lines.slice(0, TRAIL_PAGE)),
     trail_from,
     trail_more: lines.length > TRAIL_PAGE,
   };

@@ -2,7 +2,7 @@
 import { startRollback } from "../../app/operations/rollback.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { asText, diffOf } from "../../model/card/changes.ts";
+import { asText, diffOf, plainText } from "../../model/card/changes.ts";
 import {
   type CompensateAction,
   hasConflict,
@@ -123,14 +123,17 @@ function stateBlock(ctx: Ctx, run_id: string, action: CompensateAction): Html {
   if (action.was === undefined) return nothing;
   const column = (name: string, value: Json | undefined) =>
     html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
-      value === undefined ? "(not read)" : asText(value)
+      value === undefined ? "(not read)" : asText(plainText(value))
     }</pre></div>`;
   const sides = html`<div class="states">${column("was", action.was)}${column("is", action.is)}${column("would be", action.would_be)}</div>`;
   const three = html`<details class="plan-call"><summary>Was, is, would be</summary>${sides}</details>`;
   if (!hasConflict(action)) return three;
   if (action.is === undefined || action.would_be === undefined)
     return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
-  const lost = diffBlock("What overwriting would change", diffOf(action.is, action.would_be));
+  const lost = diffBlock(
+    "What overwriting would change",
+    diffOf(plainText(action.is), plainText(action.would_be)),
+  );
   return html`<div class="conflict"><p class="soft">Overwriting would change</p>${lost}${three}${overwriteForm(ctx, run_id, action)}</div>`;
 }
 

@@ -11,7 +11,7 @@ import { type Html, html, nothing } from "../html.ts";
 import { card, empty, pageHead } from "../parts/blocks.ts";
 import { runPath } from "../parts/ids.ts";
 import { approvalMark, effectMark } from "../parts/marks.ts";
-import { readTrail, trail } from "../parts/records.ts";
+import { trail, trailOf } from "../parts/records.ts";
 import { ago } from "../parts/time.ts";
 import { runsTable, waitingRuns } from "./runs.ts";
 
@@ -58,7 +58,7 @@ async function search(ctx: Ctx): Promise<Answer> {
       ? nothing
       : card(
           { title: "Records", aside: all(`/console/evidence?q=${at}#ledger`) },
-          trail(readTrail(records), { runs: true }),
+          trail(trailOf(records), { runs: true }),
         ),
   ].filter((part) => part !== nothing);
   return shown(q, parts.length === 0 ? nowhere(at) : html`${parts}`);

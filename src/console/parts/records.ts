@@ -90,7 +90,7 @@ export function checked(record: LedgerRecord): Trailed {
   return { record, sound: sha256Hex(canonical(rest as unknown as Json)) === hash };
 }
 
-export function readTrail(lines: readonly string[]): Trailed[] {
+export function trailOf(lines: readonly string[]): Trailed[] {
   return lines.map((line) => checked(JSON.parse(line) as LedgerRecord));
 }
 

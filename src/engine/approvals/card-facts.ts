@@ -14,12 +14,16 @@ export function cardFacts(
   values: ApprovalValues | undefined,
 ): CardFacts {
   const manifest = manifests.active(call.tool) ?? null;
+  const { because, undo } = internal;
+  // What an undo meets was read for the call that it takes back.
+  const read_for = undo === undefined ? manifest : (manifests.active(undo.of) ?? null);
   return {
-    call: { ...call, because: internal.because },
+    call: { ...call, because, undo },
     run,
     manifest,
+    read_for,
     policy,
-    values: shownNow({ manifests, policy }, manifest, values),
+    values: shownNow({ manifests, policy }, manifest, read_for, values),
   };
 }
 
@@ -27,12 +31,16 @@ export function cardFacts(
 function shownNow(
   { manifests, policy }: Rules,
   manifest: Manifest | null,
+  read_for: Manifest | null,
   values: ApprovalValues | undefined,
 ): ApprovalValues | undefined {
   if (values === undefined || policy.approvals.show === "names") return undefined;
-  const { before, ...rest } = values;
-  const shown = { ...rest, args: keptArgs(values.args, manifest) };
-  if (before === undefined) return shown;
-  const reader = manifest?.before === undefined ? null : (manifests.active(manifest.before.tool) ?? null);
-  return { ...shown, before: keptBefore(before, manifest, reader) };
+  const reader = read_for?.before === undefined ? null : (manifests.active(read_for.before.tool) ?? null);
+  const { before, restored } = values;
+  return {
+    ...values,
+    args: keptArgs(values.args, manifest),
+    ...(before === undefined ? {} : { before: keptBefore(before, read_for, reader) }),
+    ...(restored === undefined ? {} : { restored: keptBefore(restored, read_for, reader) }),
+  };
 }

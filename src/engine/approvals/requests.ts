@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
-import type { ApprovalValues, Because } from "../../model/card/types.ts";
+import type { ApprovalValues, AskedUndo, Because } from "../../model/card/types.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
 import { type FloodLimit, type MergedApproval, needsMet } from "../../model/policy/approvals.ts";
 import type { RunDoc } from "../../model/run.ts";
@@ -28,6 +28,7 @@ export interface NewApproval {
   step: number | null;
   risk_score: number;
   because?: Because | undefined;
+  undo?: AskedUndo | undefined;
   /** What the card shows to be there, as a hash; undefined where it shows nothing of it. */
   before_hash?: string | null | undefined;
   /** What whoever decides it may see of the values; null where the policy keeps names alone. */
@@ -71,6 +72,7 @@ export function madeApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
       needs: spec.needs,
       voters: [],
       ...(input.because === undefined ? {} : { because: input.because }),
+      ...(input.undo === undefined ? {} : { undo: input.undo }),
       ...(input.before_hash === undefined ? {} : { before_hash: input.before_hash }),
     },
   };

@@ -39,7 +39,7 @@ interface Proposal {
   residue: string[];
 }
 
-export type RecordedPlan = { plan: PlanDoc; records: LedgerRecord[] };
+type RecordedPlan = { plan: PlanDoc; records: LedgerRecord[] };
 
 export function proposeUnit(core: Core, asking: Asking, run_id: string, input: Proposal): Unit<RecordedPlan> {
   const id = `pln_${core.env.uuid()}`;

@@ -35,7 +35,7 @@ export interface ReportStep {
   unverified: boolean;
 }
 
-export interface RunTerms {
+interface RunTerms {
   actor: string;
   mode: string;
   tenant: string | null;

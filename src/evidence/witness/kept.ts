@@ -16,7 +16,7 @@ import type { LedgerProofs } from "./proofs.ts";
 export interface Cosigned extends TreeHead, Cosignature {}
 
 /** By the witness's key. */
-export type KeptCosignatures = Readonly<Record<string, Cosigned>>;
+type KeptCosignatures = Readonly<Record<string, Cosigned>>;
 
 const KEY = "witnesses";
 /** What the service writes about itself. A ledger that gained nothing else has nothing new to be witnessed. */

@@ -12,7 +12,7 @@ import {
 import { EgressRefused } from "../../egress/refusal.ts";
 import { messageOf } from "../../kernel/errors.ts";
 
-export type UpstreamFailure =
+type UpstreamFailure =
   | { kind: "answered"; code: number; message: string; data: unknown }
   | { kind: "not_sent"; message: string }
   | { kind: "unknown"; message: string };

@@ -11,7 +11,7 @@ import { isAbsent } from "../manifest/absent.ts";
 import type { Manifest } from "../manifest/types.ts";
 import { readShown } from "../mask.ts";
 import type { Policy } from "../policy/compile.ts";
-import { asText, changesOf, diffOf, replacements } from "./changes.ts";
+import { asText, changesOf, diffOf, replacements, restoredBy } from "./changes.ts";
 import { formatted, NOT_GIVEN, NOT_KEPT } from "./format.ts";
 import { placeOf } from "./place.ts";
 import { riskOf } from "./risk-words.ts";
@@ -24,11 +24,15 @@ export interface CardFacts {
   call: AskedCall;
   run: { reason: string | null; salt: string; environment: string | null };
   manifest: Manifest | null;
+  /** Whose `before` is shown: the manifest itself; of an undo that of the call which it takes back. */
+  read_for: Manifest | null;
   policy: Pick<Policy, "doc" | "risk">;
   /** Undefined where they are not kept, or no longer. */
-  values: Pick<ApprovalValues, "args" | "before" | "unread"> | undefined;
+  values: Pick<ApprovalValues, "args" | "before" | "restored" | "unread"> | undefined;
 }
 
+/** Why a person is asked about any undo. */
+export const UNDO_ASKS = "the manifest says that this undo needs a person";
 const NAME_CHARS = 200;
 const UNREAD = "(could not be read)";
 
@@ -37,7 +41,10 @@ export function judgedCard(facts: CardFacts): JudgedCard {
   const template = manifest?.card;
   const parts = sentenceOf(template?.title ?? plainTitle(call), values?.args);
   const fields = (template?.fields ?? []).map(({ label, path, as }) => field(label, path, as, facts));
-  const changes = changesOf(values?.before, values?.args, manifest);
+  const changes =
+    call.kind === "compensation"
+      ? restoredBy(values?.before, values?.restored, facts.read_for)
+      : changesOf(values?.before, values?.args, manifest);
   const rule = ruleOf(call, policy);
   return {
     sentence: parts.map(({ text }) => text).join(""),
@@ -159,8 +166,8 @@ function ruleOf({ rule, because }: AskedCall, policy: CardFacts["policy"]): Judg
 }
 
 function causesOf({ kind, because }: AskedCall, rule: JudgedCard["rule"]): string[] {
-  if (kind === "compensation") return ["the manifest says that this undo needs a person"];
   const said = (because?.causes ?? []).map(({ reason }) => visibleText(reason, 2_000));
   if (said.length > 0) return [...new Set(said)];
+  if (kind === "compensation") return [UNDO_ASKS];
   return rule?.reason == null ? [] : [rule.reason];
 }

@@ -21,6 +21,12 @@ const PAIRS = [
 /** More lines than a person reads; the rest is counted. */
 const MOST_LINES = 2_000;
 
+/** An answer that is one text and nothing else, as that text: its lines can be compared. */
+export function plainText(value: Json): Json {
+  const place = isJsonObject(value) && Object.keys(value).length === 1 ? soleTextPlace(value) : undefined;
+  return place === undefined ? value : readKeys(value, place)!;
+}
+
 export function asText(value: Json | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
@@ -83,6 +89,18 @@ export function changesOf(
     if (was !== undefined) return asText(was) === asText(after) ? [] : [change(name, was, after)];
     return editOf(before, after, name);
   });
+}
+
+/** What an undo puts in the place of what is there now, as one change. */
+export function restoredBy(
+  is: Json | undefined,
+  was: Json | undefined,
+  manifest: Pick<Manifest, "before"> | null,
+): CardChange[] {
+  if (is === undefined || was === undefined) return [];
+  const shown = (read: Json): Json =>
+    manifest?.before !== undefined && isAbsent(manifest.before, read) ? "" : plainText(read);
+  return [change("what is there", shown(is), shown(was))];
 }
 
 function editOf(before: Json, value: Json, name: string): CardChange[] {

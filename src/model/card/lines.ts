@@ -48,7 +48,7 @@ function judgedLines(card: JudgedCard, around: Proven): string[] {
   if (card.note !== null) lines.push("", row("Note", card.note));
   lines.push("", row("Way back", card.way_back.text));
   for (const left of card.way_back.residue) lines.push(row("", `cannot be undone: ${left}`));
-  if (around.proof !== null && card.way_back.tool !== null) lines.push(row("", around.proof));
+  if (around.proof !== null) lines.push(row("", around.proof));
   if (around.closes !== null) lines.push(row("", around.closes));
   return lines;
 }

@@ -10,6 +10,14 @@ export interface Because {
   risk: { score: number; factors: Record<RiskFactor, number> } | null;
 }
 
+/** Of an undo: the tool whose call it takes back, how far, and what it leaves. */
+export interface AskedUndo {
+  of: string;
+  kind: "inverse" | "compensation";
+  residue: string[];
+  read_back: boolean;
+}
+
 /** The call as it was asked for. A request for approval has all of it, and so has a call of a plan. */
 export interface AskedCall {
   kind: "call" | "compensation";
@@ -21,6 +29,7 @@ export interface AskedCall {
   rule: string | null;
   /** Requests of earlier versions do not say. */
   because?: Because | undefined;
+  undo?: AskedUndo | undefined;
 }
 
 /** The values of a call while a person may still decide it, or its agent use the decision; working data. */
@@ -30,6 +39,8 @@ export interface ApprovalValues {
   args: Json;
   /** What the call would change, as it was read when the request was opened. */
   before?: Json | undefined;
+  /** Of an undo: what was there before the call, and would be again. */
+  restored?: Json | undefined;
   /** It was to be read, and could not be. */
   unread?: true | undefined;
   /** Of an offer: its arguments as they must be sent, for the run's principal. */

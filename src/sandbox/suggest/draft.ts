@@ -52,7 +52,7 @@ export interface AskedApprovals {
   runs: Set<string>;
 }
 
-export interface DraftBasis {
+interface DraftBasis {
   manifests: ManifestSet;
   active: PolicyDoc;
   /** What the runs of each actor were opened with. */

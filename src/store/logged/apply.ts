@@ -6,13 +6,13 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head } from "../../ledger/record.ts";
 import type { TableName } from "../../port/tables.ts";
+import { toText } from "../key-text.ts";
 import { type Slot, textOf, type UnitBlock } from "./block.ts";
 import { type Base, readBase, writeBase } from "./checkpoint.ts";
 import type { Database, PreparedStatement } from "./connection.ts";
 import { Overlay } from "./overlay.ts";
 import { tableOf } from "./schema.ts";
 import { writeSegments } from "./segments.ts";
-import { toText } from "./text.ts";
 
 /** A closed journal: its units, and where it left the ledger. */
 export interface ClosedJournal {

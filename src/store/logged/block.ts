@@ -8,6 +8,7 @@ import { crc32 } from "node:zlib";
 import type { Head } from "../../ledger/record.ts";
 import { INDEX, type IndexEntry, type TableName, type Tables } from "../../port/tables.ts";
 import type { CommittedUnit } from "../batch.ts";
+import { docText, quoted } from "../doc-text.ts";
 
 export type AnyDoc = Tables[TableName];
 
@@ -106,7 +107,7 @@ export function encodeBatch(
     for (const { table, key, doc } of changes) {
       if (doc === undefined) {
         puts.push({ table, key, slot: null });
-        body += `["${table}",${JSON.stringify(key)}]\n`;
+        body += `["${table}",${quoted(key)}]\n`;
         continue;
       }
       const entry = (INDEX[table] as (doc: AnyDoc) => IndexEntry)(doc);
@@ -115,7 +116,7 @@ export function encodeBatch(
         key,
         slot: { owner: entry.owner, sort: entry.sort, tag: entry.tag, doc, text: undefined },
       });
-      body += `["${table}",${JSON.stringify(key)},${JSON.stringify(entry.owner)},${entry.sort},${JSON.stringify(entry.tag)},${JSON.stringify(doc)}]\n`;
+      body += `["${table}",${quoted(key)},${quoted(entry.owner)},${entry.sort},${quoted(entry.tag)},${docText(table, doc)}]\n`;
     }
     const infos: LineInfo[] = [];
     for (let j = 0; j < lines.length; j++) {
@@ -135,9 +136,9 @@ export function encodeBatch(
       synced: end ? synced : undefined,
     };
     units.push(unit);
-    const sealed = seal(unitFields(unit), body === "" ? crc : crc32(body, crc));
+    const sealed = seal(unitFields(unit), crc, body);
     crc = sealed.crc;
-    text += body + sealed.text;
+    text += sealed.text;
   }
   return { units, text, tip: { size, crc } };
 }
@@ -155,9 +156,13 @@ export function encodeItem(item: JournalItem, crc: number): { text: string; crc:
 }
 
 function unitFields(unit: UnitBlock): string {
-  const lines = unit.lines.map((l) => [l.length, l.ts_ms, l.event, l.actor, l.run_id ?? 0, l.tool ?? 0]);
+  let lines = "";
+  for (const { length, ts_ms, event, actor, run_id, tool } of unit.lines) {
+    const of = `${run_id === undefined ? 0 : quoted(run_id)},${tool === undefined ? 0 : quoted(tool)}`;
+    lines += `${lines === "" ? "" : ","}[${length},${ts_ms},${quoted(event)},${quoted(actor)},${of}]`;
+  }
   const synced = unit.synced === undefined ? "" : `,"synced":[${unit.synced.ledger},${unit.synced.journal}]`;
-  return `${standing(unit)},"lines":${JSON.stringify(lines)}${synced}${unit.end ? ',"end":1' : ""}`;
+  return `${standing(unit)},"lines":[${lines}]${synced}${unit.end ? ',"end":1' : ""}`;
 }
 
 function standing(at: { head: Head; size: number }): string {
@@ -168,8 +173,8 @@ export function hexCrc(crc: number): string {
   return crc.toString(16).padStart(8, "0");
 }
 
-function seal(fields: string, seed: number): { text: string; crc: number } {
-  const body = `${fields}}\n`;
-  const crc = crc32(body, seed);
-  return { text: `${CRC_PREFIX}${hexCrc(crc)}",${body}`, crc };
+/** The lines of documents, and the line behind them; its checksum covers both, but for its own spelling. */
+function seal(fields: string, seed: number, documents = ""): { text: string; crc: number } {
+  const crc = crc32(`${documents}${fields}}\n`, seed);
+  return { text: `${documents}${CRC_PREFIX}${hexCrc(crc)}",${fields}}\n`, crc };
 }

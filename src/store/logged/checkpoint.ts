@@ -5,6 +5,7 @@
 import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
 import type { CountQuery, ListQuery } from "../../port/store.ts";
 import type { TableName } from "../../port/tables.ts";
+import { fromText, toText } from "../key-text.ts";
 import {
   closeDatabase,
   type Database,
@@ -14,7 +15,6 @@ import {
 } from "./connection.ts";
 import { LIST_INDEXES, migrateCheckpoint, TENANT, tableOf } from "./schema.ts";
 import { SegmentReader } from "./segments.ts";
-import { fromText, toText } from "./text.ts";
 
 /** The ledger position that the checkpoint reflects, and the journal that ended there. */
 export interface Base {

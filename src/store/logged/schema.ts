@@ -31,6 +31,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   holds: ["tag", "sort"],
   counters: [],
   closings: ["owner", "sort"],
+  touches: ["owner"],
   idempotency: ["owner"],
   replies: ["owner", "sort"],
   leases: [],

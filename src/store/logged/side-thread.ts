@@ -14,8 +14,6 @@ interface Order {
   input: unknown;
 }
 
-/** A thread that has had nothing to do for this long ends, and gives its memory back. */
-const IDLE_MS = 5_000;
 /** The SQLite addon does not survive being stopped in the middle of a call, or with a database open. */
 const PATIENCE_MS = 3_000;
 /** Its work is short bursts over strings: a small nursery costs it little and saves what it holds. */
@@ -28,7 +26,6 @@ export function threadHelper(entry: URL, setting: unknown): Helper {
     setting,
     // Jobs write to one database, so they go one after the other.
     most: 1,
-    idle_ms: IDLE_MS,
     patience_ms: PATIENCE_MS,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FreshDatabase, freshDatabase } from "../../../test/support/postgres.ts";
-import { bigintArray, doubleArray, fromText, textArray, toText } from "./encode.ts";
+import { fromText, toText } from "../key-text.ts";
+import { bigintArray, doubleArray, textArray } from "./encode.ts";
 
 const text = fc.string({
   unit: fc.oneof(fc.constantFrom("\0", "\u0001", "\u0002", "a", "~"), fc.string({ unit: "binary" })),

@@ -8,24 +8,6 @@ const INT8 = 20;
 const FLOAT8 = 701;
 const HEADER_BYTES = 20;
 
-const UNSTORABLE = /[\0\u0001]/;
-const UNSTORABLE_ALL = /[\0\u0001]/g;
-const STORED = /\u0001[\u0001\u0002]/g;
-
-/**
- * PostgreSQL's text cannot hold U+0000, and a tool may be called anything. The spelling used in its
- * place is unambiguous and keeps the order of keys.
- */
-export function toText(value: string): string {
-  if (!UNSTORABLE.test(value)) return value;
-  return value.replace(UNSTORABLE_ALL, (c) => (c === "\0" ? "\u0001\u0001" : "\u0001\u0002"));
-}
-
-export function fromText(value: string): string {
-  if (!UNSTORABLE.test(value)) return value;
-  return value.replace(STORED, (pair) => (pair === "\u0001\u0001" ? "\0" : "\u0001"));
-}
-
 /** `text[]`. The strings must be free of U+0000. */
 export function textArray(values: readonly (string | undefined)[]): Buffer {
   let chars = 0;

@@ -10,18 +10,19 @@ import { idlePause, type TimeLimit, timeLimit } from "./time-limit.ts";
 import type { Told } from "./told.ts";
 
 const HEARTBEAT_MS = 5_000;
-/** How often to look where listening is not possible. */
+/** How often to look where listening is not possible; where it is, news that come thick and fast are looked at together. */
 const POLL_MS = 100;
-/** News that come thick and fast are looked at together. */
-const GATHER_MS = 20;
 const ANSWER_MS = LIMITS.store_deadline_ms * 0.8;
 const RETRY_MS = 300;
 
 /** `version` changes with every batch. A head that its last record does not bear out is not to be believed. */
-const LOOK = `
+const LOOK = {
+  name: "svc_look",
+  text: `
   SELECT h.xmin::text AS version, l.seq + 1 AS records, l.hash,
     (SELECT t.hash FROM svc_ledger t WHERE t.seq = $1) AS there
-  FROM svc_head h LEFT JOIN svc_ledger l ON l.seq = h.records - 1 AND l.hash = h.hash WHERE h.one`;
+  FROM svc_head h LEFT JOIN svc_ledger l ON l.seq = h.records - 1 AND l.hash = h.hash WHERE h.one`,
+};
 
 interface Look {
   version: string;
@@ -88,7 +89,7 @@ export class Listener {
       this.stir = () => {
         this.stir = () => {};
         clearTimeout(timer);
-        setTimeout(resolve, GATHER_MS).unref();
+        setTimeout(resolve, POLL_MS).unref();
       };
     });
   }
@@ -96,7 +97,9 @@ export class Listener {
   private async look(session: PgSession): Promise<void> {
     const told = this.hearing.told.newest;
     const { rows } = await this.limited((signal) =>
-      session.until(signal, () => session.client.query<Look>(LOOK, [told.records - 1])),
+      session.until(signal, () =>
+        session.client.query<Look>({ ...session.prepared(LOOK), values: [told.records - 1] }),
+      ),
     );
     const seen = rows[0];
     if (seen === undefined) return;
@@ -115,8 +118,9 @@ export class Listener {
   private async connect(): Promise<PgSession> {
     const session = await this.limited((signal) => this.open(signal));
     session.client.on("notification", ({ processId }) => {
+      if (this.hearing.isOwn(processId)) return;
       this.hearing.wake();
-      if (!this.hearing.isOwn(processId)) this.stir();
+      this.stir();
     });
     this.session = session;
     if (this.closed) await session.end();

@@ -4,7 +4,7 @@
  */
 import type { CountQuery, ListQuery, RecordQuery } from "../../port/store.ts";
 import type { TableName } from "../../port/tables.ts";
-import { toText } from "./encode.ts";
+import { toText } from "../key-text.ts";
 import { SLOT_MS } from "./rounds.ts";
 
 export interface Sql {

@@ -9,7 +9,9 @@ import { EMPTY_HEAD, type Head, type LedgerRecord } from "../../ledger/record.ts
 import type { Key } from "../../port/store.ts";
 import { INDEX, PLACES, type TableName, type Tables, tenantOfDoc } from "../../port/tables.ts";
 import type { Batch, DocChange } from "../batch.ts";
-import { bigintArray, doubleArray, textArray, toText } from "./encode.ts";
+import { docText } from "../doc-text.ts";
+import { toText } from "../key-text.ts";
+import { bigintArray, doubleArray, textArray } from "./encode.ts";
 import type { FetchedDocs } from "./facts.ts";
 import { notConfirmed, outcomeUnknown } from "./failures.ts";
 import type { PgSession } from "./session.ts";
@@ -220,7 +222,7 @@ function split(changes: Iterable<DocChange>): { puts: Put[]; removed: DocChange[
   for (const change of changes) {
     const { table, key, doc } = change;
     if (doc === undefined) removed.push(change);
-    else puts.push({ table, key, doc, json: JSON.stringify(doc) });
+    else puts.push({ table, key, doc, json: docText(table, doc) });
   }
   return { puts, removed };
 }

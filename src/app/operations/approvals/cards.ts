@@ -1,7 +1,8 @@
 /** The card of a request, whole: what is judged, with what happened before around it. */
 import { type Authority, authoritiesOver } from "../../../engine/approvals/authority.ts";
 import { cardFacts } from "../../../engine/approvals/card-facts.ts";
-import { closingWords } from "../../../engine/closing.ts";
+import { closingWords, isClosed } from "../../../engine/closing.ts";
+import { stepKey } from "../../../engine/keys.ts";
 import { unknownRun } from "../../../engine/load-run.ts";
 import { notFound, SvcError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
@@ -11,6 +12,7 @@ import { cardHash, judgedCard } from "../../../model/card/card.ts";
 import { cardText } from "../../../model/card/lines.ts";
 import type { ApprovalValues, CardSurroundings } from "../../../model/card/types.ts";
 import { needsMet } from "../../../model/policy/approvals.ts";
+import { proofOf, proofWords } from "../../../model/proof.ts";
 import { hasRole, type Principal, seesTenant } from "../../../model/roles.ts";
 import type { RunDoc } from "../../../model/run.ts";
 import type { App } from "../../app.ts";
@@ -127,11 +129,10 @@ async function surroundings(
   values: Pick<ApprovalValues, "args"> | undefined,
 ): Promise<CardSurroundings> {
   const { store } = app.core;
-  const undone = approval.kind === "call";
-  const [steps, decided, proof] = await Promise.all([
+  const [steps, decided, wayBack] = await Promise.all([
     store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
     store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
-    undone ? proofWordsOf(app.core, approval.tool) : null,
+    approval.kind === "call" ? ofCall(app, approval, values) : ofUndo(app, approval),
   ]);
   const like = decided
     .map(({ doc }) => doc)
@@ -150,7 +151,26 @@ async function surroundings(
       last: steps.map(({ doc: { step, tool, status } }) => ({ step, tool: visibleLine(tool, 256), status })),
     },
     like: { approved: like.length - denied, denied },
-    proof,
-    closes: undone ? closingWords(app.core.rules().manifests.active(approval.tool), values) : null,
+    ...wayBack,
+  };
+}
+
+type Proven = Pick<CardSurroundings, "proof" | "closes">;
+
+async function ofCall(app: App, { tool }: ApprovalDoc, values: Pick<ApprovalValues, "args"> | undefined) {
+  const proof = await proofWordsOf(app.core, tool);
+  return { proof, closes: closingWords(app.core.rules().manifests.active(tool), values) };
+}
+
+/** Of the undo that waits itself: whether it was tried, and how long it can still be made. */
+async function ofUndo({ core }: App, { run_id, step: n }: ApprovalDoc): Promise<Proven> {
+  const step = n === null ? undefined : await core.store.get("steps", stepKey(run_id, n));
+  if (step === undefined) return { proof: null, closes: null };
+  const drill = await core.store.get("drills", step.tool);
+  const { closes_ms } = step;
+  const closes = isClosed(step, core.env.now()) ? "closed" : "closes";
+  return {
+    proof: proofWords(proofOf(drill, step.manifest_hash ?? "")),
+    closes: closes_ms === undefined ? null : `${closes} ${new Date(closes_ms).toISOString()}`,
   };
 }

@@ -9,6 +9,7 @@ import { appendRunRecord } from "../../../engine/records.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import type { Json } from "../../../kernel/json.ts";
 import { firstMismatch } from "../../../kernel/partial.ts";
+import { fillTemplate } from "../../../kernel/paths.ts";
 import type { Manifest } from "../../../model/manifest/types.ts";
 import type { DrillDoc } from "../../../model/proof.ts";
 import type { Principal } from "../../../model/roles.ts";
@@ -16,7 +17,7 @@ import type { RunDoc } from "../../../model/run.ts";
 import { classify, type ReadBackSpec } from "../../../rollback/classify.ts";
 import { executeRollback } from "../../../rollback/execute.ts";
 import { loadForRollback } from "../../../rollback/load.ts";
-import type { Reader } from "../../../rollback/ports.ts";
+import type { ReadRequest } from "../../../rollback/ports.ts";
 import { type App, announce } from "../../app.ts";
 import type { DrillTools } from "./ports.ts";
 
@@ -54,9 +55,11 @@ async function tried(
   tools: DrillTools,
 ): Promise<string | null> {
   const { core } = app;
+  const answers = await answersNow(run, manifest, tools);
   const made = await tools.make(run, principal, manifest.tool, manifest.drill!.args);
   if ("problem" in made) return withoutValues(made.problem, manifest.drill!.args);
-  const wrong = unexpected(manifest, made.result) ?? (await withoutEffect(app, run, made.step, tools.reader));
+  const wrong =
+    unexpected(manifest, made.result) ?? (await withoutEffect(app, run, made.step, tools, answers));
   const { make: _, ...undo } = tools;
   const options = { ...undo, actor: principal.name, stop: app.background.signal };
   const report = await executeRollback(core, run.run_id, options);
@@ -75,19 +78,43 @@ function unexpected({ drill }: Manifest, result: Json | undefined): string | nul
   return mismatch === null ? null : `the result is not as expected: ${mismatch}`;
 }
 
-/** A read-back that matches before the undo would match after one that does nothing, too. */
+/** Where the read-back can be made before the call and answers, its failing afterwards is the call's doing. */
+async function answersNow(run: RunDoc, manifest: Manifest, tools: DrillTools): Promise<boolean> {
+  const { verification, drill } = manifest;
+  const args = verification && fillTemplate(verification.args, { args: drill!.args, result: undefined });
+  if (verification === null || args == null) return false;
+  return look(run, { tool: verification.tool, arguments: args }, tools).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function look({ run_id }: RunDoc, read: ReadRequest, { reader, objection }: DrillTools): Promise<Json> {
+  const against = await objection?.([read.tool]);
+  if (against != null) throw new Error(against);
+  return reader(read, NEVER, run_id);
+}
+
+/**
+ * A read-back that matches before the undo would match after one that does nothing, too. One that answered before the
+ * call and fails since, as of a file that was moved away, does not match.
+ */
 async function withoutEffect(
   { core }: App,
   run: RunDoc,
   step: number,
-  reader: Reader,
+  tools: DrillTools,
+  answered: boolean,
 ): Promise<string | null> {
   const spec = await readBackOf(core, run.run_id, step);
   if (spec === null || spec.arguments === undefined) return "there is no read-back that could be made";
+  const read = { tool: spec.tool, arguments: spec.arguments };
   let seen: Json;
   try {
-    seen = await reader({ tool: spec.tool, arguments: spec.arguments }, NEVER, run.run_id);
+    // Twice where it has to be: a passing failure is no effect.
+    seen = await look(run, read, tools).catch(() => look(run, read, tools));
   } catch (error) {
+    if (answered) return null;
     return `the read-back could not be made: ${withoutValues(messageOf(error), spec.arguments, spec.expect)}`;
   }
   return firstMismatch(spec.expect, seen) === null

@@ -10,6 +10,9 @@ import { type Candidate, candidates, freshList, freshObject, type ValueCondition
 /** Values made of parts that are looked at each; beyond it the question is too large. */
 const MOST_PARTS = 5_000;
 
+/** `[0]` and `["0"]` are one member of an object, and of a list the second is nothing. */
+const TWO_WAYS = "conditions name one argument as a place of a list and as a text";
+
 /** The last place of a list that a condition may look at. */
 const FURTHEST = 1_000;
 
@@ -43,6 +46,8 @@ export function argumentCandidates(
   };
   for (const { path, op, value } of conditions) at(path).asked.push({ op, value: value as Json | undefined });
   for (const { path, max } of amounts) at(path).amounts.push(0, max);
+  const starts = new Set([...conditions, ...amounts].map(({ path }) => typeof parsePath(path).keys[0]));
+  if (starts.size > 1) throw new Undecidable(TWO_WAYS);
   const values = valuesOf(root);
   knownValues.set(key, values);
   return values;
@@ -58,7 +63,8 @@ function valuesOf({ asked, amounts, children }: Node): Candidate[] {
     throw new Undecidable("conditions ask what a list contains and what stands at one of its places");
   let parts: { keys: (string | number)[]; values: Candidate[] }[] = [{ keys: [], values: [] }];
   for (const [key, child] of children) {
-    const values = valuesOf(child);
+    const twin = [...children].find(([other]) => other !== key && String(other) === String(key));
+    const values = valuesOf(twin === undefined ? child : together(child, twin[1]));
     parts = parts.flatMap((part) =>
       values.map((value) => ({ keys: [...part.keys, key], values: [...part.values, value] })),
     );
@@ -66,6 +72,13 @@ function valuesOf({ asked, amounts, children }: Node): Candidate[] {
   }
   const named = new Set(asked.flatMap(({ value }) => namedBy(value)));
   return [...own, ...parts.flatMap((part) => containers(part, named))];
+}
+
+/** One value, of which both ask. */
+function together(a: Node, b: Node): Node {
+  const children = new Map(a.children);
+  for (const [key, child] of b.children) children.set(key, together(children.get(key) ?? empty(), child));
+  return { asked: [...a.asked, ...b.asked], amounts: [...a.amounts, ...b.amounts], children };
 }
 
 /** What a condition may compare a whole value with: its operand, or one of them. */
@@ -88,7 +101,8 @@ function containers({ keys, values }: Parts, named: ReadonlySet<string>): Candid
   const object = Object.fromEntries(present.map(([key, { value }]) => [String(key), value!]));
   const made: Candidate[] = [{ value: object, alone }];
   // Where the whole is compared, too, there is also one that has these parts and is not what it is compared with.
-  if (named.has(canonical(object))) made.push({ value: freshObject(object, named), alone: false });
+  if (named.has(canonical(object)))
+    made.push({ value: freshObject(object, named, keys.map(String)), alone: false });
   const places = keys.filter((key) => typeof key === "number");
   // A name is nowhere in a list.
   if (places.length === 0 || present.some(([key]) => typeof key === "string")) return made;

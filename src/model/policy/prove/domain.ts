@@ -200,8 +200,10 @@ export class Domain {
       const truths = variable.tests.map((test) => test(candidate.value));
       const key = truths.join("") + variable.signs.map((sign) => sign(candidate.value)).join("|");
       const atom = atoms.get(key);
-      if (atom === undefined) atoms.set(key, { values: [candidate], truths });
-      else if (atom.values.length < 3) atom.values.push(candidate);
+      if (atom === undefined) atoms.set(key, { values: [{ ...candidate }], truths });
+      else if (atom.values.length < 3) atom.values.push({ ...candidate });
+      // There are more of the kind than are kept: those that are do not stand for themselves alone.
+      else for (const kept of atom.values) kept.alone = false;
     }
     variable.atoms = [...atoms.values()];
   }
@@ -285,14 +287,16 @@ const knownTexts = new Lru<string, string[]>(500);
 /** No label, and every union of what single labels match. */
 function labelSets(globs: readonly string[], texts: readonly string[]): string[][] {
   const tests = globs.map((glob) => fieldTest("source", glob));
-  const matched = (labels: readonly string[]) => tests.map((test) => String(test(labels))).join("");
-  const sets = new Map<string, string[]>([[matched([]), []]]);
+  const sets = new Map<bigint, string[]>([[0n, []]]);
   for (const text of texts) {
-    for (const set of [...sets.values()]) {
-      const more = [...set, text];
-      const key = matched(more);
-      if (!sets.has(key)) sets.set(key, more);
+    const matched = tests.reduce((bits, test) => bits * 2n + BigInt(test([text])), 0n);
+    for (const [bits, set] of [...sets]) {
+      if (!sets.has(bits | matched)) sets.set(bits | matched, [...set, text]);
     }
+    if (sets.size > MOST_SETS) throw new Undecidable("too many entries ask for labels of one kind");
   }
   return [...sets.values()];
 }
+
+/** Sets of labels that entries can tell apart; beyond it the question is too large. */
+const MOST_SETS = 4_096;

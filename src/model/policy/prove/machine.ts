@@ -95,7 +95,10 @@ export function wildMachines(conditions: readonly (readonly (readonly Piece[])[]
         .join(" ");
     },
     edges: texts.flatMap((text) => [...text].flatMap((char) => around(char.codePointAt(0)!))),
-    sign: (char) => [...units16(char)].map((one) => (units.has(one) ? one : "\0")).join(""),
+    sign: (char) =>
+      units16(char)
+        .map((one) => (units.has(one) ? one.charCodeAt(0) : -1))
+        .join(","),
   };
 }
 

@@ -10,12 +10,26 @@ export function compareTerms(
   b: Policy,
   is: MergedApproval,
 ): "looser" | "stricter" | "other" | null {
-  const [before, after] = [a.approvals.four_eyes, b.approvals.four_eyes];
-  const no_less = asksFor(is.needs, was.needs) && (after || !before);
-  const no_more = asksFor(was.needs, is.needs) && (before || !after);
-  if (no_less && no_more) return sameCourse(was, is) ? null : escalatesSooner(was, is) ? "looser" : "other";
-  if (no_less) return "stricter";
-  return no_more ? "looser" : "other";
+  const before = { ...was, four_eyes: a.approvals.four_eyes };
+  const after = { ...is, four_eyes: b.approvals.four_eyes };
+  // Other approvers instead of some are looser, too: those who could not approve the call now can.
+  if (takesMore(before, after)) return "looser";
+  if (takesMore(after, before)) return "stricter";
+  return sameCourse(was, is) ? null : "other";
+}
+
+interface Terms extends MergedApproval {
+  four_eyes: boolean;
+}
+
+/** Whether the second takes approvals that the first does not: of others, of fewer, or at another time. */
+function takesMore(was: Terms, is: Terms): boolean {
+  return (
+    !asksFor(is.needs, was.needs) ||
+    (was.four_eyes && !is.four_eyes) ||
+    is.ttl_ms > was.ttl_ms ||
+    escalatesSooner(was, is)
+  );
 }
 
 /** `2 approvers of finance, not whoever asks, within 1h`. */
@@ -50,14 +64,15 @@ function covers(a: ApprovalNeed, b: ApprovalNeed): boolean {
 /** Whether people may decide that could not, or earlier than they could. */
 function escalatesSooner(was: MergedApproval, is: MergedApproval): boolean {
   if (is.escalate_after_ms === null || is.escalate_to.length === 0) return false;
+  // Where anybody may decide, it makes no difference whom it goes to.
+  if (is.needs.every(({ groups }) => groups.length === 0)) return false;
   if (was.escalate_after_ms === null || is.escalate_after_ms < was.escalate_after_ms) return true;
   return is.escalate_to.some((group) => !was.escalate_to.includes(group));
 }
 
-/** How long a request stays open and who hears of it. */
+/** Who hears of a request, and when. */
 function sameCourse(a: MergedApproval, b: MergedApproval): boolean {
   return (
-    a.ttl_ms === b.ttl_ms &&
     a.escalate_after_ms === b.escalate_after_ms &&
     [...a.escalate_to].sort().join("\n") === [...b.escalate_to].sort().join("\n")
   );

@@ -2,13 +2,18 @@
  * The times that windows and freezes can tell apart. A window's hours are those of its zone, whose distance from
  * others changes over the year, so a whole year of their beginnings and ends is looked at, and each freeze.
  */
+import { Lru } from "../../../kernel/lru.ts";
 import type { Freeze, TimeWindow } from "../compile.ts";
 import { type HourRange, isOpen, wallClock } from "../hours.ts";
+import { Undecidable } from "./machine.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const YEAR_DAYS = 371;
-const WEEK_DAYS = 8;
+/** Every day of the week twice: in one of two weeks the clocks may be changed, and an hour be missing. */
+const WEEKS_DAYS = 15;
+/** How often a clock may be read; beyond it the question is too large. */
+const MOST_READINGS = 1_000_000;
 
 interface TimeAtom {
   at_ms: number;
@@ -21,21 +26,37 @@ export function timeAtoms(
   freezes: readonly Freeze[],
   now_ms: number,
 ): TimeAtom[] {
+  const key = JSON.stringify([
+    windows.map(({ tz, days, hours }) => [tz, [...days], hours]),
+    freezes.map(({ from_ms, to_ms }) => [from_ms, to_ms]),
+    now_ms,
+  ]);
+  const known = knownTimes.get(key) ?? timesTold(windows, freezes, now_ms);
+  knownTimes.set(key, known);
+  return known;
+}
+
+/** Class after class of tools asks for the same times. */
+const knownTimes = new Lru<string, TimeAtom[]>(50);
+
+function timesTold(windows: readonly TimeWindow[], freezes: readonly Freeze[], now_ms: number): TimeAtom[] {
   const found = new Map<string, number>();
+  const zones = new Set(windows.map(({ tz }) => tz));
   const look = (at_ms: number) => {
+    const clocks = new Map([...zones].map((zone) => [zone, wallClock(zone, at_ms)]));
     const shown = [
-      ...windows.map((window) =>
-        isOpen(wallClock(window.tz, at_ms), window.days, window.hours) ? "0" : "1",
-      ),
+      ...windows.map(({ tz, days, hours }) => (isOpen(clocks.get(tz)!, days, hours) ? "0" : "1")),
       ...freezes.map((freeze) => (at_ms >= freeze.from_ms && at_ms < freeze.to_ms ? "1" : "0")),
     ].join("");
     if (!found.has(shown)) found.set(shown, at_ms);
   };
   look(now_ms);
-  const zones = new Set(windows.map(({ tz }) => tz));
-  const days = zones.size > 1 ? YEAR_DAYS : zones.size * WEEK_DAYS;
+  const days = zones.size > 1 ? YEAR_DAYS : zones.size * WEEKS_DAYS;
   const edges = freezes.flatMap(({ from_ms, to_ms }) => [from_ms, to_ms]);
-  const starts = [now_ms, ...edges.flatMap((edge) => [edge - WEEK_DAYS * DAY, edge])];
+  const starts = [now_ms, ...edges.flatMap((edge) => [edge - WEEKS_DAYS * DAY, edge])];
+  const hours = windows.reduce((sum, window) => sum + 1 + 2 * window.hours.length, 0);
+  if (starts.length * days * hours * 4 * zones.size > MOST_READINGS)
+    throw new Undecidable("windows and freezes have too many beginnings and ends together");
   for (const edge of edges) for (const at_ms of [edge - 1, edge]) look(at_ms);
   for (const start of starts)
     for (let day = 0; day < days; day++) lookAtDay(start + day * DAY, windows, look);
@@ -49,8 +70,12 @@ function lookAtDay(day_ms: number, windows: readonly TimeWindow[], look: (at_ms:
     const { minute } = wallClock(tz, start);
     for (const edge of [0, ...hours.flatMap(({ from, to }: HourRange) => [from, to])]) {
       const at_ms = start + ((edge - minute + 2 * 24 * 60) % (24 * 60)) * MINUTE;
-      look(at_ms);
-      look(at_ms - MINUTE);
+      // Where the clocks were changed since, the hour comes earlier or later.
+      const changed = edge - wallClock(tz, at_ms).minute;
+      for (const at of new Set([at_ms, at_ms + (((changed + 36 * 60) % (24 * 60)) - 12 * 60) * MINUTE])) {
+        look(at);
+        look(at - MINUTE);
+      }
     }
   }
 }

@@ -61,17 +61,21 @@ export function candidates(asked: readonly ValueCondition[], amounts: readonly n
   ];
 }
 
-/** The object with one member more than it has, so that it is none that a condition names. */
-export function freshObject(object: { readonly [name: string]: Json }, named: ReadonlySet<string>): Json {
+/** The object with one member more than it has, none of those looked at, so that no condition names it. */
+export function freshObject(
+  object: { readonly [name: string]: Json },
+  named: ReadonlySet<string>,
+  members: readonly string[] = [],
+): Json {
   for (let name = "other"; ; name += "_") {
     const more = { ...object, [name]: true };
-    if (!Object.hasOwn(object, name) && !named.has(canonical(more))) return more;
+    if (!members.includes(name) && !named.has(canonical(more))) return more;
   }
 }
 
 /** The list, made longer until it is none that a condition names. */
 export function freshList(list: readonly Json[], named: ReadonlySet<string>): Json[] {
-  const longer = [...list, list[0] ?? 0];
+  const longer = [...list, list.length === 0 ? 0 : list[0]!];
   return named.has(canonical(longer)) ? freshList(longer, named) : longer;
 }
 
@@ -86,8 +90,8 @@ function textsTold(asked: readonly ValueCondition[]): Candidate[] {
     if (op === "eq" || op === "ne" || op === "in" || op === "not_in") single.add(machines.length);
     machines.push(wildMachine(pieces));
   }
-  return words(machines).flatMap(({ shown, texts }) => {
-    const alone = [...single].some((i) => shown[i] === "1");
+  return words(machines).flatMap(({ shown, texts, more }) => {
+    const alone = !more && [...single].some((i) => shown[i] === "1");
     return texts.map((value) => ({ value, alone }));
   });
 }
@@ -96,25 +100,29 @@ function textsTold(asked: readonly ValueCondition[]): Candidate[] {
 export function numbers(named: readonly number[]): Candidate[] {
   const cuts = [...new Set(named)].sort((a, b) => a - b);
   if (cuts.length === 0) return [{ value: 1, alone: false }];
-  const found: Candidate[] = [{ value: below(cuts[0]!), alone: false }];
+  const found: Candidate[] = [];
+  const least = Math.min(Math.ceil(cuts[0]!) - 1, Number.MAX_SAFE_INTEGER);
+  if (canBeSent(least)) found.push({ value: least, alone: false });
   for (const [i, cut] of cuts.entries()) {
-    found.push({ value: cut, alone: true });
+    if (canBeSent(cut)) found.push({ value: cut, alone: true });
     const gap = between(cut, cuts[i + 1]);
     if (gap !== undefined) found.push({ value: gap, alone: false });
   }
   return found;
 }
 
-function below(cut: number): number {
-  return cut - 1 < cut ? Math.ceil(cut) - 1 : cut * (cut < 0 ? 2 : 0.5);
+/** No call has an integer that a computer may have rounded: it is refused before it is decided. */
+function canBeSent(value: number): boolean {
+  return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
 }
 
 /** A plain number above `low` and below `high`, or the nearest that there is; undefined where there is none. */
 export function between(low: number, high: number | undefined): number | undefined {
-  const fits = (value: number) => value > low && (high === undefined || value < high);
+  const fits = (value: number) => value > low && (high === undefined || value < high) && canBeSent(value);
   const near = low + Math.max(Math.abs(low), Number.MIN_VALUE) * Number.EPSILON;
   const middle = high === undefined ? low * 2 : low / 2 + high / 2;
-  return [Math.floor(low) + 1, Number(middle.toPrecision(6)), middle, near].find(fits);
+  const next = Math.max(Math.floor(low) + 1, Number.MIN_SAFE_INTEGER);
+  return [next, Number(middle.toPrecision(6)), middle, near].find(fits);
 }
 
 /**
@@ -127,6 +135,7 @@ function listsTold(asked: readonly ValueCondition[], named: ReadonlySet<string>)
   );
   const plain: Json[] = [[], freshList([0, 0], named)];
   if (sought.length === 0) return plain;
+  const looked = new Set(sought.map((value) => canonical(value)));
   const elements: Json[] = [
     ...sought,
     null,
@@ -134,8 +143,8 @@ function listsTold(asked: readonly ValueCondition[], named: ReadonlySet<string>)
     false,
     freshNumber(sought),
     freshText(sought),
-    [["other"]],
-    {},
+    freshList([], looked),
+    freshObject({}, looked),
   ];
   const shown = (list: readonly Json[]) =>
     sought.map((operand) => joined(list.map((element) => same(operand, element)))).join("");

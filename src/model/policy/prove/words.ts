@@ -10,17 +10,19 @@ const KEPT = 3;
 const NICE = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_./@ ,:;+*?!=()[]{}";
 const OTHERS = [0x7f, 0xa0, 0xe9, 0x4e00, 0xfffd, 0x1f600, 10, 9, 0];
 
-export interface MachineWord {
+interface MachineWord {
   /** What each machine shows of it. */
   shown: string[];
   texts: string[];
+  /** Whether there are others that were not kept. */
+  more: boolean;
 }
 
 export function words(machines: readonly Machine[]): MachineWord[] {
-  if (machines.length === 0) return [{ shown: [], texts: ["a"] }];
+  if (machines.length === 0) return [{ shown: [], texts: ["a"], more: true }];
   const alphabet = alphabetOf(machines);
   const steps = machines.map(remembering);
-  const found = new Map<string, string[]>();
+  const found = new Map<string, MachineWord>();
   const seen = new Set<string>();
   let places: { states: readonly number[]; text: string }[] = [
     { states: machines.map(({ start }) => start), text: "" },
@@ -46,7 +48,7 @@ export function words(machines: readonly Machine[]): MachineWord[] {
     }
     places = next;
   }
-  return [...found].map(([key, texts]) => ({ shown: key.split("|"), texts }));
+  return [...found.values()];
 }
 
 function remembering({ step }: Machine): Machine["step"] {
@@ -63,15 +65,18 @@ function remembering({ step }: Machine): Machine["step"] {
 }
 
 function note(
-  found: Map<string, string[]>,
+  found: Map<string, MachineWord>,
   machines: readonly Machine[],
   states: readonly number[],
   text: string,
 ): void {
-  const shown = machines.map((machine, i) => machine.shows(states[i]!)).join("|");
-  const texts = found.get(shown);
-  if (texts === undefined) found.set(shown, [text]);
-  else if (texts.length < KEPT && !texts.includes(text)) texts.push(text);
+  const shown = machines.map((machine, i) => machine.shows(states[i]!));
+  const key = shown.join("|");
+  const word = found.get(key);
+  if (word === undefined) found.set(key, { shown, texts: [text], more: false });
+  else if (word.texts.includes(text)) return;
+  else if (word.texts.length < KEPT) word.texts.push(text);
+  else word.more = true;
 }
 
 /** One character for each way in which the machines see characters. */

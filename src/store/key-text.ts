@@ -1,6 +1,6 @@
 /**
- * Keys as SQLite can give them back: a text with U+0000 in it is stored whole, but read only up to
- * there. Spelled so that the order of any two stays what it was.
+ * Keys as databases can hold them: PostgreSQL's text has no U+0000, and SQLite reads a text only up to there; but a tool
+ * may be called anything. The spelling used in its place is unambiguous and keeps the order of any two.
  */
 const UNREADABLE = /[\u0000\u0001]/;
 const UNREADABLE_ALL = /[\u0000\u0001]/g;

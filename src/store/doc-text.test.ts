@@ -1,0 +1,83 @@
+/** What is spelled by hand says what JSON.stringify would, whatever a document holds. */
+import { expect, it } from "vitest";
+import type { RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
+import type { TableName, Tables } from "../port/tables.ts";
+import { docText } from "./doc-text.ts";
+
+const RUN: Required<RunDoc> = {
+  run_id: "run_1",
+  principal: "key:bot",
+  actor: "bot",
+  mode: "enforce",
+  tenant: "acme",
+  environment: "live",
+  reason: "asked to",
+  scope: { permissions: ["a.b"], seal: "sha256:00" },
+  created_ms: 1,
+  salt: "ab",
+  next_step: 2,
+  next_run_seq: 3,
+  open: 4,
+  uncertain: 5,
+  compensation_failed: 6,
+  awaiting: 7,
+  open_approvals: 8,
+  plans: ["p"],
+};
+const STEP: Required<StepDoc> = {
+  run_id: "run_1",
+  step: 1,
+  tool: "crm.get",
+  reason: "asked to",
+  effect: "read",
+  status: "intended",
+  depends_on: [0],
+  requires: ["a"],
+  compensation_tool: "c",
+  handle: "h",
+  error: "e",
+  manifest_version: "1",
+  manifest_hash: "m",
+  risk_score: 2,
+  args_hash: "sha256:00",
+  result_hash: "sha256:01",
+  intended_ms: 3,
+  finished_ms: 4,
+  intended_seq: 5,
+  succeeded_seq: 6,
+  compensated_seq: 7,
+  idempotency: "i",
+  repeat_of: { run_id: "r", step: 0 },
+  undo_request: "u",
+  unverified: true,
+  plan: "p",
+  before_by: "agent",
+  before_hash: "b",
+  after_hash: "a",
+  closes_ms: 8,
+};
+const RUN_TOOL: Required<RunToolDoc> = { run_id: "r", tool: "t", calls: 1, standing: 0 };
+const NULLABLE = ["tenant", "effect", "error", "finished_ms", "succeeded_seq", "idempotency", "handle"];
+const PLAIN_STEP = { depends_on: [], requires: [], repeat_of: undefined, undo_request: undefined };
+const PLAIN_MORE = { unverified: undefined, plan: undefined, before_by: undefined, closes_ms: undefined };
+const PLAIN_HASHES = { before_hash: undefined, after_hash: undefined };
+const ODD = ['quo"te', "back\\slash", "two\nlines", "\u0000", "ü €", "\u2028", "\ud800", "😀", ""];
+const ODD_NUMBERS = [-1, 0.5, 1e21, Number.NaN, Number.POSITIVE_INFINITY, -0, 2 ** 53 - 1];
+
+it.each<[TableName, object]>([
+  ["runs", RUN],
+  ["runs", { ...RUN, plans: undefined }],
+  ["steps", STEP],
+  ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }],
+  ["run_tools", RUN_TOOL],
+  ["meta", { text: "t" }],
+])("of %s is the same document, whichever member is odd", (table, doc) => {
+  const same = (one: object): void =>
+    expect(JSON.parse(docText(table, one as Tables[TableName]))).toEqual(JSON.parse(JSON.stringify(one)));
+  same(doc);
+  for (const [name, value] of Object.entries(doc)) {
+    if (NULLABLE.includes(name)) same({ ...doc, [name]: null });
+    if (typeof value === "string") for (const text of ODD) same({ ...doc, [name]: text });
+    if (typeof value === "number") for (const number of ODD_NUMBERS) same({ ...doc, [name]: number });
+  }
+});
