@@ -8,7 +8,7 @@ import { validate } from "dockerfile-utils";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { loadSettings } from "../src/config/load.ts";
-import { allRows } from "../src/config/settings.ts";
+import { settingRows } from "../src/config/settings.ts";
 import { filesUnder, ROOT } from "./support/files.ts";
 import { speak } from "./support/io.ts";
 import { tempDir } from "./support/tmp.ts";
@@ -16,7 +16,7 @@ import { verifies } from "./support/verifies.ts";
 
 const read = (path: string) => readFileSync(join(ROOT, "deploy", path), "utf8");
 const FOLDERS = ["systemd", "container", "compose", "kubernetes", "helm"];
-const known = new Set([...allRows().flatMap(({ row }) => row.env ?? []), "SVC_CONFIG"]);
+const known = new Set([...settingRows().flatMap(({ row }) => row.env ?? []), "SVC_CONFIG"]);
 
 interface Resource {
   apiVersion: string;

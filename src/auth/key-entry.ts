@@ -5,7 +5,7 @@ import { compileGlob } from "../kernel/glob.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { suggest } from "../model/problems.ts";
+import { didYouMean } from "../model/problems.ts";
 import { boundProblem, RESERVED_NAMES, ROLES, type Role } from "../model/roles.ts";
 
 /** An entry with every default filled in; timestamps stay as they were written. */
@@ -126,7 +126,7 @@ class FieldReader {
     const held = new Set<Role>();
     for (const item of given) {
       if ((ROLES as readonly Json[]).includes(item)) held.add(item as Role);
-      else this.fail("roles", `must be one of ${ROLES.join(", ")}${suggest(item, ROLES)}`, null);
+      else this.fail("roles", `must be one of ${ROLES.join(", ")}${didYouMean(item, ROLES)}`, null);
     }
     return [...held];
   }
@@ -195,7 +195,7 @@ class FieldReader {
   unknown(): void {
     for (const field of Object.keys(this.value)) {
       if ((FIELDS as readonly string[]).includes(field)) continue;
-      this.problems.push(`${JSON.stringify(field.slice(0, 60))}: unknown field${suggest(field, FIELDS)}`);
+      this.problems.push(`${JSON.stringify(field.slice(0, 60))}: unknown field${didYouMean(field, FIELDS)}`);
     }
   }
 }

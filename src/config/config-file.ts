@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
-import { type FieldPath, type Problem, suggest } from "../model/problems.ts";
+import { didYouMean, type FieldPath, type Problem } from "../model/problems.ts";
 import { parseYaml, type YamlSource } from "../model/yaml.ts";
 import { expand, type Variables } from "./expand.ts";
 import { readTextFileSync } from "./files.ts";
@@ -135,7 +135,7 @@ class KeyReader {
     const hint =
       path.length === 1 && name === "retention"
         ? "; retention belongs in the policy file"
-        : suggest(name, known) || `; known keys are ${[...known].sort().join(", ")}`;
+        : didYouMean(name, known) || `; known keys are ${[...known].sort().join(", ")}`;
     this.problems.push({ path, message: `unknown key${hint}`, key: true });
   }
 

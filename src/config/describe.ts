@@ -2,7 +2,7 @@
 import { showDuration } from "../kernel/duration.ts";
 import { MASKED } from "./mask.ts";
 import { isDuration, type SettingRow } from "./row.ts";
-import { allRows, type Origin, type Settings } from "./settings.ts";
+import { type Origin, type Settings, settingRows } from "./settings.ts";
 
 interface SettingLine {
   readonly key: string;
@@ -14,7 +14,7 @@ interface SettingLine {
 
 export function describeSettings(settings: Settings): SettingLine[] {
   const values = settings as unknown as Record<string, unknown>;
-  return allRows().map(({ key, path, row }) => {
+  return settingRows().map(({ key, path, row }) => {
     const group = path.length === 2 ? (values[path[0]] as Record<string, unknown>) : values;
     const name = isDuration(row) ? `${path.at(-1)}_ms` : path.at(-1)!;
     return {

@@ -6,7 +6,7 @@ import { parseDocument } from "yaml";
 import { channelsSchema } from "../notify/channels/table.ts";
 import { renderConfigReference } from "./reference.ts";
 import { generateSchemas } from "./schemas.ts";
-import { allRows } from "./settings.ts";
+import { settingRows } from "./settings.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SCHEMAS = generateSchemas({ channels: channelsSchema });
@@ -21,7 +21,7 @@ test("docs/reference/config.md is current", async () => {
 
 test("the reference names every key, variable and option", () => {
   const text = renderConfigReference();
-  for (const { key, row } of allRows()) {
+  for (const { key, row } of settingRows()) {
     expect(text).toContain(`\`${key}\``);
     if (row.env) expect(text).toContain(`\`${row.env}\``);
     if (row.flag) expect(text).toContain(`\`--${row.flag}\``);
@@ -31,7 +31,7 @@ test("the reference names every key, variable and option", () => {
 
 test("no two keys share a variable or an option", () => {
   for (const kind of ["env", "flag"] as const) {
-    const names = allRows().flatMap(({ row }) => row[kind] ?? []);
+    const names = settingRows().flatMap(({ row }) => row[kind] ?? []);
     expect(new Set(names).size).toBe(names.length);
   }
 });

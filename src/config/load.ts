@@ -12,7 +12,7 @@ import { settingsRules } from "./cross-check.ts";
 import type { Variables } from "./expand.ts";
 import { isSecretName } from "./mask.ts";
 import { isDuration, type SettingRow } from "./row.ts";
-import { allRows, type Origin, type Settings } from "./settings.ts";
+import { type Origin, type Settings, settingRows } from "./settings.ts";
 
 export interface LoadOptions {
   /** Options of the command line by their name, `compensator-cmd` or `compensatorCmd`; others are ignored. */
@@ -30,7 +30,7 @@ export function loadSettings(options: LoadOptions): Settings {
   const flags = options.flags ?? {};
   const file = readConfigFile(textOf(flags["config"]) ?? textOf(env["SVC_CONFIG"]), cwd, env);
   const loader = new Loader(options, flags, file);
-  for (const { key, path, row } of allRows()) loader.load(key, path, row);
+  for (const { key, path, row } of settingRows()) loader.load(key, path, row);
   return loader.finish();
 }
 

@@ -67,7 +67,7 @@ interface KeyedRow {
 }
 
 /** Every row, in the order of the table. */
-export function allRows(): KeyedRow[] {
+export function settingRows(): KeyedRow[] {
   return ENTRIES.flatMap(([name, entry]): KeyedRow[] => {
     if (!isSection(entry)) return [{ key: name, path: [name], row: entry }];
     return Object.entries(entry.rows).map(([key, row]) => ({

@@ -9,7 +9,7 @@ import type { Store } from "../port/store.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type Anchor, makeAnchor } from "./anchor.ts";
 import type { SigningKey } from "./signing.ts";
-import { publishAnchor, type SinkResult } from "./sinks.ts";
+import { type SinkResult, sendAnchor } from "./sinks.ts";
 import { askWitness } from "./witness/client.ts";
 import { type Cosigned, keepCosignatures } from "./witness/kept.ts";
 
@@ -36,7 +36,7 @@ export async function anchorNow(parts: AnchoringParts, actor: string): Promise<P
   const { store, env, egress, signing, region } = parts;
   const anchor = await makeAnchor(store, { now: () => env.now(), region, signing });
   const cosigned: Cosigned[] = [];
-  const sinks = await publishAnchor(anchor, parts.sinks, egress, async (sink) => {
+  const sinks = await sendAnchor(anchor, parts.sinks, egress, async (sink) => {
     cosigned.push(await askWitness(sink, parts));
   });
   parts.recorded?.(await keepCosignatures(store, env, actor, cosigned));

@@ -20,12 +20,12 @@ import { type Anchor, anchorLine, makeAnchor } from "./anchor.ts";
 import { verifyAnchors } from "./anchor-verify.ts";
 import { anchorNow, startAnchoring } from "./anchoring.ts";
 import { verifySignature } from "./signing.ts";
-import { publishAnchor as publishWith } from "./sinks.ts";
+import { sendAnchor } from "./sinks.ts";
 import { verifyStoreLedger } from "./verify-ledger.ts";
 
 const key = freshKey();
 const publishAnchor = (anchor: Anchor, sinks: readonly AnchorSink[], through: Egress) =>
-  publishWith(anchor, sinks, through, async () => {});
+  sendAnchor(anchor, sinks, through, async () => {});
 const egress = createEgress({ block_private: false });
 afterAll(() => egress.close());
 const at = (ms: number, more: { region?: string; signed?: boolean } = {}) => ({

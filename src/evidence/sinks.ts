@@ -27,7 +27,7 @@ export interface SinkResult {
 /** Has a witness cosign; rejects with why it would not. */
 type AskWitness = (sink: WitnessSink) => Promise<void>;
 
-export function publishAnchor(
+export function sendAnchor(
   anchor: Anchor,
   sinks: readonly AnchorSink[],
   egress: Egress,

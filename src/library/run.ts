@@ -2,7 +2,7 @@
 import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { within } from "../kernel/deadline.ts";
-import { notFound } from "../kernel/errors.ts";
+import { messageOf, notFound } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import { type ApprovalView, approvalIn, OPEN_APPROVAL, withEnding } from "../model/approval.ts";
 import type { PlanView } from "../model/plan.ts";
@@ -264,7 +264,7 @@ export class Run {
       const status = error instanceof UncertainError ? "uncertain" : "failed";
       await this.outcome(decision.step, {
         status,
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
         ...(before === undefined ? {} : { before }),
       });
       throw error;
@@ -295,7 +295,7 @@ export class Run {
       return before;
     } catch (error) {
       if (asked.required === false) return undefined;
-      const text = `before: ${asked.tool} could not be read: ${error instanceof Error ? error.message : String(error)}`;
+      const text = `before: ${asked.tool} could not be read: ${messageOf(error)}`;
       await this.outcome(step, { status: "failed", error: text });
       throw new Error(text, { cause: error });
     }

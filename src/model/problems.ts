@@ -44,7 +44,7 @@ export const MAX_PROBLEMS = 200;
 const MOST_NAMES = 200;
 
 /** `; did you mean "gte"?` when one of the names is close to the word, else nothing. */
-export function suggest(word: unknown, names: readonly unknown[]): string {
+export function didYouMean(word: unknown, names: readonly unknown[]): string {
   const best = nearestName(word, names);
   return best === undefined ? "" : `; did you mean ${JSON.stringify(best)}?`;
 }
@@ -85,7 +85,7 @@ export function schemaProblems(schema: z.ZodType, value: Json): { data: unknown;
     if (issue.code === "unrecognized_keys") {
       const known = keysAt(schema, path);
       for (const key of issue.keys) {
-        const near = problems.length < MAX_PROBLEMS ? suggest(key, known) : "";
+        const near = problems.length < MAX_PROBLEMS ? didYouMean(key, known) : "";
         const hint = near || (known.length > 0 ? `; known keys are ${known.join(", ")}` : "");
         problems.push({ path: [...path, key], message: `unknown key${hint}`, key: true });
       }
@@ -115,7 +115,7 @@ function explain(issue: z.core.$ZodIssue, value: Json | undefined): string {
     case "invalid_value": {
       const names = issue.values.map((v) => (typeof v === "string" ? v : JSON.stringify(v)));
       const list = names.length === 1 ? `must be ${names[0]}` : `must be one of ${names.join(", ")}`;
-      return `${list}, not ${showValue(value)}${suggest(value, issue.values)}`;
+      return `${list}, not ${showValue(value)}${didYouMean(value, issue.values)}`;
     }
     case "too_small":
     case "too_big":

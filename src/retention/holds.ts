@@ -83,7 +83,7 @@ function putActive(tx: Tx, holds: Hold[]): void {
   tx.put("meta", ACTIVE_HOLDS, holds as unknown as Json);
 }
 
-export async function listHolds(store: Store, all: boolean): Promise<Hold[]> {
+export async function readHolds(store: Store, all: boolean): Promise<Hold[]> {
   const rows = await store.list("holds", { tag: all ? undefined : "active", order: "desc", limit: 10_000 });
   return rows.map((row) => row.doc);
 }

@@ -7,7 +7,7 @@ import type { RetentionDoc } from "../model/policy/schema.ts";
 import type { RunDoc } from "../model/run.ts";
 import { allRows } from "../port/pages.ts";
 import { wholeOf } from "../store/confined.ts";
-import { coveringHold, listHolds } from "./holds.ts";
+import { coveringHold, readHolds } from "./holds.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -30,8 +30,8 @@ export interface PlannedRun {
 
 export async function* planRetention(core: Core, settings: RetentionSettings): AsyncGenerator<PlannedRun> {
   const holds = {
-    told: await listHolds(core.store, false),
-    all: await listHolds(wholeOf(core.store), false),
+    told: await readHolds(core.store, false),
+    all: await readHolds(wholeOf(core.store), false),
   };
   const { manifests } = core.rules();
   for await (const { doc } of allRows(core.store, "runs"))

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { allRows } from "../../src/config/settings.ts";
+import { settingRows } from "../../src/config/settings.ts";
 import { speak } from "../support/io.ts";
 import { tempDir } from "../support/tmp.ts";
 
@@ -23,7 +23,7 @@ describe("svc config show", () => {
       SVC_STORE: "files",
     });
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out.trimEnd().split("\n")).toHaveLength(allRows().length);
+    expect(out.trimEnd().split("\n")).toHaveLength(settingRows().length);
     expect(lineOf(out, "data")).toMatch(/\/elsewhere +--data$/);
     expect(lineOf(out, "store")).toMatch(/ files +SVC_STORE$/);
     expect(lineOf(out, "environment")).toMatch(/ staging +svc\.config\.yaml:2$/);

@@ -17,7 +17,7 @@ import { type Caller, operation } from "../door/operation.ts";
 import { delegationsTo } from "./approvals/cards.ts";
 import { cutPage, decodeCursor } from "./cursor.ts";
 import { giveInputOf, grantInput, previewInput, termsOf } from "./grants/grant-input.ts";
-import { previewGrant as preview } from "./grants/grant-preview.ts";
+import { grantPreview } from "./grants/grant-preview.ts";
 import { givenId, nothing, nullable, pageLimit } from "./schemas.ts";
 import { captureFeature, ruling } from "./simulate.ts";
 
@@ -165,6 +165,6 @@ export const previewGrant = operation({
   feature: captureFeature,
   errors: { not_found: "capture is off" },
   async run(caller, input) {
-    return preview(caller.app, await giverOf(caller), termsOf(ofTenant(caller, input)), caller.signal);
+    return grantPreview(caller.app, await giverOf(caller), termsOf(ofTenant(caller, input)), caller.signal);
   },
 });

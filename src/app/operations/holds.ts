@@ -1,12 +1,7 @@
 /** Legal holds over HTTP and the command line. */
 import * as z from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
-import {
-  placeHoldUnit,
-  listHolds as readHolds,
-  releaseHoldUnit,
-  unknownHold,
-} from "../../retention/holds.ts";
+import { placeHoldUnit, readHolds, releaseHoldUnit, unknownHold } from "../../retention/holds.ts";
 import type { App } from "../app.ts";
 import { hideForeignRun, ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";

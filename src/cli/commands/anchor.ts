@@ -14,7 +14,7 @@ import { partsOf } from "../door.ts";
 import { inert, table } from "../io.ts";
 import { signingKey } from "./bundle.ts";
 import { againstCheckpoints, describeCheckpoints } from "./kept-checkpoints.ts";
-import { openLedgerStore, verifyLedger } from "./verify.ts";
+import { openLedgerStore, verifyHere } from "./verify.ts";
 import { collect } from "./verify-bundle.ts";
 
 type PublishFlags = Flags & { file?: string[]; webhook?: string[]; secret?: string; key?: string };
@@ -35,16 +35,7 @@ export const registerAnchor: Register = (program, context) => {
       const published = await (context.isRemote(flags) ? publishThere : publish)(context, flags);
       if (published.sinks.some(({ ok }) => !ok)) context.done(1);
       if (flags["json"]) return io.out(JSON.stringify(published));
-      const { records, head, key_id } = published.anchor;
-      io.out(
-        `anchored ${records} records, head ${head}, ${key_id === undefined ? "unsigned" : `signed with key ${key_id}`}`,
-      );
-      const rows = published.sinks.map(({ type, target, ok, error }) => [
-        `  ${type}`,
-        inert(target),
-        ok ? "ok" : `FAILED: ${inert(error ?? "")}`,
-      ]);
-      for (const row of table(rows)) io.out(row);
+      for (const line of describePublished(published)) io.out(line);
     });
 
   globalOptions(
@@ -94,6 +85,16 @@ export const registerAnchor: Register = (program, context) => {
     });
 };
 
+function describePublished({ anchor: { records, head, key_id }, sinks }: Published): string[] {
+  const signed = key_id === undefined ? "unsigned" : `signed with key ${key_id}`;
+  const rows = sinks.map(({ type, target, ok, error }) => [
+    `  ${type}`,
+    inert(target),
+    ok ? "ok" : `FAILED: ${inert(error ?? "")}`,
+  ]);
+  return [`anchored ${records} records, head ${head}, ${signed}`, ...table(rows)];
+}
+
 type VerifyFlags = Flags & { pub?: string[]; checkpoint?: string[] };
 
 async function againstAnchors(context: Context, file: string, flags: VerifyFlags): Promise<AnchorsVerdict> {
@@ -103,7 +104,7 @@ async function againstAnchors(context: Context, file: string, flags: VerifyFlags
     );
   const { cwd } = context.io;
   const trusted = readTrustedKeys((flags.pub ?? []).map((path) => resolve(cwd, path)));
-  const check = async (sizes: Iterable<number>) => (await verifyLedger(context, flags, { sizes })).check;
+  const check = async (sizes: Iterable<number>) => (await verifyHere(context, flags, { sizes })).check;
   return verifyAnchors(resolve(cwd, file), check, trusted);
 }
 

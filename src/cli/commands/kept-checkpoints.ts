@@ -19,7 +19,7 @@ import { isConsistent } from "../../ledger/tree.ts";
 import type { Context, Flags } from "../context.ts";
 import { type Door, partsOf } from "../door.ts";
 import { inert, table } from "../io.ts";
-import { verifyLedger } from "./verify.ts";
+import { verifyHere } from "./verify.ts";
 
 const MAX_BYTES = 65_536;
 
@@ -48,7 +48,7 @@ async function againstData(
   const sizes = readCheckpoints(files).flatMap(({ checkpoint }) =>
     typeof checkpoint === "string" ? [] : [checkpoint.size],
   );
-  const { check } = await verifyLedger(context, flags, { sizes: new Set(sizes) });
+  const { check } = await verifyHere(context, flags, { sizes: new Set(sizes) });
   const { first_bad, records, moments } = check;
   return async ({ size, root }) => {
     if (first_bad !== null)

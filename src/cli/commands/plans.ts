@@ -1,4 +1,5 @@
 /** `svc plans list|show|approve|deny`: deciding what agents propose, from the command line. */
+import type { AnswerTo } from "../../app/door/operation.ts";
 import { approvePlan, denyPlan, getPlan, listPlans } from "../../app/operations/plans.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { PlanStatus } from "../../model/plan.ts";
@@ -42,21 +43,7 @@ export const registerPlans: Register = (program, context) => {
       await context.withDoor(flags, async (door) => {
         const plan = await door.perform(getPlan, { plan_id: id });
         if (flags["json"]) return io.out(JSON.stringify(plan));
-        io.out(
-          `${plan.id}: ${plan.status}, ${inert(plan.actor)} in ${inert(plan.run_id)}: ${inert(plan.reason)}`,
-        );
-        for (const [i, call] of plan.calls.entries()) {
-          const names = call.arg_names.map(inert).join(", ");
-          io.out(`${i}. ${inert(call.tool)} (${names}): ${call.decision}, risk ${call.risk_score}`);
-          for (const reason of call.reasons) io.out(`   ${inert(reason)}`);
-          const card = plan.cards?.[i];
-          if (card === null) io.out("   its values are for those who may decide this call");
-          for (const line of card?.text.split("\n") ?? []) io.out(`   ${line}`.trimEnd());
-        }
-        if (plan.irreversible.length > 0)
-          io.out(`nothing takes back: ${plan.irreversible.map(inert).join(", ")}`);
-        for (const left of plan.residue) io.out(`stays after an undo: ${inert(left)}`);
-        if (plan.card_hash !== undefined) io.out(`card ${plan.card_hash}`);
+        for (const line of describePlan(plan)) io.out(line);
       });
     });
 
@@ -78,3 +65,22 @@ export const registerPlans: Register = (program, context) => {
       });
   }
 };
+
+function describePlan(plan: AnswerTo<typeof getPlan>): string[] {
+  const lines = [
+    `${plan.id}: ${plan.status}, ${inert(plan.actor)} in ${inert(plan.run_id)}: ${inert(plan.reason)}`,
+  ];
+  for (const [i, call] of plan.calls.entries()) {
+    const names = call.arg_names.map(inert).join(", ");
+    lines.push(`${i}. ${inert(call.tool)} (${names}): ${call.decision}, risk ${call.risk_score}`);
+    for (const reason of call.reasons) lines.push(`   ${inert(reason)}`);
+    const card = plan.cards?.[i];
+    if (card === null) lines.push("   its values are for those who may decide this call");
+    for (const line of card?.text.split("\n") ?? []) lines.push(`   ${line}`.trimEnd());
+  }
+  if (plan.irreversible.length > 0)
+    lines.push(`nothing takes back: ${plan.irreversible.map(inert).join(", ")}`);
+  for (const left of plan.residue) lines.push(`stays after an undo: ${inert(left)}`);
+  if (plan.card_hash !== undefined) lines.push(`card ${plan.card_hash}`);
+  return lines;
+}

@@ -37,11 +37,7 @@ export const registerRegistry: Register = (program, context) => {
       const found = await ask(context, flags, readRegistry, {});
       if (flags["json"]) return io.out(JSON.stringify(found));
       if (found.manifests.length + found.policies.length === 0) return io.err("the registry is empty");
-      const rows = [
-        ...found.manifests.map((entry) => ["manifest", ...manifestColumns(entry)]),
-        ...found.policies.map((entry) => ["policy", ...policyColumns(entry)]),
-      ];
-      for (const line of table(rows)) io.out(line);
+      for (const line of table(rowsOf(found))) io.out(line);
     });
 
   command("publish <manifest.yaml>", "publish one manifest as a draft").action(
@@ -100,6 +96,11 @@ async function ask<I extends z.ZodType, O>(
 ): Promise<O> {
   return context.withDoor(flags, (door) => door.perform(op, input));
 }
+
+const rowsOf = ({ manifests, policies }: Registry): string[][] => [
+  ...manifests.map((entry) => ["manifest", ...manifestColumns(entry)]),
+  ...policies.map((entry) => ["policy", ...policyColumns(entry)]),
+];
 
 const said = ({ tool, version }: ManifestEntry): string => `${inert(tool)} ${inert(version)}`;
 

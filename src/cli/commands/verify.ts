@@ -1,6 +1,6 @@
 /** `svc verify`: checks the ledger and says what was checked, what was not, and where it breaks. */
 import { stat } from "node:fs/promises";
-import { verifyLedger as verifyOnServer } from "../../app/operations/bundles.ts";
+import { verifyLedger } from "../../app/operations/bundles.ts";
 import { ledgerName, verifyNamed } from "../../evidence/ledger-check.ts";
 import type { LedgerCheck } from "../../evidence/verify-ledger.ts";
 import { invalid } from "../../kernel/errors.ts";
@@ -19,7 +19,7 @@ export const registerVerify: Register = (program, context) => {
     .action(async (flags: Flags) => {
       const { what, check } = context.isRemote(flags)
         ? await onServer(context, flags)
-        : await verifyLedger(context, flags, { tree: flags["tree"] === true });
+        : await verifyHere(context, flags, { tree: flags["tree"] === true });
       const { records, head, first_bad, root } = check;
       if (first_bad !== null) context.done(1);
       if (flags["json"]) {
@@ -35,7 +35,7 @@ async function onServer(context: Context, flags: Flags): Promise<{ what: string;
   if (flags["tree"] === true)
     throw invalid("--tree: needs the records themselves; take a bundle (svc bundle) and verify that");
   const { records, head, first_bad } = await context.withDoor(flags, (door) =>
-    door.perform(verifyOnServer, {}),
+    door.perform(verifyLedger, {}),
   );
   return {
     what: "the server's, by its own word",
@@ -44,7 +44,7 @@ async function onServer(context: Context, flags: Flags): Promise<{ what: string;
 }
 
 /** The ledger that the options name, verified; others hold it against anchors. */
-export async function verifyLedger(
+export async function verifyHere(
   { settings, io }: Context,
   flags: Flags,
   options: { tree?: boolean; sizes?: Iterable<number> },

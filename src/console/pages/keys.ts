@@ -1,5 +1,5 @@
 /** API keys, for admins: who holds one, a new one whose value is shown once, changes and the end of one. */
-import { changeKey, createKey as createKeyOp, deleteKey, listKeys } from "../../app/operations/keys.ts";
+import { changeKey, createKey, deleteKey, listKeys } from "../../app/operations/keys.ts";
 import type { KeyView } from "../../auth/manage.ts";
 import { ROLES, type Role } from "../../model/roles.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
@@ -124,8 +124,8 @@ function fieldsOf(ctx: Ctx, make: boolean) {
 }
 
 /** Makes a key, and answers the only sight of its value there will ever be. */
-export async function createKey(ctx: Ctx): Promise<Html> {
-  const made = await ctx.call(createKeyOp, { name: ctx.form.text("name"), ...fieldsOf(ctx, true) });
+export async function makeKey(ctx: Ctx): Promise<Html> {
+  const made = await ctx.call(createKey, { name: ctx.form.text("name"), ...fieldsOf(ctx, true) });
   return notice(
     "ok",
     html`<p class="said">The key of ${made.name}. It is shown now and never again:</p>`,

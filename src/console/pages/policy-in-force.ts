@@ -1,6 +1,6 @@
 /** What the policy in force says, section by section. */
 import type { Policy } from "../../model/policy/compile.ts";
-import type { MatchDoc, RuleDoc } from "../../model/policy/schema.ts";
+import type { MatchDoc, PolicyDoc, RuleDoc } from "../../model/policy/schema.ts";
 import { type Html, html, type Part } from "../html.ts";
 import { card, empty, facts, table } from "../parts/blocks.ts";
 import { hashText } from "../parts/ids.ts";
@@ -16,66 +16,63 @@ export function inForceCard({ doc, hash }: Policy): Html {
           html`<p>Whatever manifests, scopes and halts allow is allowed. Start with one of the policies in <code>examples/policies</code>.</p>`,
         )
       : table("Rules in force", ["Rule", "For", "When", "Action", "Reason"], rules.map(ruleRow)),
-    facts(
-      [
-        [
-          "Content checks",
-          list(Object.entries(doc.content ?? {}).map(([name, value]) => `${name} ${value}`)),
-        ],
-        [
-          "Risk",
-          doc.risk === undefined
-            ? none()
-            : list(
-                [
-                  limitWords("approval at", doc.risk.require_approval_at),
-                  limitWords("deny at", doc.risk.deny_at),
-                ].filter((one) => one !== null),
-                "scored only",
-              ),
-        ],
-        [
-          "Limits",
-          list(
-            (doc.limits ?? []).map(
-              ({ id, max, per, window, refund }) =>
-                `${id}: ${max} per ${per} in ${window}${refundWords(refund)}`,
-            ),
-          ),
-        ],
-        [
-          "Budgets",
-          list(
-            (doc.budgets ?? []).map(
-              ({ id, max, per, window, path, refund }) =>
-                `${id}: ${path} up to ${max} per ${per} in ${window}${refundWords(refund)}`,
-            ),
-          ),
-        ],
-        ["Flows", list((doc.flows ?? []).map(({ id, action }) => `${id}: ${action ?? "deny"}`))],
-        [
-          "Windows",
-          list(
-            (doc.windows ?? []).map(
-              ({ id, hours, days, tz }) =>
-                `${id}: ${[days?.join(" "), hours, tz ?? "UTC"].filter(Boolean).join(", ")}`,
-            ),
-          ),
-        ],
-        ["Freezes", list((doc.freezes ?? []).map(({ id, from, to }) => `${id}: ${from} to ${to}`))],
-        ["Four eyes", doc.approvals?.four_eyes === true ? "nobody decides their own request" : none()],
-        [
-          "Retention",
-          doc.retention === undefined
-            ? "nothing is ever deleted"
-            : `${doc.retention.default_days} days by default`,
-        ],
-        ["Own tests", plural(doc.tests?.length ?? 0, "test")],
-        ["Claims", plural(doc.claims?.length ?? 0, "claim")],
-      ],
-      "wide",
-    ),
+    facts(sectionsOf(doc), "wide"),
   );
+}
+
+function sectionsOf(doc: PolicyDoc): [string, Part][] {
+  return [
+    ["Content checks", list(Object.entries(doc.content ?? {}).map(([name, value]) => `${name} ${value}`))],
+    [
+      "Risk",
+      doc.risk === undefined
+        ? none()
+        : list(
+            [
+              limitWords("approval at", doc.risk.require_approval_at),
+              limitWords("deny at", doc.risk.deny_at),
+            ].filter((one) => one !== null),
+            "scored only",
+          ),
+    ],
+    [
+      "Limits",
+      list(
+        (doc.limits ?? []).map(
+          ({ id, max, per, window, refund }) => `${id}: ${max} per ${per} in ${window}${refundWords(refund)}`,
+        ),
+      ),
+    ],
+    [
+      "Budgets",
+      list(
+        (doc.budgets ?? []).map(
+          ({ id, max, per, window, path, refund }) =>
+            `${id}: ${path} up to ${max} per ${per} in ${window}${refundWords(refund)}`,
+        ),
+      ),
+    ],
+    ["Flows", list((doc.flows ?? []).map(({ id, action }) => `${id}: ${action ?? "deny"}`))],
+    [
+      "Windows",
+      list(
+        (doc.windows ?? []).map(
+          ({ id, hours, days, tz }) =>
+            `${id}: ${[days?.join(" "), hours, tz ?? "UTC"].filter(Boolean).join(", ")}`,
+        ),
+      ),
+    ],
+    ["Freezes", list((doc.freezes ?? []).map(({ id, from, to }) => `${id}: ${from} to ${to}`))],
+    ["Four eyes", doc.approvals?.four_eyes === true ? "nobody decides their own request" : none()],
+    [
+      "Retention",
+      doc.retention === undefined
+        ? "nothing is ever deleted"
+        : `${doc.retention.default_days} days by default`,
+    ],
+    ["Own tests", plural(doc.tests?.length ?? 0, "test")],
+    ["Claims", plural(doc.claims?.length ?? 0, "claim")],
+  ];
 }
 
 const none = (): Html => html`<span class="soft">none</span>`;

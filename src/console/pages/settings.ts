@@ -6,7 +6,7 @@ import { mark } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
 import { channelsCard, sendTest } from "./channels.ts";
 import { holdsCard } from "./holds.ts";
-import { createKey, keysCard } from "./keys.ts";
+import { keysCard, makeKey } from "./keys.ts";
 import { retentionCard, workRetention } from "./retention.ts";
 
 interface Results {
@@ -19,7 +19,7 @@ export const settingsRoutes = [
   get("/settings", (ctx) => settings(ctx, {})),
   post("/settings/test", async (ctx) => settings(ctx, { channels: await sendTest(ctx) })),
   post("/settings/retention", async (ctx) => settings(ctx, { retention: await workRetention(ctx) })),
-  post("/settings/keys", async (ctx) => settings(ctx, { keys: await createKey(ctx) })),
+  post("/settings/keys", async (ctx) => settings(ctx, { keys: await makeKey(ctx) })),
 ];
 
 /** The page, with what came of a form at its place. */

@@ -68,8 +68,8 @@ export function decideUnit(
       const current = delegations.flatMap(({ id }) => tx.get("delegations", id) ?? []);
       const four_eyes = core.rules().policy.approvals.four_eyes;
       assertNotOwn(approval, principal, four_eyes);
-      const authority_facts = { four_eyes, now, delegations: current, today };
-      const found = authoritiesOver(approval, principal, authority_facts);
+      const facts = { four_eyes, now, delegations: current, today };
+      const found = authoritiesOver(approval, principal, facts);
       if (found instanceof SvcError) throw found;
       // Whoever approved before, or lent to a person who did, may still deny.
       const authority = input.decision === "deny" ? found[0]! : fresh(core, approval, principal, found);
@@ -90,7 +90,7 @@ export function decideUnit(
       const linked = input.offer === undefined ? voted : withOffer(voted, input.offer.id);
       const settled = settle(core, tx, run, linked, { vote, four_eyes, card_hash: input.card_hash });
       if (input.offer === undefined) return settled;
-      const made = makeOffer(core, tx, run, approval, principal, authority_facts, input.offer);
+      const made = makeOffer(core, tx, run, approval, { principal, facts, input: input.offer });
       tx.put("runs", run.run_id, run);
       return { ...settled, records: [...settled.records, made.record], offered: made.approval };
     },

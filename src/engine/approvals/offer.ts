@@ -39,9 +39,7 @@ export function makeOffer(
   tx: Tx,
   run: RunDoc,
   denied: ApprovalDoc,
-  principal: Principal,
-  facts: AuthorityFacts,
-  input: OfferInput,
+  { principal, facts, input }: { principal: Principal; facts: AuthorityFacts; input: OfferInput },
 ): Offered {
   assertOffer(denied, run, input.args);
   const { manifests, policy } = core.rules();
@@ -94,7 +92,7 @@ export function makeOffer(
     },
   };
   tx.put("approval_slots", offerSlot(slotOf(denied)), { id: input.id });
-  return { approval: voted, record: settleOffer(core, tx, run, voted, vote, denied, facts.four_eyes) };
+  return { approval: voted, record: settleOffer(core, tx, run, voted, { vote, denied, facts }) };
 }
 
 function assertOffer(denied: ApprovalDoc, run: RunDoc, args: Json): void {
@@ -125,11 +123,9 @@ function settleOffer(
   tx: Tx,
   run: RunDoc,
   voted: ApprovalDoc,
-  vote: Vote,
-  denied: ApprovalDoc,
-  four_eyes: boolean,
+  { vote, denied, facts }: { vote: Vote; denied: ApprovalDoc; facts: AuthorityFacts },
 ): LedgerRecord {
-  const voters = countingVoters(voted, four_eyes, core.today);
+  const voters = countingVoters(voted, facts.four_eyes, core.today);
   const why = `offered in place of request ${denied.id}`;
   const now = core.env.now();
   if (!needsMet(voted.internal.needs, voters)) {

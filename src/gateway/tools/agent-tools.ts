@@ -37,7 +37,7 @@ const planRollback = ownTool({
   },
 });
 
-export const previewImpact = ownTool({
+export const previewImpactTool = ownTool({
   name: "svc.preview_impact",
   description: "Show what a call would be allowed to do and what it would touch, without making it.",
   role: "agent",
@@ -150,7 +150,7 @@ const proposePlanTool = ownTool({
 
 export const AGENT_TOOLS: readonly OwnTool[] = [
   planRollback,
-  previewImpact,
+  previewImpactTool,
   awaitApproval,
   withdrawTool,
   proposePlanTool,

@@ -10,7 +10,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
 import { textResult } from "../result.ts";
-import { previewImpact } from "./agent-tools.ts";
+import { previewImpactTool } from "./agent-tools.ts";
 import { containTool } from "./contain-tool.ts";
 import { exportEvidence } from "./evidence-tool.ts";
 import { OwnResult, type OwnTool, operate, ownTool } from "./own-tool.ts";
@@ -135,7 +135,7 @@ const resumeTool = ownTool({
 });
 
 /** The same preview, for those who may read anything. */
-const operatorPreview: OwnTool = { ...previewImpact, role: "auditor" };
+const operatorPreview: OwnTool = { ...previewImpactTool, role: "auditor" };
 
 const planId = z.strictObject({ plan_id: givenId("pln_<uuid>") });
 

@@ -1,5 +1,5 @@
 /** What manifests say about one another: a read-back that writes or a ring is an error, a loose end a warning. */
-import { suggest } from "../problems.ts";
+import { didYouMean } from "../problems.ts";
 import type { CheckedEntry } from "./entry.ts";
 import { manifestSet } from "./set.ts";
 import type { Effect, Manifest, ManifestSet } from "./types.ts";
@@ -104,7 +104,7 @@ export function looseEnds(set: ManifestSet): string[] {
     for (const name of requires) {
       if (set.active(name) === undefined)
         found.push(
-          `${tool}: requires: ${name} has no manifest here, so it can never have run${suggest(name, names)}`,
+          `${tool}: requires: ${name} has no manifest here, so it can never have run${didYouMean(name, names)}`,
         );
     }
     for (const [field, part] of [
@@ -115,7 +115,9 @@ export function looseEnds(set: ManifestSet): string[] {
     ]) {
       if (part === null || part === undefined) continue;
       if (set.active(part.tool) === undefined)
-        found.push(`${tool}: ${field}.tool: ${part.tool} has no manifest here${suggest(part.tool, names)}`);
+        found.push(
+          `${tool}: ${field}.tool: ${part.tool} has no manifest here${didYouMean(part.tool, names)}`,
+        );
       for (const [name, value] of Object.entries(part.args)) {
         if (typeof value === "string" && UNMARKED_PATH.test(value))
           found.push(

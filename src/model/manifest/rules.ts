@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { type Root, tryTemplatePath } from "../../kernel/paths.ts";
-import { suggest } from "../problems.ts";
+import { didYouMean } from "../problems.ts";
 import type { Report } from "../yaml.ts";
 
 const NEEDS_UNDO: ReadonlySet<Json> = new Set(["reversible", "compensable"]);
@@ -122,7 +122,7 @@ function riskRules(entry: JsonObject, report: Report): void {
   if (!isJsonObject(risk)) return;
   const known = ["data_class", "blast_radius"];
   for (const name of Object.keys(risk)) {
-    const hint = known.includes(name) ? "" : suggest(name, known);
+    const hint = known.includes(name) ? "" : didYouMean(name, known);
     if (hint !== "") report(["risk", name], `unknown label${hint}`);
   }
 }

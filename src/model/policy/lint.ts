@@ -6,7 +6,7 @@ import { tryDuration, tryTimestamp } from "../../kernel/duration.ts";
 import { compileGlob } from "../../kernel/glob.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { EFFECTS } from "../manifest/types.ts";
-import { MAX_PROBLEMS, suggest } from "../problems.ts";
+import { didYouMean, MAX_PROBLEMS } from "../problems.ts";
 import type { Report } from "../yaml.ts";
 import { OPS, type OpName } from "./ops/table.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "./pattern.ts";
@@ -125,7 +125,7 @@ function lintEffect(effect: Json | undefined, path: (string | number)[], report:
   } catch {
     return;
   }
-  report(path, `matches none of ${EFFECTS.join(", ")}${suggest(effect, EFFECTS)}`);
+  report(path, `matches none of ${EFFECTS.join(", ")}${didYouMean(effect, EFFECTS)}`);
 }
 
 function lintTimes(raw: JsonObject, report: Report): void {
@@ -158,7 +158,7 @@ function lintTests(raw: JsonObject, ids: ReadonlySet<string>, report: Report): v
   for (const { entry, path } of entries(raw, "tests")) {
     const rule = field(entry, "rule");
     if (typeof rule !== "string" || ids.has(rule)) continue;
-    const hint = told++ < MAX_PROBLEMS ? suggest(rule, names) : "";
+    const hint = told++ < MAX_PROBLEMS ? didYouMean(rule, names) : "";
     report([...path, "rule"], `no rule, flow, limit, budget, window or freeze has this id${hint}`);
   }
 }

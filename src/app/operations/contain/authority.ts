@@ -13,7 +13,7 @@ import { allRows } from "../../../port/pages.ts";
 import type { Unit } from "../../../port/store.ts";
 import type { App } from "../../app.ts";
 import type { ContainReport } from "./report.ts";
-import { type Scope, within } from "./scope.ts";
+import { isInScope, type Scope } from "./scope.ts";
 
 export type WiderLine = ContainReport["wider"][number];
 
@@ -35,7 +35,7 @@ export const REVOCABLE: { [kind in "plans" | "delegations" | "grants"]: Revocabl
     async find({ core }, scope) {
       const names: string[] = [];
       for await (const { doc } of allRows(core.store, "plans", { tag: ["pending", "approved"] }))
-        if (within(scope, doc)) names.push(doc.id);
+        if (isInScope(scope, doc)) names.push(doc.id);
       return { names, wider: [] };
     },
     revoke: ({ core }, by, id) => revokePlanUnit(core, by, id),

@@ -20,7 +20,7 @@ export function checkScope({ actor, tenant, since_ms }: Scope, now: number): voi
   if (since_ms !== null && since_ms > now) throw invalid("since: is in the future");
 }
 
-export function within({ actor, tenant }: Scope, who: { actor: string; tenant: string | null }): boolean {
+export function isInScope({ actor, tenant }: Scope, who: { actor: string; tenant: string | null }): boolean {
   if (!globMatches(actor, who.actor)) return false;
   return tenant === null || (who.tenant !== null && globMatches(tenant, who.tenant));
 }
@@ -40,13 +40,13 @@ export async function findActors(
   const actors = new Set<string>();
   const runs: RunDoc[] = [];
   for await (const { doc } of allRows(core.store, "runs")) {
-    if (!within(scope, doc)) continue;
+    if (!isInScope(scope, doc)) continue;
     actors.add(doc.actor);
     runs.push(doc);
   }
   const entries = await (keys?.list() ?? Promise.resolve([])).catch(() => []);
   for (const entry of entries.filter((one) => isKeyShown({ core }, one)))
-    if (entry.roles.includes("agent") && within(scope, { actor: entry.name, tenant: entry.tenant }))
+    if (entry.roles.includes("agent") && isInScope(scope, { actor: entry.name, tenant: entry.tenant }))
       actors.add(entry.name);
   return { actors: [...actors].sort(), runs };
 }

@@ -23,7 +23,7 @@ import {
   summed,
   whyLeft,
 } from "./report.ts";
-import { type RunInScope, runsInScope, type Scope, type ScopeMatch, within } from "./scope.ts";
+import { isInScope, type RunInScope, runsInScope, type Scope, type ScopeMatch } from "./scope.ts";
 
 interface KeysFound {
   /** Enabled keys that are an agent's and nothing else. */
@@ -44,7 +44,8 @@ export async function findKeys(app: Pick<App, "core" | "keys">, scope: Scope): P
     return { disable: [], left: [], note: `the key file could not be read: ${messageOf(error)}` };
   }
   const enabled = entries.filter(
-    (one) => !one.disabled && isKeyShown(app, one) && within(scope, { actor: one.name, tenant: one.tenant }),
+    (one) =>
+      !one.disabled && isKeyShown(app, one) && isInScope(scope, { actor: one.name, tenant: one.tenant }),
   );
   const agentOnly = ({ roles }: KeyView) => roles.every((role) => role === "agent");
   return {
@@ -72,7 +73,7 @@ export async function findRequests({ core }: Pick<App, "core">, scope: Scope): P
   for await (const { doc } of allRows(core.store, "approvals", {
     tag: ["pending", "escalated", "approved"],
   })) {
-    if (doc.kind !== "call" || now >= doc.expires_ms || !within(scope, doc)) continue;
+    if (doc.kind !== "call" || now >= doc.expires_ms || !isInScope(scope, doc)) continue;
     (doc.status === "approved" ? found.approved : found.open).push(doc.id);
   }
   return found;

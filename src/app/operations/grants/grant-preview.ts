@@ -37,7 +37,7 @@ export interface GrantPreview {
   rules: string[];
 }
 
-export async function previewGrant(
+export async function grantPreview(
   app: App,
   giver: Giver,
   terms: GrantTerms,

@@ -3,7 +3,7 @@ import { capturedPages } from "../../../capture/read.ts";
 import { notFound } from "../../../kernel/errors.ts";
 import type { ApprovalDoc } from "../../../model/approval.ts";
 import type { PolicyDoc } from "../../../model/policy/schema.ts";
-import { suggest as nearest } from "../../../model/problems.ts";
+import { didYouMean } from "../../../model/problems.ts";
 import { allRows } from "../../../port/pages.ts";
 import type { Store } from "../../../port/store.ts";
 import type { SimulationReport } from "../../../sandbox/simulate.ts";
@@ -62,7 +62,7 @@ function nothingToDraftFrom(
   const what = calls > 0 ? "accepted among the captured calls" : "captured";
   const whose = actor === undefined ? "" : ` of ${JSON.stringify(actor)}`;
   const since = new Date(since_ms).toISOString();
-  const near = actor === undefined || actors.has(actor) ? "" : nearest(actor, [...actors]);
+  const near = actor === undefined || actors.has(actor) ? "" : didYouMean(actor, [...actors]);
   const off = settings.capture.enabled ? "" : "; capture is off here (capture.enabled, or SVC_CAPTURE=1)";
   return `nothing to draft from: no call${whose} was ${what} since ${since}${near}${off}`;
 }
