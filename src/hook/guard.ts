@@ -92,6 +92,7 @@ function protectedPaths({ home, protect }: Surroundings) {
     return known;
   };
   const judge = (text: string, cwd: string, reach: boolean): string | null => {
+    if (text.includes("\0")) return "no name of a file holds a zero byte";
     const expanded = withHome(text, home, cwd);
     if (expanded === null) return `whose folder ${text} lies in cannot be told`;
     // In quotes a `~` is a name like any other.
@@ -148,7 +149,7 @@ export function createGuard(surroundings: Surroundings): Guard {
       return above || (files && liesBelow(full, (name) => byName(`/${name}`) !== null));
     },
     text(text) {
-      if (service.test(text)) return "it talks to the service";
+      if (service(text)) return "it talks to the service";
       const found =
         everywhere.find(({ name }) => text.includes(name))?.name ??
         /svc\.config\.ya?ml|\.svc-backup/.exec(text)?.[0];
@@ -182,16 +183,25 @@ export function namesSecrets(pattern: string): boolean {
   });
 }
 
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\])$/;
+const LOOPBACK =
+  /^(?:(?:.+\.)?localhost\.?|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::(?:1|ffff:(?:0:0|7f\w\w:\w+))?\])$/;
+const ADDRESS = /(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?/gi;
 
-/** A service on this machine has many names. */
-function addressOf(authority: string): RegExp {
-  const { hostname, port } = new URL(`http://${authority}`);
-  const host = LOOPBACK.test(hostname) ? LOOPBACK.source.slice(1, -1) : literal(hostname);
-  return new RegExp(`(?<![\\w.-])${host}${port === "" ? "(?![\\w.:-])" : `:${port}\\b`}`, "i");
+/** Whether a text holds the service's address; one on this machine has many names, and numbers have many forms. */
+function addressOf(authority: string): (text: string) => boolean {
+  const service = new URL(`http://${authority}`);
+  const same = ({ hostname, port }: URL) =>
+    port === service.port &&
+    (hostname === service.hostname || (LOOPBACK.test(service.hostname) && LOOPBACK.test(hostname)));
+  const end = service.port === "" ? "" : `:${service.port}`;
+  return (text) => {
+    // Most texts are long and hold no such port.
+    if (!text.includes(end)) return false;
+    for (const [one] of text.matchAll(ADDRESS))
+      if (one.endsWith(end) && URL.canParse(`http://${one}`) && same(new URL(`http://${one}`))) return true;
+    return false;
+  };
 }
-
-const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 const DECIDING_TEXT =
   /\b(?:svc|takeback)\b[^\n]{0,200}\b(?:approve|deny|halt|resume|rollback|keys|grants?|contain|resolve|kill-switch|reload|break-glass)\b|\/v1\/(?:approvals|halt|resume|keys|grants|contain|plans)\b/;

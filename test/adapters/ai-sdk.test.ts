@@ -259,6 +259,29 @@ describe("takeback/ai-sdk", () => {
     ]);
   });
 
+  it("governs an agent that is another's tool, and keeps the types of its tools", async () => {
+    verifies("beyond.adapter.nested", "beyond.adapter.types");
+    const run = await world.run();
+    const inner = agent(run, [[["notes_wipe", {}]], [["notes_add", { text: "k" }]]]);
+    const given = {
+      help: tool({
+        inputSchema: z.object({ about: z.string() }),
+        execute: async () => (await inner.go()).text,
+      }),
+    };
+    const outer = govern(run, given, { name: () => "notes_break" });
+    const tools: typeof given = outer.tools;
+    const model = scripted([["help", { about: "k" }]]);
+    const result = await generateText({ model, tools, prompt: "go", stopWhen: stepCountIs(9) });
+    const output: string | undefined = result.steps[0]!.staticToolResults[0]?.output;
+    expect(output).toBe("done");
+    expect(JSON.stringify(told(inner.messages))).toContain("nothing is wiped");
+    expect(await world.steps(run)).toEqual(["succeeded", "succeeded"]);
+    // @ts-expect-error what the tool takes is still known
+    const wrong: Parameters<NonNullable<typeof tools.help.execute>>[0] = { about: 7 };
+    expect(wrong).toBeDefined();
+  });
+
   it("undoes a whole thread in one call", async () => {
     verifies("beyond.adapter.undo", "beyond.adapter.threads");
     const options = { actor: "bot", permissions: ["p"] };

@@ -141,6 +141,26 @@ describe("takeback/langchain", () => {
     expect(await world.steps(run)).toEqual(["failed", "failed"]);
   });
 
+  it("counts a timeout as uncertain, streams, and governs an agent that is another's tool", async () => {
+    verifies("beyond.adapter.timeout", "beyond.adapter.streaming", "beyond.adapter.nested");
+    const run = await world.run();
+    const hung = agentOf(run, [[["notes_hang", {}]]], { timeout_ms: 1 });
+    expect(told(await hung.invoke(go(), on("hangs")))[0]).toContain("within 1 ms");
+    const helper = agentOf(run, [[["notes_wipe", {}]], [["notes_add", { text: "i" }]]]);
+    const help = tool(async () => told(await helper.invoke(go(), on("inner"))).join(" then "), {
+      name: "help",
+      description: "helps",
+      schema: z.object({}),
+    });
+    const outer = createAgent({ model: scripted([["help", {}]]), tools: [help], checkpointer });
+    const seen: string[] = [];
+    for await (const part of await outer.stream(go(), { ...on("outer"), streamMode: "updates" }))
+      seen.push(JSON.stringify(part));
+    expect(seen).toHaveLength(3);
+    expect(seen[1]).toMatch(/nothing is wiped.* then .*n\d+/);
+    expect(await world.steps(run)).toEqual(["uncertain", "succeeded"]);
+  });
+
   it("finds the run of the thread, and undoes it in one call", async () => {
     verifies("beyond.adapter.threads", "beyond.adapter.undo");
     const there = [...world.notes.keys()];

@@ -163,6 +163,14 @@ describe("takeback/openai-agents", () => {
     expect(await world.steps(run)).toEqual(["failed"]);
   });
 
+  it("counts a timeout as uncertain", async () => {
+    verifies("beyond.adapter.timeout");
+    const run = await world.run();
+    const agent = agentOf(run, [[["notes_hang", {}]]], { timeout_ms: 1 });
+    expect((await runner.run(agent, "go", { context })).finalOutput).toBe("done");
+    expect(await world.steps(run)).toEqual(["uncertain"]);
+  });
+
   it("streams, and governs an agent that is another's tool", async () => {
     verifies("beyond.adapter.nested", "beyond.adapter.streaming");
     const run = await world.run();
@@ -195,6 +203,7 @@ describe("takeback/openai-agents", () => {
   });
 
   it("keeps the types of the SDK's own tools", () => {
+    verifies("beyond.adapter.types");
     const definition = {
       name: "typed",
       description: "",

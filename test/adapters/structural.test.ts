@@ -68,6 +68,18 @@ describe("takeback/mastra", () => {
     expect(await world.steps(run)).toEqual(["succeeded", "failed"]);
   });
 
+  it("carries out in parallel, keeps the types, and counts a timeout as uncertain", async () => {
+    verifies("beyond.adapter.types", "beyond.adapter.timeout");
+    const run = await world.run();
+    const both = ["e", "f"].map((text) => call(run, "notes_add", { text }));
+    expect(new Set((await Promise.all(both)).map(({ answer }) => JSON.stringify(answer))).size).toBe(2);
+    await expect(call(run, "notes_hang", {}, {}, { timeout_ms: 1 })).rejects.toThrow("within 1 ms");
+    expect(await world.steps(run)).toEqual(["succeeded", "succeeded", "uncertain"]);
+    const typed = { id: "typed", execute: async ({ n }: { n: number }) => n + 1 };
+    const governed: typeof typed = mastra.governedTool(run, typed);
+    expect(governed.id).toBe("typed");
+  });
+
   it("suspends, and carries out once when it is resumed after a decision", async () => {
     verifies("beyond.adapter.waiting", "beyond.adapter.once", "beyond.adapter.credential");
     const run = await world.run();

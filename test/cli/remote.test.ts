@@ -122,6 +122,8 @@ describe("a command against a server", () => {
     expect([code, err]).toEqual([1, expect.stringContaining("this command needs the data themselves")]);
     const doctor = await there("doctor");
     expect([doctor.code, doctor.err]).toEqual([1, expect.stringContaining("run it on the server's")]);
+    const page = await there("console");
+    expect([page.code, page.err]).toEqual([1, expect.stringContaining("a server has its own console")]);
     const both = await svc(["runs", "--server", server.url, "-d", "data"], { cwd: folder });
     expect([both.code, both.err]).toEqual([1, expect.stringContaining("leave out --data")]);
   });

@@ -313,6 +313,7 @@ describe("a foreign write", () => {
     const plain = await asked();
     expect(plain).toMatchObject({
       kind: "compensation",
+      sentence: `Undo step ${step}: Put q`,
       causes: ["the manifest says that this undo needs a person"],
       changes: [{ label: "what is there", before: "left-text", after: "was-text" }],
       way_back: {

@@ -8,6 +8,7 @@ export const MANIFESTS = `
 - tool: doc.put
   effect: reversible
   permission: p
+  card: {title: "Put {$args.id}"}
   before: {tool: doc.get, args: {id: $args.id}, absent: {exists: false}, ignore: [$before.mtime]}
   compensation:
     tool: doc.put

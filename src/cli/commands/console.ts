@@ -1,5 +1,6 @@
 /** `svc console`: the console over a data folder, without a login, for whoever sits at this machine. */
 import { openService } from "../../app/wiring/service.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { startServer } from "../../serve/server.ts";
 import { type Flags, globalOptions, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
@@ -12,6 +13,10 @@ export const registerConsole: Register = (program, context) => {
     .option("--role <role>", "auditor, approver or operator; never admin (default: operator)")
     .option("--policy <file>", "policy file")
     .action(async (flags: Flags) => {
+      if (context.isRemote(flags))
+        throw invalid(
+          "a server has its own console, at <url>/console: this one is over the data of this machine",
+        );
       const listening = await start({ ...flags, console: "open", host: "127.0.0.1" });
       context.io.out(`console on ${listening.url}/console`);
       context.io.err("everybody on this machine can use it; Ctrl-C stops it");

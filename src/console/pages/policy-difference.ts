@@ -6,9 +6,9 @@ import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
 import { keepButton } from "./policy-trial.ts";
 
 const DIRECTIONS = [
-  ["looser", "Looser: lets pass what was held back", "bad"],
+  ["looser", "Looser: lets pass what was held back, or lets others approve it", "bad"],
   ["stricter", "Stricter: holds back what was let pass", "good"],
-  ["other", "Otherwise: the same answer, but others have to agree", "info"],
+  ["other", "Otherwise: the same answer by the same people, but others hear of it", "info"],
 ] as const satisfies readonly (readonly [keyof PolicyDiff, string, Tone])[];
 
 /** Shapes of the operation's answer: those of the comparison, with its examples as plain data. */

@@ -118,6 +118,8 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
   { program: /^[jy]q$/, option: /\benv\b|\$ENV/, into: "unknown" },
   // Without a dash, or as -E, it is the letter for each process's environment.
   { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },
+  // What they get is shown, and of these it is credentials.
+  { program: /^(?:kubectl|oc)$/, option: /(?:^|[,/])secrets?(?:$|[,./])/i, into: "unknown" },
   { program: /^rg$/, option: /^--(?:pre|hostname-bin)(?:=|$)/, into: "unknown" },
   { program: /^sort$/, option: /^--comp/, into: "unknown" },
   // What an archive would overwrite stands in the archive.

@@ -39,7 +39,7 @@ const UNREAD = "(could not be read)";
 export function judgedCard(facts: CardFacts): JudgedCard {
   const { call, run, manifest, policy, values } = facts;
   const template = manifest?.card;
-  const parts = sentenceOf(template?.title ?? plainTitle(call), values?.args);
+  const parts = sentenceOf(titleOf(call, template?.title ?? null), values?.args);
   const fields = (template?.fields ?? []).map(({ label, path, as }) => field(label, path, as, facts));
   const changes =
     call.kind === "compensation"
@@ -88,10 +88,13 @@ export function cardHash(facts: CardFacts, card: JudgedCard): string {
   return keyedHash(facts.run.salt, judged as unknown as Json);
 }
 
-function plainTitle({ kind, step, tool }: AskedCall): string {
+/** An undo is never read as a call of its tool. */
+function titleOf({ kind, step, tool }: AskedCall, title: string | null): string {
   // Braces of a name would be taken for places.
   const name = visibleLine(tool, NAME_CHARS).replaceAll("{", "(").replaceAll("}", ")");
-  return kind === "compensation" ? `Undo step ${step ?? "?"} with ${name}` : `Call ${name}`;
+  if (kind === "call") return title ?? `Call ${name}`;
+  const undo = `Undo step ${step ?? "?"}`;
+  return title === null ? `${undo} with ${name}` : `${undo}: ${title}`;
 }
 
 function field(label: string, path: string, as: CardFormat, { values, manifest }: CardFacts): CardField {

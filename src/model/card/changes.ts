@@ -1,10 +1,12 @@
 /** What a call would change: what was there, what it puts there, line by line. */
+
+import { canonical } from "../../kernel/canonical.ts";
 import { type DiffLine, diffLines } from "../../kernel/diff.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import { readKeys, tryTemplatePath } from "../../kernel/paths.ts";
 import { visibleText } from "../../kernel/visible.ts";
 import { isAbsent } from "../manifest/absent.ts";
-import type { Manifest } from "../manifest/types.ts";
+import type { Before, Manifest } from "../manifest/types.ts";
 import { FIELD_CHARS } from "./format.ts";
 import { namedPlace, soleTextPlace } from "./place.ts";
 import type { CardChange } from "./types.ts";
@@ -91,16 +93,32 @@ export function changesOf(
   });
 }
 
-/** What an undo puts in the place of what is there now, as one change. */
+/** What an undo puts in the place of what is there now, as one change: of the one text in it, where nothing else differs. */
 export function restoredBy(
   is: Json | undefined,
   was: Json | undefined,
   manifest: Pick<Manifest, "before"> | null,
 ): CardChange[] {
   if (is === undefined || was === undefined) return [];
-  const shown = (read: Json): Json =>
-    manifest?.before !== undefined && isAbsent(manifest.before, read) ? "" : plainText(read);
+  const before = manifest?.before;
+  const gone = (read: Json): boolean => before !== undefined && isAbsent(before, read);
+  const alike = gone(is) || gone(was) || besideText(is, before) === besideText(was, before);
+  const shown = (read: Json): Json => {
+    if (gone(read)) return "";
+    const place = alike ? soleTextPlace(read) : undefined;
+    return place === undefined ? read : readKeys(read, place)!;
+  };
   return [change("what is there", shown(is), shown(was))];
+}
+
+/** What an answer says beside its one text, but for what changes by itself. */
+function besideText(read: Json, before: Before | undefined): string {
+  const [text] = soleTextPlace(read) ?? [];
+  if (!isJsonObject(read)) return "";
+  const names = Object.keys(read).filter(
+    (name) => name !== text && !before?.ignore?.includes(`$before.${name}`),
+  );
+  return canonical(names.sort().map((name) => [name, read[name]!]));
 }
 
 function editOf(before: Json, value: Json, name: string): CardChange[] {

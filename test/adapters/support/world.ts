@@ -10,6 +10,7 @@ const MANIFESTS = `
 - {tool: notes_send, effect: compensable, permission: p, compensation: {tool: notes_remove, args: {id: $result.id}}}
 - {tool: notes_wipe, effect: irreversible, permission: p}
 - {tool: notes_break, effect: idempotent, permission: p}
+- {tool: notes_hang, effect: idempotent, permission: p}
 - {tool: notes_remove, effect: idempotent, permission: p}
 `;
 const POLICY = `
@@ -75,6 +76,7 @@ export async function openWorld(): Promise<World> {
       counted("notes_break", () => {
         throw new Error("the disk is full");
       }),
+      counted("notes_hang", () => new Promise(() => {})),
       counted("notes_remove", ({ id = "" }) => notes.delete(id)),
     ]),
     run: () => svc.run({ actor: "bot", permissions: ["p"] }),
