@@ -13,15 +13,23 @@ import type { TrustedKeys } from "./key-files.ts";
 import { checkSignature, type Trust } from "./signature-check.ts";
 import type { LedgerCheck } from "./verify-ledger.ts";
 
-const REQUIRED = ["format", "version", "ts_ms", "head", "records", "tree"];
-const KNOWN: ReadonlySet<string> = new Set([...REQUIRED, "region", "key_id", "signature", "public_key"]);
+const REQUIRED = ["format", "version", "ts_ms", "head", "records"];
+const KNOWN: ReadonlySet<string> = new Set([
+  ...REQUIRED,
+  "tree",
+  "region",
+  "key_id",
+  "signature",
+  "public_key",
+]);
 
 interface ReadAnchor {
   fields: JsonObject;
   ts_ms: number;
   records: number;
   head: string;
-  root: string;
+  /** Undefined in an anchor without a tree: its head alone says what the ledger was. */
+  tree: { size: number; root: string } | undefined;
 }
 
 export interface AnchorFinding {
@@ -103,8 +111,8 @@ function readAnchor(line: string): ReadAnchor | string {
   if (!hasPlainNumbers(line)) return "a number is not written as a plain integer";
   const problem = shapeProblem(fields);
   if (problem !== undefined) return problem;
-  const { ts_ms, records, head, tree } = fields as unknown as ReadAnchor & { tree: { root: string } };
-  return { fields, ts_ms, records, head, root: tree.root };
+  const { ts_ms, records, head, tree } = fields as unknown as ReadAnchor;
+  return { fields, ts_ms, records, head, tree };
 }
 
 function shapeProblem(fields: JsonObject): string | undefined {
@@ -120,10 +128,8 @@ function shapeProblem(fields: JsonObject): string | undefined {
   if (!isHash(fields["head"])) return "its head is not 64 hex digits";
   if (fields["region"] !== undefined && typeof fields["region"] !== "string")
     return "its region is not a text";
-  const tree = treeProblem(fields["tree"]);
+  const tree = fields["tree"] === undefined ? undefined : treeProblem(fields["tree"]);
   if (tree !== undefined) return tree;
-  if ((fields["tree"] as JsonObject)["size"] !== fields["records"])
-    return "its tree is not over all of its records";
   const isHalf = (fields["key_id"] === undefined) !== (fields["signature"] === undefined);
   return isHalf ? "it has one of key_id and signature without the other" : undefined;
 }
@@ -142,14 +148,16 @@ function signatureOf(
     : { trust: "unsigned" };
 }
 
-function positionProblem({ records, head, root }: ReadAnchor, ledger: LedgerCheck): string | undefined {
+function positionProblem({ records, head, tree }: ReadAnchor, ledger: LedgerCheck): string | undefined {
   if (records > ledger.records) {
     return `the ledger has ${ledger.records} records but was anchored at ${records}: it has been truncated`;
   }
   const moment = ledger.moments.get(records)!;
   if (moment.head !== head)
     return `history was rewritten: ${lastOf(records)} no longer has the anchored hash`;
-  if (moment.root === root) return undefined;
+  if (tree === undefined) return undefined;
+  if (tree.size !== records) return "its tree is not over all of its records";
+  if (moment.root === tree.root) return undefined;
   return `history was rewritten: the first ${records} records no longer have the anchored tree root`;
 }
 

@@ -339,6 +339,14 @@ describe("holding a ledger against its anchors", () => {
     expect(await problems(await storeOf(drafts(1, 7)), [anchor])).toEqual([
       "the ledger has 7 records but was anchored at 9: it has been truncated",
     ]);
+    // An anchor of the fields that every anchor has says it as well.
+    const { format, version, ts_ms, head, records } = anchor;
+    const plain = { format, version, ts_ms, head, records } as Anchor;
+    expect(await problems(await storeOf(drafts(1, 7)), [plain, { ...plain, records: 7 }], [])).toEqual([
+      "the ledger has 7 records but was anchored at 9: it has been truncated",
+      "history was rewritten: record 6 no longer has the anchored hash",
+    ]);
+    expect(await problems(await storeOf(drafts(1, 9)), [plain], [])).toEqual([null]);
   });
 
   it(`finds a history that was rewritten ${verifies("ops.anchor.rewritten-message")}`, async () => {

@@ -45,6 +45,7 @@ export function openRoutes(
   server.get("/metrics", async (request, reply) => {
     if (!app.settings.metrics_public) {
       const principal = await authenticate(request.headers.authorization);
+      request.principal = principal;
       requireRole(principal, "auditor");
       if (boundTo(principal) !== null) throw wholeService(principal);
     }

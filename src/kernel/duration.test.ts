@@ -28,6 +28,9 @@ describe("durations", () => {
     expect(parseSince("2026-06-01T10:00:00+02:00", NOW)).toBe(Date.parse("2026-06-01T08:00:00Z"));
     expect(() => parseSince("yesterday", NOW)).toThrow("neither a duration");
     expect(() => parseSince("2026-13-01", NOW)).toThrow("neither a duration");
+    for (const day of ["2026-02-30", "2025-02-29T10:00:00Z"])
+      expect(() => parseSince(day, NOW), day).toThrow("neither");
+    expect(parseSince("2024-02-29", NOW)).toBe(Date.UTC(2024, 1, 29));
   });
 
   it("shows the two largest units", () => {

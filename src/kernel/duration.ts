@@ -33,8 +33,11 @@ export function parseDuration(text: string, what = "duration"): number {
 export function tryTimestamp(text: string): number | undefined {
   if (!ISO.test(text)) return undefined;
   const ms = Date.parse(/[T ]/.test(text) && !/(?:Z|[+-]\d{2}:?\d{2})$/.test(text) ? `${text}Z` : text);
-  return Number.isNaN(ms) ? undefined : ms;
+  return Number.isNaN(ms) || !isDay(text.slice(0, 10)) ? undefined : ms;
 }
+
+/** `Date.parse` takes February 30 for March 2. */
+const isDay = (day: string): boolean => new Date(`${day}T00:00Z`).toISOString().startsWith(day);
 
 /** A duration counted back from `now`, or an ISO 8601 date or timestamp. */
 export function parseSince(text: string, now: number, what = "since"): number {

@@ -83,8 +83,11 @@ function putActive(tx: Tx, holds: Hold[]): void {
   tx.put("meta", ACTIVE_HOLDS, holds as unknown as Json);
 }
 
-export async function readHolds(store: Store, all: boolean): Promise<Hold[]> {
-  const rows = await store.list("holds", { tag: all ? undefined : "active", order: "desc", limit: 10_000 });
+/** Holds are read whole where no page is asked for. */
+export const HOLDS_LISTED = 10_000;
+
+export async function readHolds(store: Store): Promise<Hold[]> {
+  const rows = await store.list("holds", { tag: "active", order: "desc", limit: HOLDS_LISTED });
   return rows.map((row) => row.doc);
 }
 

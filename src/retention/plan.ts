@@ -6,6 +6,7 @@ import type { ManifestSet } from "../model/manifest/types.ts";
 import type { RetentionDoc } from "../model/policy/schema.ts";
 import type { RunDoc } from "../model/run.ts";
 import { allRows } from "../port/pages.ts";
+import type { ListQuery } from "../port/store.ts";
 import { wholeOf } from "../store/confined.ts";
 import { coveringHold, readHolds } from "./holds.ts";
 
@@ -28,13 +29,18 @@ export interface PlannedRun {
   tools: string[];
 }
 
-export async function* planRetention(core: Core, settings: RetentionSettings): AsyncGenerator<PlannedRun> {
+/** Oldest run first, from behind `after` on. */
+export async function* planRetention(
+  core: Core,
+  settings: RetentionSettings,
+  after?: ListQuery["after"],
+): AsyncGenerator<PlannedRun> {
   const holds = {
-    told: await readHolds(core.store, false),
-    all: await readHolds(wholeOf(core.store), false),
+    told: await readHolds(core.store),
+    all: await readHolds(wholeOf(core.store)),
   };
   const { manifests } = core.rules();
-  for await (const { doc } of allRows(core.store, "runs"))
+  for await (const { doc } of allRows(core.store, "runs", { after }))
     yield await planRun(core, doc, settings, holds, manifests);
 }
 

@@ -251,10 +251,13 @@ describe("svc server refuses to start", () => {
   it("on files that do not load, listing every problem", async () => {
     const bad = file("bad2.yaml", "- {tool: a, effect: odd, permission: p}\n");
     const policy = file("bad-policy.yaml", "version: 2\nrulez: []\n");
-    const { code, err } = await svc(["server", "-m", bad, "--policy", policy, "-d", join(folder, "d")]);
+    const keys = file("bad-keys.json", '[{"name": "a", "role": "king", "key_sha256": "x"}]');
+    const files = ["-m", bad, "--policy", policy, "--keys", keys, "-d", join(folder, "d")];
+    const { code, err } = await svc(["server", ...files]);
     expect(code).toBe(1);
     expect(err).toContain("effect");
     expect(err).toContain("version");
+    expect(err).toContain("key_sha256");
     expect(err).toContain("rulez");
     expect(err).not.toContain("    at ");
   });

@@ -401,8 +401,12 @@ describe("POST /v1/reload", () => {
       expect(await ask(), file).toBe("allow");
       if (file in good) writeFileSync(join(folder, file), good[file as keyof typeof good]);
     }
+    // The keys are still broken: manifests that would load by themselves do not come into force either.
+    writeFileSync(join(folder, "manifests.yaml"), "[]\n");
+    expect((await reload()).status).toBe(409);
+    expect(await ask()).toBe("allow");
     expect(logged("reloaded")).toHaveLength(1);
-    expect(logged("reload refused")).toHaveLength(3);
+    expect(logged("reload refused")).toHaveLength(4);
     expect(logged("reload refused")[0]).toMatchObject({
       level: "warn",
       error: expect.stringContaining("the old one stays in force"),

@@ -96,6 +96,7 @@ describe("the request log", () => {
     await send("auditor", "GET", "/v1/search/records?q=canary-query");
     await send("canary-key", "GET", "/v1/runs");
     await send(null, "GET", "/healthz");
+    await send("auditor", "GET", "/metrics");
     await http.close();
     const parsed = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(parsed).toEqual([
@@ -135,6 +136,7 @@ describe("the request log", () => {
         principal: null,
         request_id: expect.stringMatching(/^req_/),
       },
+      expect.objectContaining({ path: "/metrics", status: 200, principal: "auditor" }),
     ]);
     expect(lines.join("")).not.toContain("canary");
   });

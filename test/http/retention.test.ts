@@ -35,6 +35,35 @@ async function run(id: string, tool: string): Promise<void> {
 const plan = async () => (await s.call("auditor", "GET", "/v1/retention/plan")).body.runs;
 const apply = async (body: object = {}) => (await s.call("admin", "POST", "/v1/retention/apply", body)).body;
 
+it(`what retention, holds and delegations list is paged ${verifies("contract.http.lists-paged")}`, async () => {
+  for (const id of ["a", "b", "c"]) {
+    await run(id, "crm.get");
+    expect((await s.call("admin", "POST", "/v1/holds", { run_id: id, reason: "lawsuit" })).status).toBe(201);
+    const lent = {
+      to: "auditor",
+      expires_at: new Date(s.env.now() + DAY).toISOString(),
+      reason: `away ${id}`,
+    };
+    expect((await s.call("approver", "POST", "/v1/delegations", lent)).status).toBe(201);
+  }
+  for (const [path, list, id] of [
+    ["/v1/retention/plan", "runs", "run_id"],
+    ["/v1/holds", "holds", "id"],
+    ["/v1/delegations", "delegations", "id"],
+  ] as const) {
+    const whole = (await s.call("auditor", "GET", path)).body;
+    const first = (await s.call("auditor", "GET", `${path}?limit=2`)).body;
+    const rest = (await s.call("auditor", "GET", `${path}?limit=2&cursor=${first.next_cursor}`)).body;
+    const ids = [...first[list], ...rest[list]].map((row) => row[id]);
+    expect([ids, rest.next_cursor], path).toEqual([
+      whole[list].map((row: Record<string, string>) => row[id]),
+      null,
+    ]);
+    expect(new Set(ids).size, path).toBe(3);
+    expect((await s.call("auditor", "GET", `${path}?limit=501`)).status, path).toBe(400);
+  }
+});
+
 describe("retention", () => {
   it("is not there without the section", async () => {
     verifies("ops.retention-route.404", "core.error.message-retention", "ops.retention.off-without-section");

@@ -25,8 +25,8 @@ import { awaitDecision } from "./approvals/await-decision.ts";
 import { cardShape } from "./approvals/card-shape.ts";
 import { delegationsTo, loadCard } from "./approvals/cards.ts";
 import { type OfferView, offerOn } from "./approvals/offers.ts";
-import { cutPage, decodeCursor } from "./cursor.ts";
-import { anyJson, approvalViewShape, givenId, note, pageLimit, runId, tool } from "./schemas.ts";
+import { cutPage, positionOf } from "./cursor.ts";
+import { anyJson, approvalViewShape, givenId, note, paging, runId, tool } from "./schemas.ts";
 
 const approval_id = givenId("apr_<uuid>");
 const approvalWithOffer = approvalViewShape.extend({
@@ -45,8 +45,7 @@ export const listApprovals = operation({
   input: z.strictObject({
     status: z.enum(APPROVAL_STATUSES).optional(),
     run_id: z.string().optional(),
-    limit: pageLimit.optional(),
-    cursor: z.string().max(500).optional(),
+    ...paging,
   }),
   output: z.strictObject({
     approvals: z.array(approvalViewShape),
@@ -59,7 +58,7 @@ export const listApprovals = operation({
       tag: status,
       order: "desc",
       limit: limit + 1,
-      after: cursor === undefined ? undefined : decodeCursor(cursor),
+      after: positionOf(cursor),
     });
     const { page, next } = cutPage(rows, limit);
     const approvals = page.map((row) => approvalView(row.doc));

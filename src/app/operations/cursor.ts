@@ -10,7 +10,9 @@ export function encodeCursor({ sort, key }: Position): string {
   return Buffer.from(JSON.stringify([sort, key])).toString("base64url");
 }
 
-export function decodeCursor(cursor: string): Position {
+/** Where a listing goes on: behind the last row of the page that gave the cursor, or at its beginning. */
+export function positionOf(cursor: string | undefined): Position | undefined {
+  if (cursor === undefined) return undefined;
   try {
     const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
     if (Array.isArray(parsed) && Number.isFinite(parsed[0]) && typeof parsed[1] === "string") {

@@ -7,7 +7,8 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../door/operation.ts";
-import { givenId, nothing, nullable, personsReason, text } from "./schemas.ts";
+import { cutPage, positionOf } from "./cursor.ts";
+import { givenId, nullable, paging, personsReason, text } from "./schemas.ts";
 
 const principalShape = z.strictObject({
   kind: z.string(),
@@ -38,11 +39,13 @@ export const listDelegations = operation({
   summary: "List delegations, newest first",
   role: "auditor",
   within_tenant: true,
-  input: nothing,
-  output: z.strictObject({ delegations: z.array(delegationShape) }),
-  async run({ app }) {
-    const rows = await app.core.store.list("delegations", { order: "desc", limit: LIMITS.page_max });
-    return { delegations: rows.map((row) => shown(app, row.doc)) };
+  input: z.strictObject(paging),
+  output: z.strictObject({ delegations: z.array(delegationShape), next_cursor: nullable(z.string()) }),
+  async run({ app }, { limit = LIMITS.page_max, cursor }) {
+    const after = positionOf(cursor);
+    const rows = await app.core.store.list("delegations", { order: "desc", limit: limit + 1, after });
+    const { page, next } = cutPage(rows, limit);
+    return { delegations: page.map((row) => shown(app, row.doc)), next_cursor: next };
   },
 });
 

@@ -15,10 +15,10 @@ import type { Unit } from "../../port/store.ts";
 import { announce } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { delegationsTo } from "./approvals/cards.ts";
-import { cutPage, decodeCursor } from "./cursor.ts";
+import { cutPage, positionOf } from "./cursor.ts";
 import { giveInputOf, grantInput, previewInput, termsOf } from "./grants/grant-input.ts";
 import { grantPreview } from "./grants/grant-preview.ts";
-import { givenId, nothing, nullable, pageLimit } from "./schemas.ts";
+import { givenId, nothing, nullable, paging } from "./schemas.ts";
 import { captureFeature, ruling } from "./simulate.ts";
 
 const grantShape = z.strictObject({
@@ -109,13 +109,13 @@ export const listGrants = operation({
   summary: "List grants, newest first; the values of conditions are shown to approvers only",
   role: "auditor",
   within_tenant: true,
-  input: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
+  input: z.strictObject(paging),
   output: z.strictObject({ grants: z.array(grantShape), next_cursor: nullable(z.string()) }),
   async run(caller, { limit = LIMITS.page_default, cursor }) {
     const rows = await caller.app.core.store.list("grants", {
       order: "desc",
       limit: limit + 1,
-      after: cursor === undefined ? undefined : decodeCursor(cursor),
+      after: positionOf(cursor),
     });
     const { page, next } = cutPage(rows, limit);
     const grants = page.map(({ doc }) => shown(caller, doc));

@@ -1,11 +1,12 @@
 /** Legal holds over HTTP and the command line. */
 import * as z from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
-import { placeHoldUnit, readHolds, releaseHoldUnit, unknownHold } from "../../retention/holds.ts";
+import { HOLDS_LISTED, placeHoldUnit, releaseHoldUnit, unknownHold } from "../../retention/holds.ts";
 import type { App } from "../app.ts";
 import { hideForeignRun, ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
-import { givenId, nullable, text } from "./schemas.ts";
+import { cutPage, positionOf } from "./cursor.ts";
+import { givenId, nullable, paging, text } from "./schemas.ts";
 
 /** Nothing is ever deleted without a `retention` section, so there is nothing to hold either. */
 export const retentionFeature = (app: App) =>
@@ -31,12 +32,16 @@ export const listHolds = operation({
   summary: "List legal holds; with `all`, released ones too",
   role: "auditor",
   within_tenant: true,
-  input: z.strictObject({ all: z.boolean().optional() }),
-  output: z.strictObject({ holds: z.array(holdShape) }),
+  input: z.strictObject({ all: z.boolean().optional(), ...paging }),
+  output: z.strictObject({ holds: z.array(holdShape), next_cursor: nullable(z.string()) }),
   feature: retentionFeature,
   errors: { not_found: "no retention settings" },
-  async run({ app }, { all }) {
-    return { holds: await readHolds(app.core.store, all ?? false) };
+  async run({ app }, { all, limit = HOLDS_LISTED, cursor }) {
+    const tag = all ? undefined : "active";
+    const after = positionOf(cursor);
+    const rows = await app.core.store.list("holds", { tag, order: "desc", limit: limit + 1, after });
+    const { page, next } = cutPage(rows, limit);
+    return { holds: page.map((row) => row.doc), next_cursor: next };
   },
 });
 

@@ -6,8 +6,8 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { ClosingDoc } from "../../port/docs.ts";
 import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
-import { cutPage, decodeCursor, type Position } from "./cursor.ts";
-import { nullable, pageLimit } from "./schemas.ts";
+import { cutPage, type Position, positionOf } from "./cursor.ts";
+import { nullable, paging } from "./schemas.ts";
 
 export const horizon = operation({
   id: "horizon",
@@ -21,7 +21,7 @@ export const horizon = operation({
       .max(32)
       .refine((text) => (tryDuration(text) ?? 0) > 0, "must be a duration such as 24h or 7d")
       .optional(),
-    limit: pageLimit.optional(),
+    ...paging,
     cursor: z.string().max(1_000).optional(),
   }),
   output: z.strictObject({
@@ -32,7 +32,7 @@ export const horizon = operation({
   }),
   async run({ app }, { within, limit = LIMITS.page_default, cursor }) {
     const to = within === undefined ? undefined : app.core.env.now() + tryDuration(within)!;
-    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    const after = positionOf(cursor);
     const rows = await closings(app.core, { to, after, limit: limit + 1 });
     const { page, next } = cutPage(rows, limit);
     const undos = page.map(({ doc: { run_id, step, tool, closes_ms } }) => ({

@@ -23,9 +23,9 @@ import { type Caller, operation } from "../door/operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
 import { delegationsTo, seesCard } from "./approvals/cards.ts";
 import { cardHash } from "./approvals.ts";
-import { cutPage, decodeCursor } from "./cursor.ts";
+import { cutPage, positionOf } from "./cursor.ts";
 import { proofWordsOf } from "./drills/proofs.ts";
-import { anyJson, decidedFields, givenId, note, nullable, pageLimit, runId, text, tool } from "./schemas.ts";
+import { anyJson, decidedFields, givenId, note, nullable, paging, runId, text, tool } from "./schemas.ts";
 import { heldGrants } from "./simulate/jobs.ts";
 import { ruling } from "./simulate.ts";
 
@@ -153,14 +153,13 @@ export const listPlans = operation({
   input: z.strictObject({
     status: z.enum(PLAN_STATUSES).optional(),
     run_id: z.string().optional(),
-    limit: pageLimit.optional(),
-    cursor: z.string().max(500).optional(),
+    ...paging,
   }),
   output: z.strictObject({ plans: z.array(planShape), next_cursor: nullable(z.string()) }),
   async run({ app, principal }, { status, run_id, limit = LIMITS.page_default, cursor }) {
     const sees = (plan: PlanDoc) => hasRole(principal, "auditor") || isOwner(principal, plan);
     const found: { sort: number; key: string; doc: PlanDoc }[] = [];
-    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    const after = positionOf(cursor);
     const query = { owner: run_id, tag: status, order: "desc", page: LIMITS.page_max, after } as const;
     for await (const rows of rowPages(app.core.store, "plans", query)) {
       found.push(...rows.filter(({ doc }) => sees(doc)));

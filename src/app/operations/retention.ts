@@ -1,18 +1,21 @@
 /** Retention: what is due, and deleting it. It runs only when asked; there is no timer. */
 import * as z from "zod";
 import { type ApplyReport, applyRetention } from "../../retention/apply.ts";
-import { planRetention } from "../../retention/plan.ts";
+import { type PlannedRun, planRetention } from "../../retention/plan.ts";
 import type { App } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
+import { cutPage, type Position, positionOf } from "./cursor.ts";
 import { retentionFeature } from "./holds.ts";
 import { archiver } from "./retention/archiving.ts";
-import { nullable, text } from "./schemas.ts";
+import { nullable, paging, text } from "./schemas.ts";
 
 const MOST_DAYS = 36_500;
 const days = z
   .int()
   .min(1, "must be a positive whole number of days")
   .max(MOST_DAYS, `at most ${MOST_DAYS} days`);
+
+const planInput = z.strictObject({ days: days.optional(), ...paging });
 
 interface RetentionInput {
   days?: number | undefined;
@@ -27,21 +30,18 @@ function settingsOf(app: App, input: RetentionInput) {
   return { rules, days: input.days, can_archive: input.archive_dir !== undefined && app.signing !== null };
 }
 
-async function retentionPlan(app: App, input: RetentionInput) {
-  const runs: {
-    run_id: string;
-    age_days: number;
-    keep_days: number;
-    decision: string;
-    hold_id: string | null;
-  }[] = [];
-  for await (const { run, age_days, keep_days, decision, hold } of planRetention(
-    app.core,
-    settingsOf(app, input),
-  )) {
-    runs.push({ run_id: run.run_id, age_days, keep_days, decision, hold_id: hold?.id ?? null });
+async function retentionPlan(app: App, input: z.infer<typeof planInput>) {
+  const { limit = Number.POSITIVE_INFINITY, cursor } = input;
+  const rows: (Position & { planned: PlannedRun })[] = [];
+  for await (const planned of planRetention(app.core, settingsOf(app, input), positionOf(cursor))) {
+    rows.push({ sort: planned.run.created_ms, key: planned.run.run_id, planned });
+    if (rows.length > limit) break;
   }
-  return { runs };
+  const { page, next } = cutPage(rows, limit);
+  const runs = page.map(({ planned: { run, age_days, keep_days, decision, hold } }) => {
+    return { run_id: run.run_id, age_days, keep_days, decision, hold_id: hold?.id ?? null };
+  });
+  return { runs, next_cursor: next };
 }
 
 async function retentionApply(
@@ -65,7 +65,7 @@ export const getRetentionPlan = operation({
   summary: "What retention would do with each run",
   role: "auditor",
   within_tenant: true,
-  input: z.strictObject({ days: days.optional() }),
+  input: planInput,
   output: z.strictObject({
     runs: z.array(
       z.strictObject({
@@ -76,6 +76,7 @@ export const getRetentionPlan = operation({
         hold_id: nullable(z.string()),
       }),
     ),
+    next_cursor: nullable(z.string()),
   }),
   feature: retentionFeature,
   errors: { not_found: "no retention settings" },

@@ -11,8 +11,8 @@ import type { Store } from "../../port/store.ts";
 import { wholeOf } from "../../store/confined.ts";
 import { readRun } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
-import { cutPage, decodeCursor } from "./cursor.ts";
-import { ofRun, pageLimit, runId, runView, text } from "./schemas.ts";
+import { cutPage, positionOf } from "./cursor.ts";
+import { ofRun, paging, runId, runView, text } from "./schemas.ts";
 
 export const openRun = operation({
   id: "open_run",
@@ -51,7 +51,7 @@ export const listRuns = operation({
   role: "agent",
   within_tenant: true,
   any_role: true,
-  input: z.strictObject({ limit: pageLimit.optional(), cursor: z.string().max(500).optional() }),
+  input: z.strictObject(paging),
   output: z.strictObject({
     runs: z.array(z.string()),
     next_cursor: z.string().optional(),
@@ -62,7 +62,7 @@ export const listRuns = operation({
     const rows = await app.core.store.list("runs", {
       owner: all ? undefined : principal.id,
       limit: limit + 1,
-      after: query.cursor === undefined ? undefined : decodeCursor(query.cursor),
+      after: positionOf(query.cursor),
     });
     const { page, next } = cutPage(rows, limit);
     const runs = page.map((row) => row.key);

@@ -26,7 +26,9 @@ export const ofStep = z.strictObject({ run_id: runId, step: z.int().min(0).max(N
 export const givenId = (form: string) =>
   z.string().regex(/^[\w.:-]{1,128}$/, `must be an id such as ${form}`);
 
-export const pageLimit = z.int().min(1).max(LIMITS.page_max);
+const pageLimit = z.int().min(1).max(LIMITS.page_max);
+/** What every listing that can grow takes. */
+export const paging = { limit: pageLimit.optional(), cursor: z.string().max(500).optional() };
 
 /** Of an operation that takes nothing. */
 export const nothing = z.strictObject({});

@@ -7,8 +7,8 @@ import { isLedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { MODES, STEP_STATUSES } from "../../model/run.ts";
 import { operation } from "../door/operation.ts";
-import { cutPage, decodeCursor, encodeCursor } from "./cursor.ts";
-import { nullable, pageLimit, text } from "./schemas.ts";
+import { cutPage, encodeCursor, positionOf } from "./cursor.ts";
+import { nullable, paging, text } from "./schemas.ts";
 import { findRuns } from "./search/run-search.ts";
 
 const field = text(512).optional();
@@ -41,7 +41,7 @@ export const searchRuns = operation({
     attention: z.boolean().optional(),
     q: field,
     order: z.enum(["asc", "desc"]).optional(),
-    limit: pageLimit.optional(),
+    limit: paging.limit,
     cursor,
   }),
   output: z.strictObject({
@@ -67,7 +67,7 @@ export const searchRuns = operation({
       ...bounds(query, app.core.env.now()),
       attention: attention ?? false,
       limit: limit ?? LIMITS.page_default,
-      after: cursor === undefined ? undefined : decodeCursor(cursor),
+      after: positionOf(cursor),
     });
     return { runs: found.runs, next_cursor: found.next === null ? null : encodeCursor(found.next) };
   },
@@ -87,7 +87,7 @@ export const searchRecords = operation({
     since: time,
     until: time,
     q: field,
-    limit: pageLimit.optional(),
+    limit: paging.limit,
     cursor,
   }),
   output: z.strictObject({
@@ -96,7 +96,7 @@ export const searchRecords = operation({
   }),
   async run({ app }, query) {
     const limit = query.limit ?? LIMITS.page_default;
-    const before = query.cursor === undefined ? undefined : decodeCursor(query.cursor).sort;
+    const before = positionOf(query.cursor)?.sort;
     if (before !== undefined && !Number.isSafeInteger(before))
       throw invalid("cursor: not a cursor of this listing");
     const { run_id, event, actor, tool, q } = query;

@@ -4,12 +4,13 @@
  */
 import { AuthFailureCounter } from "../../alerts/auth-failures.ts";
 import type { Authenticator } from "../../auth/authenticate.ts";
+import { KeyFile } from "../../auth/key-file.ts";
 import { CaptureRecorder } from "../../capture/recorder.ts";
-import type { Settings } from "../../config/settings.ts";
+import { keyFileOf, type Settings } from "../../config/settings.ts";
 import { startAnchoring } from "../../evidence/anchoring.ts";
 import { startStreams } from "../../evidence/stream/stream.ts";
 import type { Env } from "../../kernel/env.ts";
-import { messageOf } from "../../kernel/errors.ts";
+import { messageOf, ProblemsError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
 import { isProbe } from "../../model/roles.ts";
@@ -56,7 +57,9 @@ export async function openService(
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);
   const watch = { committed: (_ms: number) => {}, failed: (_operation: string) => {} };
-  const app = await openApp(settings, env, { ...options, log, listeners: channels, watch });
+  const app = await openApp(settings, env, { ...options, log, listeners: channels, watch }).catch((error) =>
+    tellKeysToo(error, settings, env),
+  );
   try {
     const service = await complete(app, channels);
     watch.committed = service.metrics.ledgerAppend;
@@ -66,6 +69,17 @@ export async function openService(
     await app.close();
     throw error;
   }
+}
+
+/** Rules that do not load end the start before the keys are read: what is wrong with those is told at once. */
+async function tellKeysToo(error: unknown, settings: Settings, env: Env): Promise<never> {
+  const path = keyFileOf(settings);
+  if (!(error instanceof ProblemsError) || path === null) throw error;
+  const keys = await KeyFile.open(path, { env }).then(
+    () => [],
+    (why: unknown) => (why instanceof ProblemsError ? why.problems : [messageOf(why)]),
+  );
+  throw new ProblemsError([...error.problems, ...keys]);
 }
 
 async function complete(app: App, channels: SideChannels): Promise<Service> {
@@ -91,8 +105,9 @@ async function complete(app: App, channels: SideChannels): Promise<Service> {
     /** Whoever asks for it, a person or a signal, it is in the log. */
     async reload() {
       try {
-        const { manifests, policy } = await app.rules.reload().catch(refuse);
+        // Keys first: a reload that is refused over them changes no rules.
         const keys = await identity.auth.reload().catch(refuse);
+        const { manifests, policy } = await app.rules.reload().catch(refuse);
         const loaded = { manifests: manifests.all.length, policy: policy.hash, keys };
         log.info("reloaded", loaded);
         return loaded;
