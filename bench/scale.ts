@@ -113,13 +113,13 @@ interface Server {
 /** A server that is warm, and can be measured any number of times, alone and beside others. */
 async function start(url: string, work: ScaleWork): Promise<Server> {
   const child = fork(join(HERE, "scale-server.ts"), { execArgv: ["--import", "tsx"] });
+  const ended = once(child, "exit");
+  const early = ended.then(([code]) => {
+    throw new Error(`a measured server ended with code ${code}`);
+  });
+  early.catch(() => undefined);
   const said = async () => {
-    const [answer] = await Promise.race([
-      once(child, "message"),
-      once(child, "exit").then(([code]) => {
-        throw new Error(`a measured server ended with code ${code}`);
-      }),
-    ]);
+    const [answer] = await Promise.race([once(child, "message"), early]);
     return answer;
   };
   child.send({ url, work });
@@ -131,7 +131,7 @@ async function start(url: string, work: ScaleWork): Promise<Server> {
     },
     async end() {
       child.disconnect();
-      await once(child, "exit");
+      await ended;
     },
   };
 }
