@@ -350,6 +350,31 @@ describe("a foreign write", () => {
     expect(shelf.text("q")).toBe("was-text");
   });
 
+  it("asks anew where an approved undo failed and is now to pass over what was written since", async () => {
+    verifies("beyond.card.undo-changed");
+    const run = await opened();
+    shelf.write("v", "was-text");
+    const step = await put(run, "v", "left-text", "doc.asked");
+    expect(await rolledBack(run)).toMatchObject({ awaiting_approval: [step] });
+    const approve = async () => {
+      const { approvals } = await ok("approver", "GET", `/v1/approvals?run_id=${run}&status=pending`);
+      await ok("approver", "POST", `/v1/approvals/${approvals[0].id}/approve`, {});
+    };
+    await approve();
+    const at = `/v1/runs/${run}/steps/${step}/compensation`;
+    await ok("operator", "POST", at, { current: shelf.show("v") });
+    await ok("operator", "POST", `${at}/outcome`, { status: "failed", attempts: 1, error: "no answer" });
+
+    shelf.write("v", "foreign-text");
+    const { current_hash } = (await plan(run)).actions[0];
+    const word = { overwrite: step, reason: "agreed with its author", current_hash };
+    expect(await rolledBack(run, word)).toMatchObject({ awaiting_approval: [step], compensated: [] });
+    expect(shelf.text("v")).toBe("foreign-text");
+    await approve();
+    expect(await rolledBack(run, word)).toMatchObject({ compensated: [step], complete: true });
+    expect(shelf.text("v")).toBe("was-text");
+  });
+
   it("is shown in the console, and overwritten there", async () => {
     verifies("beyond.conflict.console");
     const run = await opened();

@@ -80,12 +80,11 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["test/gateway/authority.test.ts"],
   },
   {
-    name: "a decision is told to a key that was disabled while it waited",
+    name: "a tool's answer is told to a key that was disabled while it was made",
     file: "src/gateway/tools/own-tool.ts",
     find: "if (tool.read_only && call.again !== undefined) requireRole(call.again(), tool.role);",
     replace: "",
-    tests: ["test/gateway/authority.test.ts"],
-    only: "waited for",
+    tests: ["src/gateway/tools/own-tool.test.ts"],
   },
   {
     name: "a long poll answers by what its reader might once",
