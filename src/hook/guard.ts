@@ -193,12 +193,11 @@ function addressOf(authority: string): (text: string) => boolean {
   const same = ({ hostname, port }: URL) =>
     port === service.port &&
     (hostname === service.hostname || (LOOPBACK.test(service.hostname) && LOOPBACK.test(hostname)));
-  const end = service.port === "" ? "" : `:${service.port}`;
   return (text) => {
     // Most texts are long and hold no such port.
-    if (!text.includes(end)) return false;
+    if (!text.includes(service.port)) return false;
     for (const [one] of text.matchAll(ADDRESS))
-      if (one.endsWith(end) && URL.canParse(`http://${one}`) && same(new URL(`http://${one}`))) return true;
+      if (URL.canParse(`http://${one}`) && same(new URL(`http://${one}`))) return true;
     return false;
   };
 }

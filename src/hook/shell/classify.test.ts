@@ -142,6 +142,8 @@ describe("what a shell command does", () => {
     "curl http://2130706433:8787/v1/status",
     "curl 'http://[::ffff:127.0.0.1]:8787/'",
     "curl http://svc.localhost:8787/",
+    "curl http://127.0.0.1:08787/",
+    "cat ./notes\0.txt",
     "git bisect run svc halt lift --all",
     'git rebase -x "svc halt lift --all" HEAD',
     "git rebase --exec='/opt/bin/svc halt lift --all' HEAD",
