@@ -1,5 +1,6 @@
 /** From command-line options to settings and an open engine. */
 import { loadSettings } from "../config/load.ts";
+import { quiet } from "../config/settings.ts";
 import { invalid } from "../kernel/errors.ts";
 import { channelsSchema } from "../notify/channels/table.ts";
 import { openStore } from "../store/open.ts";
@@ -52,7 +53,7 @@ export function createContext(
       const store = doesWithoutStore(called(), chosen)
         ? await openStore({ store: "memory", data, database_url, warn: io.err })
         : undefined;
-      return localDoor(await openApp(chosen, io.clock, store === undefined ? {} : { store }), as);
+      return localDoor(await openApp(quiet(chosen), io.clock, store === undefined ? {} : { store }), as);
     }
     if (flags["as"] !== undefined) throw invalid("--as: on a server the key says who acts");
     return remoteDoor(address, io.clock);

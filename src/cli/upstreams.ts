@@ -2,6 +2,7 @@
 import type { App } from "../app/app.ts";
 import { commandReader } from "../app/operations/rollback/job-tools.ts";
 import { openService, type Service } from "../app/wiring/service.ts";
+import { quiet } from "../config/settings.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Context, Flags } from "./context.ts";
@@ -12,7 +13,7 @@ export async function withUpstreams<T>(
   work: (service: Service, gateway: Gateway) => Promise<T>,
 ): Promise<T> {
   const chosen = settings(flags);
-  const service = await openService(chosen, io.clock);
+  const service = await openService(quiet(chosen), io.clock);
   const gateway = new Gateway(service);
   try {
     if (chosen.upstreams.length > 0) await gateway.start();

@@ -55,6 +55,12 @@ export function keyFileOf({ keys, auth, meta }: Settings): string | null {
   return from === "flag" || from === "env" ? keys : (auth.keys ?? keys);
 }
 
+/** For a command that ends by itself and prints what it did: of the log it shows what is wrong, unless it is told more. */
+export function quiet(settings: Settings): Settings {
+  const given = settings.meta.origins.get("log.level")?.from ?? "default";
+  return given === "default" ? { ...settings, log: { ...settings.log, level: "warn" } } : settings;
+}
+
 /** The table as plain entries, for walking. */
 export const ENTRIES: readonly (readonly [name: string, entry: SettingRow | Section])[] =
   Object.entries(SETTINGS);
