@@ -5,6 +5,7 @@
 import type { CountQuery, ListQuery, RecordQuery } from "../../port/store.ts";
 import type { TableName } from "../../port/tables.ts";
 import { toText } from "../key-text.ts";
+import { tenantMark } from "../query.ts";
 import { SLOT_MS } from "./rounds.ts";
 
 export interface Sql {
@@ -79,15 +80,50 @@ export function recordsSql(query: RecordQuery, pattern: string | undefined): Sql
   where.when(query.run_id, (p) => `run_id = ${p}`, toText);
   where.when(query.actor, (p) => `actor = ${p}`, toText);
   where.when(query.tool, (p) => `tool = ${p}`, toText);
+  where.when(query.tenant, (p) => `strpos(line, ${p}) > 0`, tenantMark);
   where.when(query.since_ms, (p) => `ts_ms >= ${p}`, up);
   where.when(query.until_ms, (p) => `ts_ms <= ${p}`, down);
   // Where in the chain that time lies; without it a search for the last hour would begin at record 0.
-  where.when(query.since_ms, (p) => `seq >= (SELECT min(first_seq) FROM svc_times WHERE slot >= ${p})`, slot);
-  where.when(query.until_ms, (p) => `seq <= (SELECT max(last_seq) FROM svc_times WHERE slot <= ${p})`, slot);
+  where.when(query.since_ms, (p) => `seq >= ${firstSince(p)}`, slot);
+  where.when(query.until_ms, (p) => `seq <= ${lastUntil(p)}`, slot);
   where.when(pattern, (p) => `line ILIKE ${p}`);
   const page = `ORDER BY seq ${query.order === "desc" ? "DESC" : "ASC"} LIMIT ${where.value(rows(query.limit))}`;
   const text = anyOf(where, "event", query.event, { columns: "seq, line", from: "svc_ledger", page });
   return text === undefined ? undefined : { text, values: where.values };
+}
+
+const firstSince = (slot: string): string => `(SELECT min(first_seq) FROM svc_times WHERE slot >= ${slot})`;
+const lastUntil = (slot: string): string => `(SELECT max(last_seq) FROM svc_times WHERE slot <= ${slot})`;
+
+/**
+ * The records of a tenant, from the notes of every batch, by bounds on `seq` and on when alone. The bounds are asked for once,
+ * so that the walk over the notes stays one over their index; the note before the first bound may reach behind it.
+ */
+export function ownRecordsSql(query: RecordQuery & { tenant: string }): Sql {
+  const values: unknown[] = [];
+  const value = (given: unknown): string => `$${values.push(given)}`;
+  const { since_ms, until_ms } = query;
+  const tenant = value(JSON.stringify(query.tenant));
+  const low = [`${value(up(query.from ?? 0))}::bigint`];
+  const high = [`${value(down(query.to ?? Number.MAX_SAFE_INTEGER))}::bigint`];
+  if (since_ms !== undefined)
+    low.push(`coalesce(${firstSince(value(slot(since_ms)))}, ${Number.MAX_SAFE_INTEGER})`);
+  if (until_ms !== undefined) high.push(`coalesce(${lastUntil(value(slot(until_ms)))}, -1)`);
+  const limit = value(rows(query.limit));
+  const direction = query.order === "desc" ? "DESC" : "ASC";
+  const text = `
+    WITH bound AS MATERIALIZED (SELECT greatest(${low.join()}) AS low, least(${high.join()}) AS high),
+    noted AS (
+      SELECT first_seq, places FROM svc_tenants WHERE tenant = ${tenant} AND first_seq <= (SELECT high FROM bound)
+        AND first_seq >= coalesce((SELECT max(first_seq) FROM svc_tenants WHERE tenant = ${tenant}
+          AND first_seq <= (SELECT low FROM bound)), 0)
+      ORDER BY first_seq ${direction} LIMIT ${limit}::bigint + 1),
+    own AS (
+      SELECT first_seq + place AS seq FROM noted, unnest(places) AS place
+      WHERE first_seq + place BETWEEN (SELECT low FROM bound) AND (SELECT high FROM bound)
+      ORDER BY seq ${direction} LIMIT ${limit})
+    SELECT l.seq, l.line FROM own JOIN svc_ledger l ON l.seq = own.seq ORDER BY l.seq ${direction}`;
+  return { text, values };
 }
 
 interface Select {

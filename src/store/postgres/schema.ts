@@ -113,6 +113,37 @@ const MIGRATIONS: readonly string[] = [
   UPDATE svc_docs SET tenant = NULL WHERE tbl IN ('runs', 'approvals', 'captures') AND doc LIKE '%"tenant":"%';
   CREATE INDEX svc_docs_tenant ON svc_docs (tbl, tenant, sort, key) WHERE tenant <> '';
   `,
+  // Which records of a batch are a tenant's, a row a batch and tenant: an index over the records would cost each of them.
+  // The line says whose it is, as JSON spells it: a quote inside a text is escaped, and only "tool" and "ts_ms" may come
+  // behind. So this holds for a server of the version before, too, which is why its role may write here. The row of no tenant
+  // says from where on it holds.
+  `
+  LOCK TABLE svc_ledger IN SHARE ROW EXCLUSIVE MODE;
+  CREATE TABLE svc_tenants (
+    tenant text COLLATE "C" NOT NULL,
+    first_seq bigint NOT NULL,
+    places integer[] NOT NULL,
+    PRIMARY KEY (tenant, first_seq)
+  );
+  INSERT INTO svc_tenants SELECT '', records, '{}' FROM svc_head;
+  DO $$ DECLARE role text; BEGIN
+    FOR role IN SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+      FROM pg_class, aclexplode(relacl) a WHERE oid = 'svc_ledger'::regclass AND a.privilege_type = 'INSERT'
+    LOOP EXECUTE 'GRANT SELECT, INSERT ON svc_tenants TO ' || role; END LOOP;
+  END $$;
+  CREATE FUNCTION svc_note_tenants() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  DECLARE first bigint := (SELECT min(seq) FROM fresh);
+  BEGIN
+    INSERT INTO svc_tenants
+      SELECT split_part(split_part(split_part(line, ',"tenant":', 2), ',"tool":', 1), ',"ts_ms":', 1), first,
+        array_agg((seq - first)::integer)
+      FROM fresh WHERE strpos(line, ',"tenant":') > 0 GROUP BY 1;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER svc_ledger_tenants AFTER INSERT ON svc_ledger REFERENCING NEW TABLE AS fresh
+    FOR EACH STATEMENT EXECUTE FUNCTION svc_note_tenants();
+  ALTER TABLE svc_ledger ENABLE ALWAYS TRIGGER svc_ledger_tenants;
+  `,
 ];
 
 const SCHEMA_VERSION = MIGRATIONS.length;
@@ -123,6 +154,7 @@ const RIGHTS: Record<string, readonly string[]> = {
   svc_docs: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   svc_times: ["SELECT", "INSERT", "UPDATE"],
   svc_head: ["SELECT", "UPDATE"],
+  svc_tenants: ["SELECT", "INSERT"],
 };
 
 /**
@@ -200,7 +232,7 @@ function migrationFailure(error: unknown): SvcError {
   if (state === "42P07" || state === "42710" || state === "42723") {
     return new SvcError(
       "invalid",
-      "the database already has something called svc_ledger, svc_docs, svc_times or svc_head that svc did not make; use another database or schema",
+      "the database already has something called svc_ledger, svc_docs, svc_times, svc_tenants or svc_head that svc did not make; use another database or schema",
     );
   }
   return failure(error);
