@@ -51,7 +51,7 @@ describe("tidy", () => {
     expect(exportProblems(shipped, [...all, ...users, ...scripts])).toEqual([]);
   });
 
-  it("gives each exported type a name of its own", () => {
+  it("gives each export a name of its own", () => {
     expect(nameProblems(shipped)).toEqual([]);
   });
 
@@ -265,15 +265,23 @@ describe("the rules themselves", () => {
     expect(exportProblems(files, files)).toEqual([expect.stringContaining("src/app/a.ts exports alone")]);
   });
 
-  it("names: finds a type that two files export", () => {
+  it("names: finds a type or a value that two files export", () => {
     const files = [
       sample(
         "src/app/a.ts",
-        "export interface Told {}\nexport class Once {}\ntype Mine = 1; // export type Once",
+        "export interface Told {}\nexport class Once {}\ntype Mine = 1; // export type Once\nexport async function tell() {}",
       ),
-      sample("src/app/b.ts", "export type Told = 1;\ntype Mine = 2;"),
+      sample(
+        "src/app/b.ts",
+        "export type Told = 1;\ntype Mine = 2;\nexport const tell = 1;\nexport function undo() {}",
+      ),
+      sample("src/adapters/c.ts", "export function undo() {}"),
+      sample("src/adapters/d.ts", "export function undo() {}"),
     ];
-    expect(nameProblems(files)).toEqual([expect.stringContaining("Told is exported by src/app/a.ts and")]);
+    expect(nameProblems(files)).toEqual([
+      expect.stringContaining("Told is exported by src/app/a.ts and"),
+      expect.stringContaining("tell is exported by src/app/a.ts and"),
+    ]);
   });
 
   it("functions: measures each form and nothing else", () => {

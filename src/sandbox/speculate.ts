@@ -69,7 +69,7 @@ interface Speculating {
   sandbox(): Promise<Sandbox>;
 }
 
-export async function speculate(plans: readonly Plan[], how: Speculating): Promise<SpeculationReport> {
+export async function rankPlans(plans: readonly Plan[], how: Speculating): Promise<SpeculationReport> {
   checkPlans(plans);
   const results: PlanResult[] = [];
   for (const [i, plan] of plans.entries()) results.push(await tryPlan(plan, `plan-${i}`, how));

@@ -36,7 +36,7 @@ import {
   WRAPPERS,
   worst,
 } from "./programs.ts";
-import { filesIn, piecesOf, rolesOf, type WordRole } from "./roles.ts";
+import { filesIn, pathPieces, rolesOf, type WordRole } from "./roles.ts";
 import { isDecidingCommand, namesDecision } from "./svc-command.ts";
 import { type CommandPart, ENDS, KEYWORDS, type Known, parseScript, type Word } from "./words.ts";
 
@@ -364,7 +364,7 @@ class Judge {
   /** Lines that another program takes for its words, or for its own script. */
   private isFed(text: string): void {
     this.decides(text);
-    for (const piece of piecesOf(text))
+    for (const piece of pathPieces(text))
       if (/^[.~]|\//.test(piece)) this.note(this.guard.path(piece, this.cwd));
   }
 
@@ -388,7 +388,7 @@ class Judge {
   /** The word, and each part of it that could be a path. */
   private touched(text: string, reach = false, glob = false): void {
     if (text === "") return;
-    for (const piece of piecesOf(text)) this.note(this.guard.path(piece, this.cwd, reach));
+    for (const piece of pathPieces(text)) this.note(this.guard.path(piece, this.cwd, reach));
     if (glob)
       for (const piece of new Set([text, text.slice(text.search(/[=@:]/) + 1)])) {
         const { why, maybe } = this.guard.glob(piece, this.cwd);

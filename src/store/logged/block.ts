@@ -89,7 +89,7 @@ export function docOf(slot: Slot): AnyDoc {
   return slot.doc;
 }
 
-export function textOf(slot: Slot): string {
+export function slotText(slot: Slot): string {
   return slot.text ?? JSON.stringify(slot.doc);
 }
 
