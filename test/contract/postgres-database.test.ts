@@ -133,12 +133,23 @@ describe("the tables", () => {
     const tenants = ["acme", "globex", undefined];
     for (let i = 0; i < 6; i++) await append(running, { tenant: tenants[i % 3], reason: `${i}` });
     const store = await open(url);
-    await Promise.all([running, store].map((each) => append(each, { tenant: "acme" })));
-    await append(running, { tenant: "globex" });
+    await append(running, { tenant: "acme" });
+    for (const [each, tenant] of [
+      [store, "globex"],
+      [running, "acme"],
+    ] as const)
+      await each.transact({
+        run: (tx) => {
+          for (let i = 0; i < 1_500; i++) tx.append(draft({ tenant: i === 1_400 ? tenant : "globex" }));
+        },
+      });
     const places = async (query: Partial<RecordQuery>) =>
       (await store.records({ tenant: "acme", limit: 9, ...query })).map((line) => JSON.parse(line).seq);
-    expect(await places({})).toEqual([0, 3, 6, 7]);
-    expect(await places({ order: "desc", limit: 3 })).toEqual([7, 6, 3]);
+    expect(await places({})).toEqual([0, 3, 6, 2_907]);
+    expect(await places({ order: "desc", limit: 3 })).toEqual([2_907, 6, 3]);
+    expect(await places({ from: 7, event: "intended" })).toEqual([2_907]);
+    expect(await places({ to: 2_906, order: "desc", limit: 1 })).toEqual([6]);
+    expect(await places({ from: 7, to: 2_906 })).toEqual([]);
     expect(await places({ from: 1, to: 6 })).toEqual([3, 6]);
     expect(await places({ to: 5, order: "desc", event: "intended" })).toEqual([3, 0]);
     expect(
@@ -464,6 +475,12 @@ describe("plans", () => {
       });
       await store.transact({ run: (tx) => tx.delete("steps", `s${100 + i}`) });
     }
+    const own = async (query: Partial<RecordQuery>) =>
+      (await store.records({ tenant: "acme", limit: 50, ...query })).map((line) => JSON.parse(line).seq);
+    const all = Array.from({ length: 30 }, (_, i) => 1 + 100 * i);
+    expect(await own({})).toEqual(all);
+    expect(await own({ order: "desc", from: 102, limit: 7 })).toEqual(all.toReversed().slice(0, 7));
+    expect(await own({ since_ms: 500 * 60_000, until_ms: 900 * 60_000, tool: "t0" })).toEqual([701]);
     await store.close();
     // Backends report their counts when they end, a moment after they were told to.
     await aMoment(300);

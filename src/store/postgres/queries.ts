@@ -95,35 +95,41 @@ export function recordsSql(query: RecordQuery, pattern: string | undefined): Sql
 const firstSince = (slot: string): string => `(SELECT min(first_seq) FROM svc_times WHERE slot >= ${slot})`;
 const lastUntil = (slot: string): string => `(SELECT max(last_seq) FROM svc_times WHERE slot <= ${slot})`;
 
-/**
- * The records of a tenant, from the notes of every batch, by bounds on `seq` and on when alone. The bounds are asked for once,
- * so that the walk over the notes stays one over their index; the note before the first bound may reach behind it.
- */
-export function ownRecordsSql(query: RecordQuery & { tenant: string }): Sql {
+/** For every so many records the database notes whose are among them. */
+export const STRETCH = 512;
+export const stretchOf = (seq: number): number => Math.floor(seq / STRETCH);
+
+/** The first stretch of which that is known. */
+export const NOTED: Sql = { text: "SELECT stretch FROM svc_tenants WHERE tenant = ''", values: [] };
+
+export type OwnQuery = RecordQuery & { tenant: string; from: number; to: number };
+
+/** The first and the last record that there is, of that time where one is given. */
+export function placesSql(since_ms: number | undefined, until_ms: number | undefined): Sql {
   const values: unknown[] = [];
-  const value = (given: unknown): string => `$${values.push(given)}`;
-  const { since_ms, until_ms } = query;
-  const tenant = value(JSON.stringify(query.tenant));
-  const low = [`${value(up(query.from ?? 0))}::bigint`];
-  const high = [`${value(down(query.to ?? Number.MAX_SAFE_INTEGER))}::bigint`];
-  if (since_ms !== undefined)
-    low.push(`coalesce(${firstSince(value(slot(since_ms)))}, ${Number.MAX_SAFE_INTEGER})`);
-  if (until_ms !== undefined) high.push(`coalesce(${lastUntil(value(slot(until_ms)))}, -1)`);
-  const limit = value(rows(query.limit));
-  const direction = query.order === "desc" ? "DESC" : "ASC";
+  const low = since_ms === undefined ? "0" : firstSince(`$${values.push(slot(since_ms))}`);
+  const last = "(SELECT records - 1 FROM svc_head WHERE one)";
+  const high = until_ms === undefined ? last : lastUntil(`$${values.push(slot(until_ms))}`);
+  return { text: `SELECT ${low} AS low, ${high} AS high`, values };
+}
+
+export function stretchesSql(query: OwnQuery, noted: number, count: number): Sql {
+  const { tenant, from, to, order } = query;
+  const text = `SELECT stretch FROM svc_tenants WHERE tenant = $1 AND stretch BETWEEN $2 AND $3
+    ORDER BY stretch ${order === "desc" ? "DESC" : "ASC"} LIMIT $4`;
+  return { text, values: [JSON.stringify(tenant), Math.max(noted, stretchOf(from)), stretchOf(to), count] };
+}
+
+export function ownRecordsSql(
+  { tenant, from, to, order, limit }: OwnQuery,
+  stretches: readonly number[],
+): Sql {
   const text = `
-    WITH bound AS MATERIALIZED (SELECT greatest(${low.join()}) AS low, least(${high.join()}) AS high),
-    noted AS (
-      SELECT first_seq, places FROM svc_tenants WHERE tenant = ${tenant} AND first_seq <= (SELECT high FROM bound)
-        AND first_seq >= coalesce((SELECT max(first_seq) FROM svc_tenants WHERE tenant = ${tenant}
-          AND first_seq <= (SELECT low FROM bound)), 0)
-      ORDER BY first_seq ${direction} LIMIT ${limit}::bigint + 1),
-    own AS (
-      SELECT first_seq + place AS seq FROM noted, unnest(places) AS place
-      WHERE first_seq + place BETWEEN (SELECT low FROM bound) AND (SELECT high FROM bound)
-      ORDER BY seq ${direction} LIMIT ${limit})
-    SELECT l.seq, l.line FROM own JOIN svc_ledger l ON l.seq = own.seq ORDER BY l.seq ${direction}`;
-  return { text, values };
+    SELECT l.seq, l.line FROM unnest($1::bigint[]) AS s(stretch), LATERAL (
+      SELECT seq, line FROM svc_ledger WHERE seq >= stretch * ${STRETCH} AND seq < (stretch + 1) * ${STRETCH}
+        AND seq BETWEEN $2 AND $3 AND strpos(line, $4) > 0) AS l
+    ORDER BY l.seq ${order === "desc" ? "DESC" : "ASC"} LIMIT $5`;
+  return { text, values: [stretches, from, to, tenantMark(tenant), rows(limit)] };
 }
 
 interface Select {

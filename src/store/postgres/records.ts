@@ -6,12 +6,22 @@ import type pg from "pg";
 import type { RecordQuery } from "../../port/store.ts";
 import { matchesRecord } from "../query.ts";
 import { likePattern } from "./like.ts";
-import { ownRecordsSql, recordsSql, type Sql } from "./queries.ts";
+import {
+  NOTED,
+  type OwnQuery,
+  ownRecordsSql,
+  placesSql,
+  recordsSql,
+  type Sql,
+  STRETCH,
+  stretchesSql,
+  stretchOf,
+} from "./queries.ts";
 
 /** How many lines to look through at a time when SQL alone cannot tell. */
 const LOOK_AGAIN = 500;
-/** How many records of everybody a statement looks at for those of one tenant. */
-const UNNOTED = 20_000;
+/** How many stretches of everybody's records a statement looks through for those of one tenant. */
+const STRETCHES = 32;
 
 interface Row extends pg.QueryResultRow {
   seq: string;
@@ -50,48 +60,54 @@ export class RecordSearch {
     return sql === undefined ? [] : this.ask(sql);
   }
 
-  /** All records of a tenant within the bounds, as far as the limit goes. */
+  /** All records of a tenant within the bounds, as far as the limit goes, a few stretches of the chain at a time. */
   private async own(query: RecordQuery & { tenant: string }): Promise<Row[]> {
-    const begin = await this.notedFrom();
-    const from = Math.max(query.from ?? 0, begin);
-    if (begin === 0) return this.ask(ownRecordsSql({ ...query, from }));
     const rows: Row[] = [];
-    const noted = async () =>
-      rows.push(
-        ...(await this.ask<Row>(ownRecordsSql({ ...query, from, limit: query.limit - rows.length }))),
-      );
-    if (query.order === "desc") await noted();
-    await this.unnoted(query, begin - 1, rows);
-    if (query.order !== "desc") await noted();
+    let { from, to } = await this.places(query);
+    for (let count = 2; rows.length < query.limit && from <= to; count = Math.min(2 * count, STRETCHES)) {
+      const rest = { ...query, from, to, limit: query.limit - rows.length };
+      const stretches = await this.stretches(rest, count);
+      if (stretches.length > 0) rows.push(...(await this.ask<Row>(ownRecordsSql(rest, stretches))));
+      if (stretches.length < count) break;
+      const last = stretches[count - 1]!;
+      if (query.order === "desc") to = last * STRETCH - 1;
+      else from = (last + 1) * STRETCH;
+    }
     return rows;
   }
 
-  /** Adds what lies in the records that are older than the notes of whose they are, a stretch at a time. */
-  private async unnoted(query: RecordQuery & { tenant: string }, last: number, rows: Row[]): Promise<void> {
-    const { tenant, order, since_ms, until_ms } = query;
-    const low = Math.max(0, query.from ?? 0);
-    const high = Math.min(last, query.to ?? last);
-    for (let done = 0; done <= high - low && rows.length < query.limit; done += UNNOTED) {
-      const [from, to] =
-        order === "desc"
-          ? [Math.max(low, high - done - UNNOTED + 1), high - done]
-          : [low + done, Math.min(high, low + done + UNNOTED - 1)];
-      const part = { tenant, order, since_ms, until_ms, from, to, limit: query.limit - rows.length };
-      rows.push(...(await this.page(part, undefined)));
-    }
+  /** The next stretches that have records of the tenant, or may have. */
+  private async stretches(query: OwnQuery, count: number): Promise<number[]> {
+    this.noted ??= Number(
+      (await this.ask<{ stretch: string }>(NOTED))[0]?.stretch ?? Number.MAX_SAFE_INTEGER,
+    );
+    const [first, last] = [stretchOf(query.from), stretchOf(query.to)];
+    const isUp = query.order !== "desc";
+    const unnoted: number[] = [];
+    for (
+      let next = isUp ? first : Math.min(last, this.noted - 1);
+      unnoted.length < count && next >= first && next <= last && next < this.noted;
+      next += isUp ? 1 : -1
+    )
+      unnoted.push(next);
+    if (last < this.noted || (isUp && unnoted.length === count)) return unnoted;
+    const found = (await this.ask<{ stretch: string }>(stretchesSql(query, this.noted, count))).map(
+      ({ stretch }) => Number(stretch),
+    );
+    return (isUp ? [...unnoted, ...found] : [...found, ...unnoted]).slice(0, count);
   }
 
-  /** The first record of which the tables know whose it is. */
-  private async notedFrom(): Promise<number> {
-    this.noted ??= Number(
-      (
-        await this.ask<{ n: string }>({
-          text: "SELECT first_seq AS n FROM svc_tenants WHERE tenant = ''",
-          values: [],
-        })
-      )[0]?.n ?? Number.MAX_SAFE_INTEGER,
-    );
-    return this.noted;
+  /** Where in the chain that lies which the query asks for. */
+  private async places({
+    from = 0,
+    to,
+    since_ms,
+    until_ms,
+  }: RecordQuery): Promise<{ from: number; to: number }> {
+    const [row] = await this.ask<{ low: string | null; high: string | null }>(placesSql(since_ms, until_ms));
+    const low = Number(row?.low ?? Number.MAX_SAFE_INTEGER);
+    const high = Number(row?.high ?? -1);
+    return { from: Math.max(0, Math.ceil(from), low), to: Math.min(Math.floor(to ?? high), high) };
   }
 }
 

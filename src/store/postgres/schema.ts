@@ -5,6 +5,7 @@
 import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { failure, sqlState } from "./failures.ts";
+import { STRETCH } from "./queries.ts";
 
 /** Any number, as long as all of us take the same. */
 const MIGRATION_LOCK = 7_370_017;
@@ -113,31 +114,30 @@ const MIGRATIONS: readonly string[] = [
   UPDATE svc_docs SET tenant = NULL WHERE tbl IN ('runs', 'approvals', 'captures') AND doc LIKE '%"tenant":"%';
   CREATE INDEX svc_docs_tenant ON svc_docs (tbl, tenant, sort, key) WHERE tenant <> '';
   `,
-  // Which records of a batch are a tenant's, a row a batch and tenant: an index over the records would cost each of them.
-  // The line says whose it is, as JSON spells it: a quote inside a text is escaped, and only "tool" and "ts_ms" may come
-  // behind. So this holds for a server of the version before, too, which is why its role may write here. The row of no tenant
-  // says from where on it holds.
+  // In which stretches of the chain a tenant has records: an index over the records would cost each of them, this costs a row
+  // a stretch. The line says whose it is, as JSON spells it: a quote inside a text is escaped, and only "tool" and "ts_ms" may
+  // come behind. So this holds for a server of the version before, too, which is why its role may write here. The row of no
+  // tenant says from which stretch on it holds.
   `
   LOCK TABLE svc_ledger IN SHARE ROW EXCLUSIVE MODE;
   CREATE TABLE svc_tenants (
     tenant text COLLATE "C" NOT NULL,
-    first_seq bigint NOT NULL,
-    places integer[] NOT NULL,
-    PRIMARY KEY (tenant, first_seq)
+    stretch bigint NOT NULL,
+    PRIMARY KEY (tenant, stretch)
   );
-  INSERT INTO svc_tenants SELECT '', records, '{}' FROM svc_head;
+  INSERT INTO svc_tenants SELECT '', (records + ${STRETCH} - 1) / ${STRETCH} FROM svc_head;
   DO $$ DECLARE role text; BEGIN
     FOR role IN SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
       FROM pg_class, aclexplode(relacl) a WHERE oid = 'svc_ledger'::regclass AND a.privilege_type = 'INSERT'
     LOOP EXECUTE 'GRANT SELECT, INSERT ON svc_tenants TO ' || role; END LOOP;
   END $$;
   CREATE FUNCTION svc_note_tenants() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-  DECLARE first bigint := (SELECT min(seq) FROM fresh);
   BEGIN
     INSERT INTO svc_tenants
-      SELECT split_part(split_part(split_part(line, ',"tenant":', 2), ',"tool":', 1), ',"ts_ms":', 1), first,
-        array_agg((seq - first)::integer)
-      FROM fresh WHERE strpos(line, ',"tenant":') > 0 GROUP BY 1;
+      SELECT DISTINCT split_part(split_part(split_part(line, ',"tenant":', 2), ',"tool":', 1), ',"ts_ms":', 1),
+        seq / ${STRETCH}
+      FROM fresh WHERE strpos(line, ',"tenant":') > 0
+      ON CONFLICT DO NOTHING;
     RETURN NULL;
   END $$;
   CREATE TRIGGER svc_ledger_tenants AFTER INSERT ON svc_ledger REFERENCING NEW TABLE AS fresh
