@@ -121,7 +121,6 @@ export async function decideRequest(
         ...(offer === undefined ? {} : { offer: { id: `apr_${app.core.env.uuid()}`, args: offer.args } }),
       },
       delegations,
-      app.today,
     ),
   );
   const decided = told(app, result);

@@ -254,7 +254,7 @@ const decision = (verb: "approve" | "deny") =>
       if ((await app.core.store.get("plans", plan_id)) === undefined)
         throw notFound(`unknown plan ${plan_id}`);
       const input = { decision: verb, note: note ?? null, card_hash };
-      const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations, app.today);
+      const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations);
       return told(app, await app.core.store.transact(unit));
     },
   });
