@@ -4,7 +4,8 @@
  *
  * @module takeback/mastra
  */
-import type { RollbackRequest, Run } from "../library/run.ts";
+import type { Run } from "../library/run.ts";
+import type { RollbackRequest } from "../library/transport.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type GovernOptions, Governor, PAUSED } from "./governor.ts";
 import { type RunOrThread, undoWith } from "./thread.ts";

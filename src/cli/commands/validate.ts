@@ -3,7 +3,7 @@ import { loadManifests, validateManifests } from "../../config/manifest-source.t
 import { createEgress } from "../../egress/egress.ts";
 import { looseEnds } from "../../model/manifest/cross-check.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { warnMisfits } from "../misfits.ts";
 
 export const registerValidate: Register = (program, context) => {
@@ -17,10 +17,10 @@ export const registerValidate: Register = (program, context) => {
       if (ok) {
         await warnMisfits(context.io, settings, { manifests: path });
         for (const warning of looseEnds(await loadManifests({ path, egress })))
-          context.io.err(`warning: ${inert(warning)}`);
+          context.io.err(`warning: ${printable(warning)}`);
         return context.io.out(`ok: ${count} tool manifests valid`);
       }
-      for (const error of errors) context.io.err(inert(error));
+      for (const error of errors) context.io.err(printable(error));
       context.done(1);
     } finally {
       await egress.close();
