@@ -11,7 +11,7 @@ import type { LoadedManifests } from "../model/manifest/load.ts";
 import { idleFlows } from "../model/policy/idle-flows.ts";
 import { loadPolicy } from "../model/policy/load.ts";
 import type { PolicyDoc } from "../model/policy/schema.ts";
-import { type Io, inert } from "./io.ts";
+import { type Io, printable } from "./io.ts";
 import { withEgress } from "./with-egress.ts";
 
 /** One side is what the command checks; the other comes from the settings, where they name one that loads. */
@@ -25,7 +25,7 @@ export async function warnMisfits(
   const manifests = given.manifests ?? (await configuredManifests(settings));
   if (manifests === null) return;
   for (const warning of [...unseenPaths(policy, manifests), ...idleFlows(policy, manifests.all)])
-    io.err(`warning: ${inert(warning)}`);
+    io.err(`warning: ${printable(warning)}`);
 }
 
 /** What does not load is told by the command that checks it; there is nothing to compare with here. */

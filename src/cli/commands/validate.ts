@@ -2,7 +2,7 @@
 import { validateManifests } from "../../config/manifest-source.ts";
 import { looseEnds } from "../../model/manifest/cross-check.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { withEgress } from "../with-egress.ts";
 
 export const registerValidate: Register = (program, context) => {
@@ -14,14 +14,14 @@ export const registerValidate: Register = (program, context) => {
       validateManifests(path, egress),
     );
     if (manifests === null) {
-      for (const error of errors) context.io.err(inert(error));
+      for (const error of errors) context.io.err(printable(error));
       return context.done(1);
     }
     if (settings.policy !== null) {
       const { warnMisfits } = await import("../misfits.ts");
       await warnMisfits(context.io, settings, { manifests });
     }
-    for (const warning of looseEnds(manifests)) context.io.err(`warning: ${inert(warning)}`);
+    for (const warning of looseEnds(manifests)) context.io.err(`warning: ${printable(warning)}`);
     context.io.out(`ok: ${count} tool manifests valid`);
   });
 };
