@@ -124,7 +124,7 @@ class SessionHooks {
   async before(input: HookInput, signal: AbortSignal): Promise<HookOutput> {
     try {
       const told = await this.decide(input);
-      // Nobody waits for the answer any more, and the SDK does not make the call.
+      // The SDK waits for the answer no more, and does not make the call.
       if (signal.aborted) await this.fail(input.tool_use_id, "not made: the SDK no longer waited");
       return told;
     } catch (error) {
