@@ -7,7 +7,6 @@ import { SUGGESTION_PERIOD } from "../../app/operations/simulate/suggest.ts";
 import { doReading, type Labelled } from "../../app/sandbox/readings.ts";
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
-import { createEgress } from "../../egress/egress.ts";
 import { plural } from "../../kernel/words.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
@@ -18,6 +17,7 @@ import { ATTENTION, type Context, type Exit, globalOptions, type Register } from
 import { partsOf } from "../door.ts";
 import { printable } from "../io.ts";
 import { warnMisfits } from "../misfits.ts";
+import { withEgress } from "../with-egress.ts";
 import { readPolicy } from "./simulate.ts";
 
 export const registerPolicy: Register = (program, context) => {
@@ -150,10 +150,6 @@ function toldSide(when: string, { approval, reasons }: Side): string[] {
 /** Rules may match on labels, which only manifests know; without any, those are unknown. */
 async function manifestLabels(context: Context, flags: Record<string, unknown>): Promise<Labelled[]> {
   const settings = context.settings(flags);
-  const egress = createEgress(settings.egress, {});
-  try {
-    return labelsOf(await loadManifests({ path: settings.manifests, egress }));
-  } finally {
-    await egress.close();
-  }
+  const { manifests: path } = settings;
+  return labelsOf(await withEgress(settings, path, (egress) => loadManifests({ path, egress })));
 }

@@ -34,6 +34,8 @@ export interface LineInfo {
   actor: string;
   run_id: string | undefined;
   tool: string | undefined;
+  /** Null where an earlier version wrote the journal, which did not say. */
+  tenant: string | null | undefined;
 }
 
 export interface UnitBlock {
@@ -120,10 +122,10 @@ export function encodeBatch(
     }
     const infos: LineInfo[] = [];
     for (let j = 0; j < lines.length; j++) {
-      const { ts_ms, event, actor, run_id, tool } = records[j]!;
+      const { ts_ms, event, actor, run_id, tool, tenant } = records[j]!;
       const length = Buffer.byteLength(lines[j]!) + 1;
       size += length;
-      infos.push({ length, ts_ms, event, actor, run_id, tool });
+      infos.push({ length, ts_ms, event, actor, run_id, tool, tenant });
     }
     const end = i === committed.length - 1;
     const unit: UnitBlock = {
@@ -157,13 +159,15 @@ export function encodeItem(item: JournalItem, crc: number): { text: string; crc:
 
 function unitFields(unit: UnitBlock): string {
   let lines = "";
-  for (const { length, ts_ms, event, actor, run_id, tool } of unit.lines) {
-    const of = `${run_id === undefined ? 0 : quoted(run_id)},${tool === undefined ? 0 : quoted(tool)}`;
+  for (const { length, ts_ms, event, actor, run_id, tool, tenant } of unit.lines) {
+    const of = `${orNone(run_id)},${orNone(tool)}${tenant === null ? "" : `,${orNone(tenant)}`}`;
     lines += `${lines === "" ? "" : ","}[${length},${ts_ms},${quoted(event)},${quoted(actor)},${of}]`;
   }
   const synced = unit.synced === undefined ? "" : `,"synced":[${unit.synced.ledger},${unit.synced.journal}]`;
   return `${standing(unit)},"lines":[${lines}]${synced}${unit.end ? ',"end":1' : ""}`;
 }
+
+const orNone = (text: string | undefined): string => (text === undefined ? "0" : quoted(text));
 
 function standing(at: { head: Head; size: number }): string {
   return `"records":${at.head.records},"head":"${at.head.hash}","size":${at.size}`;
